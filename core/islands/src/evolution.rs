@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, Error};
 use rayon::prelude::*;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::{join, row, share};
-use crate::exchange::deliver;
-use crate::spread::Spread;
-use crate::state::{Settled, State, load, parse, written};
-use crate::{Budget, Candidate, Counts, Exchange, Found, Island, Meter, Progress};
+use crate::spread::{Settled, Spread, State, load, parse, written};
+use crate::{Budget, Counts, Found, Island, Meter, Progress};
 
 /// Time before the state is saved for the first time; every time it is twice as long, up to the longest.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
@@ -321,5 +319,53 @@ fn save<I: Serialize>(
     match spread.is_first() {
         true => State { seconds: elapsed.as_secs_f64(), islands }.save(file),
         false => Ok(()),
+    }
+}
+
+/// A solution and what it costs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate<S> {
+    /// Its cost; less is better.
+    pub cost: i64,
+    /// The solution.
+    pub solution: S,
+}
+
+/// Who hears what an island sends after an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exchange {
+    /// Nobody.
+    Nobody,
+    /// The next island of the ring.
+    Ring,
+    /// Everybody hears the best of all that was sent, the lowest island among equals.
+    Best,
+    /// Everybody hears all, in the order of the islands.
+    Everybody,
+}
+
+/// What every own island hears; `sent` is what each of them sends.
+pub(crate) fn deliver<S>(
+    exchange: Exchange,
+    spread: &Spread<'_>,
+    sent: Vec<Vec<Candidate<S>>>,
+) -> Result<Vec<Vec<Candidate<S>>>, Error>
+where
+    S: Clone + Serialize + DeserializeOwned,
+{
+    let islands = sent.len();
+    match exchange {
+        Exchange::Nobody => Ok(sent.into_iter().map(|_| Vec::new()).collect()),
+        Exchange::Ring => spread.rotate(sent),
+        Exchange::Best => {
+            let best = sent.into_iter().flatten().min_by_key(|candidate| candidate.cost);
+            let best =
+                spread.gather(vec![best])?.into_iter().flatten().min_by_key(|candidate| candidate.cost);
+            Ok(vec![best.into_iter().collect(); islands])
+        }
+        Exchange::Everybody => {
+            let all: Vec<_> = spread.gather(sent)?.into_iter().flatten().collect();
+            Ok(vec![all; islands])
+        }
     }
 }

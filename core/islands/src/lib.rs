@@ -8,13 +8,10 @@
 mod budget;
 mod error;
 mod evolution;
-mod exchange;
 mod meter;
 mod spread;
-mod state;
 
 pub use budget::{Budget, Counts, Found, Island, Point};
 pub use error::{DistributedError, SearchError};
-pub use evolution::Evolution;
-pub use exchange::{Candidate, Exchange};
+pub use evolution::{Candidate, Evolution, Exchange};
 pub use meter::{Meter, Progress};

@@ -1,4 +1,4 @@
-//! Who exchanges messages with whom.
+//! The neighbours of ranks: of pairs that cost the same in both directions, and of both directions apart.
 
 /// A rank that another one exchanges messages with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,5 +60,129 @@ impl Adjacency {
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
         let of_rank = |rank| self.of(rank).iter().map(move |n| (rank, n.rank, n.weight));
         (0..self.ranks() as u32).flat_map(of_rank)
+    }
+}
+
+/// Weights and costs of every ordered pair, those of a rank or slot with itself among them.
+#[derive(Debug, Clone)]
+pub(crate) struct Directed {
+    /// Whom a rank sends to, and who sends to it; itself in neither.
+    sent: Adjacency,
+    received: Adjacency,
+    /// What every rank sends to itself.
+    own: Vec<i64>,
+    /// Costs of all ordered pairs of slots, row by row.
+    costs: Vec<i64>,
+    slots: usize,
+}
+
+/// A way that messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Sent,
+    Received,
+}
+
+impl Directed {
+    /// Takes triples of source, destination and weight, and the costs of all ordered pairs of slots.
+    pub(crate) fn new(ranks: usize, edges: &[(u32, u32, i64)], costs: Vec<i64>, slots: usize) -> Self {
+        let mut own = vec![0; ranks];
+        edges.iter().filter(|edge| edge.0 == edge.1).for_each(|edge| own[edge.0 as usize] += edge.2);
+        let between = || edges.iter().filter(|edge| edge.0 != edge.1);
+        Self {
+            sent: Adjacency::new(ranks, between().copied().collect()),
+            received: Adjacency::new(ranks, between().map(|&(a, b, weight)| (b, a, weight)).collect()),
+            own,
+            costs,
+            slots,
+        }
+    }
+
+    /// Triples of source, destination and weight, a rank with itself among them.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
+        let own = self.own.iter().enumerate().filter(|entry| *entry.1 > 0);
+        self.sent.entries().chain(own.map(|(rank, &weight)| (rank as u32, rank as u32, weight)))
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.own.len()
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Costs of all ordered pairs of slots, row by row.
+    pub(crate) fn costs(&self) -> &[i64] {
+        &self.costs
+    }
+
+    /// What a rank sends to itself.
+    pub(crate) fn own(&self, rank: u32) -> i64 {
+        self.own[rank as usize]
+    }
+
+    /// Whom a rank sends to or receives from.
+    #[inline]
+    pub(crate) fn neighbours(&self, direction: Direction, rank: u32) -> &[Neighbour] {
+        match direction {
+            Direction::Sent => self.sent.of(rank),
+            Direction::Received => self.received.of(rank),
+        }
+    }
+
+    /// The cost from one slot to another, or to it.
+    #[inline]
+    pub(crate) fn cost(&self, direction: Direction, slot: u32, other: u32) -> i64 {
+        let (from, to) = match direction {
+            Direction::Sent => (slot, other),
+            Direction::Received => (other, slot),
+        };
+        self.costs[from as usize * self.slots + to as usize]
+    }
+
+    /// F of rank `i` on `slots[i]`.
+    pub(crate) fn total(&self, slots: &[u32]) -> i64 {
+        let mut total = 0;
+        self.each(slots, |_, _, cost| total += cost);
+        total
+    }
+
+    /// Calls `visit` with every source and destination, one that sends to itself among them, and what they cost.
+    pub(crate) fn each(&self, slots: &[u32], mut visit: impl FnMut(u32, u32, i64)) {
+        for (source, destination, weight) in self.entries() {
+            let cost = self.cost(Direction::Sent, slots[source as usize], slots[destination as usize]);
+            visit(source, destination, weight * cost);
+        }
+    }
+
+    /// Calls `changed` with every rank whose cost with a rank changes, and by how much, when this one goes from its slot to
+    /// `there` and `partner` to its slot; the rank itself is among them. What it receives from its partner is left out, as
+    /// the partner tells of it.
+    pub(crate) fn changes(
+        &self,
+        slots: &[u32],
+        rank: u32,
+        partner: Option<u32>,
+        there: u32,
+        mut changed: impl FnMut(u32, i64),
+    ) {
+        let here = slots[rank as usize];
+        for direction in [Direction::Sent, Direction::Received] {
+            let cost = |slot, other| self.cost(direction, slot, other);
+            for neighbour in self.neighbours(direction, rank) {
+                if partner != Some(neighbour.rank) {
+                    let other = slots[neighbour.rank as usize];
+                    changed(neighbour.rank, neighbour.weight * (cost(there, other) - cost(here, other)));
+                } else if direction == Direction::Sent {
+                    changed(neighbour.rank, neighbour.weight * (cost(there, here) - cost(here, there)));
+                }
+            }
+        }
+        let own = self.own(rank);
+        if own > 0 {
+            let cost = |slot| self.cost(Direction::Sent, slot, slot);
+            changed(rank, own * (cost(there) - cost(here)));
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! A mapping problem as a dense one, where many ranks send to many others.
 
-use crate::adjacency::Adjacency;
-use crate::directed::Directed;
+use crate::adjacency::{Adjacency, Directed};
 use crate::distance::divisor;
 use crate::{Dense, DenseAssignment, Distance, Matrix, ObjectiveError};
 

@@ -1,14 +1,10 @@
 //! Where ranks have to be, and where nobody may be.
 
-mod error;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use hopmap_model::SystemGraph;
 
-pub use error::ConstraintError;
-
-use crate::{ObjectiveError, Problem, linear, random};
+use crate::{ConstraintError, ObjectiveError, Problem, linear, random};
 
 /// Where ranks have to be, and where nobody may be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

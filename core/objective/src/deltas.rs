@@ -1,6 +1,6 @@
 //! What every exchange of a placement would change, kept up to date.
 
-use crate::directed::Direction;
+use crate::adjacency::Direction;
 use crate::{Assignment, Neighbour, Problem};
 
 /// A placement, and by how much every exchange would change its cost.

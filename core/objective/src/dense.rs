@@ -8,13 +8,10 @@
 
 mod avx2;
 mod element;
-mod rows;
-mod scalar;
 
 use crate::matrix::bound;
 use crate::{Matrix, ObjectiveError};
-use element::{Element, Way};
-use rows::Rows;
+use element::{Element, Rows, Way};
 
 /// Weights and costs of a problem in the smallest integers that hold them. There are as many ranks as slots.
 #[derive(Debug, Clone)]

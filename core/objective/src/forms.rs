@@ -1,10 +1,14 @@
-//! The forms in which costs between slots are kept.
+//! The forms in which costs between slots are kept: trees, pairs, hops, and what is the same in both directions.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Add;
 
-use hopmap_model::{CostModel, CostsError, Levels, Matrix, RouteCosts, SystemGraph, TaskGraph};
+use hopmap_model::{
+    CostModel, CostsError, Edge, Levels, Matrix, Paths, RouteCosts, RouteMetric, SystemGraph, TaskGraph, Tree,
+};
 
-use crate::sides::{Sides, both_ways, sides, without_diagonal};
+use crate::adjacency::Adjacency;
 use crate::{Distance, ObjectiveError};
 
 /// Most slots of which all pairs are stored.
@@ -87,5 +91,89 @@ impl<'s> Form<'s> {
                 Distance::of_hosts(inside, &costs, between)
             }
         }
+    }
+}
+
+/// What is the same in both directions, so that the cost of a pair of ranks is one product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sides {
+    /// The costs: the weights of both directions are added.
+    CostsAlike,
+    /// The weights: the costs of both directions are added.
+    WeightsAlike,
+    /// Nothing, or ranks pay to send to themselves.
+    Neither,
+}
+
+/// Finds what is the same in both directions; `weights` are those of the edges.
+pub(crate) fn sides(graph: &TaskGraph, weights: &[f64], matrix: &Matrix, slots: usize) -> Sides {
+    let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+    let to_itself = graph
+        .edges
+        .iter()
+        .zip(weights)
+        .any(|(edge, weight)| edge.source == edge.destination && *weight > 0.0);
+    if to_itself && (0..slots).any(|slot| matrix.costs[slot * slots + slot] != 0.0) {
+        return Sides::Neither;
+    }
+    let cost = |a: usize, b: usize| matrix.costs[a * slots + b];
+    if (0..slots).all(|a| (0..a).all(|b| same(cost(a, b), cost(b, a)))) {
+        return Sides::CostsAlike;
+    }
+    let by_pair: HashMap<(u32, u32), f64> =
+        graph.edges.iter().map(Edge::pair).zip(weights.iter().copied()).collect();
+    let alike = by_pair.iter().all(|(&(source, destination), &weight)| {
+        same(weight, by_pair.get(&(destination, source)).copied().unwrap_or(0.0))
+    });
+    if alike { Sides::WeightsAlike } else { Sides::Neither }
+}
+
+/// The costs there and back of all ordered pairs.
+pub(crate) fn both_ways<T: Copy + Add<Output = T>>(costs: &[T], slots: usize) -> Vec<T> {
+    let pair = |at: usize| costs[at] + costs[at % slots * slots + at / slots];
+    (0..costs.len()).map(pair).collect()
+}
+
+/// Costs with zero from every slot to itself, which no rank pays.
+pub(crate) fn without_diagonal(mut costs: Vec<i64>, slots: usize) -> Vec<i64> {
+    (0..slots).for_each(|slot| costs[slot * slots + slot] = 0);
+    costs
+}
+
+/// The neighbours of all ranks by triples of source, destination and weight.
+pub(crate) fn neighbours(ranks: usize, edges: &[(u32, u32, i64)], sides: Sides) -> Adjacency {
+    let back = |&(source, destination, weight): &(u32, u32, i64)| match sides {
+        Sides::WeightsAlike => None,
+        Sides::CostsAlike | Sides::Neither => Some((destination, source, weight)),
+    };
+    let pairs = edges.iter().filter(|edge| edge.0 != edge.1).flat_map(|edge| [Some(*edge), back(edge)]);
+    Adjacency::new(ranks, pairs.flatten().collect())
+}
+
+/// The machine with hops as costs: levels where the links are a tree with all hosts equally deep.
+pub(crate) fn with_hops(system: &SystemGraph, paths: &Paths) -> SystemGraph {
+    let cost = match paths.tree().and_then(|tree| levels(system, tree)) {
+        Some(levels) => CostModel::Levels(levels),
+        None => {
+            let hosts = system.slots.iter().map(|slot| slot.host).collect();
+            let inside = Levels { costs: vec![0.0], groups: vec![hosts] };
+            CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside })
+        }
+    };
+    SystemGraph { cost, ..system.clone() }
+}
+
+/// Slots of one host, of hosts under one node, and so on: two hosts that meet k nodes up are 2 k hops apart. `None` where not all
+/// hosts are equally deep.
+fn levels(system: &SystemGraph, tree: &Tree) -> Option<Levels> {
+    let mut groups: Vec<u32> = system.slots.iter().map(|slot| slot.host).collect();
+    let mut levels = Levels::default();
+    loop {
+        levels.costs.push(2.0 * levels.costs.len() as f64);
+        levels.groups.push(groups.clone());
+        if groups.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Some(levels);
+        }
+        groups = groups.into_iter().map(|node| tree.parent(node)).collect::<Option<_>>()?;
     }
 }

@@ -1,6 +1,9 @@
-//! What a search minimises.
+//! What a search minimises, and objectives other than one quadratic form as integers.
 
-use crate::ObjectiveError;
+use hopmap_model::{Paths, SystemGraph, TaskGraph};
+
+use crate::traffic::Traffic;
+use crate::{ObjectiveError, Problem};
 
 /// What a search minimises: a weighted sum of metrics in their units, those of [`Quality`](crate::Quality).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,5 +47,180 @@ impl Objective {
 impl Default for Objective {
     fn default() -> Self {
         Self::F
+    }
+}
+
+/// Bound of the integer cost of any placement.
+const LIMIT: f64 = (1u64 << 60) as f64;
+/// Largest relative error of an integer factor where exact ones do not fit.
+const PRECISION: f64 = 1e-3;
+/// Most bits of a cost that break ties.
+const TIE_BITS: u32 = 20;
+
+/// What the cost of a placement is made of, besides the quadratic form of its problem.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    /// What every value is multiplied by.
+    factors: Values,
+    hops: Option<Box<Problem>>,
+    traffic: Option<Traffic>,
+    tie: Tie,
+    /// What the sum is divided by to come back to real units.
+    pub(crate) scale: f64,
+}
+
+/// Integer metrics of a placement, or their factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Values {
+    /// F, or hop-bytes if neither F nor T counts.
+    pub(crate) quadratic: i64,
+    /// Hop-bytes beside F or T.
+    pub(crate) hops: i64,
+    /// Twice T.
+    pub(crate) share: i64,
+    /// Bytes over the busiest link.
+    pub(crate) load: i64,
+}
+
+/// Where the objective is a maximum, which many placements have in common, the lowest bits hold the sum that it is the
+/// largest part of: so many of its highest bits.
+#[derive(Debug, Clone, Copy)]
+struct Tie {
+    bits: u32,
+    shift: u32,
+}
+
+impl Terms {
+    /// The terms of an objective over a problem of which `bound` is the largest cost.
+    pub(crate) fn new(
+        base: &Problem,
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        objective: &Objective,
+    ) -> Result<Self, ObjectiveError> {
+        let beside = objective.counts_costs();
+        let hops = match beside && objective.hop_bytes > 0.0 {
+            true => Some(Box::new(Problem::of_hops(graph, system)?)),
+            false => None,
+        };
+        let traffic = match objective.max_link_load > 0.0 {
+            true => {
+                let paths = Paths::new(system).ok_or(ObjectiveError::NoLinks)?;
+                Some(Traffic::new(graph, system, paths)?)
+            }
+            false => None,
+        };
+        let quadratic = if beside { objective.f } else { objective.hop_bytes };
+        let hop_scale = hops.as_ref().map_or(1.0, |hops| hops.scale());
+        // What one unit of every integer is worth, and the most there can be of it.
+        let worth = [
+            quadratic / base.scale(),
+            if hops.is_some() { objective.hop_bytes / hop_scale } else { 0.0 },
+            objective.t / (2.0 * base.scale()),
+            objective.max_link_load,
+        ];
+        let bounds = [
+            base.bound(),
+            hops.as_ref().map_or(0.0, |hops| hops.bound()),
+            2.0 * base.bound(),
+            traffic.as_ref().map_or(0.0, |traffic| traffic.total() as f64),
+        ];
+        let (factors, scale) = factors(worth, bounds)?;
+        let largest: f64 = factors.iter().zip(bounds).map(|(&factor, bound)| factor as f64 * bound).sum();
+        let [quadratic, hop, share, load] = factors;
+        let has_sum = quadratic > 0 || hop > 0;
+        let tie = if has_sum { Tie { bits: 0, shift: 0 } } else { Tie::new(largest, base.bound()) };
+        let factors = Values { quadratic, hops: hop, share, load };
+        Ok(Self { factors, hops, traffic, tie, scale })
+    }
+
+    /// Whether T counts.
+    pub(crate) fn counts_shares(&self) -> bool {
+        self.factors.share > 0
+    }
+
+    /// Bytes over links, if the busiest counts.
+    pub(crate) fn traffic(&self) -> Option<&Traffic> {
+        self.traffic.as_ref()
+    }
+
+    /// The problem of which the cost is hop-bytes, if they count beside F or T.
+    pub(crate) fn hops(&self) -> Option<&Problem> {
+        self.hops.as_deref()
+    }
+
+    /// Whether all that counts follows from the cost between slots.
+    pub(crate) fn follow_from_costs(&self) -> bool {
+        self.hops.is_none() && self.traffic.is_none()
+    }
+
+    /// The metrics of a placement, summed anew.
+    pub(crate) fn values(&self, quadratic: i64, slots: &[u32], shares: impl FnOnce() -> Vec<i64>) -> Values {
+        let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(0);
+        Values {
+            quadratic,
+            hops: self.hops().map_or(0, |hops| hops.cost(slots)),
+            share: if self.counts_shares() { largest(shares()) } else { 0 },
+            load: self.traffic().map_or(0, |traffic| largest(traffic.loads(slots))),
+        }
+    }
+
+    /// The integer cost.
+    pub(crate) fn cost(&self, values: &Values) -> i64 {
+        let factors = &self.factors;
+        let sum = factors.quadratic * values.quadratic
+            + factors.hops * values.hops
+            + factors.share * values.share
+            + factors.load * values.load;
+        match self.tie.bits {
+            0 => sum,
+            bits => (sum << bits) + (values.quadratic >> self.tie.shift),
+        }
+    }
+
+    /// An integer cost in real units.
+    pub(crate) fn real(&self, cost: i64) -> f64 {
+        (cost >> self.tie.bits) as f64 / self.scale
+    }
+}
+
+impl Tie {
+    /// As many bits as fit beside costs of at most `largest`, for sums of at most `bound`.
+    fn new(largest: f64, bound: f64) -> Self {
+        let fitting = (0..=TIE_BITS).rev().find(|&bits| largest * f64::from(1u32 << bits) <= LIMIT);
+        let bits = fitting.unwrap_or(0);
+        let shift = (0..62).find(|&shift| bound < (1u64 << shift) as f64 * f64::from(1u32 << bits));
+        Self { bits, shift: shift.unwrap_or(62) }
+    }
+}
+
+/// Integers in the proportions of what values are `worth`, so that sums of so many fit, and what they are multiplied by.
+///
+/// The smallest ones that are exact to nine digits, or, if their sums would not fit, the largest ones whose sums do.
+fn factors(worth: [f64; 4], bounds: [f64; 4]) -> Result<([i64; 4], f64), ObjectiveError> {
+    let scaled = |scale: f64| worth.map(|worth| (worth * scale).round());
+    let error = |scale: f64| {
+        let errors = worth
+            .map(|worth| if worth > 0.0 { (worth * scale).round() / (worth * scale) - 1.0 } else { 0.0 });
+        errors.into_iter().fold(0.0, |largest: f64, error| largest.max(error.abs()))
+    };
+    let fits = |scale: f64| scaled(scale).into_iter().zip(bounds).map(|(f, b)| f * b).sum::<f64>() <= LIMIT;
+    let mut powers = (0..60).scan(1.0, |power, _| Some(std::mem::replace(power, *power * 10.0)));
+    let exact = powers.by_ref().take_while(|&power| worth.iter().all(|worth| worth * power < LIMIT));
+    if let Some(power) = exact.into_iter().find(|&power| error(power) <= 1e-9) {
+        let whole = scaled(power).map(|factor| factor as i64);
+        let common = whole.into_iter().fold(0, crate::distance::divisor).max(1);
+        let scale = power / common as f64;
+        if fits(scale) {
+            return Ok((whole.map(|factor| factor / common), scale));
+        }
+    }
+    let real: f64 = worth.iter().zip(bounds).map(|(worth, bound)| worth * bound).sum();
+    let scale = 0.5 * LIMIT / real;
+    let sound = scale.is_finite() && error(scale) <= PRECISION && fits(scale);
+    if sound {
+        Ok((scaled(scale).map(|factor| factor as i64), scale))
+    } else {
+        Err(ObjectiveError::ObjectiveRange)
     }
 }

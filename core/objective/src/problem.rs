@@ -2,15 +2,12 @@
 
 use hopmap_model::{NodeState, Paths, SystemGraph, TaskGraph, Weight};
 
-use crate::adjacency::{Adjacency, Neighbour};
+use crate::adjacency::{Adjacency, Directed, Neighbour};
 use crate::compact::Compact;
 use crate::constraints::Admission;
-use crate::directed::Directed;
-use crate::forms::Form;
-use crate::hops::with_hops;
+use crate::forms::{Form, Sides, both_ways, neighbours, with_hops};
+use crate::objective::Terms;
 use crate::scale::{Room, Scales, check_weight};
-use crate::sides::{Sides, both_ways, neighbours};
-use crate::terms::Terms;
 use crate::{Distance, Objective, ObjectiveError};
 
 /// Ranks that send to each other, and slots with a cost between them: minimise F over all placements.

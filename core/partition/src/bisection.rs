@@ -4,8 +4,7 @@ use hopmap_random::{Draw, Pcg64};
 
 use crate::Graph;
 use crate::coarsening::Coarse;
-use crate::heap::Heap;
-use crate::two_way::{Limits, Two, TwoWay};
+use crate::two_way::{Heap, Limits, Two, TwoWay};
 
 /// Vertices at which contraction ends, and the least part of the vertices that has to go in every step.
 const COARSEST: usize = 80;

@@ -1,6 +1,15 @@
-//! Graphs as partitioners of others take them: 32-bit numbers, no loops, no edges without weight.
+//! Graphs as partitioners of others take them (32-bit numbers, no loops, no edges without weight), and Scotch (Pellegrini and Roman
+//! 1996), for comparison: its program `scotch_gmap`.
 
-use crate::{Graph, PartitionError};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use hopmap_process::{Limits, run};
+
+use crate::balance::balance;
+use crate::{Graph, PartitionError, check};
 
 /// The weights of all edges, both directions counted, add up to no more.
 const MOST_WEIGHT: i64 = 1 << 30;
@@ -54,4 +63,85 @@ impl Compressed {
 pub(crate) fn undivided(graph: &Graph, sizes: &[u32]) -> Vec<u32> {
     let part = sizes.iter().position(|&size| size > 0).unwrap_or(0);
     vec![part as u32; graph.vertices()]
+}
+
+/// What the program is called by Debian, and by Scotch itself.
+const PROGRAMS: [&str; 2] = ["scotch_gmap", "gmap"];
+
+/// Makes the result the same from run to run.
+const DETERMINISTIC: &str = "-Cd";
+
+/// Cuts a graph of vertices that weigh one into parts of these sizes with the program of Scotch that maps onto a complete graph.
+///
+/// Scotch keeps sizes only nearly: after it, vertices move on the cheapest ways until every part has its own.
+pub fn scotch(graph: &Graph, sizes: &[u32]) -> Result<Vec<u32>, PartitionError> {
+    check(graph, sizes)?;
+    let Some(compressed) = Compressed::new(graph, sizes)? else { return Ok(undivided(graph, sizes)) };
+    let folder = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let write = |name, text: String| fs::write(folder.path().join(name), text);
+    write("graph.grf", source(&compressed))
+        .and_then(|()| write("machine.tgt", target(&compressed, sizes)))
+        .map_err(|error| failed(error.to_string()))?;
+    map(folder.path())?;
+    let text =
+        fs::read_to_string(folder.path().join("parts.map")).map_err(|error| failed(error.to_string()))?;
+    let parts =
+        read(&text, graph.vertices()).ok_or_else(|| failed("its answer is no list of parts".into()))?;
+    let mut parts = compressed.numbered(&parts);
+    balance(graph, &mut parts, sizes);
+    Ok(parts)
+}
+
+fn failed(problem: String) -> PartitionError {
+    PartitionError::Foreign { partitioner: "Scotch", problem }
+}
+
+fn map(folder: &Path) -> Result<(), PartitionError> {
+    for program in PROGRAMS {
+        let mut command = Command::new(program);
+        command.args(["graph.grf", "machine.tgt", "parts.map", DETERMINISTIC]).current_dir(folder);
+        match run(&mut command, &Limits::default()) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(failed(error.to_string())),
+        }
+    }
+    Err(PartitionError::NotInstalled { partitioner: "Scotch", program: PROGRAMS[0], package: "scotch" })
+}
+
+/// The graph in the format of Scotch, with weights on its edges.
+fn source(graph: &Compressed) -> String {
+    let mut text = format!("0\n{}\t{}\n0\t010\n", graph.first.len() - 1, graph.targets.len());
+    for row in graph.first.windows(2) {
+        let row = row[0] as usize..row[1] as usize;
+        // Writing to a string does not fail.
+        let _ = write!(text, "{}", row.len());
+        for (target, weight) in graph.targets[row.clone()].iter().zip(&graph.weights[row]) {
+            let _ = write!(text, "\t{weight}\t{target}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A complete graph whose vertices weigh as much as the parts.
+fn target(graph: &Compressed, sizes: &[u32]) -> String {
+    let mut text = format!("cmpltw\n{}", graph.used.len());
+    for &part in &graph.used {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\t{}", sizes[part as usize]);
+    }
+    text.push('\n');
+    text
+}
+
+/// The part of every vertex: their number, then lines of a vertex and its part.
+fn read(text: &str, vertices: usize) -> Option<Vec<i32>> {
+    let mut parts = vec![None; vertices];
+    for line in text.lines().skip(1) {
+        let mut fields = line.split_whitespace();
+        let (vertex, part) = (fields.next()?.parse::<usize>().ok()?, fields.next()?.parse().ok()?);
+        *parts.get_mut(vertex)? = Some(part);
+    }
+    parts.into_iter().collect()
 }

@@ -7,27 +7,20 @@
 mod balance;
 mod bisection;
 mod coarsening;
-mod cut;
 mod error;
 mod foreign;
 mod graph;
-mod heap;
 #[cfg(feature = "metis")]
 mod metis;
 mod multilevel;
 mod pairs;
-mod random;
-mod recursive;
-mod rounds;
-mod scotch;
 mod two_way;
 
-pub use cut::cut;
 pub use error::PartitionError;
-pub use graph::Graph;
+pub use foreign::scotch;
+pub use graph::{Graph, cut};
 #[cfg(feature = "metis")]
 pub use metis::metis;
 pub use multilevel::{Effort, partition};
-pub use scotch::scotch;
 
 use multilevel::check;

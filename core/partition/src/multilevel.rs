@@ -1,14 +1,13 @@
 //! The whole way: contraction, first parts, refinement.
 
-use hopmap_random::{Draw, Pcg64};
+use hopmap_model::seed_stream;
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 use rayon::prelude::*;
 
 use crate::balance::balance;
+use crate::bisection::bisect;
 use crate::coarsening::Coarse;
 use crate::pairs::{Sweeps, refine};
-use crate::random::stream;
-use crate::recursive::recursive;
-use crate::rounds::{are_many, cycles_after, in_rounds};
 use crate::{Graph, PartitionError, cut};
 
 /// Edges at which cycles of a graph may look: in proportion to its vertices, and less for each where there are many.
@@ -243,4 +242,96 @@ fn cycle(
         *cost = after;
     }
     work
+}
+
+/// More parts than this are cut in rounds: every pair of a few dozen large parts can be refined, which of a thousand small ones it
+/// cannot, and the parts of a large one are cut beside those of all others.
+const MANY: usize = 64;
+/// Cycles of the whole effort are divided by this in the first and the second round, and after both.
+const FIRST: u32 = 20;
+const SECOND: u32 = 5;
+const AFTER: u32 = 32;
+
+/// Whether parts are cut in rounds.
+pub(crate) fn are_many(parts: usize) -> bool {
+    parts > MANY
+}
+
+/// Cycles that are left for the whole graph after the rounds.
+pub(crate) fn cycles_after(effort: Effort) -> u32 {
+    effort.cycles / AFTER
+}
+
+/// Cuts a graph into about as many large parts as each of these then has parts, of exactly these sizes.
+pub(crate) fn in_rounds(
+    graph: &Graph,
+    sizes: &[u32],
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<u32>, PartitionError> {
+    let run = sizes.len().isqrt().max(2);
+    let large: Vec<u32> = sizes.chunks(run).map(|run| run.iter().sum()).collect();
+    let first = Effort { cycles: effort.cycles.div_ceil(FIRST), ..effort };
+    let second = Effort { cycles: effort.cycles.div_ceil(SECOND), ..effort };
+    let split = graph.split(&partition(graph, &large, first, seed)?, large.len());
+    let rounds: Result<Vec<_>, PartitionError> = (split.par_iter(), sizes.par_chunks(run))
+        .into_par_iter()
+        .enumerate()
+        .map(|(index, ((part, _), sizes))| partition(part, sizes, second, seed ^ (index as u64 + 1) << 32))
+        .collect();
+    let mut found = vec![0; graph.vertices()];
+    for (index, ((_, vertices), parts)) in split.iter().zip(rounds?).enumerate() {
+        for (&vertex, part) in vertices.iter().zip(parts) {
+            found[vertex as usize] = (index * run) as u32 + part;
+        }
+    }
+    Ok(found)
+}
+
+/// Vertices of a graph whose halves are cut side by side.
+const PARALLEL: usize = 512;
+
+/// Cuts a graph into parts of about these sizes, each more than zero. `path` is the place of the graph in the recursion.
+pub(crate) fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, path: u64) -> Vec<u32> {
+    let mut parts = vec![0; graph.vertices()];
+    if sizes.len() < 2 || graph.vertices() == 0 {
+        return parts;
+    }
+    let (middle, target) = halve(graph, sizes);
+    let mut random = stream(seed, path);
+    let side = bisect(graph, target, tries, &mut random);
+    let (left, right) = sizes.split_at(middle);
+    let [(first, first_vertices), (second, second_vertices)] = graph.halves(&side);
+    let one = || recursive(&first, left, tries, seed, path.wrapping_mul(2).wrapping_add(1));
+    let other = || recursive(&second, right, tries, seed, path.wrapping_mul(2).wrapping_add(2));
+    let (one, other) = match graph.vertices() >= PARALLEL {
+        true => rayon::join(one, other),
+        false => (one(), other()),
+    };
+    first_vertices.iter().zip(one).for_each(|(&vertex, part)| parts[vertex as usize] = part);
+    let offset = middle as u32;
+    second_vertices.iter().zip(other).for_each(|(&vertex, part)| parts[vertex as usize] = part + offset);
+    parts
+}
+
+/// How many parts the first half has, and what it should weigh.
+fn halve(graph: &Graph, sizes: &[u32]) -> (usize, i64) {
+    let total: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+    let mut before = 0u64;
+    let mut best = (u64::MAX, 1, 0);
+    for (index, &size) in sizes[..sizes.len() - 1].iter().enumerate() {
+        before += u64::from(size);
+        let off = (2 * before).abs_diff(total);
+        if off < best.0 {
+            best = (off, index + 1, before);
+        }
+    }
+    let weight = u128::from(graph.total());
+    let target = (weight * u128::from(best.2) + u128::from(total) / 2) / u128::from(total.max(1));
+    (best.1, target as i64)
+}
+
+/// The random stream of a subproblem, which depends on nothing but the seed and the place of the subproblem.
+pub(crate) fn stream(seed: u64, path: u64) -> Pcg64 {
+    Pcg64::from_seed(seed_stream("partition", seed, path))
 }

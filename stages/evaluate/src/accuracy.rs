@@ -1,16 +1,12 @@
 //! Searches of problems whose best costs are known, as a table.
 
-mod group;
-mod known;
-mod table;
+use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, Mapping};
+use csv::{ReaderBuilder, StringRecord, Trim};
+use hopmap_model::{Context, Mapping, read_input};
+use hopmap_statistics::median;
 
 use crate::{AccuracyParams, EvaluateError};
-pub use group::Search;
-use group::groups;
-use known::Known;
-pub use table::Table;
 
 /// A row for every group of mappings: how many there are, the best, mean and median of a metric, and how far these are from
 /// known values, in percent: A1 = 100 · (F − F0) / F0 (GraphHunter).
@@ -34,10 +30,292 @@ pub fn accuracy(
 }
 
 /// A mapping with the name of the stage that made it.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'m> {
+    label: &'m str,
+    mapping: &'m Mapping,
+}
+
 impl<'m> Search<'m> {
     /// `label` is such as `placement[instance=tai27e01, seed=3]`.
     #[must_use]
     pub fn new(label: &'m str, mapping: &'m Mapping) -> Self {
         Self { label, mapping }
+    }
+}
+
+/// A table of texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    beaten: Vec<String>,
+}
+
+impl Table {
+    fn new(groups: &[Group], params: &AccuracyParams, known: Option<&Known>) -> Result<Self, EvaluateError> {
+        let AccuracyParams { by, beside, metric, .. } = params;
+        let own = ["runs", "best", "mean", "median", "evaluations"];
+        let gaps = beside
+            .iter()
+            .flat_map(|column| ["best", "mean", "median"].map(|which| format!("{which} over {column} %")));
+        let told = known.into_iter().flat_map(|known| known.columns(by)).map(str::to_owned);
+        let header = by.iter().cloned().chain(own.map(|name| named(name, metric))).chain(gaps).chain(told);
+        let mut table = Self { header: header.collect(), rows: Vec::new(), beaten: Vec::new() };
+        for group in groups {
+            table.add(group, params, known)?;
+        }
+        Ok(table)
+    }
+
+    /// Adds the row of a group.
+    fn add(
+        &mut self,
+        group: &Group,
+        params: &AccuracyParams,
+        known: Option<&Known>,
+    ) -> Result<(), EvaluateError> {
+        let AccuracyParams { by, beside, metric, .. } = params;
+        let runs = group.values.len();
+        let values = [group.best(), group.mean(), group.median()];
+        let mut row = group.keys.clone();
+        row.push(runs.to_string());
+        row.extend(values.iter().map(|value| shortened(*value)));
+        row.push(format!("{:.0}", group.evaluations / runs as f64));
+        for column in beside {
+            let number = known.map(|known| known.number(column, by, &group.keys)).transpose()?.flatten();
+            row.extend(
+                values.iter().map(|value| number.map_or_else(String::new, |known| percent(*value, known))),
+            );
+            if let Some(number) = number.filter(|&number| group.best() < number) {
+                self.beaten.push(format!(
+                    "{}: {metric} = {} is below the {column} of {}",
+                    group.keys.join(", "),
+                    shortened(group.best()),
+                    shortened(number)
+                ));
+            }
+        }
+        if let Some(known) = known {
+            row.extend(known.columns(by).map(|column| known.text(column, by, &group.keys).to_owned()));
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Where a mapping is better than what is known, in words.
+    #[must_use]
+    pub fn beaten(&self) -> &[String] {
+        &self.beaten
+    }
+
+    /// As CSV, with a header.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let line =
+            |cells: &Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        std::iter::once(&self.header).chain(&self.rows).map(line).collect()
+    }
+
+    /// As a table of Markdown, below it where something known was beaten.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let line = |cells: &Vec<String>| {
+            format!(
+                "| {} |\n",
+                cells.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | ")
+            )
+        };
+        let rule = format!("|{}\n", "---|".repeat(self.header.len()));
+        let rows: String = self.rows.iter().map(line).collect();
+        let mut text = format!("{}{rule}{rows}", line(&self.header));
+        if !self.beaten.is_empty() {
+            text.push_str(&format!("\n- {}\n", self.beaten.join("\n- ")));
+        }
+        text
+    }
+}
+
+fn named(name: &str, metric: &str) -> String {
+    match name {
+        "best" | "mean" | "median" => format!("{metric} {name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// A1: by how many percent a value is above a known one.
+fn percent(value: f64, known: f64) -> String {
+    match known {
+        0.0 if value == 0.0 => "0.00".to_owned(),
+        0.0 => String::new(),
+        _ => format!("{:.2}", 100.0 * (value - known) / known),
+    }
+}
+
+/// As few digits as tell whole numbers, and tenths of others.
+fn shortened(value: f64) -> String {
+    if value.fract() == 0.0 || value.abs() < 1.0 { format!("{value}") } else { format!("{value:.1}") }
+}
+
+fn quoted(cell: &str) -> String {
+    match cell.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_owned(),
+    }
+}
+
+/// The key that stands for the name of the stage.
+const STAGE: &str = "stage";
+
+/// Searches with the same values of some matrix keys.
+#[derive(Debug, Clone, PartialEq)]
+struct Group {
+    /// The values of the keys, in their order.
+    keys: Vec<String>,
+    /// The metric of every search, in their order.
+    values: Vec<f64>,
+    /// Evaluations of all searches together.
+    evaluations: f64,
+}
+
+/// Puts searches with equal keys together; groups and searches stay in the order in which they come.
+fn groups(searches: &[Search<'_>], by: &[String], metric: &str) -> Result<Vec<Group>, EvaluateError> {
+    let mut groups: Vec<Group> = Vec::new();
+    for key in by {
+        // Some mappings may lack a key that others have, such as the levels of a mapper that has none.
+        if let (None, Some(search)) = (searches.iter().find_map(|search| search.key(key)), searches.first()) {
+            return Err(EvaluateError::NoKey { key: key.clone(), label: search.label.to_owned() });
+        }
+    }
+    for search in searches {
+        let keys: Vec<_> = by.iter().map(|key| search.key(key).unwrap_or("–").to_owned()).collect();
+        let value = search.metric(metric)?;
+        let index = groups.iter().position(|group| group.keys == keys).unwrap_or_else(|| {
+            groups.push(Group { keys, values: Vec::new(), evaluations: 0.0 });
+            groups.len() - 1
+        });
+        groups[index].values.push(value);
+        groups[index].evaluations += search.mapping.metrics.get("evaluations").copied().unwrap_or(0.0);
+    }
+    Ok(groups)
+}
+
+impl Search<'_> {
+    /// The value of a matrix key; `stage` is the name of the stage.
+    fn key(&self, key: &str) -> Option<&str> {
+        let (stage, rest) = self.label.split_once('[').unwrap_or((self.label, ""));
+        if key == STAGE {
+            return Some(stage);
+        }
+        let pairs = outer_commas(rest.strip_suffix(']').unwrap_or(rest));
+        pairs
+            .filter_map(|pair| pair.split_once('='))
+            .find_map(|(name, value)| (name.trim() == key).then(|| value.trim()))
+    }
+
+    fn metric(&self, metric: &str) -> Result<f64, EvaluateError> {
+        self.mapping.metrics.get(metric).copied().ok_or_else(|| EvaluateError::NoMetric {
+            metric: metric.to_owned(),
+            label: self.label.to_owned(),
+            metrics: self.mapping.metrics.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+/// The parts of a text between commas that are in no brackets.
+fn outer_commas(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split(move |character| {
+        match character {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && character == ','
+    })
+}
+
+impl Group {
+    /// The smallest value.
+    fn best(&self) -> f64 {
+        self.values.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// Of an even number, the mean of the two in the middle.
+    fn median(&self) -> f64 {
+        // A group has at least one search.
+        median(self.values.clone()).unwrap_or_default()
+    }
+}
+
+/// Bytes of the file.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// Rows of known values. A row says something of every group whose keys are those of the row; an empty key fits all.
+struct Known {
+    path: PathBuf,
+    header: Vec<String>,
+    rows: Vec<StringRecord>,
+}
+
+impl Known {
+    /// Reads a file with a header, some columns of which are among the keys of the groups.
+    fn read(path: &Path, by: &[String]) -> Result<Self, EvaluateError> {
+        let malformed = |error: csv::Error| EvaluateError::Known {
+            path: path.to_owned(),
+            line: error.position().map_or(0, csv::Position::line),
+            problem: error.to_string(),
+        };
+        let text = read_input(path, MOST_BYTES).map_err(|error| malformed(error.into()))?;
+        let mut reader =
+            ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(text.as_slice());
+        let header: Vec<String> = reader.headers().map_err(malformed)?.iter().map(str::to_owned).collect();
+        let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(malformed)?;
+        if !header.iter().any(|name| by.contains(name)) {
+            return Err(EvaluateError::NoCommonKey { path: path.to_owned(), keys: by.join(", ") });
+        }
+        Ok(Self { path: path.to_owned(), header, rows })
+    }
+
+    /// Whether there is such a column.
+    fn has(&self, column: &str) -> bool {
+        self.header.iter().any(|name| name == column)
+    }
+
+    /// The columns that are no keys.
+    fn columns<'k>(&'k self, by: &'k [String]) -> impl Iterator<Item = &'k str> {
+        self.header.iter().filter(|name| !by.contains(name)).map(String::as_str)
+    }
+
+    /// What the first row that fits and says anything says in a column.
+    fn text(&self, column: &str, by: &[String], keys: &[String]) -> &str {
+        let at = |name: &str| self.header.iter().position(|other| other == name);
+        let fits = |row: &&StringRecord| {
+            by.iter().zip(keys).all(|(name, key)| {
+                let said = at(name).and_then(|index| row.get(index)).unwrap_or_default();
+                said.is_empty() || said == key
+            })
+        };
+        let Some(index) = at(column) else { return "" };
+        let texts = self.rows.iter().filter(fits).filter_map(|row| row.get(index));
+        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// The same as a number; `None` if nothing is said.
+    fn number(&self, column: &str, by: &[String], keys: &[String]) -> Result<Option<f64>, EvaluateError> {
+        let text = self.text(column, by, keys);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+        number.map(Some).ok_or_else(|| EvaluateError::Known {
+            path: self.path.clone(),
+            line: 0,
+            problem: format!("`{text}` in column `{column}` is no number"),
+        })
     }
 }

@@ -9,12 +9,10 @@ mod compare;
 mod error;
 mod params;
 mod stage;
-mod summary;
 
 pub use accuracy::{Search, Table, accuracy};
 pub use collectives::{CollectiveComparison, CollectivesParams, CollectivesStage, compare_collectives};
-pub use compare::{Comparison, compare};
+pub use compare::{Comparison, compare, summary};
 pub use error::EvaluateError;
 pub use params::{AccuracyParams, MappingParams};
 pub use stage::{AccuracyStage, MappingStage};
-pub use summary::summary;

@@ -1,10 +1,119 @@
-//! What all launch files need: the host of every rank, under a name that launchers can read.
+//! Launch files that name hosts: those of Open MPI (host file, rank file), of MPICH and Intel MPI (machine file) and of Slurm.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
 
-use hopmap_model::Mapping;
+use hopmap_model::{LaunchFile, Mapping};
 
-use crate::LaunchError;
+use crate::{LaunchError, MachinefileStyle, OpenMpi};
+
+/// Open MPI's host file with one line per rank, for the sequential mapper: rank `i` runs on the host of line `i`.
+///
+/// There is no form with `slots=`: it adds up the slots of repeated lines, so that it has no order of ranks, and when
+/// `mpirun` runs on one of the hosts, that host comes first wherever it stands in the file (measured on 4.1.4).
+///
+/// Ranks are not bound to the cores of the mapping; [`rankfile`](crate::rankfile()) does that.
+/// Format: mpirun(1) of Open MPI 4.1, "Sequential mapping"; the same in 5.0.
+pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+    let hosts = hosts_of_ranks(mapping)?;
+    check_for_open_mpi(&hosts)?;
+    if let Some(host) = hosts.iter().find(|host| is_loopback(host)) {
+        return Err(LaunchError::Loopback { host: (*host).to_owned() });
+    }
+    Ok(LaunchFile {
+        name: "hostfile".into(),
+        text: host_per_line(digest, &hosts),
+        command: format!("mpirun -n {} --hostfile {{file}} --map-by seq {{program}}", hosts.len()),
+    })
+}
+
+/// Whether it is a name of this machine which the sequential mapper of Open MPI 4.1.4 does not know.
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback())
+}
+
+/// A machine file for Hydra, which gives out ranks line by line.
+///
+/// For MPICH it is the plain file of one host per line and rank (GraphHunter's). Hydra 4.0.2 puts every rank where the
+/// file says as long as `-ppn` is not given. But a host that comes up again after another counts as a further node:
+/// Hydra starts one more proxy there, and MPICH uses shared memory only among the ranks of one run of lines. Above eight
+/// proxies per host Hydra's ssh launcher waits 15 seconds each time; `-launcher rsh -launcher-exec ssh` does not.
+/// Open MPI has neither limit.
+///
+/// Intel MPI uses a host of `-f` once, however often it is repeated, but keeps the order of `host:count` lines of
+/// `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options"). Not tried: it cannot be had freely.
+pub fn machinefile(
+    mapping: &Mapping,
+    digest: &str,
+    style: MachinefileStyle,
+) -> Result<LaunchFile, LaunchError> {
+    let hosts = hosts_of_ranks(mapping)?;
+    let (text, option) = match style {
+        MachinefileStyle::Mpich => (host_per_line(digest, &hosts), "-f"),
+        MachinefileStyle::Intel => (host_counts(digest, &hosts), "-machinefile"),
+    };
+    Ok(LaunchFile {
+        name: "machinefile".into(),
+        text,
+        command: format!("mpiexec.hydra {option} {{file}} -n {} {{program}}", hosts.len()),
+    })
+}
+
+fn host_counts(digest: &str, hosts: &[&str]) -> String {
+    let mut text = heading(digest);
+    for run in hosts.chunk_by(|a, b| a == b) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}:{}", run[0], run.len());
+    }
+    text
+}
+
+/// Number of runs of ranks that follow each other on one host, and of hosts with ranks.
+pub(crate) fn runs(mapping: &Mapping) -> (usize, usize) {
+    let hosts: Vec<u32> = mapping.ranks.iter().map(|placement| placement.host).collect();
+    let used: std::collections::HashSet<u32> = hosts.iter().copied().collect();
+    (hosts.chunk_by(|a, b| a == b).count(), used.len())
+}
+
+/// The file behind `SLURM_HOSTFILE`: task `i` of `srun -m arbitrary` runs on the host of line `i`.
+///
+/// Slurm decides on which cores of the host. Works inside an allocation that has the hosts and without one.
+/// With `--mpi=pmi2` MPICH 4.0.2 used no shared memory between ranks placed like this (Slurm 22.05, nodes emulated on
+/// one machine).
+///
+/// Format: srun(1), `--distribution=arbitrary`; comments tried with Slurm 22.05.
+pub fn slurm_hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+    let hosts = hosts_of_ranks(mapping)?;
+    Ok(LaunchFile {
+        name: "slurm-hostfile".into(),
+        text: host_per_line(digest, &hosts),
+        command: format!("SLURM_HOSTFILE={{file}} srun -m arbitrary -n {} {{program}}", hosts.len()),
+    })
+}
+
+/// Open MPI's rank file: host and core of every rank. `mpirun` takes the hosts from it and needs no other list.
+///
+/// Cores are logical indexes, as in the mapping.
+/// Format: mpirun(1) of Open MPI 4.1, "Rankfiles"; PRRTE 3.0 documentation, "Rankfiles", for 5.x.
+pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<LaunchFile, LaunchError> {
+    let hosts = hosts_of_ranks(mapping)?;
+    check_for_open_mpi(&hosts)?;
+    let mut text = heading(digest);
+    for (rank, (host, placement)) in hosts.iter().zip(&mapping.ranks).enumerate() {
+        let core = placement.core.ok_or_else(|| LaunchError::NoCore { rank, host: (*host).to_owned() })?;
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "rank {rank}={host} slot={core}");
+    }
+    let option = match version {
+        OpenMpi::V4 => "--rankfile {file}",
+        OpenMpi::V5 => "--map-by rankfile:file={file}",
+    };
+    Ok(LaunchFile {
+        name: "rankfile".into(),
+        text,
+        command: format!("mpirun -n {} {option} {{program}}", hosts.len()),
+    })
+}
 
 /// The host of every rank, after checking the mapping and the names of all hosts.
 pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
@@ -135,5 +244,101 @@ pub(crate) mod tests {
         assert!(check_for_open_mpi(&["10.0.0.1", "10.0.0.2", "a.x", "b.x", "a.x"]).is_ok());
         let error = check_for_open_mpi(&["a.x", "a.y"]).unwrap_err();
         assert_eq!(error.to_string(), "Open MPI takes `a.x` and `a.y` for one host");
+    }
+
+    #[test]
+    fn rank_i_is_on_line_i_of_a_host_file() {
+        let file = hostfile(&mapping(&["a", "b"], 2, &[2, 0, 3]), "d1").unwrap();
+        assert_eq!(file.text, "# hopmap mapping d1\nb\na\nb\n");
+        assert_eq!(file.command, "mpirun -n 3 --hostfile {file} --map-by seq {program}");
+    }
+
+    #[test]
+    fn localhost_is_refused() {
+        for host in ["localhost", "127.0.0.1"] {
+            let error = hostfile(&mapping(&[host], 1, &[0]), "d").unwrap_err();
+            assert_eq!(error.to_string(), format!("Open MPI's sequential mapper does not know `{host}`"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_file_tells_the_host_of_every_rank(mapping in mappings()) {
+            let file = hostfile(&mapping, "d").unwrap();
+            let expected: Vec<&str> = (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank)).collect();
+            prop_assert_eq!(lines(&file.text, "d"), expected);
+        }
+    }
+
+    #[test]
+    fn mpich_reads_one_line_per_rank() {
+        let mapping = mapping(&["a", "b"], 3, &[4, 3, 0, 5]);
+        let file = machinefile(&mapping, "d1", MachinefileStyle::Mpich).unwrap();
+        assert_eq!(file.text, "# hopmap mapping d1\nb\nb\na\nb\n");
+        assert_eq!(file.command, "mpiexec.hydra -f {file} -n 4 {program}");
+        assert_eq!(runs(&mapping), (3, 2));
+    }
+
+    #[test]
+    fn intel_reads_counts_of_consecutive_ranks() {
+        let file =
+            machinefile(&mapping(&["a", "b"], 3, &[4, 3, 0, 5]), "d1", MachinefileStyle::Intel).unwrap();
+        assert_eq!(file.text, "# hopmap mapping d1\nb:2\na:1\nb:1\n");
+        assert_eq!(file.command, "mpiexec.hydra -machinefile {file} -n 4 {program}");
+    }
+
+    proptest! {
+        #[test]
+        fn counts_unfold_to_the_host_of_every_rank(mapping in mappings()) {
+            let file = machinefile(&mapping, "d", MachinefileStyle::Intel).unwrap();
+            let read = lines(&file.text, "d").into_iter().flat_map(|line| {
+                let (host, count) = line.split_once(':').unwrap();
+                vec![host; count.parse().unwrap()]
+            });
+            let expected = (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank));
+            prop_assert_eq!(read.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn rank_i_is_on_line_i_of_slurms_file() {
+        let file = slurm_hostfile(&mapping(&["a", "b"], 2, &[2, 0, 3]), "d1").unwrap();
+        assert_eq!(file.text, "# hopmap mapping d1\nb\na\nb\n");
+        assert_eq!(file.command, "SLURM_HOSTFILE={file} srun -m arbitrary -n 3 {program}");
+    }
+
+    #[test]
+    fn every_rank_has_its_host_and_core() {
+        let mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
+        let file = rankfile(&mapping, "d1", OpenMpi::V4).unwrap();
+        assert_eq!(file.text, "# hopmap mapping d1\nrank 0=b slot=0\nrank 1=a slot=0\nrank 2=b slot=1\n");
+        assert_eq!(file.command, "mpirun -n 3 --rankfile {file} {program}");
+        let newer = rankfile(&mapping, "d1", OpenMpi::V5).unwrap();
+        assert_eq!(newer.text, file.text);
+        assert_eq!(newer.command, "mpirun -n 3 --map-by rankfile:file={file} {program}");
+    }
+
+    #[test]
+    fn a_rank_without_a_core_is_refused() {
+        let mut mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
+        mapping.ranks[1].core = None;
+        let error = rankfile(&mapping, "d", OpenMpi::V4).unwrap_err();
+        assert_eq!(error.to_string(), "the mapping does not say on which core of `a` rank 1 runs");
+    }
+
+    proptest! {
+        #[test]
+        fn the_file_tells_host_and_core_of_every_rank(mapping in mappings()) {
+            let file = rankfile(&mapping, "d", OpenMpi::V4).unwrap();
+            let read = lines(&file.text, "d").into_iter().map(|line| {
+                let (rank, place) = line.strip_prefix("rank ").unwrap().split_once('=').unwrap();
+                let (host, core) = place.split_once(" slot=").unwrap();
+                (rank.parse().unwrap(), host.to_owned(), core.parse().unwrap())
+            });
+            let expected = mapping.ranks.iter().enumerate().map(|(rank, placement)| {
+                (rank, mapping.host_of(rank).to_owned(), placement.core.unwrap())
+            });
+            prop_assert_eq!(read.collect::<Vec<(usize, String, u32)>>(), expected.collect::<Vec<_>>());
+        }
     }
 }

@@ -17,21 +17,14 @@
 
 mod cray;
 mod error;
-mod hostfile;
 mod hosts;
-mod machinefile;
 mod params;
-mod rankfile;
-mod slurm;
 mod stage;
 
 pub use cray::cray_rank_order;
 pub use error::LaunchError;
-pub use hostfile::hostfile;
-pub use machinefile::machinefile;
+pub use hosts::{hostfile, machinefile, rankfile, slurm_hostfile};
 pub use params::{
     CrayParams, HostfileParams, MachinefileParams, MachinefileStyle, OpenMpi, RankfileParams, SlurmParams,
 };
-pub use rankfile::rankfile;
-pub use slurm::slurm_hostfile;
 pub use stage::{Cray, Hostfile, Machinefile, Rankfile, Slurm};

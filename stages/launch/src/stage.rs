@@ -4,7 +4,7 @@ use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs
 
 use crate::{
     CrayParams, HostfileParams, MachinefileParams, RankfileParams, SlurmParams, cray_rank_order, hostfile,
-    machinefile, rankfile, slurm_hostfile,
+    hosts::runs, machinefile, rankfile, slurm_hostfile,
 };
 
 /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
@@ -23,7 +23,7 @@ impl Stage for Machinefile {
     fn run(params: MachinefileParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapping = inputs.one::<Mapping>("mapping")?;
         let file = machinefile(&mapping.value, &mapping.digest, params.style)?;
-        let (runs, hosts) = machinefile::runs(&mapping.value);
+        let (runs, hosts) = runs(&mapping.value);
         if runs > hosts {
             cx.log(format!(
                 "{hosts} hosts stand in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \

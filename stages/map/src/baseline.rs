@@ -1,7 +1,10 @@
-//! The placements that searches have to beat.
+//! Placements that take no search: the ones that searches have to beat, and greedy growth.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use hopmap_model::{Context, Error, Stage, SystemGraph, seed_stream};
-use hopmap_objective::{Problem, round_robin};
+use hopmap_objective::{Distance, Problem, round_robin};
 
 use crate::{Found, Mapper, RandomStage};
 
@@ -47,5 +50,93 @@ impl Mapper for Random {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
         let stream = seed_stream(RandomStage::KIND, self.seed, 0);
         Ok(Found::at_once(problem.random(stream)))
+    }
+}
+
+/// Fills the slots in the order of the tree, each with the rank that costs least there beside those already placed.
+///
+/// Ties go to the lowest rank. Ranks that constraints do not let be where they are go elsewhere in the end. Takes E · L · log E steps for E edges and L levels.
+#[must_use]
+pub fn greedy(problem: &Problem) -> Vec<u32> {
+    let distance = problem.distance();
+    if distance.levels() == 0 {
+        return problem.linear();
+    }
+    let mut growth = Growth::new(problem);
+    let order = &distance.order()[..problem.ranks()];
+    for (index, &slot) in order.iter().enumerate() {
+        if index > 0 {
+            growth.leave(order[index - 1], slot);
+        }
+        growth.place_best(slot);
+    }
+    problem.admit(growth.slots)
+}
+
+/// A placement that grows slot by slot.
+struct Growth<'p> {
+    problem: &'p Problem,
+    distance: &'p Distance,
+    /// What a rank saves on the current slot, compared with meeting nobody below the outermost level.
+    savings: Vec<i64>,
+    /// Savings and ranks, most first; outdated entries stay until they are drawn.
+    candidates: BinaryHeap<(i64, Reverse<u32>)>,
+    /// Slot of every rank.
+    slots: Vec<u32>,
+    /// Ranks in the order in which they were placed, which is that of the slots.
+    placed: Vec<u32>,
+}
+
+const UNPLACED: u32 = u32::MAX;
+
+impl<'p> Growth<'p> {
+    fn new(problem: &'p Problem) -> Self {
+        let ranks = problem.ranks();
+        Self {
+            problem,
+            distance: problem.distance(),
+            savings: vec![0; ranks],
+            candidates: (0..ranks as u32).map(|rank| (0, Reverse(rank))).collect(),
+            slots: vec![UNPLACED; ranks],
+            placed: Vec::with_capacity(ranks),
+        }
+    }
+
+    /// Turns from one slot to the next: the ranks in the groups that end here move further away.
+    fn leave(&mut self, from: u32, to: u32) {
+        let level = self.distance.meeting_level(from, to);
+        if level == 0 {
+            return;
+        }
+        for index in self.distance.group(level - 1, from) {
+            let rank = self.placed[index];
+            let before = self.distance.meeting_level(from, self.slots[rank as usize]);
+            let lost = self.distance.level_cost(level) - self.distance.level_cost(before);
+            self.change(rank, -lost);
+        }
+    }
+
+    /// Places the rank that saves most.
+    fn place_best(&mut self, slot: u32) {
+        while let Some((savings, Reverse(rank))) = self.candidates.pop() {
+            if self.slots[rank as usize] == UNPLACED && self.savings[rank as usize] == savings {
+                self.slots[rank as usize] = slot;
+                self.placed.push(rank);
+                let outermost = self.distance.levels() - 1;
+                self.change(rank, self.distance.level_cost(outermost) - self.distance.level_cost(0));
+                return;
+            }
+        }
+    }
+
+    /// Changes what the unplaced neighbours of a placed rank save, per unit of weight.
+    fn change(&mut self, placed: u32, per_weight: i64) {
+        for neighbour in self.problem.neighbours(placed) {
+            let rank = neighbour.rank as usize;
+            if self.slots[rank] == UNPLACED {
+                self.savings[rank] += neighbour.weight * per_weight;
+                self.candidates.push((self.savings[rank], Reverse(neighbour.rank)));
+            }
+        }
     }
 }

@@ -6,8 +6,8 @@ use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::annealing::{self, Solver, Walk};
-use crate::finish::{Ending, is_flat};
 use crate::genetic::{self, Breeding, Colony, completed};
+use crate::mapper::{Ending, is_flat};
 use crate::{CompositeParams, CompositeStage, Found, Mapper, ParameterError};
 
 /// Individuals beyond 1024 ranks, times the ranks, and the fewest.

@@ -1,11 +1,6 @@
 //! Branch and bound for the quadratic assignment problem.
 
-mod ascent;
-mod branching;
-mod gilmore_lawler;
-mod instance;
 mod linear;
-mod number;
 mod relaxation;
 mod search;
 mod symmetry;
@@ -18,12 +13,9 @@ use hopmap_model::{Context, Error};
 use hopmap_objective::{Metric, Problem};
 
 use crate::{ExactError, ExactParams, Found, Mapper, Tabu, TabuParams};
-use branching::Symmetries;
-use gilmore_lawler::gilmore_lawler;
-use instance::Instance;
-use relaxation::Scale;
-use search::{Limits, Proof, Search};
-use symmetry::Symmetry;
+use relaxation::{Scale, gilmore_lawler};
+use search::{Limits, Proof, Search, Symmetries};
+use symmetry::{Instance, Symmetry};
 
 /// Ranks that send or receive, times slots, that are branched on; beyond it there is one bound, and no search.
 const MOST_PLACES: usize = 1600;

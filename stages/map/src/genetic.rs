@@ -2,19 +2,16 @@
 
 mod breeding;
 mod colony;
-mod crossover;
-mod rules;
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::Problem;
 
-use crate::finish::{Ending, is_flat};
+use crate::mapper::{Ending, is_flat};
 use crate::{Found, GeneticParams, GeneticStage, Mapper, ParameterError};
 
 pub(crate) use breeding::{Breeding, completed};
-pub(crate) use colony::{Colony, exchange};
-pub(crate) use rules::{Rules, check, default_population};
+pub(crate) use colony::{Colony, Rules, check, default_population, exchange};
 
 /// Streams of random numbers of masters come after those of islands.
 const MASTERS: u64 = 1 << 32;

@@ -13,10 +13,8 @@
 
 mod grid;
 mod multisection;
-mod partitioner;
-mod tree;
 
-pub(crate) use partitioner::METIS;
+pub(crate) use multisection::METIS;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,11 +25,10 @@ use hopmap_objective::{Assignment, Problem};
 use hopmap_partition::Effort;
 
 use crate::error::HierarchicalError;
-use crate::finish::is_flat;
+use crate::mapper::is_flat;
 use crate::{Found, HierarchicalParams, LevelChoice, Mapper, OtherLevels, Partitioner, descend};
 use grid::Grid;
-use multisection::Multisection;
-use tree::Tree;
+use multisection::{Multisection, Tree};
 
 /// Part of a budget in seconds that is left to the descent.
 const DESCENT_SHARE: f64 = 0.2;

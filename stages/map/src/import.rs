@@ -3,20 +3,15 @@
 //! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE a line), maps of Scotch (`gmap`: a count, then vertex and PE),
 //! rank files of Open MPI, machine files of MPICH and host files of Open MPI. PE i is slot i of the machine.
 
-mod error;
-mod hosts;
-mod machine;
 mod numbers;
-mod rankfile;
-mod recognise;
 
 use std::path::Path;
 
 use hopmap_model::SystemGraph;
-use hopmap_text::{FileError, Line, lines_of};
+use hopmap_text::{FileError, Line, lines_of, shown};
 
 use crate::PlacementFormat;
-use machine::Machine;
+use numbers::Machine;
 
 /// Most bytes of a file: 16 for each of 2^24 ranks.
 const MOST_BYTES: u64 = 1 << 28;
@@ -58,13 +53,13 @@ pub fn read_placement(
     let text = String::from_utf8_lossy(text);
     let lines = filled_lines(&text);
     let format = match format {
-        PlacementFormat::Auto => recognise::recognise(lines.clone())?,
+        PlacementFormat::Auto => recognise(lines.clone())?,
         given => given,
     };
     let places = match format {
         PlacementFormat::Scotch => numbers::scotch(lines, ranks, system.slots.len())?,
-        PlacementFormat::Rankfile => rankfile::read(lines, ranks, &Machine::new(system))?,
-        PlacementFormat::Machinefile => hosts::read(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Rankfile => numbers::read(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Machinefile => numbers::read_hosts(lines, ranks, &Machine::new(system))?,
         PlacementFormat::Kahip | PlacementFormat::Auto => numbers::kahip(lines, ranks, system.slots.len())?,
     };
     one_to_one(&places, system.slots.len())?;
@@ -102,5 +97,41 @@ fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
     };
     let before = places[one as usize].line;
     let what = format!("ranks {one} (line {before}) and {other} are both on slot {slot}; {more}");
-    Err(FileError::at(places[other].line, what, error::NOT_ONE_TO_ONE))
+    Err(FileError::at(places[other].line, what, numbers::NOT_ONE_TO_ONE))
+}
+
+const HINT: &str = "formats: one PE a line (KaHIP, VieM, SharedMap), a count and then `vertex PE` lines (Scotch), `rank 0=host \
+                    slot=1` lines (Open MPI's rank file), one host a line (machine file); `format` takes one for granted";
+
+/// The format of a file. Two lines are enough.
+fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementFormat, FileError> {
+    let Some(first) = lines.next() else {
+        return Err(FileError::new("nothing is in it", HINT));
+    };
+    let numbers = |line: Line<'_>| line.words().all(is_whole).then(|| line.words().count());
+    match (numbers(first), lines.next().and_then(numbers)) {
+        (Some(1), Some(2)) => Ok(PlacementFormat::Scotch),
+        (Some(1), _) => Ok(PlacementFormat::Kahip),
+        (None, _)
+            if first.text.starts_with("rank") && first.text.contains('=') && first.words().count() > 1 =>
+        {
+            Ok(PlacementFormat::Rankfile)
+        }
+        (None, _) if is_host(first.words().next().unwrap_or_default()) => Ok(PlacementFormat::Machinefile),
+        _ => Err(first
+            .error(format!("`{}` begins no placement that is known", shown(first.text)))
+            .with_help(HINT)),
+    }
+}
+
+/// Whether a word may be a host and a count.
+fn is_host(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:".contains(letter))
+}
+
+/// Whether a word is a whole number, of any size and sign.
+fn is_whole(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -9,36 +9,30 @@ mod annealing;
 mod auto;
 mod baseline;
 mod composite;
-mod descent;
 mod error;
 mod exact;
 mod external;
-mod finish;
 mod genetic;
-mod greedy;
 mod hierarchical;
 mod import;
-mod incumbent;
 mod mapper;
 mod moves;
 mod params;
 mod stage;
 mod tabu;
-mod temperature;
 
 pub use annealing::Annealing;
 pub use auto::Auto;
-pub use baseline::{Linear, Random, RoundRobin};
+pub use baseline::{Linear, Random, RoundRobin, greedy};
 pub use composite::Composite;
-pub use descent::descend;
 pub use error::{AnswerError, ExactError, ExternalError, HierarchicalError, ParameterError, SearchError};
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;
-pub use greedy::greedy;
 pub use hierarchical::Hierarchical;
 pub use import::{Placed, import, read_placement};
 pub use mapper::{Found, Mapper};
+pub use moves::descend;
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
     ExternalParams, GeneticParams, Goal, HierarchicalParams, ImportParams, Iteration, LevelChoice,

@@ -1,12 +1,16 @@
-//! Proposals of exchanges, and what of them a temperature accepts.
+//! Steps of local searches: proposals of exchanges, temperatures and what they accept, the best placement seen, and the descent to a local optimum.
 
-use hopmap_objective::{Assignment, Problem};
+use std::ops::Range;
+
+use hopmap_islands::Candidate;
+use hopmap_model::{Stage, seed_stream};
+use hopmap_objective::{Assignment, ObjectiveError, Problem};
 pub(crate) use hopmap_random::index_below as below;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
-use crate::incumbent::Incumbent;
-use crate::temperature::Acceptance;
+use crate::AutoStage;
 
 /// Neighbours that a rank draws before it goes anywhere.
 const DRAWS: usize = 3;
@@ -83,4 +87,223 @@ pub(crate) fn sweep(
     }
     incumbent.settle(assignment);
     changes
+}
+
+/// Moves that the mean change of cost is taken of.
+const SAMPLES: usize = 1024;
+/// Random numbers that acceptance tells apart; a power of two.
+const THRESHOLDS: usize = 1024;
+
+/// Mean change of cost, up or down, of a rank that moves from its slot in one random placement to its slot in another.
+///
+/// Moves that break a constraint do not count. Never zero; the same for every seed and island.
+pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
+    let placement = |number| problem.random(seed_stream(AutoStage::KIND, 0, u64::MAX - number as u64));
+    let mut sum = 0.0;
+    let (mut moves, mut admitted) = (0, 0usize);
+    let mut number = 0;
+    while moves < SAMPLES {
+        let assignment = Assignment::new(problem, &placement(number))?;
+        let slots = placement(number + 1);
+        for &rank in movable.iter().take(SAMPLES - moves) {
+            let delta = assignment.delta(rank, slots[rank as usize]);
+            if delta != Assignment::NEVER {
+                sum += delta.abs() as f64;
+                admitted += 1;
+            }
+            moves += 1;
+        }
+        number += 2;
+    }
+    Ok((sum / admitted.max(1) as f64).max(f64::MIN_POSITIVE))
+}
+
+/// Temperatures of one cycle, from hot to cold: as many as sweeps, each the same part of the one before.
+pub(crate) struct Temperatures {
+    next: f64,
+    factor: f64,
+    left: u64,
+}
+
+impl Temperatures {
+    /// With M = sweeps − 1 coolings, each is by (cold / hot)^(1 / M); the last temperature is `cold`.
+    pub(crate) fn new(hot: f64, cold: f64, sweeps: u64) -> Self {
+        let coolings = sweeps.saturating_sub(1).max(1) as f64;
+        Self { next: hot, factor: libm::pow(cold / hot, 1.0 / coolings), left: sweeps }
+    }
+}
+
+impl Iterator for Temperatures {
+    type Item = f64;
+
+    fn next(&mut self) -> Option<f64> {
+        self.left = self.left.checked_sub(1)?;
+        let temperature = self.next;
+        self.next = self.factor * temperature;
+        Some(temperature)
+    }
+}
+
+/// Accepts a rise of cost Δ at temperature T with probability exp(−Δ / T) (Metropolis): if Δ ≤ T · −ln u for a random u.
+///
+/// The values of −ln u come from a table, so a decision takes no logarithm.
+pub(crate) struct Acceptance {
+    thresholds: Vec<f64>,
+}
+
+impl Acceptance {
+    pub(crate) fn new() -> Self {
+        let threshold = |index| -libm::log((f64::from(index) + 0.5) / THRESHOLDS as f64);
+        Self { thresholds: (0..THRESHOLDS as u32).map(threshold).collect() }
+    }
+
+    /// The rise of cost, in units of the temperature, that is accepted with these random bits.
+    #[inline]
+    pub(crate) fn threshold(&self, bits: u32) -> f64 {
+        self.thresholds[bits as usize % THRESHOLDS]
+    }
+}
+
+/// The best placement that a search has seen, and the exchanges since it was last stored.
+///
+/// Storing a placement takes a step for every rank, so within a sweep only the exchanges are recorded, and after the sweep the
+/// search is wound back to the best point of it. Written down is only what is stored.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Incumbent {
+    pub(crate) best: Candidate<Vec<u32>>,
+    #[serde(skip)]
+    exchanges: Vec<Exchange>,
+    /// How many of the exchanges lead to the best point and what it costs, if it is better than what is stored.
+    #[serde(skip)]
+    pending: Option<(usize, i64)>,
+}
+
+#[derive(Clone, Copy)]
+struct Exchange {
+    rank: u32,
+    from: u32,
+    to: u32,
+    delta: i64,
+}
+
+impl Incumbent {
+    pub(crate) fn new(cost: i64, slots: Vec<u32>) -> Self {
+        Self { best: Candidate { cost, solution: slots }, exchanges: Vec::new(), pending: None }
+    }
+
+    /// Notes the exchange that comes next.
+    #[inline]
+    pub(crate) fn record(&mut self, assignment: &Assignment<'_>, rank: u32, to: u32, delta: i64) {
+        self.exchanges.push(Exchange { rank, from: assignment.slot_of(rank), to, delta });
+        let cost = assignment.cost() + delta;
+        if cost < self.pending.map_or(self.best.cost, |(_, cost)| cost) {
+            self.pending = Some((self.exchanges.len(), cost));
+        }
+    }
+
+    /// Stores the best point since the last call. The assignment comes back as it was.
+    pub(crate) fn settle(&mut self, assignment: &mut Assignment<'_>) {
+        let mut exchanges = std::mem::take(&mut self.exchanges);
+        if let Some((count, _)) = self.pending.take() {
+            let later = &exchanges[count..];
+            for exchange in later.iter().rev() {
+                assignment.exchange(exchange.rank, exchange.from, -exchange.delta);
+            }
+            self.replace(assignment);
+            for exchange in later {
+                assignment.exchange(exchange.rank, exchange.to, exchange.delta);
+            }
+        }
+        exchanges.clear();
+        self.exchanges = exchanges;
+    }
+
+    /// Stores a placement if it is better.
+    pub(crate) fn replace(&mut self, assignment: &Assignment<'_>) {
+        if assignment.cost() < self.best.cost {
+            self.best.cost = assignment.cost();
+            self.best.solution.copy_from_slice(assignment.slots());
+        }
+    }
+}
+
+/// Exchanges a rank with what is on another slot for as long as that lowers the cost.
+///
+/// Ends where no exchange of two ranks and no move to a free slot lowers the cost, or when `more`, asked before every
+/// evaluation, says no. An exchange that lowers the cost brings one of its ranks closer to a neighbour, so only slots closer
+/// to a neighbour are tried, or all where the machine is no tree or the objective is about links.
+pub fn descend(assignment: &mut Assignment<'_>, mut more: impl FnMut() -> bool) {
+    let ranks = assignment.slots().len() as u32;
+    loop {
+        let before = assignment.cost();
+        for rank in 0..ranks {
+            if !improve(assignment, rank, &mut more) {
+                return;
+            }
+        }
+        if assignment.cost() == before {
+            return;
+        }
+    }
+}
+
+/// Makes every exchange of a rank that lowers the cost; `false` if `more` said no.
+fn improve(assignment: &mut Assignment<'_>, rank: u32, more: &mut impl FnMut() -> bool) -> bool {
+    let order = assignment.problem().distance().order();
+    for run in closer(assignment, rank) {
+        for &slot in &order[run] {
+            if !more() {
+                return false;
+            }
+            let delta = assignment.delta(rank, slot);
+            if delta < 0 {
+                assignment.exchange(rank, slot, delta);
+            }
+        }
+    }
+    true
+}
+
+/// The slots that are closer to some neighbour than the own slot is, as runs in the order of the tree that do not overlap.
+fn closer(assignment: &Assignment<'_>, rank: u32) -> Vec<Range<usize>> {
+    let distance = assignment.problem().distance();
+    if !assignment.problem().is_about_closeness() {
+        // Any slot may be closer to some neighbour.
+        return std::iter::once(0..distance.order().len()).collect();
+    }
+    let here = assignment.slot_of(rank);
+    let closer_to = |there| {
+        let level = distance.meeting_level(here, there).checked_sub(1)?;
+        Some(distance.group(level, there))
+    };
+    let neighbours = assignment.problem().neighbours(rank).iter();
+    let mut runs: Vec<_> =
+        neighbours.filter_map(|neighbour| closer_to(assignment.slot_of(neighbour.rank))).collect();
+    runs.sort_unstable_by_key(|run| (run.start, std::cmp::Reverse(run.end)));
+    // Groups of a tree lie inside each other or apart.
+    runs.dedup_by(|inner, outer| inner.end <= outer.end);
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::rand_core::SeedableRng;
+
+    #[test]
+    fn temperatures_fall_from_hot_to_cold() {
+        let temperatures: Vec<_> = Temperatures::new(200.0, 2.0, 64).collect();
+        assert_eq!(temperatures.len(), 64);
+        assert!((temperatures[0] - 200.0).abs() < 1e-9 && (temperatures[63] - 2.0).abs() < 1e-9);
+        assert!(temperatures.windows(2).all(|pair| pair[0] > pair[1]));
+        assert_eq!(Temperatures::new(2.0, 1.0, 1).count(), 1);
+    }
+
+    #[test]
+    fn a_rise_of_one_temperature_is_accepted_with_probability_one_over_e() {
+        let acceptance = Acceptance::new();
+        let mut random = Pcg64::from_seed([1; 32]);
+        let accepted = (0..100_000).filter(|_| acceptance.threshold(random.next_u32()) >= 1.0).count();
+        assert!((accepted as f64 / 100_000.0 - 0.3679).abs() < 0.005, "{accepted}");
+    }
 }

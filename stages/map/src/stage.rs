@@ -1,31 +1,19 @@
-//! The stages of this crate.
-
-mod annealing;
-mod composite;
-mod exact;
-mod external;
-mod genetic;
-mod hierarchical;
-mod import;
+//! The stages of this crate: every one solves the problem of its inputs with a mapper, and measures the placement.
 
 use hopmap_model::{
-    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
-    WeightChoice,
+    Context, Error, InputPath, Inputs, Library, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph,
+    TaskGraph, Weight, WeightChoice,
 };
-use hopmap_objective::{EVALUATIONS, Metric, Quality};
+use hopmap_objective::{EVALUATIONS, Metric, Quality, check_weight};
 
-use crate::params::Wishes;
+use crate::exact::{BOUND, GAP, PROVEN};
+use crate::hierarchical::METIS;
+use crate::params::ProblemParams;
 use crate::{
-    Auto, AutoParams, Found, Linear, LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams,
+    Annealing, AnnealingParams, Auto, AutoParams, Composite, CompositeParams, Exact, ExactParams, External,
+    ExternalParams, Found, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
+    LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams, import,
 };
-
-pub use annealing::AnnealingStage;
-pub use composite::CompositeStage;
-pub use exact::ExactStage;
-pub use external::ExternalStage;
-pub use genetic::GeneticStage;
-pub use hierarchical::HierarchicalStage;
-pub use import::ImportStage;
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
@@ -47,30 +35,165 @@ pub const BANDWIDTH: Metric = Metric {
     explanation: "Bandwidth S of the weight L·N + D/S, where it was taken from the machine.",
 };
 
-/// `map/linear`: rank `i` on slot `i`.
-#[derive(Debug)]
-pub struct LinearStage;
+/// A stage that maps with one mapper: its kind, revision and summary, what is checked beside the problem, and the mapper.
+macro_rules! mapper_stage {
+    (
+        $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:literal, $revision:literal, $summary:literal;
+        check: |$checked:ident| $check:expr,
+        map: |$params:ident, $inputs:ident| $mapper:expr,
+        timed: $timed:expr;
+        $($more:tt)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $stage;
 
-/// `map/round-robin`: rank `i` on host `i` modulo the hosts.
-#[derive(Debug)]
-pub struct RoundRobinStage;
+        impl Stage for $stage {
+            type Params = $stage_params;
+            const KIND: &'static str = $kind;
+            const SUMMARY: &'static str = $summary;
+            const REVISION: u32 = $revision;
 
-/// `map/random`: ranks on slots drawn at random.
-#[derive(Debug)]
-pub struct RandomStage;
+            fn ports() -> &'static [Port] {
+                PORTS
+            }
 
-/// `map/auto`: the search that suits the problem.
-#[derive(Debug)]
-pub struct AutoStage;
+            fn check($checked: &Self::Params) -> Result<(), Error> {
+                ProblemParams::from($checked).check()?;
+                $check;
+                Ok(())
+            }
 
-/// `map/tabu`: robust tabu search.
-#[derive(Debug)]
-pub struct TabuStage;
+            fn run($params: Self::Params, $inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+                Ok(finish(place(&$mapper, &ProblemParams::from(&$params), &$inputs, cx)?, $timed))
+            }
 
-impl Stage for LinearStage {
-    type Params = LinearParams;
-    const KIND: &'static str = "map/linear";
-    const SUMMARY: &'static str = "Rank i on slot i, as launchers do it";
+            $($more)*
+        }
+    };
+}
+
+/// A stage that searches: the mapper checks the parameters, and a budget in seconds makes the result one that cannot be made again.
+macro_rules! search_stage {
+    (
+        $(#[$meta:meta])*
+        $stage:ident: $mapper:ident($params:ty), $kind:literal, $revision:literal, $summary:literal;
+        $($more:tt)*
+    ) => {
+        mapper_stage! {
+            $(#[$meta])* $stage($params), $kind, $revision, $summary;
+            check: |params| $mapper::new(params)?,
+            map: |params, inputs| $mapper::new(&params)?,
+            timed: params.seconds.is_some();
+            $($more)*
+        }
+    };
+}
+
+mapper_stage! {
+    /// `map/linear`: rank `i` on slot `i`.
+    LinearStage(LinearParams), "map/linear", 1, "Rank i on slot i, as launchers do it";
+    check: |params| (),
+    map: |params, inputs| Linear,
+    timed: false;
+}
+
+mapper_stage! {
+    /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
+    RoundRobinStage(LinearParams), "map/round-robin", 1, "Rank after rank on host after host, as launchers do it when asked for cyclic";
+    check: |params| (),
+    map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
+    timed: false;
+}
+
+mapper_stage! {
+    /// `map/random`: ranks on slots drawn at random.
+    RandomStage(RandomParams), "map/random", 1, "Ranks on slots drawn at random";
+    check: |params| (),
+    map: |params, inputs| Random { seed: params.seed },
+    timed: false;
+}
+
+search_stage! {
+    /// `map/annealing`: parallel simulated annealing: islands of solvers that share the best placement.
+    AnnealingStage: Annealing(AnnealingParams), "map/annealing", 3, "Parallel simulated annealing: islands of solvers that share the best placement";
+    fn preset(name: &str) -> Option<AnnealingParams> {
+        (name == "paper").then(AnnealingParams::paper)
+    }
+
+    fn distributed() -> bool {
+        true
+    }
+}
+
+search_stage! {
+    /// `map/genetic`: parallel genetic algorithm: populations that exchange their best placements.
+    GeneticStage: Genetic(GeneticParams), "map/genetic", 2, "Parallel genetic algorithm: populations that exchange their best placements";
+    fn preset(name: &str) -> Option<GeneticParams> {
+        (name == "paper").then(GeneticParams::paper)
+    }
+
+    fn distributed() -> bool {
+        true
+    }
+}
+
+search_stage! {
+    /// `map/composite`: genetic algorithm on populations of annealed placements.
+    CompositeStage: Composite(CompositeParams), "map/composite", 2, "Genetic algorithm on populations of annealed placements";
+    fn preset(name: &str) -> Option<CompositeParams> {
+        (name == "paper").then(CompositeParams::paper)
+    }
+
+    fn distributed() -> bool {
+        true
+    }
+}
+
+search_stage! {
+    /// `map/auto`: the search that suits the problem.
+    AutoStage: Auto(AutoParams), "map/auto", 2, "The search that suits the problem";
+    fn distributed() -> bool {
+        true
+    }
+}
+
+search_stage! {
+    /// `map/tabu`: robust tabu search.
+    TabuStage: Tabu(TabuParams), "map/tabu", 1, "Robust tabu search over exchanges of ranks";
+    fn distributed() -> bool {
+        true
+    }
+}
+
+search_stage! {
+    /// `map/hierarchical`: partition of the ranks down the tree of the machine.
+    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 2, "Partition of the ranks down the tree of the machine, for any size";
+    fn preset(name: &str) -> Option<HierarchicalParams> {
+        (name == "paper").then(HierarchicalParams::paper)
+    }
+
+    fn libraries() -> &'static [&'static Library] {
+        &[METIS]
+    }
+}
+
+search_stage! {
+    /// `map/external`: any command that reads two matrices and writes a permutation.
+    ExternalStage: External(ExternalParams), "map/external", 1, "Another program that reads two matrices and writes a permutation";
+    fn observes(_: &ExternalParams) -> bool {
+        true
+    }
+}
+
+/// `map/exact`: branch and bound.
+#[derive(Debug)]
+pub struct ExactStage;
+
+impl Stage for ExactStage {
+    type Params = ExactParams;
+    const KIND: &'static str = "map/exact";
+    const SUMMARY: &'static str = "The proven optimum of a small problem, or a bound";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -78,19 +201,42 @@ impl Stage for LinearStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Wishes::from(params).check()
+        ProblemParams::from(params).check()?;
+        Exact::new(params)?;
+        Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(finish(place(&Linear, &Wishes::from(&params), &inputs, cx)?, false))
+        let mapper = Exact::new(&params)?;
+        let mut mapping = place(&mapper, &ProblemParams::from(&params), &inputs, cx)?;
+        compare(&mut mapping);
+        Ok(finish(mapping, params.seconds.is_some()))
     }
 }
 
-impl Stage for RoundRobinStage {
-    type Params = LinearParams;
-    const KIND: &'static str = "map/round-robin";
+/// Compares F with its bound. Both are rounded: the bound never exceeds F, and is F where that is proven.
+fn compare(mapping: &mut Mapping) {
+    let metrics = &mut mapping.metrics;
+    let (Some(&f), Some(&bound)) = (metrics.get("F"), metrics.get(BOUND.name)) else { return };
+    let proven = metrics.get(PROVEN.name).is_some_and(|&proven| proven > 0.0);
+    let bound = if proven { f } else { bound.min(f) };
+    metrics.insert(BOUND.name.to_owned(), bound);
+    if bound > 0.0 {
+        metrics.insert(GAP.name.to_owned(), (f - bound) / bound);
+    } else if f <= 0.0 {
+        metrics.insert(GAP.name.to_owned(), 0.0);
+    }
+}
+
+/// `map/import`: a placement that another tool computed, checked and measured.
+#[derive(Debug)]
+pub struct ImportStage;
+
+impl Stage for ImportStage {
+    type Params = ImportParams;
+    const KIND: &'static str = "map/import";
     const SUMMARY: &'static str =
-        "Rank after rank on host after host, as launchers do it when asked for cyclic";
+        "A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -98,100 +244,44 @@ impl Stage for RoundRobinStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Wishes::from(params).check()
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapper = RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value);
-        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, false))
-    }
-}
-
-impl Stage for RandomStage {
-    type Params = RandomParams;
-    const KIND: &'static str = "map/random";
-    const SUMMARY: &'static str = "Ranks on slots drawn at random";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        Wishes::from(params).check()
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(finish(place(&Random { seed: params.seed }, &Wishes::from(&params), &inputs, cx)?, false))
-    }
-}
-
-impl Stage for TabuStage {
-    type Params = TabuParams;
-    const KIND: &'static str = "map/tabu";
-    const SUMMARY: &'static str = "Robust tabu search over exchanges of ranks";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        Wishes::from(params).check()?;
-        Tabu::new(params)?;
+        check_weight(params.weight.or(0.0, 1.0))?;
         Ok(())
     }
 
-    fn distributed() -> bool {
-        true
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        // Always under the same name, so that renaming a file changes no key.
+        Ok(vec![InputPath::named(params.file.path(), "placement")])
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapper = Tabu::new(&params)?;
-        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
-    }
-}
-
-impl Stage for AutoStage {
-    type Params = AutoParams;
-    const KIND: &'static str = "map/auto";
-    const SUMMARY: &'static str = "The search that suits the problem";
-    const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        Wishes::from(params).check()?;
-        Auto::new(params)?;
-        Ok(())
-    }
-
-    fn distributed() -> bool {
-        true
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapper = Auto::new(&params)?;
-        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        graph.check()?;
+        system.check()?;
+        let placed = import(params.file.path(), params.format, graph.ranks(), &system)?;
+        cx.log(format_args!("`{}` is a {}", params.file.name(), placed.format.name()));
+        let paths = Paths::new(&system);
+        let weight = params.weight.resolve(&system, cx)?;
+        let mut found = Found::at_once(placed.slots);
+        found.metrics.extend(speed(params.weight, weight));
+        Ok(finish(measured(found, &graph, &system, paths.as_ref(), weight)?, false))
     }
 }
 
 /// Solves the problem of the inputs and measures the placement.
 fn place(
     mapper: &impl Mapper,
-    wishes: &Wishes<'_>,
+    params: &ProblemParams<'_>,
     inputs: &Inputs,
     cx: &Context<'_>,
 ) -> Result<Mapping, Error> {
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;
-    let weight = wishes.weight.resolve(&system, cx)?;
-    let problem = wishes.problem(&graph, &system, weight)?;
+    let weight = params.weight.resolve(&system, cx)?;
+    let problem = params.problem(&graph, &system, weight)?;
     let paths = Paths::new(&system);
     let mut found = mapper.map(&problem, cx)?;
-    found.metrics.extend(speed(wishes.weight, weight));
+    found.metrics.extend(speed(params.weight, weight));
     measured(found, &graph, &system, paths.as_ref(), weight)
 }
 

@@ -1,16 +1,14 @@
-//! The machine of hosts that are named.
-
-mod trim;
+//! A machine with some of its hosts, without what no message between their slots passes.
 
 use hopmap_model::{
-    Context, CostModel, Error, InputPath, Inputs, Link, Outcome, Outputs, Port, RouteMetric, Stage,
-    SystemGraph,
+    Context, CostModel, Error, Forward, InputPath, Inputs, Levels, Link, Matrix, NodeKind, Outcome, Outputs,
+    Port, RouteCosts, RouteMetric, Routing, Slot, Stage, SystemGraph,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::free::{Listing, listed_hosts};
-use crate::{SelectError, Source, restrict};
+use crate::{SelectError, Source};
 
 /// Most slots of which the costs of all pairs are written down.
 const MOST_SLOTS: usize = 8192;
@@ -111,7 +109,7 @@ impl Stage for Hosts {
         let system = inputs.one::<SystemGraph>("system")?.value;
         let chosen = listed_hosts(&system, &listing(&params), cx)?;
         let system = restrict(&system, &chosen);
-        let system = if params.trim { trim::trim(&system) } else { system };
+        let system = if params.trim { trim(&system) } else { system };
         Ok(Outcome::Done(Outputs::new().with("system", with_costs(system, &params)?)))
     }
 }
@@ -193,4 +191,116 @@ fn check_links(system: &SystemGraph, metric: RouteMetric) -> Result<(), SelectEr
         Some(_) => ("bandwidth", "count `hops` or `latency`"),
     };
     Err(SelectError::SilentLink { from: name(link.source), to: name(link.destination), what, help })
+}
+
+/// Leaves out hosts without slots, and switches that lead nowhere else. In a machine without switches messages pass hosts: there
+/// only hosts that lead nowhere else are left out.
+fn trim(system: &SystemGraph) -> SystemGraph {
+    let stays = staying(system);
+    let mut next = 0;
+    let place: Vec<Option<u32>> = stays
+        .iter()
+        .map(|&stays| {
+            next += u32::from(stays);
+            stays.then(|| next - 1)
+        })
+        .collect();
+    let node = |node: u32| place[node as usize];
+    let moved = |link: &Link| {
+        Some(Link { source: node(link.source)?, destination: node(link.destination)?, ..*link })
+    };
+    let links: Vec<Option<Link>> = system.links.iter().map(moved).collect();
+    let mut next = 0;
+    let link_place: Vec<Option<u32>> = links
+        .iter()
+        .map(|link| {
+            next += u32::from(link.is_some());
+            link.map(|_| next - 1)
+        })
+        .collect();
+    let link = |link: u32| link_place[link as usize];
+    let entry = |entry: &Forward| {
+        Some(Forward { node: node(entry.node)?, last: link(entry.last)?, link: link(entry.link)? })
+    };
+    let kept = system.nodes.iter().zip(&stays).filter(|(_, stays)| **stays);
+    SystemGraph {
+        nodes: kept.map(|(node, _)| node.clone()).collect(),
+        links: links.into_iter().flatten().collect(),
+        slots: system
+            .slots
+            .iter()
+            .filter_map(|slot| Some(Slot { host: node(slot.host)?, ..*slot }))
+            .collect(),
+        cost: system.cost.clone(),
+        routing: Routing {
+            forwarding: system.routing.forwarding.iter().filter_map(entry).collect(),
+            ties: system.routing.ties,
+        },
+    }
+}
+
+/// Hosts with slots, and what is left of the others when those with one neighbour or none are taken away again and again.
+fn staying(system: &SystemGraph) -> Vec<bool> {
+    let is_switched = system.nodes.iter().any(|node| node.kind == NodeKind::Switch);
+    let mut has_slots = vec![false; system.nodes.len()];
+    system.slots.iter().for_each(|slot| has_slots[slot.host as usize] = true);
+    let is_way = |node: usize| has_slots[node] || !is_switched || system.nodes[node].kind == NodeKind::Switch;
+    let mut stays: Vec<bool> = (0..system.nodes.len()).map(is_way).collect();
+    let mut neighbours = vec![Vec::new(); system.nodes.len()];
+    for link in system.links.iter().filter(|link| link.source != link.destination) {
+        neighbours[link.source as usize].push(link.destination as usize);
+        neighbours[link.destination as usize].push(link.source as usize);
+    }
+    for neighbours in &mut neighbours {
+        neighbours.sort_unstable();
+        neighbours.dedup();
+    }
+    let count = |node: usize, stays: &[bool]| neighbours[node].iter().filter(|&&other| stays[other]).count();
+    let mut left: Vec<usize> = neighbours.iter().enumerate().map(|(node, _)| count(node, &stays)).collect();
+    let mut open: Vec<usize> =
+        (0..stays.len()).filter(|&node| stays[node] && !has_slots[node] && left[node] < 2).collect();
+    while let Some(node) = open.pop() {
+        if !stays[node] {
+            continue;
+        }
+        stays[node] = false;
+        for &other in &neighbours[node] {
+            left[other] = left[other].saturating_sub(1);
+            if stays[other] && !has_slots[other] && left[other] < 2 {
+                open.push(other);
+            }
+        }
+    }
+    stays
+}
+
+/// The machine with the slots of some hosts only, given by their index among the hosts that have slots, ascending.
+///
+/// Nodes and links stay as they are: messages may pass what no rank runs on. Slots keep their order, costs their values.
+#[must_use]
+pub fn restrict(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
+    let all: Vec<_> = system.hosts().collect();
+    let slots = |&host: &u32| {
+        let (_, first, count) = all[host as usize];
+        first..first + count
+    };
+    let kept: Vec<u32> = hosts.iter().flat_map(slots).collect();
+    let levels = |levels: &Levels| {
+        let groups = |groups: &Vec<u32>| kept.iter().map(|&slot| groups[slot as usize]).collect();
+        Levels { costs: levels.costs.clone(), groups: levels.groups.iter().map(groups).collect() }
+    };
+    let cost = match &system.cost {
+        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: system.costs().block(&kept) }),
+        CostModel::Levels(all) => CostModel::Levels(levels(all)),
+        CostModel::Routes(routes) => {
+            CostModel::Routes(RouteCosts { metric: routes.metric, inside: levels(&routes.inside) })
+        }
+    };
+    SystemGraph {
+        nodes: system.nodes.clone(),
+        links: system.links.clone(),
+        routing: system.routing.clone(),
+        slots: kept.iter().map(|&slot| system.slots[slot as usize]).collect(),
+        cost,
+    }
 }

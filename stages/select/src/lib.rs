@@ -11,26 +11,18 @@
 
 #![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]
 
-mod branch;
 mod error;
 mod free;
-mod goal;
 mod greedy;
 mod hosts;
-mod min_cut;
 mod network;
 mod params;
-mod restrict;
-mod scale;
 mod select;
 mod space;
 mod stage;
-mod state;
-mod tree;
 
 pub use error::SelectError;
-pub use hosts::{CostForm, HostCost, Hosts, HostsParams};
+pub use hosts::{CostForm, HostCost, Hosts, HostsParams, restrict};
 pub use params::{Criterion, Method, NodesParams, Source};
-pub use restrict::restrict;
 pub use select::{Request, Selection, select};
 pub use stage::Nodes;

@@ -6,7 +6,6 @@ use hopmap_model::{CostModel, Costs, Levels, SystemGraph};
 use rayon::prelude::*;
 
 use crate::SelectError;
-use crate::scale::scale;
 
 /// Most hosts with a distance for every pair.
 const MAX_DENSE: usize = 1 << 15;
@@ -288,4 +287,111 @@ fn dense(groups: impl Iterator<Item = u32>) -> (Vec<u32>, usize) {
         })
         .collect();
     (numbered, numbers.len())
+}
+
+/// Largest relative error that rounding a distance to an integer may make, where the integers have room for it.
+const PRECISION: f64 = 1e-9;
+/// Bound of every sum of distances, well inside 64 bits.
+const LIMIT: f64 = (1u64 << 59) as f64;
+/// Powers of ten above this one do not fit a float together with a value near one.
+const LARGEST_EXPONENT: u32 = 300;
+
+/// The smallest power of ten at which no distance changes by more than 1e-9 of itself when it is rounded, which is 1 for
+/// whole numbers; less where the sum over all ordered pairs of `free` hosts would not fit.
+pub(crate) fn scale(distances: &[f64], free: usize) -> Result<f64, SelectError> {
+    let power = |exponent: u32| (0..exponent).fold(1.0, |power, _| power * 10.0);
+    let precise = |exponent: &u32| {
+        let scale = power(*exponent);
+        distances.iter().all(|&distance| {
+            let scaled = distance * scale;
+            (scaled.round() - scaled).abs() <= PRECISION * scaled
+        })
+    };
+    let largest = distances.iter().copied().fold(0.0, f64::max);
+    let pairs = (free as f64) * (free as f64);
+    let fits = |exponent: &u32| pairs * largest * power(*exponent) <= LIMIT;
+    let Some(most) = (0..=LARGEST_EXPONENT).take_while(fits).last() else {
+        return Err(SelectError::Overflow { largest, free });
+    };
+    Ok(power((0..most).find(precise).unwrap_or(most)))
+}
+
+/// Σ `single[class]` over chosen hosts + `pairs` · Σ distance over pairs of them + `constant`.
+pub(crate) struct Goal {
+    pub(crate) single: Vec<i64>,
+    pub(crate) pairs: i64,
+    constant: i64,
+    /// Whether it is the cut, and not the total distance.
+    pub(crate) is_cut: bool,
+}
+
+impl Goal {
+    /// The total distance of the chosen hosts.
+    pub(crate) fn total_distance(space: &Space) -> Self {
+        Self { single: vec![0; space.classes()], pairs: 1, constant: 0, is_cut: false }
+    }
+
+    /// How close the chosen hosts are to those that are left. A host adds its closeness to all others; what it has to other
+    /// chosen ones is taken back twice for each pair, which is `2 · (largest − distance)`.
+    pub(crate) fn cut(space: &Space, count: usize) -> Self {
+        let largest = space.largest();
+        let constant = -(count as i64) * (count as i64 - 1) * largest;
+        let single = match space.level_tree() {
+            Some(tree) => closeness_in_tree(space, tree),
+            None => (0..space.classes()).map(|class| closeness(space, class, largest)).collect(),
+        };
+        Self { single, pairs: 2, constant, is_cut: true }
+    }
+
+    /// The class whose hosts are closest to all others, of equals the first.
+    pub(crate) fn heaviest(&self) -> usize {
+        let closeness = |class: &usize| (self.single[*class], std::cmp::Reverse(*class));
+        (0..self.single.len()).max_by_key(closeness).unwrap_or(0)
+    }
+
+    /// The value of a choice, `chosen[class]` hosts of every class.
+    pub(crate) fn value(&self, space: &Space, chosen: &[i64]) -> i64 {
+        let single: i64 = self.single.iter().zip(chosen).map(|(value, k)| value * k).sum();
+        single + self.pairs * space.total(chosen) + self.constant
+    }
+}
+
+/// Sum over all other hosts of how much closer they are than the farthest two. Every class is one host.
+fn closeness(space: &Space, class: usize, largest: i64) -> i64 {
+    let mut sum = 0;
+    space.for_row(class, |other, distance| sum += if other == class { 0 } else { largest - distance });
+    sum
+}
+
+fn closeness_in_tree(space: &Space, tree: &LevelTree) -> Vec<i64> {
+    let sizes: Vec<i64> = (0..space.classes()).map(|class| space.size(class)).collect();
+    let mut closeness = vec![0; space.classes()];
+    for level in 0..tree.costs.len() - 1 {
+        let sums = tree.sums(level, &sizes);
+        for (value, &group) in closeness.iter_mut().zip(&tree.groups[level]) {
+            *value += tree.step(level) * (sums[group as usize] - 1);
+        }
+    }
+    closeness
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_stay_and_decimals_become_whole() {
+        let scaled = |distances: &[f64], free| scale(distances, free).unwrap() as u64;
+        assert_eq!(scaled(&[0.0, 1.0, 100.0], 10_000), 1);
+        assert_eq!(scaled(&[1.28e-7, 2.5e-7], 100), 1_000_000_000);
+        assert_eq!(scaled(&[1.0 / 3.0], 10), 1_000_000_000);
+        assert_eq!(scaled(&[1.0 / 3.0], 1_000_000), 1_000_000);
+        assert_eq!(scaled(&[], 3), 1);
+    }
+
+    #[test]
+    fn distances_beyond_64_bits_are_refused() {
+        assert!(matches!(scale(&[1e18], 10), Err(SelectError::Overflow { .. })));
+        assert!(matches!(scale(&[1e300], 2), Err(SelectError::Overflow { .. })));
+    }
 }

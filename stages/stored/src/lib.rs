@@ -4,10 +4,6 @@
 //! `stored/mapping`, and of measurements, `stored/measurements`. A pipeline takes such an artifact as if it had just been made: its digest is the same, and so are the keys of
 //! all that follows.
 
-mod error;
-mod params;
 mod stage;
 
-pub use error::StoredError;
-pub use params::StoredParams;
-pub use stage::{Storable, Stored};
+pub use stage::{Storable, Stored, StoredError, StoredParams};

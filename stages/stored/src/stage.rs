@@ -1,14 +1,16 @@
-//! The stages of this crate.
+//! `stored/KIND`: artifacts that were made before.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use hopmap_artifact::{Codec, Folder};
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Mapping, Measurements, Outcome, Outputs, Port, Stage, SystemGraph,
     TaskGraph,
 };
-
-use crate::{StoredError, StoredParams};
+use miette::Diagnostic;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The file that describes an artifact; it holds the digests of all others.
 const DESCRIPTION: &str = "artifact.json";
@@ -74,6 +76,28 @@ impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
         let artifact = Folder::read::<A>(params.artifact.path())?;
         Ok(Outcome::Done(Outputs::new().with(A::PORTS[0].name, artifact)))
     }
+}
+
+/// There is no artifact.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum StoredError {
+    /// The folder holds none.
+    #[error("{} is no artifact: it has no artifact.json", .folder.display())]
+    #[diagnostic(help(
+        "give the folder that `hopmap exec KIND --out FOLDER` wrote, or one that `hopmap show STAGE` names"
+    ))]
+    NoArtifact {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// An artifact that was made before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoredParams {
+    /// The folder of the artifact, as `hopmap exec --out` and `hopmap show` name it.
+    pub artifact: InputPath,
 }
 
 #[cfg(test)]

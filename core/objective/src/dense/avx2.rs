@@ -10,9 +10,9 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use super::element::Pair;
 #[cfg(not(target_arch = "x86_64"))]
-use super::scalar;
+use super::element;
+use super::element::Pair;
 
 /// Proof that the processor has AVX2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +44,9 @@ macro_rules! kernel {
     };
 }
 
-kernel!(dot_i8, vectors_i8, i8, scalar::dot_i8);
-kernel!(dot_i16, vectors_i16, i16, scalar::dot_i16);
-kernel!(dot_i32, vectors_i32, i32, scalar::dot_i32);
+kernel!(dot_i8, vectors_i8, i8, element::dot_i8);
+kernel!(dot_i16, vectors_i16, i16, element::dot_i16);
+kernel!(dot_i32, vectors_i32, i32, element::dot_i32);
 
 /// Whole vectors that all four rows have.
 #[cfg(target_arch = "x86_64")]
@@ -153,7 +153,7 @@ fn sum_i32(vector: __m256i) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scalar;
+    use super::super::element;
     use super::*;
     use proptest::prelude::*;
 
@@ -190,23 +190,23 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_sum_to_the_same(rows in rows(127, 700, |value| value as i8)) {
-            same(&rows, dot_i8, scalar::dot_i8)?;
+            same(&rows, dot_i8, element::dot_i8)?;
         }
 
         #[test]
         fn words_sum_to_the_same(small in rows(1500, 700, |value| value as i16), one in rows(32_767, 1, |value| value as i16)) {
-            same(&small, dot_i16, scalar::dot_i16)?;
-            same(&one, dot_i16, scalar::dot_i16)?;
+            same(&small, dot_i16, element::dot_i16)?;
+            same(&one, dot_i16, element::dot_i16)?;
         }
 
         #[test]
         fn double_words_sum_to_the_same(rows in rows(i64::from(i32::MAX), 2, |value| value as i32)) {
-            same(&rows, dot_i32, scalar::dot_i32)?;
+            same(&rows, dot_i32, element::dot_i32)?;
         }
 
         #[test]
         fn many_double_words_sum_to_the_same(rows in rows(50_000_000, 700, |value| value as i32)) {
-            same(&rows, dot_i32, scalar::dot_i32)?;
+            same(&rows, dot_i32, element::dot_i32)?;
         }
     }
 }

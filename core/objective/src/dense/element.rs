@@ -1,8 +1,8 @@
-//! The integers that a dense problem is stored in.
+//! The types that dense problems are computed in, rows of them on cache lines of their own, and the scalar twins of the vector kernels.
 
 use std::fmt::Debug;
 
-use super::{avx2, scalar};
+use super::avx2;
 
 /// How sums over rows are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ fn sums_below(bound: i64, weights: u64, costs: u64, columns: usize) -> bool {
 impl Element for i8 {
     fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
         match way {
-            Way::Scalar => scalar::dot_i8(weights, costs),
+            Way::Scalar => dot_i8(weights, costs),
             Way::Avx2(token) => avx2::dot_i8(token, weights, costs),
         }
     }
@@ -55,7 +55,7 @@ impl Element for i8 {
 impl Element for i16 {
     fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
         match way {
-            Way::Scalar => scalar::dot_i16(weights, costs),
+            Way::Scalar => dot_i16(weights, costs),
             Way::Avx2(token) => avx2::dot_i16(token, weights, costs),
         }
     }
@@ -68,7 +68,7 @@ impl Element for i16 {
 impl Element for i32 {
     fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
         match way {
-            Way::Scalar => scalar::dot_i32(weights, costs),
+            Way::Scalar => dot_i32(weights, costs),
             Way::Avx2(token) => avx2::dot_i32(token, weights, costs),
         }
     }
@@ -80,10 +80,113 @@ impl Element for i32 {
 
 impl Element for i64 {
     fn dot(_: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
-        scalar::dot_i64(weights, costs)
+        dot_i64(weights, costs)
     }
 
     fn fits(weights: u64, costs: u64, columns: usize) -> bool {
         Self::try_from(weights.max(costs)).is_ok() && sums_below(Self::MAX, weights, costs, columns)
+    }
+}
+
+/// Sums products of differences in a wider type.
+macro_rules! dot {
+    ($name:ident, $element:ty, $sum:ty) => {
+        pub(super) fn $name(weights: Pair<'_, $element>, costs: Pair<'_, $element>) -> i64 {
+            let rows = weights[0].iter().zip(weights[1]).zip(costs[0].iter().zip(costs[1]));
+            let sum: $sum = rows
+                .map(|((&from, &to), (&here, &there))| {
+                    (<$sum>::from(to) - <$sum>::from(from)) * (<$sum>::from(here) - <$sum>::from(there))
+                })
+                .sum();
+            sum.into()
+        }
+    };
+}
+
+dot!(dot_i8, i8, i32);
+dot!(dot_i16, i16, i32);
+dot!(dot_i32, i32, i64);
+dot!(dot_i64, i64, i64);
+
+/// Bytes of a cache line. A row takes whole ones, so that no vector of it lies on two.
+const LINE: usize = 64;
+/// Bytes after which addresses compete for the same place in a cache: rows must not be whole multiples of it.
+const ALIAS: usize = 2048;
+
+/// Rows of a square matrix, padded with zeros, so that vectors need no special end.
+pub(super) struct Rows<E> {
+    values: Vec<E>,
+    /// Where the first row begins.
+    start: usize,
+    stride: usize,
+    size: usize,
+}
+
+impl<E: Element> Rows<E> {
+    /// Fills a matrix of a size with the value of every row and column.
+    pub(super) fn new(size: usize, value: impl Fn(usize, usize) -> E) -> Self {
+        let mut rows = Self::zero(size);
+        for row in 0..size {
+            for column in 0..size {
+                *rows.at_mut(row, column) = value(row, column);
+            }
+        }
+        rows
+    }
+
+    fn zero(size: usize) -> Self {
+        let width = size_of::<E>();
+        let mut bytes = (size * width).next_multiple_of(LINE);
+        if bytes.is_multiple_of(ALIAS) {
+            bytes += LINE;
+        }
+        let stride = bytes / width;
+        let values = vec![E::default(); size * stride + LINE / width];
+        let start = values.as_ptr().align_offset(LINE).min(LINE / width);
+        Self { values, start, stride, size }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A row and its padding.
+    #[inline]
+    pub(super) fn row(&self, row: usize) -> &[E] {
+        &self.values[self.start + row * self.stride..][..self.stride]
+    }
+
+    #[inline]
+    pub(super) fn at(&self, row: usize, column: usize) -> E {
+        self.values[self.start + row * self.stride + column]
+    }
+
+    fn at_mut(&mut self, row: usize, column: usize) -> &mut E {
+        &mut self.values[self.start + row * self.stride + column]
+    }
+
+    /// Exchanges two rows, and the columns of the same numbers.
+    pub(super) fn exchange(&mut self, first: usize, second: usize) {
+        let (low, high) = (first.min(second), first.max(second));
+        if low == high {
+            return;
+        }
+        let stride = self.stride;
+        let rows = &mut self.values[self.start..][..self.size * stride];
+        let (before, after) = rows.split_at_mut(high * stride);
+        before[low * stride..][..stride].swap_with_slice(&mut after[..stride]);
+        for row in rows.chunks_exact_mut(stride) {
+            row.swap(low, high);
+        }
+    }
+}
+
+impl<E: Element> Clone for Rows<E> {
+    /// Copies to a place that is aligned again.
+    fn clone(&self) -> Self {
+        let mut copy = Self::zero(self.size);
+        let length = self.size * self.stride;
+        copy.values[copy.start..][..length].copy_from_slice(&self.values[self.start..][..length]);
+        copy
     }
 }

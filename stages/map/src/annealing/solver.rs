@@ -1,13 +1,12 @@
-//! One solver: a chain of exchanges at falling temperatures.
+//! Simulated annealing of one solver (Metropolis acceptance, proportional or Cauchy cooling; Baranov et al. 2022, algorithm PSA).
 
 use hopmap_islands::Meter;
-use hopmap_objective::Assignment;
+use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rules;
-use super::walk::Walk;
 use crate::{Iteration, ParameterError};
 
 /// A rise of so many temperatures is never accepted: e^-40 is below one in 2^57.
@@ -123,7 +122,9 @@ impl Solver {
 
 /// Floats as their bits, because what is written in digits need not come back the same.
 mod exact {
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::Deserialize;
+    use serde::Deserializer;
+    use serde::Serializer;
 
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
@@ -132,5 +133,70 @@ mod exact {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         u64::deserialize(deserializer).map(f64::from_bits)
+    }
+}
+
+/// A placement, the exchanges since it was whole, and how many of them lead to the best point.
+pub(crate) struct Walk<'p> {
+    assignment: Assignment<'p>,
+    steps: Vec<Step>,
+    best: Best,
+}
+
+struct Step {
+    rank: u32,
+    from: u32,
+    delta: i64,
+}
+
+struct Best {
+    cost: i64,
+    steps: usize,
+}
+
+impl<'p> Walk<'p> {
+    /// Begins at a placement.
+    pub(crate) fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
+        let assignment = Assignment::new(problem, slots)?;
+        let best = Best { cost: assignment.cost(), steps: 0 };
+        Ok(Self { assignment, steps: Vec::new(), best })
+    }
+
+    pub(crate) fn assignment(&self) -> &Assignment<'p> {
+        &self.assignment
+    }
+
+    /// The cost of the best point since the beginning.
+    pub(crate) fn best_cost(&self) -> i64 {
+        self.best.cost
+    }
+
+    /// Makes an exchange of which [`Assignment::delta`] gave what it changes.
+    pub(crate) fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
+        self.steps.push(Step { rank, from: self.assignment.slot_of(rank), delta });
+        self.assignment.exchange(rank, slot, delta);
+        if self.assignment.cost() < self.best.cost {
+            self.best = Best { cost: self.assignment.cost(), steps: self.steps.len() };
+        }
+    }
+
+    /// Winds back to the best point, which is returned.
+    pub(crate) fn best(&mut self) -> &[u32] {
+        self.wind_back(self.best.steps);
+        self.assignment.slots()
+    }
+
+    /// Winds back to the beginning.
+    pub(crate) fn restart(&mut self) {
+        self.wind_back(0);
+        self.best = Best { cost: self.assignment.cost(), steps: 0 };
+    }
+
+    fn wind_back(&mut self, steps: usize) {
+        while self.steps.len() > steps {
+            if let Some(step) = self.steps.pop() {
+                self.assignment.exchange(step.rank, step.from, -step.delta);
+            }
+        }
     }
 }

@@ -5,9 +5,7 @@ use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
-use crate::incumbent::Incumbent;
-use crate::moves::{movable, sweep};
-use crate::temperature::{Acceptance, mean_change};
+use crate::moves::{Acceptance, Incumbent, mean_change, movable, sweep};
 use crate::{AutoStage, greedy};
 
 /// Part of all proposals that is accepted and changes the cost where a population begins.

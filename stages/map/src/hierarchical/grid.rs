@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use hopmap_objective::Problem;
 
-use super::tree::Tree;
+use super::multisection::Tree;
 
 /// Dimensions that are looked for.
 const MOST: usize = 3;

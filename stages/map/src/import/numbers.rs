@@ -1,9 +1,16 @@
-//! Placements by the numbers of PEs: partitions of `KaHIP` and its kin, maps of Scotch.
+//! Placements in files: partitions of `KaHIP` and its kin, maps of Scotch, rank files of Open MPI, machine and host files.
+//!
+//! Format of rank files: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORE` or `slot=SOCKET:CORE`, logical numbers; `+nK` is host K.
+//!
+//! A line of a machine file is `host` for one rank, `host:4` for four (Hydra), or `host slots=4` (Open MPI; `max_slots` means nothing here). Ranks
+//! take the slots of a host in order.
 
+use std::collections::HashMap;
+
+use hopmap_model::{CostModel, SystemGraph};
 use hopmap_text::{FileError, Line, shown};
 
 use super::Place;
-use super::error::{OTHER_MACHINE, OTHER_PROGRAM, at, below};
 
 const ONE_A_LINE: &str = "a partition of KaHIP, VieM or SharedMap has one PE a line, that of rank 0 first";
 const PAIRS: &str = "a map of Scotch begins with the number of vertices; then every line has a vertex and its PE, parted by white \
@@ -101,4 +108,307 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
             .with_help(hint)),
         false => Ok(found),
     }
+}
+
+const HINT: &str =
+    "a line of a rank file is `rank 0=host slot=3`, or with socket and core `rank 0=host slot=1:0`";
+const ONE_CORE: &str = "a rank takes one slot: name one core, as in `slot=3`, by its logical number";
+const CORES: &str = "cores count from zero on every host, or on every socket where one is named; sockets are the outermost groups of \
+                     the machine's levels inside a host";
+
+/// Reads where every rank is, in any order.
+pub(super) fn read<'t>(
+    lines: impl Iterator<Item = Line<'t>>,
+    ranks: usize,
+    machine: &Machine<'_>,
+) -> Result<Vec<Place>, FileError> {
+    let mut places: Vec<Option<Place>> = vec![None; ranks];
+    let mut cores = Cores { machine, sockets: HashMap::new() };
+    let mut last = 0;
+    for line in lines {
+        let (rank, host, slot) = parts(line)?;
+        let rank = below(line, rank, ranks, || "there is rank".to_owned(), OTHER_PROGRAM)?;
+        let host = match host.strip_prefix("+n") {
+            Some(number) => {
+                let at = below(line, number, machine.hosts.len(), || "there is host +n".to_owned(), HINT)?;
+                machine.hosts[at]
+            }
+            None => machine.host(host, line)?,
+        };
+        let slot = cores.slot(line, slot, host)?;
+        if let Some(before) = places[rank].replace(Place { slot, line: line.number }) {
+            return Err(line
+                .error(format!("rank {rank} stands on line {} already", before.line))
+                .with_help(HINT));
+        }
+        last = line.number;
+    }
+    match places.iter().position(Option::is_none) {
+        Some(rank) => {
+            let what = format!("rank {rank} is missing, and the program has {ranks}");
+            Err(at(last, what, OTHER_PROGRAM))
+        }
+        None => Ok(places.into_iter().flatten().collect()),
+    }
+}
+
+/// Rank, host and slot as they are written.
+fn parts(line: Line<'_>) -> Result<(&str, &str, &str), FileError> {
+    let parts = || {
+        let (rank, place) = line.text.strip_prefix("rank")?.split_once('=')?;
+        let (host, slot) = place.trim().split_once(char::is_whitespace)?;
+        let slot = slot.trim().strip_prefix("slot")?;
+        let slot = slot.strip_prefix('s').unwrap_or(slot).trim_start().strip_prefix('=')?;
+        Some((rank.trim(), host, slot.trim()))
+    };
+    parts().ok_or_else(|| {
+        line.error(format!("`{}` is no line of a rank file", shown(line.text))).with_help(HINT)
+    })
+}
+
+/// Looks up the cores of hosts.
+struct Cores<'a> {
+    machine: &'a Machine<'a>,
+    /// The sockets of the hosts of which any was named, by the index of the host.
+    sockets: HashMap<usize, Vec<Vec<u32>>>,
+}
+
+impl Cores<'_> {
+    /// The slot that is written as `CORE` or `SOCKET:CORE`.
+    fn slot(&mut self, line: Line<'_>, slot: &str, host: Host) -> Result<u32, FileError> {
+        if let Some(sign) = slot.chars().find(|sign| !sign.is_ascii_digit() && *sign != ':') {
+            let what = match sign {
+                ',' | '-' | '*' => format!("`{}` is more than one core", shown(slot)),
+                'p' | 'P' => format!("`{}` is a physical number", shown(slot)),
+                _ => format!("`{}` is no core", shown(slot)),
+            };
+            return Err(line.error(what).with_help(ONE_CORE));
+        }
+        let found = match slot.split_once(':') {
+            None => slot.parse().ok().and_then(|core| self.machine.core(host, core)),
+            Some((socket, core)) => self.core_of_socket(host, socket, core),
+        };
+        found.ok_or_else(|| {
+            let (name, slots) = (self.machine.name(host), host.slots);
+            line.error(format!("host `{name}` with {slots} slots has no core `{}`", shown(slot)))
+                .with_help(CORES)
+        })
+    }
+
+    fn core_of_socket(&mut self, host: Host, socket: &str, core: &str) -> Option<u32> {
+        let (socket, core) = socket.parse::<usize>().ok().zip(core.parse::<usize>().ok())?;
+        let sockets = self.sockets.entry(host.index).or_insert_with(|| self.machine.sockets(host));
+        sockets.get(socket)?.get(core).copied()
+    }
+}
+
+const HOSTS_HINT: &str = "a line of a machine file is `host`, `host:4` or `host slots=4`";
+const ROOM: &str = "a slot takes one rank: put fewer on this host, or give a machine with more slots on it";
+
+/// Reads the hosts of all ranks. What a file with counts has room for beyond the last rank means nothing.
+pub(super) fn read_hosts<'t>(
+    lines: impl Iterator<Item = Line<'t>>,
+    ranks: usize,
+    machine: &Machine<'_>,
+) -> Result<Vec<Place>, FileError> {
+    let mut places = Vec::new();
+    let mut taken = vec![0; machine.hosts.len()];
+    let mut has_counts = false;
+    let mut last = 0;
+    for line in lines {
+        let (name, count) = host_and_count(line)?;
+        let host = machine.host(name, line)?;
+        has_counts |= count.is_some();
+        if places.len() == ranks && !has_counts {
+            return Err(line
+                .error(format!("more lines than the {ranks} ranks of the program"))
+                .with_help(OTHER_PROGRAM));
+        }
+        for _ in 0..count.unwrap_or(1).min((ranks - places.len()) as u64) {
+            let taken = &mut taken[host.index];
+            if *taken == host.slots {
+                let what = format!(
+                    "rank {} would be one too many for host `{}` with {} slots",
+                    places.len(),
+                    machine.name(host),
+                    host.slots
+                );
+                return Err(line.error(what).with_help(ROOM));
+            }
+            places.push(Place { slot: host.first + *taken, line: line.number });
+            *taken += 1;
+        }
+        last = line.number;
+    }
+    match places.len() {
+        found if found < ranks => {
+            let what = format!("the file ends after {found} ranks, and the program has {ranks}");
+            Err(at(last, what, OTHER_PROGRAM))
+        }
+        _ => Ok(places),
+    }
+}
+
+/// A host, and the ranks that it takes where the line says so.
+fn host_and_count(line: Line<'_>) -> Result<(&str, Option<u64>), FileError> {
+    let mut words = line.words();
+    let first = words.next().unwrap_or_default();
+    let (name, mut count) = match first.split_once(':') {
+        Some((name, count)) => (name, Some(number(line, count)?)),
+        None => (first, None),
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("slots", slots)) if count.is_none() => count = Some(number(line, slots)?),
+            Some(("max_slots" | "max-slots", _)) => {}
+            _ => {
+                return Err(line
+                    .error(format!("`{}` says nothing of a host", shown(word)))
+                    .with_help(HOSTS_HINT));
+            }
+        }
+    }
+    Ok((name, count))
+}
+
+fn number(line: Line<'_>, word: &str) -> Result<u64, FileError> {
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    let number = word.parse().ok().filter(|&number| digits && number > 0);
+    number.ok_or_else(|| line.error(format!("`{}` is no number of ranks", shown(word))).with_help(HOSTS_HINT))
+}
+
+const NAMES: &str = "hosts have the names of the machine, or these up to the first dot where that tells them apart: give the machine \
+                     that the file was made for, or name its hosts with `hosts`";
+
+/// A host of a machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Host {
+    /// Index in slot order.
+    pub(super) index: usize,
+    /// Its first slot.
+    pub(super) first: u32,
+    /// Number of its slots.
+    pub(super) slots: u32,
+}
+
+/// A machine whose hosts can be looked up.
+pub(super) struct Machine<'a> {
+    system: &'a SystemGraph,
+    pub(super) hosts: Vec<Host>,
+    by_name: HashMap<&'a str, usize>,
+    /// By the name up to the first dot; none where that is one of several.
+    by_short_name: HashMap<&'a str, Option<usize>>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(system: &'a SystemGraph) -> Self {
+        let mut machine =
+            Self { system, hosts: Vec::new(), by_name: HashMap::new(), by_short_name: HashMap::new() };
+        for (index, (node, first, slots)) in system.hosts().enumerate() {
+            let name = system.nodes[node as usize].name.as_str();
+            machine.hosts.push(Host { index, first, slots });
+            machine.by_name.insert(name, index);
+            let short = machine.by_short_name.entry(short(name));
+            short.and_modify(|several| *several = None).or_insert(Some(index));
+        }
+        machine
+    }
+
+    /// The host of a name.
+    pub(super) fn host(&self, name: &str, line: Line<'_>) -> Result<Host, FileError> {
+        let index = self.by_name.get(name).copied();
+        // `a.x` and `a.y` are two hosts, but each may be the `a` of the other side.
+        let is_short = |name: &str| short(name) == name;
+        let is_same = |index: &usize| is_short(name) || is_short(self.name(self.hosts[*index]));
+        let index = index.or_else(|| self.by_short_name.get(short(name)).copied().flatten().filter(is_same));
+        match index {
+            Some(index) => Ok(self.hosts[index]),
+            None => {
+                let first = self.hosts.first().map_or("none", |host| self.name(*host));
+                let what = format!("the machine has no host `{}`; its first one is `{first}`", shown(name));
+                Err(line.error(what).with_help(NAMES))
+            }
+        }
+    }
+
+    /// The name of a host.
+    pub(super) fn name(&self, host: Host) -> &'a str {
+        let node = self.system.slots[host.first as usize].host;
+        &self.system.nodes[node as usize].name
+    }
+
+    /// The slot of a core of a host, counted over all its sockets.
+    pub(super) fn core(&self, host: Host, core: u32) -> Option<u32> {
+        let is_it = |slot: &u32| self.system.slots[*slot as usize].core == core;
+        let slots = host.first..host.first + host.slots;
+        let direct = host.first.checked_add(core).filter(|slot| slots.contains(slot)).filter(is_it);
+        direct.or_else(|| slots.clone().find(is_it))
+    }
+
+    /// The slots of all sockets of a host. Sockets are the outermost groups of the machine's levels that part the host; where
+    /// they are single slots, as where nothing parts it, there is one socket.
+    pub(super) fn sockets(&self, host: Host) -> Vec<Vec<u32>> {
+        let slots = host.first..host.first + host.slots;
+        let one = || vec![slots.clone().collect()];
+        let Some(groups) = self.parting_groups(host) else { return one() };
+        let mut sockets: Vec<Vec<u32>> = Vec::new();
+        let mut by_group = HashMap::new();
+        for slot in slots.clone() {
+            let socket = *by_group.entry(groups[slot as usize]).or_insert(sockets.len());
+            match sockets.get_mut(socket) {
+                Some(socket) => socket.push(slot),
+                None => sockets.push(vec![slot]),
+            }
+        }
+        if sockets.len() == slots.len() { one() } else { sockets }
+    }
+
+    /// The groups of the outermost level that parts a host.
+    fn parting_groups(&self, host: Host) -> Option<&[u32]> {
+        let CostModel::Levels(levels) = &self.system.cost else { return None };
+        let slots = host.first as usize..(host.first + host.slots) as usize;
+        let parts = |groups: &&Vec<u32>| groups[slots.clone()].windows(2).any(|pair| pair[0] != pair[1]);
+        levels.groups.iter().rev().find(parts).map(Vec::as_slice)
+    }
+}
+
+fn short(name: &str) -> &str {
+    // An address has no name before its first dot.
+    match name.parse::<std::net::Ipv4Addr>() {
+        Ok(_) => name,
+        Err(_) => name.split('.').next().unwrap_or(name),
+    }
+}
+
+pub(super) const NOT_ONE_TO_ONE: &str = "a slot takes one rank. KaHIP and Scotch balance loads, and with as many parts as vertices \
+                                         they often put two ranks on a PE and leave another empty: use VieM, or SharedMap with an \
+                                         imbalance of 0";
+pub(super) const OTHER_MACHINE: &str = "PE i is slot i of the machine, counted from zero in the order of its hosts: is this the \
+                                        machine that the file was made for, with its levels in this order?";
+pub(super) const OTHER_PROGRAM: &str = "the file needs a place for every rank of the task graph: is it the graph that the file was \
+                                        made for?";
+
+/// An error behind the last line that was read; of the file as a whole where there was none.
+#[cold]
+pub(super) fn at(line: usize, problem: impl Into<String>, help: &str) -> FileError {
+    FileError { line: Some(line).filter(|line| *line > 0), ..FileError::new(problem, help) }
+}
+
+/// A number below a bound. `what` says what has it, such as `rank 3 is on PE`.
+pub(super) fn below(
+    line: Line<'_>,
+    word: &str,
+    bound: usize,
+    what: impl Fn() -> String,
+    help: &str,
+) -> Result<usize, FileError> {
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    let number = word.parse::<usize>().ok().filter(|&number| digits && number < bound);
+    number.ok_or_else(|| {
+        let range = match bound {
+            0 => "there are none".to_owned(),
+            bound => format!("numbers go from 0 to {}", bound - 1),
+        };
+        line.error_at(word, format!("{} `{}`, and {range}", what(), shown(word))).with_help(help)
+    })
 }

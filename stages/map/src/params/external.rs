@@ -9,7 +9,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Goal, Pin, first_seed};
+use super::{Goal, Pin, ProblemParams};
 
 /// A command that reads two matrices and writes a permutation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,8 @@ pub struct ExternalParams {
     pub forbidden: Vec<String>,
 }
 
+problem_params!(ExternalParams);
+
 impl ExternalParams {
     /// The parameters of a command, all others as they are by default.
     #[must_use]
@@ -63,6 +65,10 @@ impl ExternalParams {
             forbidden: Vec::new(),
         }
     }
+}
+
+fn first_seed() -> u64 {
+    1
 }
 
 /// Where counting begins.

@@ -9,54 +9,49 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Goal, Pin, Preset, first_seed};
+use super::{Goal, Pin, Preset, ProblemParams};
 
-/// Partition of the ranks down the tree of the machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HierarchicalParams {
-    /// Whose choices the defaults are: hopmap's, or those of the paper on `HierarchicalMap`, which takes the partition as it is and
-    /// judges it by T. What is given goes before both.
-    #[serde(default)]
-    pub preset: Preset,
-    /// Another seed gives another placement.
-    #[serde(default = "first_seed")]
-    pub seed: u64,
-    /// The levels of the machine on which ranks are partitioned: `all`, or a list counted from the root, as in `[1]`, `[2]` or
-    /// `[1, 2]`. Below them, and where nothing is left to choose, ranks lie in their order.
-    #[serde(default)]
-    pub levels: LevelChoice,
-    /// What becomes of levels above that are not listed. The paper does not say which one its `L2` is.
-    #[serde(default)]
-    pub other_levels: OtherLevels,
-    /// Whether the partition is the result whatever it costs. Else rank order and, for grids of ranks, boxes are starts beside it,
-    /// and the best start is refined. By default where `levels` is a list.
-    #[serde(default)]
-    pub partition_only: Option<bool>,
-    /// What cuts the ranks into parts.
-    #[serde(default)]
-    pub partitioner: Partitioner,
-    /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: 32 for every
-    /// rank, or none of a partition alone.
-    #[serde(default)]
-    pub evaluations: Option<u64>,
-    /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
-    /// again bit for bit.
-    #[serde(default)]
-    pub seconds: Option<f64>,
-    /// What an edge of the task graph weighs.
-    #[serde(default)]
-    pub weight: WeightChoice,
+params! {
+    /// Partition of the ranks down the tree of the machine.
+    pub struct HierarchicalParams {
+        /// Whose choices the defaults are: hopmap's, or those of the paper on `HierarchicalMap`, which takes the partition as it is and
+        /// judges it by T. What is given goes before both.
+        pub preset: Preset,
+        /// Another seed gives another placement.
+        pub seed: u64 = 1,
+        /// The levels of the machine on which ranks are partitioned: `all`, or a list counted from the root, as in `[1]`, `[2]` or
+        /// `[1, 2]`. Below them, and where nothing is left to choose, ranks lie in their order.
+        pub levels: LevelChoice,
+        /// What becomes of levels above that are not listed. The paper does not say which one its `L2` is.
+        pub other_levels: OtherLevels,
+        /// Whether the partition is the result whatever it costs. Else rank order and, for grids of ranks, boxes are starts beside it,
+        /// and the best start is refined. By default where `levels` is a list.
+        pub partition_only: Option<bool>,
+        /// What cuts the ranks into parts.
+        pub partitioner: Partitioner,
+        /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: 32 for every
+        /// rank, or none of a partition alone.
+        pub evaluations: Option<u64>,
+        /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
+        /// again bit for bit.
+        pub seconds: Option<f64>,
+    }
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`. Partitions have
     /// a small F; the refinement minimises the objective.
-    #[serde(default)]
-    pub objective: Goal,
-    /// Ranks that have to be on a slot or a host.
-    #[serde(default)]
-    pub pinned: Vec<Pin>,
-    /// Names of hosts that no rank may be on.
-    #[serde(default)]
-    pub forbidden: Vec<String>,
+    objective
+}
+
+impl HierarchicalParams {
+    /// The choices of the paper.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            preset: Preset::Paper,
+            partition_only: Some(true),
+            objective: Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 }),
+            ..Self::default()
+        }
+    }
 }
 
 /// What becomes of levels that are not partitioned above one that is.
@@ -162,37 +157,5 @@ impl JsonSchema for LevelChoice {
                 { "type": "array", "items": { "type": "integer", "minimum": 1 } },
             ],
         })
-    }
-}
-
-impl HierarchicalParams {
-    /// The choices of the paper.
-    #[must_use]
-    pub fn paper() -> Self {
-        Self {
-            preset: Preset::Paper,
-            partition_only: Some(true),
-            objective: Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 }),
-            ..Self::default()
-        }
-    }
-}
-
-impl Default for HierarchicalParams {
-    fn default() -> Self {
-        Self {
-            preset: Preset::Default,
-            seed: first_seed(),
-            levels: LevelChoice::default(),
-            other_levels: OtherLevels::default(),
-            partition_only: None,
-            partitioner: Partitioner::default(),
-            evaluations: None,
-            seconds: None,
-            weight: WeightChoice::default(),
-            objective: Goal::default(),
-            pinned: Vec::new(),
-            forbidden: Vec::new(),
-        }
     }
 }

@@ -1,13 +1,96 @@
-//! What a mapper minimises, as it stands in a pipeline file.
+//! What every mapper is told of its problem: what to minimise, and under which constraints.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use hopmap_objective::Objective;
+use hopmap_model::{Error, SystemGraph, TaskGraph, Weight, WeightChoice};
+use hopmap_objective::{Constraints, Objective, Place, Problem, check_weight};
+use miette::Diagnostic;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The parameters of the problem that a mapper solves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProblemParams<'a> {
+    pub(crate) weight: WeightChoice,
+    pub(super) objective: Objective,
+    pub(super) pinned: &'a [Pin],
+    pub(super) forbidden: &'a [String],
+}
+
+impl ProblemParams<'_> {
+    /// Checks what needs neither a program nor a machine.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        check_weight(self.weight.or(0.0, 1.0))?;
+        self.objective.check()?;
+        self.constraints()?;
+        Ok(())
+    }
+
+    /// The problem that a program and a machine are.
+    pub(crate) fn problem(
+        &self,
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        weight: Weight,
+    ) -> Result<Problem, Error> {
+        let problem = Problem::with_objective(graph, system, weight, &self.objective)?;
+        Ok(problem.with_constraints(&self.constraints()?, system)?)
+    }
+
+    fn constraints(&self) -> Result<Constraints, PinError> {
+        let pinned = self.pinned.iter().map(Pin::place).collect::<Result<_, _>>()?;
+        Ok(Constraints { pinned, forbidden: self.forbidden.to_vec() })
+    }
+}
+
+/// A rank that has to be on a slot, or on any slot of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    /// The rank, from 0.
+    pub rank: u32,
+    /// Its slot, from 0.
+    #[serde(default)]
+    pub slot: Option<u32>,
+    /// Or the name of its host.
+    #[serde(default)]
+    pub host: Option<String>,
+}
+
+impl Pin {
+    fn place(&self) -> Result<hopmap_objective::Pin, PinError> {
+        let rank = self.rank;
+        let place = match (self.slot, &self.host) {
+            (Some(slot), None) => Place::Slot(slot),
+            (None, Some(host)) => Place::Host(host.clone()),
+            (Some(_), Some(_)) => return Err(PinError::TwoPlaces { rank }),
+            (None, None) => return Err(PinError::NoPlace { rank }),
+        };
+        Ok(hopmap_objective::Pin { rank, place })
+    }
+}
+
+/// A pin that contradicts itself.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(crate) enum PinError {
+    /// A rank is pinned to a slot and a host.
+    #[error("rank {rank} is pinned to a slot and a host")]
+    #[diagnostic(help("give `slot` or `host`, not both"))]
+    TwoPlaces {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank is pinned to nothing.
+    #[error("rank {rank} is pinned, but not to anything")]
+    #[diagnostic(help("give its `slot` or its `host`"))]
+    NoPlace {
+        /// The rank.
+        rank: u32,
+    },
+}
 
 /// The metrics by their names in a pipeline file.
 const NAMES: [&str; 4] = ["F", "T", "hop-bytes", "max-link-load"];
