@@ -334,8 +334,8 @@ fn stages_open_inputs_in_one_way() {
     let exceptions = [
         ("core/model/src/input_file.rs", "the one way"),
         ("core/durable/", "files of stores and logs, which hopmap wrote"),
-        ("core/islands/src/state.rs", "the state of a search, which it wrote"),
-        ("core/partition/src/scotch.rs", "what a program answered in a folder of our own"),
+        ("core/islands/src/spread.rs", "the state of a search, which it wrote"),
+        ("core/partition/src/foreign.rs", "what a program answered in a folder of our own"),
         ("core/artifact/src/folder.rs", "copies what a stage gave"),
         ("core/compare/src/", "files of artifacts, which it wrote"),
         ("stages/checkpoint/src/store.rs", "the store of checkpoints"),

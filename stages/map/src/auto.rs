@@ -3,7 +3,7 @@
 //! # Algorithm
 //!
 //! Every island begins with a cycle of annealing that refines the linear or a greedy placement. Where the budget goes further, populations
-//! follow, each with twice the work of the one before, the last one with what is left (`auto/plan.rs`). A population starts where a
+//! follow, each with twice the work of the one before, the last one with what is left (`auto/population.rs`). A population starts where a
 //! quarter of all proposals is accepted, cools by as much as its effective size allows (95 % of it, by the weights exp(−Δβ · F)), and
 //! ends when two in a thousand proposals change anything. That sharing is what finds the right one of many funnels: in Taillard's
 //! structured instances which half of a group goes where freezes first, at the highest temperature, and annealing alone never
@@ -20,7 +20,7 @@
 //! Islands on one thread take turns that end with the search: its budget in seconds is the time of all of them together.
 
 mod coarse;
-mod ground;
+mod context;
 mod population;
 
 use std::time::Instant;
@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::moves::{Incumbent, Temperatures, sweep};
 use crate::{AutoParams, AutoStage, Found, Hierarchical, HierarchicalParams, Mapper, descend};
 use coarse::Coarse;
-use ground::Ground;
+use context::SearchContext;
 use population::{Plan, Population, Standing, default_evaluations};
 
 /// Evaluations after which an island looks up from its work.
@@ -84,20 +84,20 @@ impl Auto {
 impl Mapper for Auto {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let begin = Instant::now();
-        let Some(mut ground) = Ground::new(problem)? else {
+        let Some(mut context) = SearchContext::new(problem)? else {
             return Ok(Found::at_once(problem.linear()));
         };
-        let default = default_evaluations(ground.movable.len() as u64);
+        let default = default_evaluations(context.movable.len() as u64);
         let (mut evaluations, mut is_whole) = (0, true);
         if let Some(coarse) = Coarse::new(problem)? {
             let found = self.search_first(&coarse.problem, default, cx)?;
             evaluations = found.evaluations;
             let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
-            ground.set_grouped(starts.collect())?;
+            context.set_grouped(starts.collect())?;
         } else if let Some(sum) = problem.without_maxima() {
             let found = self.search_first(&sum, default, cx)?;
             evaluations = found.evaluations;
-            ground.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
+            context.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
         } else if self.cuts(problem) {
             // Of a short time the first partition makes the most; a long one also pays for others.
             let time = self.budget.time().filter(|time| *time > LONG * Hierarchical::time_for(problem));
@@ -105,11 +105,11 @@ impl Mapper for Auto {
             let params = HierarchicalParams { seed: self.seed, seconds, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
             is_whole = start.complete;
-            ground.set_grouped(vec![start.slots])?;
+            context.set_grouped(vec![start.slots])?;
         }
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
-        let search = Search { seed: self.seed, ground: &ground };
+        let search = Search { seed: self.seed, context: &context };
         let mut found = budget.evolve(&search, default, cx)?;
         found.evaluations += evaluations;
         found.complete &= is_whole;
@@ -131,7 +131,7 @@ impl Auto {
         default: u64,
         cx: &Context<'_>,
     ) -> Result<hopmap_islands::Found<Vec<u32>>, Error> {
-        let Some(mut ground) = Ground::new(problem)? else {
+        let Some(mut context) = SearchContext::new(problem)? else {
             let solution = problem.linear();
             let best = Candidate { cost: problem.cost(&solution), solution };
             let bests = vec![best.clone()];
@@ -146,9 +146,9 @@ impl Auto {
             });
         };
         // What is where in detail is for the whole problem to find out.
-        ground.explores = false;
+        context.explores = false;
         let budget = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS.min(default));
-        let search = Search { seed: self.seed, ground: &ground };
+        let search = Search { seed: self.seed, context: &context };
         budget.evolve(&search, default, &cx.without_state())
     }
 }
@@ -156,7 +156,7 @@ impl Auto {
 /// The search on all islands.
 struct Search<'g> {
     seed: u64,
-    ground: &'g Ground<'g>,
+    context: &'g SearchContext<'g>,
 }
 
 impl<'g> Evolution for Search<'g> {
@@ -165,14 +165,14 @@ impl<'g> Evolution for Search<'g> {
     const FINISH_SHARE: f64 = 0.05;
 
     fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Self::Island, Error> {
-        Ok(Island::new(self.ground, self.seed, island))
+        Ok(Island::new(self.context, self.seed, island))
     }
 
     fn advance(&self, island: &mut Self::Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
         let end = meter.spent().saturating_add(EPOCH);
-        island.arrive(self.ground)?;
+        island.arrive(self.context)?;
         while meter.spent() < end {
-            if !island.work(self.ground, end, meter)? {
+            if !island.work(self.context, end, meter)? {
                 return Ok(false);
             }
         }
@@ -181,7 +181,7 @@ impl<'g> Evolution for Search<'g> {
 
     fn finish(&self, island: &mut Self::Island, meter: &mut Meter<'_>) -> Result<(), Error> {
         if meter.begin_descent() {
-            let mut assignment = Assignment::new(self.ground.problem, &island.incumbent.best.solution)?;
+            let mut assignment = Assignment::new(self.context.problem, &island.incumbent.best.solution)?;
             descend(&mut assignment, || meter.take());
             island.incumbent.replace(&assignment);
         }
@@ -233,12 +233,12 @@ struct Cycle {
 }
 
 impl<'p> Island<'p> {
-    fn new(ground: &Ground<'p>, seed: u64, island: u32) -> Self {
-        let refined = (ground.start.as_slice(), WARM * ground.mean_change);
-        let (slots, hot) = ground.grouped(island).unwrap_or(refined);
+    fn new(context: &SearchContext<'p>, seed: u64, island: u32) -> Self {
+        let refined = (context.start.as_slice(), WARM * context.mean_change);
+        let (slots, hot) = context.grouped(island).unwrap_or(refined);
         let slots = slots.to_vec();
         Self {
-            incumbent: Incumbent::new(ground.problem.cost(&slots), slots.clone()),
+            incumbent: Incumbent::new(context.problem.cost(&slots), slots.clone()),
             random: Pcg64::from_seed(seed_stream(AutoStage::KIND, seed, u64::from(island))),
             number: island,
             plan: Plan::new(),
@@ -248,19 +248,24 @@ impl<'p> Island<'p> {
     }
 
     /// Makes placements of what was written down.
-    fn arrive(&mut self, ground: &Ground<'p>) -> Result<(), ObjectiveError> {
+    fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         match &mut self.work {
             Work::Cycle(_) => Ok(()),
-            Work::Population(population) => population.arrive(ground),
+            Work::Population(population) => population.arrive(context),
         }
     }
 
     /// Goes on with the work until about so many evaluations are spent; `false` if the meter stopped it.
-    fn work(&mut self, ground: &Ground<'p>, end: u64, meter: &mut Meter<'_>) -> Result<bool, ObjectiveError> {
+    fn work(
+        &mut self,
+        context: &SearchContext<'p>,
+        end: u64,
+        meter: &mut Meter<'_>,
+    ) -> Result<bool, ObjectiveError> {
         let Self { incumbent, random, .. } = self;
         let standing = match &mut self.work {
-            Work::Cycle(cycle) => cycle.run(ground, random, end, meter, incumbent)?,
-            Work::Population(population) => population.step(ground, random, meter, incumbent),
+            Work::Cycle(cycle) => cycle.run(context, random, end, meter, incumbent)?,
+            Work::Population(population) => population.step(context, random, meter, incumbent),
         };
         match (standing, &mut self.work) {
             (Standing::Stopped, _) => return Ok(false),
@@ -269,36 +274,36 @@ impl<'p> Island<'p> {
             (Standing::Frozen, Work::Population(population)) => {
                 self.plan.note(population.steps());
                 population.settle(meter, &mut self.incumbent);
-                population.explore(ground, &mut self.random, meter, &mut self.incumbent);
+                population.explore(context, &mut self.random, meter, &mut self.incumbent);
             }
         }
-        self.begin_next(ground, meter)?;
+        self.begin_next(context, meter)?;
         Ok(true)
     }
 
     /// The next population, or the next cycle if the budget is too small for one.
-    fn begin_next(&mut self, ground: &Ground<'p>, meter: &Meter<'_>) -> Result<(), ObjectiveError> {
-        self.work = match (self.plan.next(ground.movable.len() as u64, meter.outlook()), &self.work) {
+    fn begin_next(&mut self, context: &SearchContext<'p>, meter: &Meter<'_>) -> Result<(), ObjectiveError> {
+        self.work = match (self.plan.next(context.movable.len() as u64, meter.outlook()), &self.work) {
             (Some(size), _) => {
-                let grouped = ground.grouped(self.number).filter(|_| self.is_first);
+                let grouped = context.grouped(self.number).filter(|_| self.is_first);
                 let mut population = match grouped {
                     Some((start, warm)) => Population::of_one(start, warm, size),
-                    None => Population::new(ground, size, &mut self.random),
+                    None => Population::new(context, size, &mut self.random),
                 };
-                population.arrive(ground)?;
+                population.arrive(context)?;
                 self.is_first = false;
                 Work::Population(population)
             }
             (None, Work::Cycle(cycle)) => Work::Cycle(Cycle {
                 number: cycle.number + 1,
-                hot: HOT * ground.mean_change,
+                hot: HOT * context.mean_change,
                 sweeps: 0,
                 slots: cycle.slots.clone(),
             }),
             // What is left goes to the neighbourhood of the best placement.
             (None, Work::Population(_)) => {
                 let slots = self.incumbent.best.solution.clone();
-                Work::Cycle(Cycle { number: 0, hot: WARM * ground.hot, sweeps: 0, slots })
+                Work::Cycle(Cycle { number: 0, hot: WARM * context.hot, sweeps: 0, slots })
             }
         };
         Ok(())
@@ -309,24 +314,24 @@ impl Cycle {
     /// Sweeps until the end of the cycle, or until about so many evaluations are spent.
     fn run(
         &mut self,
-        ground: &Ground<'_>,
+        context: &SearchContext<'_>,
         random: &mut Pcg64,
         end: u64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
     ) -> Result<Standing, ObjectiveError> {
-        let mut assignment = Assignment::new(ground.problem, &self.slots)?;
+        let mut assignment = Assignment::new(context.problem, &self.slots)?;
         let sweeps = FIRST_SWEEPS << self.number.min(48);
-        let mut temperatures = Temperatures::new(self.hot, COLD * self.hot.min(ground.mean_change), sweeps)
+        let mut temperatures = Temperatures::new(self.hot, COLD * self.hot.min(context.mean_change), sweeps)
             .skip(self.sweeps as usize);
         let mut standing = Standing::Frozen;
         for temperature in temperatures.by_ref() {
-            if !meter.take_all(ground.movable.len() as u64) {
+            if !meter.take_all(context.movable.len() as u64) {
                 standing = Standing::Stopped;
                 break;
             }
-            let acceptance = &ground.acceptance;
-            sweep(&mut assignment, &ground.movable, temperature, acceptance, random, incumbent);
+            let acceptance = &context.acceptance;
+            sweep(&mut assignment, &context.movable, temperature, acceptance, random, incumbent);
             self.sweeps += 1;
             if meter.spent() >= end && self.sweeps < sweeps {
                 standing = Standing::Warm;

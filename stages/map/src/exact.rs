@@ -1,9 +1,9 @@
 //! Branch and bound for the quadratic assignment problem.
 
+mod instance;
 mod linear;
 mod relaxation;
 mod search;
-mod symmetry;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use hopmap_model::{Context, Error};
 use hopmap_objective::{Metric, Problem};
 
 use crate::{ExactError, ExactParams, Found, Mapper, Tabu, TabuParams};
+use instance::{Instance, Symmetry};
 use relaxation::{Scale, gilmore_lawler};
 use search::{Limits, Proof, Search, Symmetries};
-use symmetry::{Instance, Symmetry};
 
 /// Ranks that send or receive, times slots, that are branched on; beyond it there is one bound, and no search.
 const MOST_PLACES: usize = 1600;

@@ -6,7 +6,7 @@
 //! are the parts, down to the slots (`hierarchical/multisection.rs`). Fewer ranks than slots are filled up with vertices without edges.
 //! `core/partition` cuts: contraction by heavy edges, recursive bisection of the smallest graph, then pairs of parts refined side by side by
 //! Fiduccia and Mattheyses' moves from their boundaries, with vertices moved on cheapest ways until sizes are exact, and cycles of contraction
-//! inside the parts, as long as a budget of work, counted in edges, lasts. More than 64 parts are cut in two rounds (`rounds.rs`): every pair
+//! inside the parts, as long as a budget of work, counted in edges, lasts. More than 64 parts are cut in two rounds (`multilevel.rs`): every pair
 //! of a few dozen large parts can be refined, which of a thousand small ones it cannot. Boxes of a grid, where ranks are one
 //! (`hierarchical/grid.rs`), and rank order stand beside the partition; the cheapest of them then descends for a moment, since exchanges between groups of
 //! different levels are what partitions do not know. `map/auto` anneals from there where there are 512 ranks and more.

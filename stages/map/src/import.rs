@@ -3,7 +3,7 @@
 //! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE a line), maps of Scotch (`gmap`: a count, then vertex and PE),
 //! rank files of Open MPI, machine files of MPICH and host files of Open MPI. PE i is slot i of the machine.
 
-mod numbers;
+mod files;
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use hopmap_model::SystemGraph;
 use hopmap_text::{FileError, Line, lines_of, shown};
 
 use crate::PlacementFormat;
-use numbers::Machine;
+use files::{Machine, Place};
 
 /// Most bytes of a file: 16 for each of 2^24 ranks.
 const MOST_BYTES: u64 = 1 << 28;
@@ -23,13 +23,6 @@ pub struct Placed {
     pub slots: Vec<u32>,
     /// What the file was read as, never [`PlacementFormat::Auto`].
     pub format: PlacementFormat,
-}
-
-/// Where a rank is, and the line that says so.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    slot: u32,
-    line: usize,
 }
 
 /// Reads the placement of `ranks` ranks on a machine from a file.
@@ -57,10 +50,10 @@ pub fn read_placement(
         given => given,
     };
     let places = match format {
-        PlacementFormat::Scotch => numbers::scotch(lines, ranks, system.slots.len())?,
-        PlacementFormat::Rankfile => numbers::read(lines, ranks, &Machine::new(system))?,
-        PlacementFormat::Machinefile => numbers::read_hosts(lines, ranks, &Machine::new(system))?,
-        PlacementFormat::Kahip | PlacementFormat::Auto => numbers::kahip(lines, ranks, system.slots.len())?,
+        PlacementFormat::Scotch => files::scotch(lines, ranks, system.slots.len())?,
+        PlacementFormat::Rankfile => files::rankfile(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Machinefile => files::machinefile(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Kahip | PlacementFormat::Auto => files::kahip(lines, ranks, system.slots.len())?,
     };
     one_to_one(&places, system.slots.len())?;
     Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format })
@@ -97,7 +90,7 @@ fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
     };
     let before = places[one as usize].line;
     let what = format!("ranks {one} (line {before}) and {other} are both on slot {slot}; {more}");
-    Err(FileError::at(places[other].line, what, numbers::NOT_ONE_TO_ONE))
+    Err(FileError::at(places[other].line, what, files::NOT_ONE_TO_ONE))
 }
 
 const HINT: &str = "formats: one PE a line (KaHIP, VieM, SharedMap), a count and then `vertex PE` lines (Scotch), `rank 0=host \

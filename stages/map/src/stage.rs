@@ -60,8 +60,7 @@ macro_rules! mapper_stage {
 
             fn check($checked: &Self::Params) -> Result<(), Error> {
                 ProblemParams::from($checked).check()?;
-                $check;
-                Ok(())
+                $check
             }
 
             fn run($params: Self::Params, $inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -82,7 +81,10 @@ macro_rules! search_stage {
     ) => {
         mapper_stage! {
             $(#[$meta])* $stage($params), $kind, $revision, $summary;
-            check: |params| $mapper::new(params)?,
+            check: |params| {
+                $mapper::new(params)?;
+                Ok(())
+            },
             map: |params, inputs| $mapper::new(&params)?,
             timed: params.seconds.is_some();
             $($more)*
@@ -93,7 +95,7 @@ macro_rules! search_stage {
 mapper_stage! {
     /// `map/linear`: rank `i` on slot `i`.
     LinearStage(LinearParams), "map/linear", 1, "Rank i on slot i, as launchers do it";
-    check: |params| (),
+    check: |params| Ok(()),
     map: |params, inputs| Linear,
     timed: false;
 }
@@ -101,7 +103,7 @@ mapper_stage! {
 mapper_stage! {
     /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
     RoundRobinStage(LinearParams), "map/round-robin", 1, "Rank after rank on host after host, as launchers do it when asked for cyclic";
-    check: |params| (),
+    check: |params| Ok(()),
     map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
     timed: false;
 }
@@ -109,7 +111,7 @@ mapper_stage! {
 mapper_stage! {
     /// `map/random`: ranks on slots drawn at random.
     RandomStage(RandomParams), "map/random", 1, "Ranks on slots drawn at random";
-    check: |params| (),
+    check: |params| Ok(()),
     map: |params, inputs| Random { seed: params.seed },
     timed: false;
 }

@@ -6,7 +6,7 @@
 //! # Algorithm
 //!
 //! `select/nodes` puts free hosts that are alike, such as those of one switch, into classes. On a tree total distance and cut are sums over its
-//! groups, so dynamic programming over subtrees (`tree.rs`) finds the best choice in hosts · count additions; so are the fewest switches. Over
+//! groups, so dynamic programming over subtrees (`network.rs`) finds the best choice in hosts · count additions; so are the fewest switches. Over
 //! a matrix, choices grow from several hosts and are improved by exchanges.
 
 #![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]

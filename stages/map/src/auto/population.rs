@@ -6,7 +6,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::ground::Ground;
+use super::context::SearchContext;
 use crate::descend;
 use crate::moves::{Incumbent, sweep};
 use crate::tabu::Walk;
@@ -95,16 +95,16 @@ impl<'p> Population<'p> {
     }
 
     /// Random placements at the temperature where populations begin.
-    pub(super) fn new(ground: &Ground<'p>, size: Size, random: &mut Pcg64) -> Self {
+    pub(super) fn new(context: &SearchContext<'p>, size: Size, random: &mut Pcg64) -> Self {
         let member = |_| {
             let mut stream = [0; 32];
             random.fill_bytes(&mut stream);
-            ground.problem.random(stream)
+            context.problem.random(stream)
         };
         Self {
             members: Members::Written((0..size.members).map(member).collect()),
             sweeps: size.sweeps,
-            temperature: ground.hot,
+            temperature: context.hot,
             steps: 1,
             cursor: 0,
             changes: 0,
@@ -112,9 +112,9 @@ impl<'p> Population<'p> {
     }
 
     /// Makes placements of what was written down.
-    pub(super) fn arrive(&mut self, ground: &Ground<'p>) -> Result<(), ObjectiveError> {
+    pub(super) fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         if let Members::Written(written) = &self.members {
-            let placed = written.iter().map(|slots| Assignment::new(ground.problem, slots));
+            let placed = written.iter().map(|slots| Assignment::new(context.problem, slots));
             self.members = Members::Placed(placed.collect::<Result<_, _>>()?);
         }
         Ok(())
@@ -144,13 +144,13 @@ impl<'p> Population<'p> {
     /// Goes on from the best member with robust tabu search, for a part of the evaluations that annealing took.
     pub(super) fn explore(
         &mut self,
-        ground: &Ground<'p>,
+        context: &SearchContext<'p>,
         random: &mut Pcg64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
     ) {
-        let ranks = ground.movable.len() as u64;
-        if !ground.explores {
+        let ranks = context.movable.len() as u64;
+        if !context.explores {
             return;
         }
         let annealed = self.steps * self.sweeps * ranks * self.placed().len() as u64;
@@ -160,7 +160,7 @@ impl<'p> Population<'p> {
         random.fill_bytes(&mut seed);
         let Some(deltas) = Deltas::new(best, |evaluations| meter.take_all(evaluations)) else { return };
         let mut walk = Walk::new(deltas, Pcg64::from_seed(seed));
-        let pairs = Deltas::pairs(ground.problem);
+        let pairs = Deltas::pairs(context.problem);
         while meter.spent() < end && meter.take_all(pairs) {
             walk.step(incumbent.best.cost);
             incumbent.replace(walk.assignment());
@@ -178,19 +178,19 @@ impl<'p> Population<'p> {
     /// Sweeps all members at this temperature and goes on to the next one.
     pub(super) fn step(
         &mut self,
-        ground: &Ground<'p>,
+        context: &SearchContext<'p>,
         random: &mut Pcg64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
     ) -> Standing {
-        let ranks = &ground.movable;
+        let ranks = &context.movable;
         let (sweeps, temperature) = (self.sweeps, self.temperature);
         let (mut cursor, mut changes) = (self.cursor, self.changes);
         let members = self.placed();
         let total = sweeps * members.len() as u64;
         while cursor < total && meter.take_all(ranks.len() as u64) {
             let member = &mut members[(cursor / sweeps) as usize];
-            changes += sweep(member, ranks, temperature, &ground.acceptance, random, incumbent);
+            changes += sweep(member, ranks, temperature, &context.acceptance, random, incumbent);
             cursor += 1;
         }
         (self.cursor, self.changes) = (cursor, changes);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::instance::Instance;
 use super::linear::{Linear, Number};
-use super::symmetry::Instance;
 
 /// Powers of two that costs are multiplied by, so that they can be divided into shares.
 #[derive(Debug, Clone, Copy)]

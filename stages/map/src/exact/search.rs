@@ -6,9 +6,9 @@ use std::time::Instant;
 use hopmap_model::Context;
 use rayon::prelude::*;
 
+use super::instance::{Instance, Symmetry};
 use super::linear::Number;
 use super::relaxation::{Ascent, Branch, Patience, Relaxation, Scale};
-use super::symmetry::{Instance, Symmetry};
 
 /// Most branches that are explored side by side in a round, and the memory that their relaxations may take.
 const MOST_AT_ONCE: usize = 32;

@@ -8,7 +8,6 @@ use super::{Goal, Pin, Preset, ProblemParams};
 
 params! {
     /// Parallel simulated annealing (GraphHunter's PSA).
-    #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
     pub struct AnnealingParams {
         /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
         pub preset: Preset,
@@ -148,7 +147,6 @@ pub enum Cooling {
 
 params! {
     /// Parallel genetic algorithm (GraphHunter's PGA).
-    #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
     pub struct GeneticParams {
         /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
         pub preset: Preset,
@@ -252,7 +250,6 @@ params! {
     /// Annealed placements, then a genetic algorithm on them (GraphHunter's composite algorithm, PGSA).
     ///
     /// What a parameter means is said where `map/annealing` and `map/genetic` have it.
-    #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
     pub struct CompositeParams {
         /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
         pub preset: Preset,

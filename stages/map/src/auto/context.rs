@@ -26,7 +26,7 @@ const COOL: f64 = 1.0 / 256.0;
 const WARMEST: f64 = 0.5;
 
 /// The problem and what is known of its temperatures.
-pub(super) struct Ground<'p> {
+pub(super) struct SearchContext<'p> {
     pub(super) problem: &'p Problem,
     /// Ranks that may move and for which it makes a difference where they are.
     pub(super) movable: Vec<u32>,
@@ -43,7 +43,7 @@ pub(super) struct Ground<'p> {
     pub(super) grouped: Option<(Vec<Vec<u32>>, f64)>,
 }
 
-impl<'p> Ground<'p> {
+impl<'p> SearchContext<'p> {
     /// `None` if all placements cost the same.
     pub(super) fn new(problem: &'p Problem) -> Result<Option<Self>, ObjectiveError> {
         let movable = movable(problem);
@@ -55,7 +55,7 @@ impl<'p> Ground<'p> {
         let [linear_start, greedy_start] = starts;
         let mean_change = mean_change(problem, &movable)?;
         let movable_count = movable.len();
-        let mut ground = Self {
+        let mut context = Self {
             problem,
             movable,
             start: if greedy < linear { greedy_start } else { linear_start },
@@ -65,8 +65,8 @@ impl<'p> Ground<'p> {
             explores: movable_count <= MOST_EXPLORED && problem.is_compact() && problem.is_quadratic(),
             grouped: None,
         };
-        ground.hot = ground.find_hot()?;
-        Ok(Some(ground))
+        context.hot = context.find_hot()?;
+        Ok(Some(context))
     }
 
     /// Sets out from placements in which groups of ranks are where they may belong.
@@ -116,20 +116,21 @@ struct Probe<'p> {
 }
 
 impl<'p> Probe<'p> {
-    fn new(ground: &Ground<'p>, start: Vec<u32>) -> Result<Self, ObjectiveError> {
-        let assignment = Assignment::new(ground.problem, &start)?;
+    fn new(context: &SearchContext<'p>, start: Vec<u32>) -> Result<Self, ObjectiveError> {
+        let assignment = Assignment::new(context.problem, &start)?;
         let random = Pcg64::from_seed(seed_stream(AutoStage::KIND, 0, u64::MAX));
         Ok(Self { incumbent: Incumbent::new(assignment.cost(), start), assignment, random })
     }
 
     /// Part of the proposals that is accepted and changes the cost.
-    fn acceptance(&mut self, ground: &Ground<'_>, temperature: f64) -> f64 {
+    fn acceptance(&mut self, context: &SearchContext<'_>, temperature: f64) -> f64 {
         let Self { assignment, incumbent, random } = self;
-        let sweeps = PROBE_PROPOSALS.div_ceil(ground.movable.len());
+        let sweeps = PROBE_PROPOSALS.div_ceil(context.movable.len());
         let mut changes = 0;
         for _ in 0..sweeps {
-            changes += sweep(assignment, &ground.movable, temperature, &ground.acceptance, random, incumbent);
+            changes +=
+                sweep(assignment, &context.movable, temperature, &context.acceptance, random, incumbent);
         }
-        changes as f64 / (sweeps * ground.movable.len()) as f64
+        changes as f64 / (sweeps * context.movable.len()) as f64
     }
 }

@@ -10,7 +10,12 @@ use std::collections::HashMap;
 use hopmap_model::{CostModel, SystemGraph};
 use hopmap_text::{FileError, Line, shown};
 
-use super::Place;
+/// Where a rank is, and the line that says so.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) slot: u32,
+    pub(super) line: usize,
+}
 
 const ONE_A_LINE: &str = "a partition of KaHIP, VieM or SharedMap has one PE a line, that of rank 0 first";
 const PAIRS: &str = "a map of Scotch begins with the number of vertices; then every line has a vertex and its PE, parted by white \
@@ -110,14 +115,14 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
     }
 }
 
-const HINT: &str =
+const RANKFILE_HINT: &str =
     "a line of a rank file is `rank 0=host slot=3`, or with socket and core `rank 0=host slot=1:0`";
 const ONE_CORE: &str = "a rank takes one slot: name one core, as in `slot=3`, by its logical number";
 const CORES: &str = "cores count from zero on every host, or on every socket where one is named; sockets are the outermost groups of \
                      the machine's levels inside a host";
 
 /// Reads where every rank is, in any order.
-pub(super) fn read<'t>(
+pub(super) fn rankfile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     machine: &Machine<'_>,
@@ -130,7 +135,13 @@ pub(super) fn read<'t>(
         let rank = below(line, rank, ranks, || "there is rank".to_owned(), OTHER_PROGRAM)?;
         let host = match host.strip_prefix("+n") {
             Some(number) => {
-                let at = below(line, number, machine.hosts.len(), || "there is host +n".to_owned(), HINT)?;
+                let at = below(
+                    line,
+                    number,
+                    machine.hosts.len(),
+                    || "there is host +n".to_owned(),
+                    RANKFILE_HINT,
+                )?;
                 machine.hosts[at]
             }
             None => machine.host(host, line)?,
@@ -139,7 +150,7 @@ pub(super) fn read<'t>(
         if let Some(before) = places[rank].replace(Place { slot, line: line.number }) {
             return Err(line
                 .error(format!("rank {rank} stands on line {} already", before.line))
-                .with_help(HINT));
+                .with_help(RANKFILE_HINT));
         }
         last = line.number;
     }
@@ -162,7 +173,7 @@ fn parts(line: Line<'_>) -> Result<(&str, &str, &str), FileError> {
         Some((rank.trim(), host, slot.trim()))
     };
     parts().ok_or_else(|| {
-        line.error(format!("`{}` is no line of a rank file", shown(line.text))).with_help(HINT)
+        line.error(format!("`{}` is no line of a rank file", shown(line.text))).with_help(RANKFILE_HINT)
     })
 }
 
@@ -202,11 +213,11 @@ impl Cores<'_> {
     }
 }
 
-const HOSTS_HINT: &str = "a line of a machine file is `host`, `host:4` or `host slots=4`";
+const MACHINEFILE_HINT: &str = "a line of a machine file is `host`, `host:4` or `host slots=4`";
 const ROOM: &str = "a slot takes one rank: put fewer on this host, or give a machine with more slots on it";
 
 /// Reads the hosts of all ranks. What a file with counts has room for beyond the last rank means nothing.
-pub(super) fn read_hosts<'t>(
+pub(super) fn machinefile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     machine: &Machine<'_>,
@@ -264,7 +275,7 @@ fn host_and_count(line: Line<'_>) -> Result<(&str, Option<u64>), FileError> {
             _ => {
                 return Err(line
                     .error(format!("`{}` says nothing of a host", shown(word)))
-                    .with_help(HOSTS_HINT));
+                    .with_help(MACHINEFILE_HINT));
             }
         }
     }
@@ -274,7 +285,9 @@ fn host_and_count(line: Line<'_>) -> Result<(&str, Option<u64>), FileError> {
 fn number(line: Line<'_>, word: &str) -> Result<u64, FileError> {
     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
     let number = word.parse().ok().filter(|&number| digits && number > 0);
-    number.ok_or_else(|| line.error(format!("`{}` is no number of ranks", shown(word))).with_help(HOSTS_HINT))
+    number.ok_or_else(|| {
+        line.error(format!("`{}` is no number of ranks", shown(word))).with_help(MACHINEFILE_HINT)
+    })
 }
 
 const NAMES: &str = "hosts have the names of the machine, or these up to the first dot where that tells them apart: give the machine \
