@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::{
-    Context, Error, Mapping, Metrics, Paths, PlacementMetrics, PlacementOrigin, Stage, SystemGraph,
-    TaskGraph, seed_stream,
+    Context, Error, Mapping, Metrics, Paths, PlacementMetrics, PlacementOrigin, SystemGraph, TaskGraph,
+    seed_stream,
 };
 use hopmap_objective::{ObjectiveError, Quality, linear, random, round_robin};
 use hopmap_statistics::median;
 use rayon::prelude::*;
 
-use crate::{EvaluateError, MappingParams, MappingStage};
-
-/// Most random placements.
-pub(crate) const MAX_SAMPLES: u32 = 1_000_000;
+use crate::error::MAX_SAMPLES;
+use crate::{EvaluateError, MappingParams};
 
 /// Metrics of a mapping beside other placements.
 #[derive(Debug)]
@@ -52,7 +50,7 @@ pub fn compare(
         if cx.should_stop() {
             return None;
         }
-        let stream = seed_stream(MappingStage::KIND, params.seed, u64::from(sample));
+        let stream = seed_stream(MappingParams::KIND, params.seed, u64::from(sample));
         let values = measure(&random(graph.ranks(), system.slots.len(), stream));
         cx.progress(done.fetch_add(1, Ordering::Relaxed) + 1, u64::from(params.samples));
         Some(values.map(|values| row(PlacementOrigin::Random, sample, values)))

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use miette::Diagnostic;
 
-use crate::compare::MAX_SAMPLES;
+/// Most random placements.
+pub(crate) const MAX_SAMPLES: u32 = 1_000_000;
 
 /// A mapping that cannot be compared with others.
 #[derive(Debug, thiserror::Error, Diagnostic)]

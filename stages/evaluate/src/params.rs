@@ -35,6 +35,11 @@ pub struct AccuracyParams {
     pub metric: String,
 }
 
+impl MappingParams {
+    /// Random placements are drawn by the kind of their stage.
+    pub(crate) const KIND: &'static str = "evaluate/mapping";
+}
+
 impl Default for MappingParams {
     fn default() -> Self {
         Self { samples: twenty(), seed: first_seed() }

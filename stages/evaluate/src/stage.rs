@@ -13,7 +13,7 @@ pub struct MappingStage;
 
 impl Stage for MappingStage {
     type Params = MappingParams;
-    const KIND: &'static str = "evaluate/mapping";
+    const KIND: &'static str = MappingParams::KIND;
     const SUMMARY: &'static str = "Metrics of a mapping beside linear, round-robin and random placements";
     const REVISION: u32 = 2;
 

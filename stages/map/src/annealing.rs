@@ -4,7 +4,7 @@ mod rules;
 mod solver;
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::genetic::{Breeding, completed};
 use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, Ending, is_flat};
-use crate::{AnnealingParams, AnnealingStage, Crossover, Found, Mapper, ParameterError, Reheat};
+use crate::{AnnealingParams, Crossover, Found, Mapper, ParameterError, Reheat};
 pub(crate) use rules::{Rules, check};
 pub(crate) use solver::{Solver, Walk};
 
@@ -165,7 +165,7 @@ impl Evolution for Solvers<'_> {
 
     fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Workshop, Error> {
         let stream =
-            |number: u64| seed_stream(AnnealingStage::KIND, self.seed, u64::from(island) * STREAMS + number);
+            |number: u64| seed_stream(AnnealingParams::KIND, self.seed, u64::from(island) * STREAMS + number);
         let mut random = Pcg64::from_seed(stream(0));
         let current = self.random_placement(&mut random);
         let solvers = (1..=u64::from(self.rules.solvers)).map(|solver| Solver::new(stream(solver))).collect();

@@ -26,14 +26,14 @@ mod population;
 use std::time::Instant;
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Meter, SearchError};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::moves::{Incumbent, Temperatures, sweep};
-use crate::{AutoParams, AutoStage, Found, Hierarchical, HierarchicalParams, Mapper, descend};
+use crate::{AutoParams, Found, Hierarchical, HierarchicalParams, Mapper, descend};
 use coarse::Coarse;
 use context::SearchContext;
 use population::{Plan, Population, Standing, default_evaluations};
@@ -239,7 +239,7 @@ impl<'p> Island<'p> {
         let slots = slots.to_vec();
         Self {
             incumbent: Incumbent::new(context.problem.cost(&slots), slots.clone()),
-            random: Pcg64::from_seed(seed_stream(AutoStage::KIND, seed, u64::from(island))),
+            random: Pcg64::from_seed(seed_stream(AutoParams::KIND, seed, u64::from(island))),
             number: island,
             plan: Plan::new(),
             is_first: true,

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use hopmap_model::{Context, Error, Stage, SystemGraph, seed_stream};
+use hopmap_model::{Context, Error, SystemGraph, seed_stream};
 use hopmap_objective::{Distance, Problem, round_robin};
 
-use crate::{Found, Mapper, RandomStage};
+use crate::{Found, Mapper, RandomParams};
 
 /// Rank `i` on slot `i`, as launchers do it.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ impl Mapper for RoundRobin {
 
 impl Mapper for Random {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
-        let stream = seed_stream(RandomStage::KIND, self.seed, 0);
+        let stream = seed_stream(RandomParams::KIND, self.seed, 0);
         Ok(Found::at_once(problem.random(stream)))
     }
 }

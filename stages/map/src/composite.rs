@@ -1,14 +1,14 @@
 //! Composite algorithm: annealing, then a genetic algorithm.
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::annealing::{self, Solver, Walk};
 use crate::genetic::{self, Breeding, Colony, completed};
 use crate::mapper::{Ending, is_flat};
-use crate::{CompositeParams, CompositeStage, Found, Mapper, ParameterError};
+use crate::{CompositeParams, Found, Mapper, ParameterError};
 
 /// Individuals beyond 1024 ranks, times the ranks, and the fewest.
 const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;
@@ -104,7 +104,7 @@ impl Annealed<'_> {
 
     fn stream(&self, island: u32, number: u64) -> [u8; 32] {
         let stream = INDIVIDUALS + (u64::from(island) << 34) + number;
-        seed_stream(CompositeStage::KIND, self.seed, stream)
+        seed_stream(CompositeParams::KIND, self.seed, stream)
     }
 
     /// Anneals one individual.
@@ -130,7 +130,7 @@ impl Evolution for Annealed<'_> {
     type Solution = Vec<u32>;
 
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Settlement, Error> {
-        let stream = |number| seed_stream(CompositeStage::KIND, self.seed, number);
+        let stream = |number| seed_stream(CompositeParams::KIND, self.seed, number);
         let colony = Colony::new(stream(island.into()), stream(MASTERS + u64::from(island)));
         let mut settlement = Settlement { island, colony };
         self.anneal(&mut settlement, 0, meter)?;

@@ -4,11 +4,11 @@ mod breeding;
 mod colony;
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
 
 use crate::mapper::{Ending, is_flat};
-use crate::{Found, GeneticParams, GeneticStage, Mapper, ParameterError};
+use crate::{Found, GeneticParams, Mapper, ParameterError};
 
 pub(crate) use breeding::{Breeding, completed};
 pub(crate) use colony::{Colony, Rules, check, default_population, exchange};
@@ -82,7 +82,7 @@ impl Evolution for Populations<'_> {
     type Solution = Vec<u32>;
 
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Colony, Error> {
-        let stream = |number| seed_stream(GeneticStage::KIND, self.seed, number);
+        let stream = |number| seed_stream(GeneticParams::KIND, self.seed, number);
         let mut colony = Colony::new(stream(island.into()), stream(MASTERS + u64::from(island)));
         for number in 0..self.rules.population {
             // Without the first two there is no population, however small the budget is.

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use hopmap_islands::Candidate;
-use hopmap_model::{Stage, seed_stream};
+use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 pub(crate) use hopmap_random::index_below as below;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::AutoStage;
+use crate::AutoParams;
 
 /// Neighbours that a rank draws before it goes anywhere.
 const DRAWS: usize = 3;
@@ -98,7 +98,7 @@ const THRESHOLDS: usize = 1024;
 ///
 /// Moves that break a constraint do not count. Never zero; the same for every seed and island.
 pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
-    let placement = |number| problem.random(seed_stream(AutoStage::KIND, 0, u64::MAX - number as u64));
+    let placement = |number| problem.random(seed_stream(AutoParams::KIND, 0, u64::MAX - number as u64));
     let mut sum = 0.0;
     let (mut moves, mut admitted) = (0, 0usize);
     let mut number = 0;

@@ -150,6 +150,19 @@ params! {
     }
 }
 
+// Searches draw their seeds by the kind of their stage.
+impl RandomParams {
+    pub(crate) const KIND: &'static str = "map/random";
+}
+
+impl AutoParams {
+    pub(crate) const KIND: &'static str = "map/auto";
+}
+
+impl TabuParams {
+    pub(crate) const KIND: &'static str = "map/tabu";
+}
+
 /// A placement that another tool computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

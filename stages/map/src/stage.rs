@@ -38,7 +38,7 @@ pub const BANDWIDTH: Metric = Metric {
 /// A stage that maps with one mapper: its kind, revision and summary, what is checked beside the problem, and the mapper.
 macro_rules! mapper_stage {
     (
-        $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:literal, $revision:literal, $summary:literal;
+        $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:expr, $revision:literal, $summary:literal;
         check: |$checked:ident| $check:expr,
         map: |$params:ident, $inputs:ident| $mapper:expr,
         timed: $timed:expr;
@@ -76,7 +76,7 @@ macro_rules! mapper_stage {
 macro_rules! search_stage {
     (
         $(#[$meta:meta])*
-        $stage:ident: $mapper:ident($params:ty), $kind:literal, $revision:literal, $summary:literal;
+        $stage:ident: $mapper:ident($params:ty), $kind:expr, $revision:literal, $summary:literal;
         $($more:tt)*
     ) => {
         mapper_stage! {
@@ -110,7 +110,7 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/random`: ranks on slots drawn at random.
-    RandomStage(RandomParams), "map/random", 1, "Ranks on slots drawn at random";
+    RandomStage(RandomParams), RandomParams::KIND, 1, "Ranks on slots drawn at random";
     check: |params| Ok(()),
     map: |params, inputs| Random { seed: params.seed },
     timed: false;
@@ -118,7 +118,7 @@ mapper_stage! {
 
 search_stage! {
     /// `map/annealing`: parallel simulated annealing: islands of solvers that share the best placement.
-    AnnealingStage: Annealing(AnnealingParams), "map/annealing", 3, "Parallel simulated annealing: islands of solvers that share the best placement";
+    AnnealingStage: Annealing(AnnealingParams), AnnealingParams::KIND, 3, "Parallel simulated annealing: islands of solvers that share the best placement";
     fn preset(name: &str) -> Option<AnnealingParams> {
         (name == "paper").then(AnnealingParams::paper)
     }
@@ -130,7 +130,7 @@ search_stage! {
 
 search_stage! {
     /// `map/genetic`: parallel genetic algorithm: populations that exchange their best placements.
-    GeneticStage: Genetic(GeneticParams), "map/genetic", 2, "Parallel genetic algorithm: populations that exchange their best placements";
+    GeneticStage: Genetic(GeneticParams), GeneticParams::KIND, 2, "Parallel genetic algorithm: populations that exchange their best placements";
     fn preset(name: &str) -> Option<GeneticParams> {
         (name == "paper").then(GeneticParams::paper)
     }
@@ -142,7 +142,7 @@ search_stage! {
 
 search_stage! {
     /// `map/composite`: genetic algorithm on populations of annealed placements.
-    CompositeStage: Composite(CompositeParams), "map/composite", 2, "Genetic algorithm on populations of annealed placements";
+    CompositeStage: Composite(CompositeParams), CompositeParams::KIND, 2, "Genetic algorithm on populations of annealed placements";
     fn preset(name: &str) -> Option<CompositeParams> {
         (name == "paper").then(CompositeParams::paper)
     }
@@ -154,7 +154,7 @@ search_stage! {
 
 search_stage! {
     /// `map/auto`: the search that suits the problem.
-    AutoStage: Auto(AutoParams), "map/auto", 2, "The search that suits the problem";
+    AutoStage: Auto(AutoParams), AutoParams::KIND, 2, "The search that suits the problem";
     fn distributed() -> bool {
         true
     }
@@ -162,7 +162,7 @@ search_stage! {
 
 search_stage! {
     /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), "map/tabu", 1, "Robust tabu search over exchanges of ranks";
+    TabuStage: Tabu(TabuParams), TabuParams::KIND, 1, "Robust tabu search over exchanges of ranks";
     fn distributed() -> bool {
         true
     }

@@ -1,12 +1,12 @@
 //! Robust tabu search (Taillard 1991): the islands, the walk of each, and its bans.
 
 use hopmap_islands::{Budget, Candidate, Counts, Island, Meter, SearchError};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use crate::{Found, Mapper, TabuParams, TabuStage, descend, greedy};
+use crate::{Found, Mapper, TabuParams, descend, greedy};
 
 /// The default budget, which is never less than so many steps for every rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;
@@ -44,7 +44,7 @@ impl Tabu {
             0 if problem.cost(&greedy) < problem.cost(&linear) => greedy,
             0 => linear,
             _ => {
-                let stream = seed_stream(TabuStage::KIND, self.seed, u64::MAX - u64::from(island));
+                let stream = seed_stream(TabuParams::KIND, self.seed, u64::MAX - u64::from(island));
                 problem.random(stream)
             }
         }
@@ -60,7 +60,7 @@ impl Tabu {
         let start = Assignment::new(problem, &self.start(problem, island))?;
         let mut best = (start.slots().to_vec(), start.cost());
         let mut convergence = vec![(0, start.cost())];
-        let random = Pcg64::from_seed(seed_stream(TabuStage::KIND, self.seed, u64::from(island)));
+        let random = Pcg64::from_seed(seed_stream(TabuParams::KIND, self.seed, u64::from(island)));
         if let Some(deltas) = Deltas::new(start, |evaluations| meter.take_all(evaluations)) {
             let mut walk = Walk::new(deltas, random);
             let pairs = Deltas::pairs(problem);

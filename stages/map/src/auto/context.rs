@@ -1,12 +1,12 @@
 //! What all islands share.
 
-use hopmap_model::{Stage, seed_stream};
+use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
 use crate::moves::{Acceptance, Incumbent, mean_change, movable, sweep};
-use crate::{AutoStage, greedy};
+use crate::{AutoParams, greedy};
 
 /// Part of all proposals that is accepted and changes the cost where a population begins.
 const HOT_ACCEPTANCE: f64 = 0.25;
@@ -86,7 +86,7 @@ impl<'p> SearchContext<'p> {
     /// The temperature at which about a quarter of all proposals is accepted and changes the cost, found by cooling a random
     /// placement.
     fn find_hot(&self) -> Result<f64, ObjectiveError> {
-        let start = self.problem.random(seed_stream(AutoStage::KIND, 0, u64::MAX - 1));
+        let start = self.problem.random(seed_stream(AutoParams::KIND, 0, u64::MAX - 1));
         let mut temperature = HOTTEST * self.mean_change;
         let mut probe = Probe::new(self, start)?;
         while temperature > COLDEST * self.mean_change
@@ -118,7 +118,7 @@ struct Probe<'p> {
 impl<'p> Probe<'p> {
     fn new(context: &SearchContext<'p>, start: Vec<u32>) -> Result<Self, ObjectiveError> {
         let assignment = Assignment::new(context.problem, &start)?;
-        let random = Pcg64::from_seed(seed_stream(AutoStage::KIND, 0, u64::MAX));
+        let random = Pcg64::from_seed(seed_stream(AutoParams::KIND, 0, u64::MAX));
         Ok(Self { incumbent: Incumbent::new(assignment.cost(), start), assignment, random })
     }
 

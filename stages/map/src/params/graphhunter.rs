@@ -74,6 +74,9 @@ params! {
 }
 
 impl AnnealingParams {
+    /// Searches draw their seeds by the kind of their stage.
+    pub(crate) const KIND: &'static str = "map/annealing";
+
     /// The choices of the papers, where they print them or the code of their library has them.
     #[must_use]
     pub fn paper() -> Self {
@@ -195,6 +198,9 @@ params! {
 }
 
 impl GeneticParams {
+    /// Searches draw their seeds by the kind of their stage.
+    pub(crate) const KIND: &'static str = "map/genetic";
+
     /// The choices of the papers.
     #[must_use]
     pub fn paper() -> Self {
@@ -327,6 +333,9 @@ macro_rules! copy {
 }
 
 impl CompositeParams {
+    /// Searches draw their seeds by the kind of their stage.
+    pub(crate) const KIND: &'static str = "map/composite";
+
     /// The choices of the papers: those of both parts.
     #[must_use]
     pub fn paper() -> Self {
