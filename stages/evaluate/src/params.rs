@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// Metrics of a mapping beside linear, round-robin and random placements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct MappingParams {
     /// Number of random placements.
-    #[serde(default = "twenty")]
     pub samples: u32,
     /// Another seed gives other random placements.
-    #[serde(default = "first_seed")]
     pub seed: u64,
 }
 
@@ -42,16 +40,8 @@ impl MappingParams {
 
 impl Default for MappingParams {
     fn default() -> Self {
-        Self { samples: twenty(), seed: first_seed() }
+        Self { samples: 20, seed: 1 }
     }
-}
-
-fn twenty() -> u32 {
-    20
-}
-
-fn first_seed() -> u64 {
-    1
 }
 
 fn total_cost() -> String {

@@ -15,38 +15,29 @@ const MOST_SLOTS: usize = 8192;
 
 /// Parameters of `select/hosts`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct HostsParams {
     /// The hosts, as a host list: `node[001-128,200-210]`. `all`, or nothing at all, is every host of the machine.
-    #[serde(default)]
     pub hosts: Option<String>,
     /// A file with names or host lists.
-    #[serde(default)]
     pub hosts_file: Option<InputPath>,
     /// Where the hosts are said: `list` is `hosts` or `hosts_file`; `slurm-nodelist` is the variable `SLURM_JOB_NODELIST` of the
     /// job in which the stage runs, which is looked at each time.
-    #[serde(default)]
     pub from: Source,
     /// Hosts that are left out, as a host list.
-    #[serde(default)]
     pub exclude: String,
     /// What messages between hosts cost: `keep` (default) what they do in the machine, the number of `hops`, the `latency` of the links
     /// in microseconds, or the `time` of a message of `bytes` bytes.
-    #[serde(default)]
     pub cost: HostCost,
     /// Bytes of the message whose `time` is the cost.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// Seconds that a link takes of which the machine does not say it.
-    #[serde(default)]
     pub link_latency: Option<f64>,
     /// How costs are written: `keep` (default), as `levels` of a tree if they are those of one, or as a `matrix` with a cost for
     /// every pair of slots.
-    #[serde(default)]
     pub form: CostForm,
     /// Whether other hosts, and switches that lead nowhere else, are left out as well. Where several ways are equally short the routes
     /// may be others then, unless the machine has forwarding tables.
-    #[serde(default)]
     pub trim: bool,
 }
 
