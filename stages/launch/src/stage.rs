@@ -3,115 +3,76 @@
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
 use crate::{
-    CrayParams, HostfileParams, MachinefileParams, RankfileParams, SlurmParams, cray_rank_order, hostfile,
-    hosts::runs, machinefile, rankfile, slurm_hostfile,
+    CrayParams, HostfileParams, LaunchError, MachinefileParams, RankfileParams, SlurmParams, cray_rank_order,
+    hostfile, hosts::runs, machinefile, rankfile, slurm_hostfile,
 };
 
-/// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
-pub struct Machinefile;
+/// A stage that writes a mapping as one file: its parameters, its name, which is also that of the port, and how the file is written.
+macro_rules! launch_stage {
+    (
+        $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal, $summary:literal;
+        |$params:ident, $mapping:ident, $digest:ident, $cx:ident| $file:expr
+    ) => {
+        $(#[$meta])*
+        pub struct $stage;
 
-impl Stage for Machinefile {
-    type Params = MachinefileParams;
-    const KIND: &'static str = "launch/machinefile";
-    const SUMMARY: &'static str = "Machine file for MPICH or Intel MPI: the host of every rank";
-    const REVISION: u32 = 1;
+        impl Stage for $stage {
+            type Params = $stage_params;
+            const KIND: &'static str = concat!("launch/", $name);
+            const SUMMARY: &'static str = $summary;
+            const REVISION: u32 = 1;
 
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>("machinefile")] }
-    }
+            fn ports() -> &'static [Port] {
+                const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($name)] }
+            }
 
-    fn run(params: MachinefileParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapping = inputs.one::<Mapping>("mapping")?;
-        let file = machinefile(&mapping.value, &mapping.digest, params.style)?;
-        let (runs, hosts) = runs(&mapping.value);
+            fn run($params: Self::Params, inputs: Inputs, $cx: &Context<'_>) -> Result<Outcome, Error> {
+                let input = inputs.one::<Mapping>("mapping")?;
+                let ($mapping, $digest) = (&input.value, &input.digest);
+                Ok(Outcome::Done(Outputs::new().with($name, $file?)))
+            }
+        }
+    };
+}
+
+launch_stage! {
+    /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
+    Machinefile(MachinefileParams), "machinefile", "Machine file for MPICH or Intel MPI: the host of every rank";
+    |params, mapping, digest, cx| {
+        let file = machinefile(mapping, digest, params.style)?;
+        let (runs, hosts) = runs(mapping);
         if runs > hosts {
             cx.log(format!(
                 "{hosts} hosts stand in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \
                  shared memory only inside one"
             ));
         }
-        Ok(Outcome::Done(Outputs::new().with("machinefile", file)))
+        Ok::<_, LaunchError>(file)
     }
 }
 
-/// `launch/rankfile`: host and core of every rank, for Open MPI.
-pub struct Rankfile;
-
-impl Stage for Rankfile {
-    type Params = RankfileParams;
-    const KIND: &'static str = "launch/rankfile";
-    const SUMMARY: &'static str = "Rank file for Open MPI: host and core of every rank";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>("rankfile")] }
-    }
-
-    fn run(params: RankfileParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let mapping = inputs.one::<Mapping>("mapping")?;
-        let file = rankfile(&mapping.value, &mapping.digest, params.open_mpi)?;
-        Ok(Outcome::Done(Outputs::new().with("rankfile", file)))
-    }
+launch_stage! {
+    /// `launch/rankfile`: host and core of every rank, for Open MPI.
+    Rankfile(RankfileParams), "rankfile", "Rank file for Open MPI: host and core of every rank";
+    |params, mapping, digest, _cx| rankfile(mapping, digest, params.open_mpi)
 }
 
-/// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
-pub struct Hostfile;
-
-impl Stage for Hostfile {
-    type Params = HostfileParams;
-    const KIND: &'static str = "launch/hostfile";
-    const SUMMARY: &'static str = "Host file for Open MPI's sequential mapper: the host of every rank";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>("hostfile")] }
-    }
-
-    fn run(_: HostfileParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let mapping = inputs.one::<Mapping>("mapping")?;
-        let file = hostfile(&mapping.value, &mapping.digest)?;
-        Ok(Outcome::Done(Outputs::new().with("hostfile", file)))
-    }
+launch_stage! {
+    /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
+    Hostfile(HostfileParams), "hostfile", "Host file for Open MPI's sequential mapper: the host of every rank";
+    |_params, mapping, digest, _cx| hostfile(mapping, digest)
 }
 
-/// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-pub struct Slurm;
-
-impl Stage for Slurm {
-    type Params = SlurmParams;
-    const KIND: &'static str = "launch/slurm";
-    const SUMMARY: &'static str = "Host file for srun -m arbitrary: the host of every rank";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>("slurm")] }
-    }
-
-    fn run(_: SlurmParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let mapping = inputs.one::<Mapping>("mapping")?;
-        let file = slurm_hostfile(&mapping.value, &mapping.digest)?;
-        Ok(Outcome::Done(Outputs::new().with("slurm", file)))
-    }
+launch_stage! {
+    /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
+    Slurm(SlurmParams), "slurm", "Host file for srun -m arbitrary: the host of every rank";
+    |_params, mapping, digest, _cx| slurm_hostfile(mapping, digest)
 }
 
-/// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
-pub struct Cray;
-
-impl Stage for Cray {
-    type Params = CrayParams;
-    const KIND: &'static str = "launch/cray";
-    const SUMMARY: &'static str = "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>("cray")] }
-    }
-
-    fn run(_: CrayParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let mapping = inputs.one::<Mapping>("mapping")?;
-        let file = cray_rank_order(&mapping.value, &mapping.digest)?;
-        Ok(Outcome::Done(Outputs::new().with("cray", file)))
-    }
+launch_stage! {
+    /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
+    Cray(CrayParams), "cray", "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
+    |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
 }
 
 #[cfg(test)]
