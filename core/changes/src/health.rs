@@ -8,9 +8,9 @@ use hopmap_model::{CostModel, NodeKind, NodeState};
 use hopmap_statistics::lower_median;
 use serde::Serialize;
 
+use crate::change::name;
+use crate::change::{percent, seconds};
 use crate::drift::of_hosts;
-use crate::units::{percent, seconds};
-use crate::words::name;
 use crate::{Snapshot, Thresholds};
 
 /// Something that is not as it should be. Written as text it is a line for people.

@@ -5,30 +5,19 @@
 //! that they had; [`health`] looks at one topology alone; [`confirmed`] drops what a second look did not see again.
 
 mod change;
-mod costs;
 mod down;
 mod drift;
 mod health;
-mod hosts;
 mod links;
-mod matching;
-mod moves;
+mod nodes;
 mod pair;
-mod routes;
 mod snapshot;
-mod threshold;
-mod units;
-mod view;
-mod words;
 
-pub use change::{Change, Quantity, confirmed};
+pub use change::{Change, Quantity, confirmed, host_list, number, seconds};
 pub use down::{Missing, keep_down};
 pub use drift::keep_times;
 pub use health::{Finding, health};
-pub use snapshot::{Machine, Snapshot};
-pub use threshold::Thresholds;
-pub use units::{number, seconds};
-pub use words::host_list;
+pub use snapshot::{Machine, Snapshot, Thresholds};
 
 use pair::Both;
 
@@ -38,13 +27,13 @@ use pair::Both;
 #[must_use]
 pub fn changes(before: &Snapshot<'_>, after: &Snapshot<'_>, thresholds: &Thresholds) -> Vec<Change> {
     let both = Both::new(before, after);
-    let mut found = hosts::changes(&both);
-    let moves = moves::of_links(&both);
+    let mut found = nodes::changes(&both);
+    let moves = nodes::of_links(&both);
     found.extend(links::changes(&both, &moves, thresholds));
-    found.extend(moves::of_groups(&both, &moves));
+    found.extend(nodes::of_groups(&both, &moves));
     found.extend(moves.changes);
-    found.extend(costs::changes(&both, thresholds));
-    found.extend(routes::changes(&both));
+    found.extend(links::costs(&both, thresholds));
+    found.extend(links::routes(&both));
     found.extend(drift::changes(&both, thresholds));
     found.sort_by_cached_key(Change::order);
     found

@@ -1,11 +1,11 @@
 //! Links that are new, gone, or slower. A link that is down is as good as gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hopmap_model::{Link, LinkState};
+use hopmap_model::{CostModel, Link, LinkState};
 
 use crate::drift::spread_of_large;
-use crate::moves::Moves;
+use crate::nodes::Moves;
 use crate::pair::{Both, Key, Side};
 use crate::{Change, Quantity, Thresholds};
 
@@ -121,4 +121,65 @@ fn differences(old: &[Link], new: &[Link], spread: Option<f64>, thresholds: &Thr
         }
     }
     found
+}
+
+/// Levels of machines that were not measured are compared exactly.
+pub(crate) fn costs(both: &Both<'_>, thresholds: &Thresholds) -> Option<Change> {
+    let form = |cost: &CostModel| match cost {
+        CostModel::Levels(_) => "levels",
+        CostModel::Matrix(_) => "matrix",
+        CostModel::Routes(routes) => routes.metric.name(),
+    };
+    let (before, after) = (both.before.snapshot.system, both.after.snapshot.system);
+    let (old, new) = match (&before.cost, &after.cost) {
+        (CostModel::Levels(old), CostModel::Levels(new)) => (old, new),
+        (CostModel::Routes(old), CostModel::Routes(new)) if old.metric == new.metric => {
+            (&old.inside, &new.inside)
+        }
+        (before, after) => {
+            let (before, after) = (form(before), form(after));
+            return (before != after).then_some(Change::CostForm { before, after });
+        }
+    };
+    let differ = |(a, b): (&f64, &f64)| match both.is_measured() {
+        true => thresholds.differ(*a, *b),
+        false => a.to_bits() != b.to_bits(),
+    };
+    let same = old.costs.len() == new.costs.len() && !old.costs.iter().zip(&new.costs).any(differ);
+    (!same).then(|| Change::Levels { before: old.costs.clone(), after: new.costs.clone() })
+}
+
+/// What an entry is for, the node and the port of the destination, and where it sends, the next node and the port that it leaves by.
+type Entries<'s> = BTreeMap<(&'s Key, &'s Key, Option<u32>), (&'s Key, Option<u32>)>;
+
+/// The hosts to which messages go in another way, on nodes that are there on both sides.
+pub(crate) fn routes(both: &Both<'_>) -> Option<Change> {
+    let (before, after) =
+        (entries(both, &both.before, &both.after), entries(both, &both.after, &both.before));
+    let is_other = |key: &&(&Key, &Key, Option<u32>)| before.get(*key) != after.get(*key);
+    let keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(is_other).collect();
+    let hosts: BTreeSet<&String> = keys
+        .iter()
+        .filter_map(|(_, host, _)| match host {
+            Key::Host(name) => Some(name),
+            _ => None,
+        })
+        .collect();
+    (!hosts.is_empty()).then(|| Change::Routes { to: hosts.into_iter().cloned().collect() })
+}
+
+fn entries<'s>(both: &Both<'_>, side: &'s Side<'_>, other: &Side<'_>) -> Entries<'s> {
+    let known = other.by_key();
+    let system = side.snapshot.system;
+    let key = |node: u32| &side.keys[node as usize];
+    let mut entries = Entries::new();
+    for entry in &system.routing.forwarding {
+        let (last, link) = (&system.links[entry.last as usize], &system.links[entry.link as usize]);
+        let ends = [entry.node, last.destination];
+        if ends.iter().all(|&node| both.is_comparable(key(node), &known)) {
+            let purpose = (key(entry.node), key(last.destination), last.destination_port);
+            entries.insert(purpose, (key(link.destination), link.source_port));
+        }
+    }
+    entries
 }

@@ -1,6 +1,8 @@
 //! A machine at one moment.
 
-use hopmap_model::{Measurements, SystemGraph};
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopmap_model::{Measurements, NodeKind, NodeState, SystemGraph};
 
 /// A machine at one moment, borrowed.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +40,7 @@ impl Snapshot<'_> {
     /// Names of the hosts that are up, and of those that are down, each in alphabetical order.
     #[must_use]
     pub fn hosts(&self) -> (Vec<&str>, Vec<&str>) {
-        let (up, down): (Vec<_>, Vec<_>) =
-            crate::view::hosts(self).into_iter().partition(|(_, host)| host.up);
+        let (up, down): (Vec<_>, Vec<_>) = hosts(self).into_iter().partition(|(_, host)| host.up);
         let names = |hosts: Vec<(_, _)>| hosts.into_iter().map(|(name, _)| name).collect();
         (names(up), names(down))
     }
@@ -56,5 +57,181 @@ impl Snapshot<'_> {
             (least > 0.0).then_some(most / least)
         };
         crate::drift::of_hosts(new).into_iter().filter_map(ratio).fold(1.0, f64::max)
+    }
+}
+
+/// A host as a snapshot knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Host {
+    /// Whether it answered.
+    pub(crate) up: bool,
+    /// Its slots.
+    pub(crate) slots: std::ops::Range<u32>,
+}
+
+impl Host {
+    /// Whether nothing but its name and state is known.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.up && self.slots.is_empty()
+    }
+}
+
+/// All hosts by name: those of the system and those that were asked when measuring.
+pub(crate) fn hosts<'a>(snapshot: &Snapshot<'a>) -> BTreeMap<&'a str, Host> {
+    let system = snapshot.system;
+    let host = |node: &'a hopmap_model::Node| {
+        (node.name.as_str(), Host { up: node.state == NodeState::Up, slots: 0..0 })
+    };
+    let nodes = system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
+    let mut hosts: BTreeMap<&str, Host> = nodes.map(host).collect();
+    for (node, first, count) in system.hosts() {
+        if let Some(host) = hosts.get_mut(system.nodes[node as usize].name.as_str()) {
+            host.slots = first..first + count;
+        }
+    }
+    for endpoint in snapshot.measurements.iter().flat_map(|measured| &measured.endpoints) {
+        let host = hosts.entry(&endpoint.host).or_insert(Host { up: true, slots: 0..0 });
+        host.up &= endpoint.state == NodeState::Up;
+    }
+    hosts
+}
+
+/// Level in a name that was made up for a switch, such as `level-2-0` or `switch-1-3`.
+pub(crate) fn made_up(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix("level-").or_else(|| name.strip_prefix("switch-"))?;
+    let (level, index) = rest.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(level) && is_number(index)).then(|| level.parse().ok())?
+}
+
+/// The nodes that every node is joined to, whichever way.
+pub(crate) fn neighbours(system: &SystemGraph) -> Vec<BTreeSet<u32>> {
+    let mut neighbours = vec![BTreeSet::new(); system.nodes.len()];
+    for link in system.links.iter().filter(|link| link.source != link.destination) {
+        neighbours[link.source as usize].insert(link.destination);
+        neighbours[link.destination as usize].insert(link.source);
+    }
+    neighbours
+}
+
+/// Links to the nearest host; `u32::MAX` where there is none.
+pub(crate) fn tiers(system: &SystemGraph, neighbours: &[BTreeSet<u32>]) -> Vec<u32> {
+    let is_host = |node: &hopmap_model::Node| node.kind == NodeKind::Host;
+    let mut tiers: Vec<u32> =
+        system.nodes.iter().map(|node| if is_host(node) { 0 } else { u32::MAX }).collect();
+    let mut reached: Vec<u32> =
+        (0..).zip(&system.nodes).filter(|(_, node)| is_host(node)).map(|(id, _)| id).collect();
+    let mut tier = 0;
+    while !reached.is_empty() {
+        tier += 1;
+        let mut next = Vec::new();
+        for &other in reached.iter().flat_map(|&id| &neighbours[id as usize]) {
+            if tiers[other as usize] == u32::MAX {
+                tiers[other as usize] = tier;
+                next.push(other);
+            }
+        }
+        reached = next;
+    }
+    tiers
+}
+
+/// Names of the hosts below a switch: those reached over nodes that are ever nearer to hosts.
+pub(crate) fn below<'a>(
+    system: &'a SystemGraph,
+    neighbours: &[BTreeSet<u32>],
+    height: &[u32],
+    switch: u32,
+) -> BTreeSet<&'a str> {
+    let (mut open, mut seen) = (vec![switch], BTreeSet::from([switch]));
+    let mut hosts = BTreeSet::new();
+    while let Some(node) = open.pop() {
+        if system.nodes[node as usize].kind == NodeKind::Host {
+            hosts.insert(system.nodes[node as usize].name.as_str());
+        }
+        let lower =
+            neighbours[node as usize].iter().filter(|&&other| height[other as usize] < height[node as usize]);
+        open.extend(lower.filter(|&&other| seen.insert(other)));
+    }
+    hosts
+}
+
+/// From where on a number counts as another one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// A time, a bandwidth or a cost has drifted when it has grown or shrunk by more than this part of the smaller value.
+    pub drift: f64,
+    /// A latency that was measured has to differ by this many seconds at least: clocks and schedulers are not finer.
+    pub least_s: f64,
+    /// It also has to differ by more than the first tenth of the measured times varies; variation beyond this many seconds
+    /// counts as this.
+    pub noisiest_s: f64,
+    /// The rate of a link that was measured has to differ by more than the times of large messages vary; variation by more than
+    /// this factor counts as this.
+    pub noisiest_rate: f64,
+}
+
+impl Default for Thresholds {
+    /// 30 %, and between 0.2 and 20 µs. Shortest times of pairs that do not change vary by up to 5 % from run to run on busy
+    /// hosts, and by 20 µs at most where a switch is a process. Rates there differ by a factor of 1.4 from run to run.
+    fn default() -> Self {
+        Self { drift: 0.3, least_s: 2e-7, noisiest_s: 20e-6, noisiest_rate: 2.0 }
+    }
+}
+
+impl Thresholds {
+    /// Whether a number has become another one, the same in both directions of time.
+    pub(crate) fn differ(&self, before: f64, after: f64) -> bool {
+        before.max(after) > before.min(after) * (1.0 + self.drift)
+    }
+
+    /// Whether a rate has, where large messages take `spread` times the shortest time of theirs.
+    pub(crate) fn rates_differ(&self, before: f64, after: f64, spread: f64) -> bool {
+        self.differ(before, after) && before.max(after) > before.min(after) * spread.min(self.noisiest_rate)
+    }
+
+    /// Whether a latency has, where the first tenth of the times varies by `spread_s`.
+    pub(crate) fn latencies_differ(&self, before: f64, after: f64, spread_s: f64) -> bool {
+        let floor = spread_s.min(self.noisiest_s).max(self.least_s);
+        (before - after).abs() > floor && self.differ(before, after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_names_are_known_by_their_form() {
+        assert_eq!(made_up("level-2-0"), Some(2));
+        assert_eq!(made_up("switch-1-13"), Some(1));
+        for name in ["level-2", "level-a-0", "switch-1-", "leaf-1-2", "level--1", "level-99999999999-1"] {
+            assert_eq!(made_up(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn drift_is_the_same_in_both_directions_and_needs_more_than_noise() {
+        let thresholds = Thresholds::default();
+        for (before, after, spread, differs) in [
+            (305e-6, 412e-6, 0.0, true),
+            (300e-6, 380e-6, 0.0, false),
+            (0.3e-6, 0.45e-6, 0.0, false),
+            (1.2e-6, 1.8e-6, 1e-6, false),
+            (1.2e-6, 1.8e-6, 0.0, true),
+            (40e-6, 55e-6, 18e-6, false),
+            (40e-6, 65e-6, 1.0, true),
+            (0.0, 3e-6, 0.0, true),
+        ] {
+            assert_eq!(thresholds.latencies_differ(before, after, spread), differs, "{before} {after}");
+            assert_eq!(thresholds.latencies_differ(after, before, spread), differs, "{after} {before}");
+        }
+        assert!(!thresholds.differ(0.0, 0.0));
+        for (before, after, spread, differs) in
+            [(6e8, 8e8, 1.0, true), (6e8, 8e8, 1.5, false), (6e8, 13e8, 9.0, true), (6e8, 7e8, 1.0, false)]
+        {
+            assert_eq!(thresholds.rates_differ(before, after, spread), differs, "{before} {after}");
+            assert_eq!(thresholds.rates_differ(after, before, spread), differs, "{after} {before}");
+        }
     }
 }

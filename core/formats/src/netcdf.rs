@@ -1,11 +1,10 @@
 //! Classic netCDF files: versions 1 (`CDF\x01`) and 2 (64-bit offsets, `CDF\x02`), as Unidata's specification of the
 //! classic format defines them.
 
-mod header;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use hopmap_text::FileError;
-
-pub use header::{Dimension, Type, Variable};
 
 /// A classic netCDF file.
 #[derive(Debug, Clone)]
@@ -29,7 +28,7 @@ fn damaged(problem: impl Into<String>) -> FileError {
 impl<'a> Netcdf<'a> {
     /// Reads the header. Nothing is allocated by what it claims, and nothing of the data is looked at.
     pub fn new(bytes: &'a [u8]) -> Result<Self, FileError> {
-        let header = header::read(bytes)?;
+        let header = read(bytes)?;
         let mut file =
             Self { bytes, dimensions: header.dimensions, variables: header.variables, records: 0, stride: 0 };
         let mut sizes = Vec::new();
@@ -117,5 +116,198 @@ impl<'a> Netcdf<'a> {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
+/// A dimension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dimension {
+    /// Name.
+    pub name: String,
+    /// Length; `None` of the one that is not limited.
+    pub length: Option<u64>,
+}
+
+/// An array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Name.
+    pub name: String,
+    /// Indexes of its dimensions, outermost first.
+    pub dimensions: Vec<usize>,
+    /// What its elements are.
+    pub kind: Type,
+    /// Place of its first byte.
+    begin: u64,
+}
+
+/// What elements are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Signed, 8 bits.
+    Byte,
+    /// A character.
+    Char,
+    /// Signed, 16 bits.
+    Short,
+    /// Signed, 32 bits.
+    Int,
+    /// 32 bits.
+    Float,
+    /// 64 bits.
+    Double,
+}
+
+impl Type {
+    fn new(tag: u32) -> Option<Self> {
+        Some(match tag {
+            1 => Self::Byte,
+            2 => Self::Char,
+            3 => Self::Short,
+            4 => Self::Int,
+            5 => Self::Float,
+            6 => Self::Double,
+            _ => return None,
+        })
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Self::Byte | Self::Char => 1,
+            Self::Short => 2,
+            Self::Int | Self::Float => 4,
+            Self::Double => 8,
+        }
+    }
+
+    /// A number out of as many bytes as it has, the highest one first.
+    fn number(self, bytes: &[u8]) -> f64 {
+        let whole = bytes.iter().fold(0_u64, |whole, &byte| whole << 8 | u64::from(byte));
+        match self {
+            Self::Byte => f64::from((whole as u8).cast_signed()),
+            Self::Char => f64::from(whole as u8),
+            Self::Short => f64::from((whole as u16).cast_signed()),
+            Self::Int => f64::from((whole as u32).cast_signed()),
+            Self::Float => f64::from(f32::from_bits(whole as u32)),
+            Self::Double => f64::from_bits(whole),
+        }
+    }
+}
+
+struct Header {
+    /// `None` if the file does not say how many.
+    records: Option<u32>,
+    dimensions: Vec<Dimension>,
+    variables: Vec<Variable>,
+}
+
+const DIMENSIONS: u32 = 10;
+const VARIABLES: u32 = 11;
+const ATTRIBUTES: u32 = 12;
+
+fn read(bytes: &[u8]) -> Result<Header, FileError> {
+    let has_long_offsets = match bytes {
+        [b'C', b'D', b'F', 1, ..] => false,
+        [b'C', b'D', b'F', 2, ..] => true,
+        [b'C', b'D', b'F', 5, ..] | [0x89, b'H', b'D', b'F', ..] => {
+            return Err(FileError::new(
+                "this is netCDF of a newer kind (CDF-5 or HDF5)",
+                "`nccopy -k 64-bit-offset OLD.nc NEW.nc` makes it a classic one",
+            ));
+        }
+        _ => {
+            return Err(FileError::new("this is no netCDF file", "it begins with `CDF` and its version"));
+        }
+    };
+    let mut rest = Rest { bytes: &bytes[4..] };
+    let records = rest.number()?;
+    let dimensions = rest.list(DIMENSIONS, |rest| {
+        let (name, length) = (rest.name()?, rest.number()?);
+        Ok(Dimension { name, length: (length > 0).then_some(u64::from(length)) })
+    })?;
+    rest.list(ATTRIBUTES, Rest::attribute)?;
+    let variables = rest.list(VARIABLES, |rest| rest.variable(dimensions.len(), has_long_offsets))?;
+    let is_unlimited = |index: &usize| dimensions[*index].length.is_none();
+    // Only the outermost dimension grows.
+    if variables.iter().any(|variable| variable.dimensions.iter().skip(1).any(is_unlimited)) {
+        return Err(damaged("an inner dimension of a variable is not limited"));
+    }
+    Ok(Header { records: (records != u32::MAX).then_some(records), dimensions, variables })
+}
+
+/// What of the header has not been read.
+struct Rest<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], FileError> {
+        let Some((taken, rest)) = self.bytes.split_at_checked(count) else {
+            return Err(damaged("the file ends inside its header"));
+        };
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<u32, FileError> {
+        Ok(self.take(4)?.iter().fold(0, |number, &byte| number << 8 | u32::from(byte)))
+    }
+
+    /// A count and so many bytes, padded to a multiple of four.
+    fn padded(&mut self, count: u64) -> Result<&'a [u8], FileError> {
+        let padded = usize::try_from(count.next_multiple_of(4)).unwrap_or(usize::MAX);
+        Ok(&self.take(padded)?[..count as usize])
+    }
+
+    fn name(&mut self) -> Result<String, FileError> {
+        let count = self.number()?;
+        Ok(String::from_utf8_lossy(self.padded(u64::from(count))?).into_owned())
+    }
+
+    /// A list of things, which grows as they come.
+    fn list<T>(
+        &mut self,
+        tag: u32,
+        mut read: impl FnMut(&mut Self) -> Result<T, FileError>,
+    ) -> Result<Vec<T>, FileError> {
+        let (found, count) = (self.number()?, self.number()?);
+        if found != tag && (found, count) != (0, 0) {
+            return Err(damaged(format!("a list in the header has tag {found} instead of {tag}")));
+        }
+        let mut list = Vec::new();
+        for _ in 0..count {
+            list.push(read(self)?);
+        }
+        Ok(list)
+    }
+
+    fn kind(&mut self) -> Result<Type, FileError> {
+        let tag = self.number()?;
+        Type::new(tag).ok_or_else(|| damaged(format!("there is no type {tag}")))
+    }
+
+    fn attribute(&mut self) -> Result<(), FileError> {
+        self.name()?;
+        let (kind, count) = (self.kind()?, self.number()?);
+        self.padded(kind.size() as u64 * u64::from(count))?;
+        Ok(())
+    }
+
+    fn variable(&mut self, dimensions: usize, has_long_offsets: bool) -> Result<Variable, FileError> {
+        let name = self.name()?;
+        let mut own = Vec::new();
+        for _ in 0..self.number()? {
+            let index = self.number()? as usize;
+            if index >= dimensions {
+                return Err(damaged(format!("`{name}` has a dimension that does not exist")));
+            }
+            own.push(index);
+        }
+        self.list(ATTRIBUTES, Self::attribute)?;
+        let kind = self.kind()?;
+        // The size follows from the dimensions; what is written here is wrong for large variables.
+        self.number()?;
+        let begin = match has_long_offsets {
+            true => u64::from(self.number()?) << 32 | u64::from(self.number()?),
+            false => u64::from(self.number()?),
+        };
+        Ok(Variable { name, dimensions: own, kind, begin })
+    }
+}

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use miette::{Diagnostic, SourceSpan};
 
-use crate::excerpt::Excerpt;
+use crate::host_list::Excerpt;
 use crate::host_list::{self, HostListError, expand_within};
 
 /// States in which a node can run a whole job at once.

@@ -1,5 +1,3 @@
-use hopmap_text::FileError;
-
 use super::*;
 use crate::netcdf::tests::{Data, Writer};
 
@@ -111,4 +109,18 @@ fn other_netcdf_is_refused() {
     let mut empty = netcdf(false);
     empty.records = 0;
     assert!(problem(&empty).contains("nothing was measured"));
+}
+
+#[test]
+fn the_file_of_hosts_has_the_prefix_of_the_run() {
+    assert_eq!(hosts_of_netcdf("a_b_median.nc").as_deref(), Some("a_b_hosts.txt"));
+    assert_eq!(hosts_of_netcdf("x_measurements_amount.nc").as_deref(), Some("x_hosts.txt"));
+    assert_eq!(hosts_of_netcdf("x.nc"), None);
+}
+
+#[test]
+fn kinds_have_several_names() {
+    assert_eq!(Kind::named("minimum"), Kind::named("min"));
+    assert_eq!(Kind::named("Average"), Kind::Average);
+    assert_eq!(Kind::named("sum"), Kind::Other("sum".into()));
 }

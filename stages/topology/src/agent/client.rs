@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use miette::Diagnostic;
 
-use super::frames::{ANSWER_BYTES, FrameError, Frames};
 use super::handshake::{HandshakeError, Keys, Role, VERSION, call};
-use super::link::{Link, watch};
+use super::handshake::{Token, random_bytes};
+use super::protocol::{ANSWER_BYTES, FrameError, Frames};
 use super::protocol::{Answer, CorePair, Description, Request};
-use super::token::{Token, random_bytes};
+use super::protocol::{Link, watch};
 use crate::probe::{Sampling, Timing};
 
 /// What an agent may take longer than a measurement, for connecting to its peer and for the way of the answer.

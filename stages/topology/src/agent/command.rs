@@ -15,8 +15,8 @@ use hopmap_model::Context;
 use hopmap_mpi_environment::host_name;
 
 use super::bind::{Bind, default_address};
+use super::handshake::Token;
 use super::server::{Agent, AgentSettings, Ending};
-use super::token::Token;
 
 /// Where the token may be.
 const TOKEN: &str = "HOPMAP_AGENT_TOKEN";

@@ -11,9 +11,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::handshake::{HandshakeError, Role, call};
-use super::link::{Link, read_all, timed, watch, write_all};
+use super::handshake::{Token, random_bytes};
+use super::protocol::{Link, read_all, timed, watch, write_all};
 use super::protocol::{MESSAGE_BYTES, MESSAGES};
-use super::token::{Token, random_bytes};
 use crate::probe::Wire;
 
 /// Bytes that are read or written at once; messages need not fit.

@@ -1,7 +1,13 @@
 //! The links of a machine as CSV, a direction a row.
 
+use std::fmt::Write;
+
 use csv::Writer;
-use hopmap_model::{CostModel, LinkState, Node, NodeKind, NodeState, RouteMetric, SystemGraph, Ties};
+use hopmap_model::{
+    CostModel, CostsError, Levels, Link, LinkState, Node, NodeKind, NodeState, NodeTraits, RouteMetric,
+    SystemGraph, Ties,
+};
+use serde_json::{Map, Value, json};
 
 use super::{ExportError, ExportParams};
 
@@ -101,4 +107,148 @@ fn lost(system: &SystemGraph) -> Vec<String> {
         lost.push("the numbers of cores".to_owned());
     }
     lost
+}
+
+pub(super) fn write_json(
+    system: &SystemGraph,
+    _: &ExportParams,
+) -> Result<(String, Vec<String>), ExportError> {
+    let number = |value: Option<f64>| value.is_none_or(f64::is_finite);
+    if !system.links.iter().all(|link| number(link.latency_s) && number(link.bandwidth_bytes_per_s)) {
+        return Err(ExportError::Impossible {
+            format: "JSON",
+            problem: "the latency or bandwidth of a link is infinite".into(),
+            help: "leave it out where it is not known".into(),
+        });
+    }
+    let mut text = "{\n\"directed\": true,\n".to_owned();
+    list(&mut text, "nodes", system.nodes.iter().map(node));
+    list(&mut text, "links", system.links.iter().map(link));
+    list(&mut text, "slots", system.slots.iter().map(|slot| json!([slot.host, slot.core])));
+    let forwarding =
+        system.routing.forwarding.iter().map(|entry| json!([entry.node, entry.last, entry.link]));
+    let ties = match system.routing.ties {
+        Ties::Spread => "spread",
+        Ties::First => "first",
+    };
+    let routing = json!({ "ties": ties, "forwarding": forwarding.collect::<Vec<Value>>() });
+    text.push_str(&format!("\"routing\": {routing},\n\"cost\": {}\n}}\n", cost(&system.cost)));
+    Ok((text, Vec::new()))
+}
+
+fn list(text: &mut String, name: &str, values: impl Iterator<Item = Value>) {
+    text.push_str(&format!("\"{name}\": ["));
+    for (index, value) in values.enumerate() {
+        text.push_str(if index == 0 { "\n" } else { ",\n" });
+        text.push_str(&value.to_string());
+    }
+    text.push_str("\n],\n");
+}
+
+fn node(node: &Node) -> Value {
+    let kind = match node.kind {
+        NodeKind::Host => "host",
+        NodeKind::Switch => "switch",
+    };
+    let mut object =
+        Map::from_iter([("name".to_owned(), json!(node.name)), ("kind".to_owned(), json!(kind))]);
+    if node.state == NodeState::Down {
+        object.insert("state".into(), json!("down"));
+    }
+    if let Some(address) = &node.address {
+        object.insert("address".into(), json!(address));
+    }
+    let NodeTraits { performance, switch_type, capabilities, devices } = &node.traits;
+    let known = [
+        ("performance", performance.map(|performance| json!(performance))),
+        ("switch_type", switch_type.map(|switch_type| json!(switch_type.number()))),
+        ("capabilities", (!capabilities.is_empty()).then(|| json!(capabilities))),
+        ("devices", (!devices.is_empty()).then(|| json!(devices))),
+    ];
+    object.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    Value::Object(object)
+}
+
+fn link(link: &Link) -> Value {
+    let known = [
+        ("source", Some(json!(link.source))),
+        ("source_port", link.source_port.map(|port| json!(port))),
+        ("destination", Some(json!(link.destination))),
+        ("destination_port", link.destination_port.map(|port| json!(port))),
+        ("latency_s", link.latency_s.map(|latency| json!(latency))),
+        ("bandwidth_bytes_per_s", link.bandwidth_bytes_per_s.map(|bandwidth| json!(bandwidth))),
+        ("state", (link.state == LinkState::Down).then(|| json!("down"))),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+fn cost(cost: &CostModel) -> Value {
+    match cost {
+        CostModel::Levels(found) => json!({ "levels": levels(found) }),
+        CostModel::Matrix(matrix) => json!({ "matrix": matrix.costs }),
+        CostModel::Routes(routes) => match routes.metric {
+            RouteMetric::Time { bytes } => {
+                json!({ "metric": "time", "bytes": bytes, "inside": levels(&routes.inside) })
+            }
+            metric => json!({ "metric": metric.name(), "inside": levels(&routes.inside) }),
+        },
+    }
+}
+
+fn levels(levels: &Levels) -> Value {
+    json!({ "costs": levels.costs, "groups": levels.groups })
+}
+
+/// Most slots that are written.
+const MOST: usize = 4096;
+
+/// A row for every slot, what it costs from there to every slot; the first row and the first column name the slots, `host:core`, or
+/// `host` where every host has one.
+pub(super) fn write_distances(
+    system: &SystemGraph,
+    _: &ExportParams,
+) -> Result<(String, Vec<String>), ExportError> {
+    let count = system.slots.len();
+    if count > MOST {
+        return Err(CostsError::TooMany { slots: count, most: MOST }.into());
+    }
+    let costs = system.matrix()?.costs;
+    let names = names(system);
+    let mut text = String::new();
+    for name in &names {
+        text.push(',');
+        text.push_str(name);
+    }
+    text.push('\n');
+    for (name, row) in names.iter().zip(costs.chunks(count.max(1))) {
+        text.push_str(name);
+        for cost in row {
+            // Writing to a string does not fail.
+            let _ = write!(text, ",{cost}");
+        }
+        text.push('\n');
+    }
+    let mut lost = Vec::new();
+    if !system.links.is_empty() {
+        lost.push("switches, links and routes: only what slots cost between each other".to_owned());
+    }
+    Ok((text, lost))
+}
+
+fn names(system: &SystemGraph) -> Vec<String> {
+    let is_alone = system.hosts().all(|(_, _, slots)| slots == 1);
+    let name = |slot: &hopmap_model::Slot| {
+        let host = system.nodes.get(slot.host as usize).map_or("", |node| node.name.as_str());
+        let name = if is_alone { host.to_owned() } else { format!("{host}:{}", slot.core) };
+        quoted(&name)
+    };
+    system.slots.iter().map(name).collect()
+}
+
+/// A cell of a CSV file (RFC 4180).
+fn quoted(name: &str) -> String {
+    match name.contains([',', '"', '\n', '\r', ';', '\t', ' ', '#']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
 }

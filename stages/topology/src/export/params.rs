@@ -1,5 +1,7 @@
 //! Parameters of `topology/export`.
 
+use hopmap_model::CostsError;
+use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,4 +37,24 @@ pub enum ExportFormat {
     GraphCsv,
     /// Hosts and links as JSON: nothing is lost.
     GraphJson,
+}
+
+/// A machine that a format has no words for.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ExportError {
+    /// The format cannot say what the machine is.
+    #[error("{format} cannot hold this machine: {problem}")]
+    #[diagnostic(help("{help}"))]
+    Impossible {
+        /// The format.
+        format: &'static str,
+        /// What it cannot hold.
+        problem: String,
+        /// What to do instead.
+        help: String,
+    },
+    /// The costs of the machine cannot be written down.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Costs(#[from] CostsError),
 }

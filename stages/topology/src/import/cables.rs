@@ -7,7 +7,7 @@ use hopmap_model::{LinkState, NodeKind};
 
 use super::fabric::{Fabric, FabricLink, FabricNode};
 use super::reader::malformed;
-use super::{ImportError, guid};
+use super::{ImportError, units};
 
 /// Adapters, switches, and what their ports lead to. Indexes of nodes are those of the list here.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Cables {
         let mut joined = 0;
         for node in order {
             let FabricNode { address, description, host, .. } = &self.nodes[node];
-            let (Some(guid), Some(port)) = (guid::hexadecimal(address), ports[node]) else { continue };
+            let (Some(guid), Some(port)) = (units::hex_guid(address), ports[node]) else { continue };
             let base = guid.wrapping_sub(u64::from(port));
             place[node] = *first.entry((description, host.as_deref(), base)).or_insert(node);
             joined += usize::from(place[node] != node);

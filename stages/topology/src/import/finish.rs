@@ -7,7 +7,9 @@ use hopmap_model::{
     CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph,
 };
 
-use super::{ImportError, ImportParams, hwloc};
+pub(super) use super::hwloc::folder::HostShape;
+use super::hwloc::folder::{Names, hosts, names_of_hosts};
+use super::{ImportError, ImportParams};
 use crate::CostMetric;
 
 /// Most slots of a machine.
@@ -22,15 +24,6 @@ pub(super) struct Parts {
     pub(super) routing: Routing,
     /// What hosts are like inside, by name, where that is known.
     pub(super) shapes: BTreeMap<String, HostShape>,
-}
-
-/// The cores of a host, and which of them are near each other.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct HostShape {
-    /// What the cores are called: logical numbers, rising.
-    pub(super) cores: Vec<u32>,
-    /// By level, innermost first, the group of every core. On the last level all cores are together.
-    pub(super) groups: Vec<Vec<u32>>,
 }
 
 /// Checks what does not depend on the file.
@@ -73,7 +66,7 @@ pub(super) fn machine(
     path: &Path,
 ) -> Result<SystemGraph, ImportError> {
     if let Some(folder) = &params.hwloc {
-        join(&mut parts, &hwloc::hosts(folder.path(), params.threads)?);
+        join(&mut parts, &hosts(folder.path(), params.threads)?);
     }
     if params.threads && params.hwloc.is_none() {
         return Err(ImportError::Parameter {
@@ -200,7 +193,7 @@ fn costs_inside(
 
 /// Says what hosts are like inside, by the names of files.
 fn join(parts: &mut Parts, shapes: &BTreeMap<String, HostShape>) {
-    let names = hwloc::Names::new(shapes.keys().map(String::as_str));
+    let names = Names::new(shapes.keys().map(String::as_str));
     for host in parts.nodes.iter().filter(|node| node.kind == NodeKind::Host) {
         if let Some(shape) = names.find(&host.name).and_then(|name| shapes.get(name)) {
             parts.shapes.insert(host.name.clone(), shape.clone());
@@ -214,8 +207,8 @@ pub(super) fn notes_of_hosts(
     params: &ImportParams,
 ) -> Result<Vec<String>, ImportError> {
     let Some(folder) = &params.hwloc else { return Ok(Vec::new()) };
-    let files = hwloc::names_of_hosts(folder.path())?;
-    let names = hwloc::Names::new(files.iter().map(String::as_str));
+    let files = names_of_hosts(folder.path())?;
+    let names = Names::new(files.iter().map(String::as_str));
     let is_host = |node: &&Node| node.kind == NodeKind::Host;
     let (mut used, mut without) = (BTreeSet::new(), Vec::new());
     for host in system.nodes.iter().filter(is_host) {

@@ -8,17 +8,15 @@ use hopmap_model::Link;
 
 use super::finish::machine;
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
-use super::reader::{Reader, Sample, malformed, one_file, read_text};
+use super::reader::{Sample, malformed, read_text};
 use super::units::unit_of_name;
-use super::{Format, ImportError, ImportParams, Imported};
-
-pub(super) static READER: Reader = Reader { format: Format::GraphCsv, recognises, files: one_file, read };
+use super::{ImportError, ImportParams, Imported};
 
 const HELP: &str = "the first line names the columns: `source,destination` or `device_a,interface_a,device_b,interface_b`, and \
                     `bandwidth`, `latency`, `state` if known";
 
 /// The first line names both ends of links.
-fn recognises(sample: &Sample) -> bool {
+pub(super) fn recognises(sample: &Sample) -> bool {
     let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
     sample.text().and_then(|text| text.lines().find(is_row)).is_some_and(|line| {
         let names: Vec<String> = line.split(separator(line)).map(normal).collect();
@@ -153,7 +151,7 @@ fn separator(line: &str) -> char {
     [';', '\t'].into_iter().find(|&separator| line.contains(separator)).unwrap_or(',')
 }
 
-fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     let text = read_text(path)?;
     let first = text.lines().find(|line| !(line.trim().is_empty() || line.starts_with('#'))).unwrap_or("");
     let mut reader = ReaderBuilder::new()

@@ -1,4 +1,4 @@
-//! Which format a file has, and how it is read.
+//! What formats are recognised by, and what all their readers use.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{InputPath, open_input};
 use hopmap_text::FileError;
 
-use super::{Format, ImportError, ImportParams, Imported, finish};
-use super::{
-    core_to_core, graph_csv, graph_json, hwloc, ibnetdiscover, kahip, matrix_csv, mpigraph, netloc,
-    netloc_dat, netloc_raw, omnipath, parus, parus_netcdf, scotch, simgrid, slurm_conf, slurm_yaml,
-    topomatch,
-};
+use super::ImportError;
 
 /// Bytes by which a format is recognised.
 const HEAD: u64 = 64 << 10;
@@ -19,39 +14,6 @@ const HEAD: u64 = 64 << 10;
 pub(super) const MOST_BYTES: u64 = 1 << 32;
 /// Files of a folder by which a format is recognised.
 const MOST_ENTRIES: usize = 100_000;
-
-/// A format that machines are imported from.
-pub(super) struct Reader {
-    pub(super) format: Format,
-    /// Whether something looks like this format. At most one of all formats says so of one file.
-    pub(super) recognises: fn(&Sample) -> bool,
-    /// Every file behind a path, under names that do not tell where they lie.
-    pub(super) files: fn(&Path) -> Result<Vec<InputPath>, ImportError>,
-    pub(super) read: fn(&Path, &ImportParams) -> Result<Imported, ImportError>,
-}
-
-/// All formats, those that are told apart most surely first.
-static READERS: &[&Reader] = &[
-    &netloc::READER,
-    &netloc_dat::READER,
-    &netloc_raw::READER,
-    &ibnetdiscover::READER,
-    &omnipath::READER,
-    &hwloc::READER,
-    &simgrid::READER,
-    &parus_netcdf::READER,
-    &parus::READER,
-    &mpigraph::READER,
-    &scotch::READER,
-    &topomatch::READER,
-    &slurm_yaml::READER,
-    &slurm_conf::READER,
-    &graph_json::READER,
-    &kahip::READER,
-    &graph_csv::READER,
-    &core_to_core::READER,
-    &matrix_csv::READER,
-];
 
 /// What a format is recognised by.
 pub(super) struct Sample {
@@ -94,31 +56,6 @@ impl Sample {
         };
         std::str::from_utf8(&self.head[..whole]).ok().filter(|text| !text.contains('\0'))
     }
-}
-
-/// What is in a file or a folder.
-pub fn recognise(path: &Path) -> Result<Format, ImportError> {
-    let sample = Sample::new(path)?;
-    let found = READERS.iter().find(|reader| (reader.recognises)(&sample));
-    found.map(|reader| reader.format).ok_or_else(|| ImportError::Unknown { path: path.to_owned() })
-}
-
-/// Every file behind a path.
-pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>, ImportError> {
-    (reader(path, format)?.files)(path)
-}
-
-/// Reads a machine. The path is that of the parameters.
-pub fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let mut imported = (reader(path, params.format)?.read)(path, params)?;
-    imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
-    Ok(imported)
-}
-
-fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader, ImportError> {
-    let format = format.map_or_else(|| recognise(path), Ok)?;
-    let found = READERS.iter().find(|reader| reader.format == format);
-    found.copied().ok_or_else(|| ImportError::Unknown { path: path.to_owned() })
 }
 
 /// The only file behind a path, always under one name, so that renaming it changes no key.

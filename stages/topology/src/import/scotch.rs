@@ -12,25 +12,22 @@
 //! many. A weight is a number of slots.
 
 mod machine;
-mod parse;
 
 use std::path::Path;
 
 use hopmap_text::Words;
 
 use super::finish;
-use super::reader::{Reader, Sample, one_file};
-use super::{Format, ImportError, ImportParams, Imported};
+use super::reader::Sample;
+use super::{ImportError, ImportParams, Imported};
 pub(super) use machine::tree;
 
-pub(super) static READER: Reader = Reader { format: Format::Scotch, recognises, files: one_file, read };
-
 /// A file that begins with the name of a class and, where that has parameters, with a number behind it.
-fn recognises(sample: &Sample) -> bool {
+pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut words = text.split_whitespace();
     let Some(class) = words.next() else { return false };
-    let Some(is_alone) = parse::is_alone(class) else { return false };
+    let Some(is_alone) = machine::is_alone(class) else { return false };
     let number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     match words.next() {
         None => is_alone,
@@ -38,10 +35,10 @@ fn recognises(sample: &Sample) -> bool {
     }
 }
 
-fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     finish::check(params)?;
     let mut words = Words::open(path, "")?;
-    let target = parse::target(&mut words)?;
+    let target = machine::target(&mut words)?;
     let rest = words.next()?.then(|| words.line());
     let (system, mut notes) = machine::machine(&target, params, path)?;
     if let Some(line) = rest {

@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use super::finish::machine;
-use super::reader::{Reader, Sample, malformed, one_file, read_text};
-use super::slurm_block::Blocks;
+use super::reader::{Sample, malformed, read_text};
+use super::slurm_tree::Blocks;
 use super::slurm_tree::{Lists, Switch, parts};
-use super::{Format, ImportError, ImportParams, Imported};
-
-pub(super) static READER: Reader = Reader { format: Format::SlurmConf, recognises, files: one_file, read };
+use super::{ImportError, ImportParams, Imported};
 
 /// Every line begins as one of a topology.conf does, and one names a switch or a block.
-fn recognises(sample: &Sample) -> bool {
+pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut names = false;
     for (_, line) in lines(text) {
@@ -26,7 +24,7 @@ fn recognises(sample: &Sample) -> bool {
     names
 }
 
-fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     let text = read_text(path)?;
     let (mut switches, mut blocks, mut notes) = (Vec::new(), Blocks::default(), Vec::new());
     let lists = Lists::new(path);
@@ -293,7 +291,7 @@ mod tests {
         let recognised = |text: &str| {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), text).unwrap();
-            super::super::recognise(file.path()).ok() == Some(Format::SlurmConf)
+            super::super::recognise(file.path()).ok() == Some(crate::import::Format::SlurmConf)
         };
         assert!(recognised("\n# x\nBlockSizes=2\nBlockName=b Nodes=n1\n"));
         for text in [

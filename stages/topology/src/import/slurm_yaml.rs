@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use super::finish::machine;
-use super::reader::{Reader, Sample, malformed, one_file, read_text};
-use super::slurm_block::Blocks;
+use super::reader::{Sample, malformed, read_text};
+use super::slurm_tree::Blocks;
 use super::slurm_tree::{Lists, Switch, parts};
 use super::yaml::{Content, Yaml, parse};
-use super::{Format, ImportError, ImportParams, Imported};
-
-pub(super) static READER: Reader = Reader { format: Format::SlurmYaml, recognises, files: one_file, read };
+use super::{ImportError, ImportParams, Imported};
 
 /// The first line with content is the first of a topology, or the list of switches or blocks of a model.
-fn recognises(sample: &Sample) -> bool {
+pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let has_content = |line: &&str| {
         let line = line.trim();
@@ -28,7 +26,7 @@ fn recognises(sample: &Sample) -> bool {
     }
 }
 
-fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     let text = read_text(path)?;
     let Some(yaml) = parse(path, &text)? else {
         return Err(malformed(

@@ -1,12 +1,10 @@
 //! Numbers with units as tools write them.
 
-use super::speed;
-
 /// Bytes per second: `25G`, `100 Gb/s`, `12.5GB/s`, `4xHDR`. What has a prefix only, or no `B`, is bits.
 pub(super) fn bandwidth(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Some((width, lanes)) = text.split_once(['x', 'X'])
-        && let Some(found) = speed::bandwidth(width, lanes)
+        && let Some(found) = lanes_bandwidth(width, lanes)
     {
         return Some(found);
     }
@@ -89,6 +87,59 @@ fn split(text: &str) -> Option<(f64, &str)> {
     Some((text.get(..end)?.parse().ok()?, text.get(end..)?.trim()))
 }
 
+/// What one lane carries in one direction, in gigabits per second of data: the signalling rate less the line code (8b/10b up to
+/// QDR, 64b/66b from FDR10 on; InfiniBand Architecture Specification, volume 2). With PAM4, from HDR on, the code and the error
+/// correction come on top of the nominal rate.
+const LANES: [(&str, f64); 10] = [
+    ("SDR", 2.0),
+    ("DDR", 4.0),
+    ("QDR", 8.0),
+    ("FDR10", 10.0),
+    ("FDR", 14.0625 * 64.0 / 66.0),
+    ("EDR", 25.0),
+    ("HDR", 50.0),
+    ("NDR", 100.0),
+    ("XDR", 200.0),
+    ("GDR", 400.0),
+];
+
+/// Bytes per second of a link of some lanes, such as `4x`, of a speed such as `QDR`; `None` of a width or a speed that is not known.
+pub(super) fn lanes_bandwidth(width: &str, speed: &str) -> Option<f64> {
+    let lanes: u32 = width.trim().trim_end_matches(['x', 'X']).parse().ok()?;
+    let speed = speed.trim();
+    let (_, gigabits) = LANES.iter().find(|(name, _)| name.eq_ignore_ascii_case(speed))?;
+    (1..=12).contains(&lanes).then(|| f64::from(lanes) * gigabits * 1e9 / 8.0)
+}
+
+/// A number of up to sixteen hexadecimal digits and nothing else, such as `2c9030002da23`.
+pub(super) fn hex_guid(text: &str) -> Option<u64> {
+    let is_digits = (1..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_digits { u64::from_str_radix(text, 16).ok() } else { None }
+}
+
+/// The same behind `0x`.
+pub(super) fn prefixed_guid(text: &str) -> Option<u64> {
+    hex_guid(text.strip_prefix("0x")?)
+}
+
+/// A GUID as netloc writes it: `0002:c903:0002:da23`.
+pub(super) fn grouped_guid(text: &str) -> Option<u64> {
+    let (mut guid, mut groups) = (0, 0);
+    for group in text.split(':') {
+        groups += 1;
+        if group.len() != 4 || groups > 4 {
+            return None;
+        }
+        guid = guid << 16 | hex_guid(group)?;
+    }
+    (groups == 4).then_some(guid)
+}
+
+/// Sixteen hexadecimal digits in lower case.
+pub(super) fn guid_address(guid: u64) -> String {
+    format!("{guid:016x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +185,48 @@ mod tests {
         .map(|(name, number)| Some(of_column(name, number)));
         assert_eq!(found, [50e-6, 700e-9, 0.3e-3, 2e-6, 1.5, 1.25e9].map(Some));
         assert_eq!(unit_of_name("bandwidth"), ("bandwidth", None));
+    }
+
+    #[test]
+    fn width_times_speed() {
+        let gigabits =
+            |width, speed| lanes_bandwidth(width, speed).map(|bytes| (bytes * 8.0 / 1e7).round() / 100.0);
+        let expected = [
+            ("4x", "SDR", 8.0),
+            ("4x", "DDR", 16.0),
+            ("4x", "QDR", 32.0),
+            ("4x", "FDR10", 40.0),
+            ("4x", "FDR", 54.55),
+            ("4x", "EDR", 100.0),
+            ("4x", "HDR", 200.0),
+            ("2x", "HDR", 100.0),
+            ("4x", "NDR", 400.0),
+            ("4x", "XDR", 800.0),
+            ("12x", "qdr", 96.0),
+        ];
+        for (width, speed, value) in expected {
+            assert_eq!(gigabits(width, speed), Some(value), "{width} {speed}");
+        }
+        for (width, speed) in [("", "QDR"), ("4x", "???"), ("0x", "QDR"), ("999999999999x", "QDR")] {
+            assert_eq!(gigabits(width, speed), None);
+        }
+    }
+
+    #[test]
+    fn all_ways_to_write_a_guid_are_read() {
+        let number = 0x0002_c903_0002_da23;
+        let guid = Some(number);
+        assert_eq!(grouped_guid("0002:c903:0002:da23"), guid);
+        assert_eq!(prefixed_guid("0x0002c9030002da23"), guid);
+        assert_eq!(hex_guid("2c9030002da23"), guid);
+        assert_eq!(guid_address(number), "0002c9030002da23");
+        for wrong in
+            ["", "0002:c903:0002", "0002:c903:0002:da23:1", "0002:c903:0002:da2", "0002:c903:0002:da2g"]
+        {
+            assert_eq!(grouped_guid(wrong), None, "{wrong}");
+        }
+        for wrong in ["", "+1", "0x1", "00002c9030002da23", "é"] {
+            assert_eq!(hex_guid(wrong), None, "{wrong}");
+        }
     }
 }

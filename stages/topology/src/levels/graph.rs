@@ -4,8 +4,7 @@ use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Routing, Slot, Syst
 use hopmap_statistics::lower_median;
 
 use super::cluster::{Join, root};
-use super::machine::{Known, Machine};
-use super::pairs::Pairs;
+use super::machine::{Known, Machine, Pairs};
 
 const SECONDS: f64 = 1e-6;
 

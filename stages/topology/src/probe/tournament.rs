@@ -4,7 +4,12 @@
 //! The circle method: one player stays, the others move on by one place every round. An even number N of players takes N − 1
 //! rounds of N / 2 pairs, an odd one N rounds, in each of which somebody rests.
 
-use hopmap_model::Pair;
+use std::time::Instant;
+
+use hopmap_model::{Context, Pair, ProbePhase};
+
+use super::sampling::Sampling;
+use crate::{BandwidthPhase, ProbeParams};
 
 /// Number of rounds in which all of so many players meet.
 #[must_use]
@@ -70,6 +75,129 @@ pub fn count_steps(groups: &[Vec<u32>], at_once: Option<usize>) -> u64 {
     let most = largest / 2;
     let width = at_once.unwrap_or(most).max(1);
     u64::from(rounds(largest as u32)) * most.div_ceil(width) as u64
+}
+
+/// Largest message of the phase for latencies, in bytes; larger ones would disturb each other.
+const LARGEST_SMALL: u64 = 1 << 16;
+
+/// Messages of some sizes between some endpoints.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) phase: ProbePhase,
+    /// Groups whose members are measured with each other.
+    pub(crate) groups: Vec<Vec<u32>>,
+    /// Pairs of a group at once.
+    pub(crate) at_once: Option<usize>,
+    pub(crate) sampling: Sampling,
+}
+
+impl Part {
+    /// The pairs that are measured at the same time, one step after the other.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Pair>> + '_ {
+        steps(&self.groups, self.at_once)
+    }
+
+    pub(crate) fn count_steps(&self) -> u64 {
+        count_steps(&self.groups, self.at_once)
+    }
+}
+
+/// The parts of a probing, without those in which there is nobody or nothing to measure.
+pub(crate) fn parts(params: &ProbeParams, groups: &[Vec<u32>]) -> Vec<Part> {
+    phases(params)
+        .into_iter()
+        .map(|(phase, sampling)| Part {
+            phase,
+            groups: groups.to_vec(),
+            at_once: (phase == ProbePhase::Isolated).then_some(params.parallel as usize),
+            sampling,
+        })
+        .filter(|part| part.count_steps() > 0)
+        .collect()
+}
+
+/// The phases that the parameters ask for, each with its sizes.
+pub(crate) fn phases(params: &ProbeParams) -> Vec<(ProbePhase, Sampling)> {
+    let mut sizes = params.sizes.clone();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= LARGEST_SMALL);
+    let large_phases: &[ProbePhase] = match params.bandwidth {
+        BandwidthPhase::None => &[],
+        BandwidthPhase::Isolated => &[ProbePhase::Isolated],
+        BandwidthPhase::Loaded => &[ProbePhase::Loaded],
+        BandwidthPhase::Both => &[ProbePhase::Isolated, ProbePhase::Loaded],
+    };
+    let mut phases = vec![(ProbePhase::Latency, sampling(params, small))];
+    phases.extend(large_phases.iter().map(|&phase| (phase, sampling(params, large.clone()))));
+    phases.retain(|(_, sampling)| !sampling.sizes.is_empty());
+    phases
+}
+
+fn sampling(params: &ProbeParams, sizes: Vec<u64>) -> Sampling {
+    Sampling {
+        // Small sizes are over soon; large ones first fill the windows of the way.
+        warm_up: 3,
+        warm_up_bytes: if sizes.iter().any(|&bytes| bytes > LARGEST_SMALL) { 4 << 20 } else { 1 << 12 },
+        sizes,
+        batch: 20,
+        most: params.messages,
+        calm_batches: 3,
+        tolerance: params.tolerance,
+        seconds: params.seconds,
+    }
+}
+
+/// Most seconds that measuring a pair in one direction takes, a slow way with its last batches included.
+pub(crate) fn most_seconds(sampling: &Sampling) -> f64 {
+    2.0 + 4.0 * sampling.seconds * sampling.sizes.len() as f64
+}
+
+/// Counts the steps of all parts, each as heavy as its sizes are many and large.
+pub(crate) struct Steps<'a> {
+    cx: &'a Context<'a>,
+    /// Steps that are left of every part with the weight of one.
+    left: std::collections::VecDeque<(u64, u64)>,
+    done: u64,
+    total: u64,
+    begin: Instant,
+    announced: bool,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(parts: &[Part], cx: &'a Context<'a>) -> Self {
+        let left: std::collections::VecDeque<(u64, u64)> =
+            parts.iter().map(|part| (part.count_steps(), weight(part))).collect();
+        let total = left.iter().map(|(steps, weight)| steps * weight).sum();
+        Self { cx, left, done: 0, total, begin: Instant::now(), announced: false }
+    }
+
+    /// One more step is done.
+    pub(crate) fn done(&mut self) {
+        while self.left.front().is_some_and(|(steps, _)| *steps == 0) {
+            self.left.pop_front();
+        }
+        if let Some((steps, weight)) = self.left.front_mut() {
+            *steps -= 1;
+            self.done += *weight;
+        }
+        self.cx.progress(self.done, self.total);
+        let spent = self.begin.elapsed().as_secs_f64();
+        // Once, when enough is known to say how long it takes.
+        if !self.announced && spent > 2.0 {
+            self.announced = true;
+            let left = spent * (self.total - self.done) as f64 / self.done.max(1) as f64;
+            if left > 5.0 {
+                self.cx.log(format!("about {left:.0} s left"));
+            }
+        }
+    }
+}
+
+/// What a step of a part takes, in units of a small message size.
+fn weight(part: &Part) -> u64 {
+    let large = part.sampling.sizes.iter().filter(|&&bytes| bytes > 1 << 16).count() as u64;
+    part.sampling.sizes.len() as u64 + 4 * large
 }
 
 #[cfg(test)]

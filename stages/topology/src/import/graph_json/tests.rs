@@ -1,7 +1,6 @@
 //! Tests of the lenient forms.
 
 use super::*;
-use hopmap_model::{LinkState, NodeKind};
 
 fn import(text: &str) -> Result<Imported, ImportError> {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -6,6 +6,7 @@ use hopmap_model::{CostModel, SystemGraph};
 
 use super::super::{files, read, recognise};
 use super::*;
+use crate::import::Format;
 
 /// Two packages of two cores of two threads; a cache for both cores of a package.
 fn xml(inside: &str, allowed: &str, more: &str) -> String {
@@ -191,4 +192,17 @@ fn a_base_of_any_name_is_in_the_key_of_a_folder() {
         let expected = [base, "n7.diff.xml", "n8.diff.xml"].map(|name| format!("hwloc/{name}"));
         assert_eq!(names_in_key(folder.path()), expected, "{base}");
     }
+}
+
+#[test]
+fn what_to_install_is_said() {
+    let error = first_of(&["hopmap-no-such-program"]).unwrap_err();
+    assert_eq!(error.to_string(), "`lstopo` is not there");
+    assert!(miette::Diagnostic::help(&error).unwrap().to_string().contains("apt install hwloc-nox"));
+}
+
+#[test]
+fn a_program_that_fails_is_quoted() {
+    let error = first_of(&["hopmap-no-such-program", "false"]).unwrap_err();
+    assert_eq!(error.to_string(), "`false --of xml` ended with exit status: 1");
 }

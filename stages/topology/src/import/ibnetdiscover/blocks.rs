@@ -16,9 +16,9 @@ use std::path::Path;
 
 use hopmap_text::{Line, Lines};
 
-use super::super::reader::malformed;
-use super::super::{ImportError, guid};
 use super::listing::{Address, Listing};
+use crate::import::reader::malformed;
+use crate::import::{ImportError, units};
 
 const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
 /// Routers of Voltaire to Fibre Channel and Ethernet: adapters by their kind (`VTR_DEVID_IB_FC_ROUTER` and
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
             }
             current = Some(block);
         } else if let Some(id) = line.strip_prefix("devid=") {
-            device = guid::prefixed(id);
+            device = units::prefixed_guid(id);
         } else if !is_other(line) {
             let problem = format!("`{}` is no line of ibnetdiscover", shortened(line));
             return Err(malformed(path, number, problem, format!("nodes are {NODE}, ports {PORT}")));
@@ -208,7 +208,7 @@ fn name(text: &str) -> Option<(char, u64, &str)> {
     let (name, rest) = text.strip_prefix('"')?.split_once('"')?;
     let (letter, guid) = name.split_once('-')?;
     let letter = ['S', 'H', 'R', '?'].into_iter().find(|known| letter.chars().eq([*known]))?;
-    let guid = guid::hexadecimal(guid).filter(|_| guid.len() == 16)?;
+    let guid = units::hex_guid(guid).filter(|_| guid.len() == 16)?;
     Some((letter, guid, rest))
 }
 
@@ -225,7 +225,7 @@ fn bracketed(text: &str) -> Option<(u32, &str)> {
 /// `(2c90300000003)`, if it is there, and what is behind it.
 fn in_parentheses(text: &str) -> (Option<u64>, &str) {
     let found = text.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
-    match found.and_then(|(digits, rest)| Some((guid::hexadecimal(digits)?, rest))) {
+    match found.and_then(|(digits, rest)| Some((units::hex_guid(digits)?, rest))) {
         Some((guid, rest)) => (Some(guid), rest),
         None => (None, text),
     }
@@ -255,6 +255,143 @@ fn value_of<T: std::str::FromStr>(text: &str, name: &str) -> Option<T> {
     let mut words = text.split_whitespace().skip_while(|word| *word != name);
     words.next()?;
     words.next()?.parse().ok()
+}
+
+const HELP: &str =
+    "such as `CA 12 1 0x0002c90300000003 4x EDR - SW 5 2 0x0002c90300000001 ( 'host mlx5_0' - 'leaf 1' )`";
+
+/// Whether a line is one of this form.
+pub(super) fn is_row(line: &str) -> bool {
+    Row::parse(line).is_some()
+}
+
+/// Whether a line is one of those that `-s` prints while it looks around.
+pub(super) fn is_progress(line: &str) -> bool {
+    line.starts_with("DR path slid ")
+}
+
+/// Reads a whole listing.
+pub(super) fn read_columns(path: &Path) -> Result<Listing, ImportError> {
+    let mut lines = Lines::open(path, HELP)?;
+    let mut listing = Listing::default();
+    while let Some(Line { number, text: line, .. }) = lines.next()? {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') || line.starts_with("DR path ") {
+            continue;
+        }
+        let Some(row) = Row::parse(line) else {
+            let problem = format!("`{}` is no line of ibnetdiscover -p", shortened(line));
+            return Err(malformed(path, number, problem, HELP));
+        };
+        row.add(&mut listing, (path, number))?;
+    }
+    Ok(listing)
+}
+
+/// A port as one line says it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct RowPort {
+    letter: char,
+    lid: u16,
+    number: u32,
+    guid: u64,
+}
+
+#[derive(Debug, PartialEq)]
+struct Row<'a> {
+    port: RowPort,
+    width: &'a str,
+    speed: &'a str,
+    peer: Option<RowPort>,
+    /// One description in quotation marks, or those of both ends in parentheses.
+    descriptions: &'a str,
+}
+
+impl<'a> Row<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut rest = line;
+        let port = RowPort::take(&mut rest)?;
+        let width = word(&mut rest);
+        let speed = word(&mut rest);
+        rest = rest.trim();
+        if rest.starts_with('\'') {
+            return Some(Self { port, width, speed, peer: None, descriptions: rest });
+        }
+        rest = rest.strip_prefix('-')?;
+        let peer = Some(RowPort::take(&mut rest)?);
+        let descriptions = rest.trim().strip_prefix('(')?.strip_suffix(')')?.trim();
+        Some(Self { port, width, speed, peer, descriptions })
+    }
+
+    fn add(&self, listing: &mut Listing, place: (&Path, usize)) -> Result<(), ImportError> {
+        let Some(peer) = self.peer else {
+            listing.port_without_peer();
+            return Ok(());
+        };
+        let known = (listing.description(self.port.guid), listing.description(peer.guid));
+        let Some((own, other)) = both(self.descriptions, known) else {
+            let problem = "the descriptions of both ends are missing";
+            return Err(malformed(place.0, place.1, problem, HELP));
+        };
+        let node = self.port.node(listing, place, own)?;
+        let other = peer.node(listing, place, other)?;
+        listing.end(place.1, (node, self.port.number), (other, peer.number), self.width, self.speed);
+        Ok(())
+    }
+}
+
+impl RowPort {
+    fn take(rest: &mut &str) -> Option<Self> {
+        let letter = match word(rest) {
+            "CA" => 'H',
+            "SW" => 'S',
+            "RT" => 'R',
+            "??" => '?',
+            _ => return None,
+        };
+        let (lid, number, id) = (word(rest), word(rest), word(rest));
+        Some(Self {
+            letter,
+            lid: lid.parse().ok()?,
+            number: number.parse().ok()?,
+            guid: units::prefixed_guid(id)?,
+        })
+    }
+
+    fn node(
+        self,
+        listing: &mut Listing,
+        place: (&Path, usize),
+        description: &str,
+    ) -> Result<usize, ImportError> {
+        let node = listing.node(place, self.letter, self.guid, description)?;
+        if self.letter == 'S' && self.lid != 0 {
+            listing.switch_lids.insert(self.lid, node);
+        }
+        let Self { lid, number: port, guid, .. } = self;
+        listing.address(Address { node, port, guid: Some(guid), lid, lmc: 0, line: place.1 });
+        Ok(node)
+    }
+}
+
+/// The next word, taken off.
+fn word<'a>(rest: &mut &'a str) -> &'a str {
+    let text = rest.trim_start();
+    let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
+    let (word, behind) = text.split_at(end);
+    *rest = behind;
+    word
+}
+
+/// The descriptions of both ends out of `'a' - 'b'`. Where these hold such a separator themselves, what is known of one end says
+/// where it ends.
+fn both<'a>(text: &'a str, known: (Option<&str>, Option<&str>)) -> Option<(&'a str, &'a str)> {
+    const BETWEEN: &str = "' - '";
+    let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    let split = |place: usize| (&inside[..place], &inside[place + BETWEEN.len()..]);
+    let fits = |&(own, other): &(&str, &str)| known.0 == Some(own) || known.1 == Some(other);
+    let splits = || inside.match_indices(BETWEEN).map(|(place, _)| split(place));
+    splits().find(fits).or_else(|| splits().next())
 }
 
 #[cfg(test)]
@@ -304,5 +441,38 @@ mod tests {
         ] {
             assert!(!is_header(wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rows_with_and_without_a_peer_are_read() {
+        let row = Row::parse(
+            "CA    12  1 0x000000000010000a 4x SDR - SW     5  2 0x0000000000200001 ( 'H4' - 'S, 1 (x)' )",
+        )
+        .unwrap();
+        assert_eq!(row.port, RowPort { letter: 'H', lid: 12, number: 1, guid: 0x10_000a });
+        assert_eq!(row.peer, Some(RowPort { letter: 'S', lid: 5, number: 2, guid: 0x20_0001 }));
+        assert_eq!((row.width, row.speed, row.descriptions), ("4x", "SDR", "'H4' - 'S, 1 (x)'"));
+        let row = Row::parse("SW   142 35 0x0008f10500108c9e 4x ???            'Voltaire 4036 # 4036-8C9E'")
+            .unwrap();
+        assert_eq!((row.peer, row.speed), (None, "???"));
+        for wrong in [
+            "",
+            "SW 1 2 3 4x SDR 'x'",
+            "CA 1 1 0x1 4x SDR - SW 5 2 0x2",
+            "XX 1 1 0x1 4x SDR 'x'",
+            "SW 70000 1 0x1 4x SDR 'x'",
+        ] {
+            assert_eq!(Row::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn descriptions_that_hold_the_separator_are_told_by_what_is_known() {
+        assert_eq!(both("'a' - 'b'", (None, None)), Some(("a", "b")));
+        assert_eq!(both("'a - b' - 'c'", (None, None)), Some(("a - b", "c")));
+        let tricky = "'a' - 'b' - 'c'";
+        assert_eq!(both(tricky, (Some("a' - 'b"), None)), Some(("a' - 'b", "c")));
+        assert_eq!(both(tricky, (None, Some("b' - 'c"))), Some(("a", "b' - 'c")));
+        assert_eq!(both("'a'", (None, None)), None);
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use hopmap_model::{NodeKind, NodeState};
 
+use super::super::ImportError;
 use super::super::cables::{Cables, End};
 use super::super::fabric::FabricNode;
 use super::super::reader::malformed;
-use super::super::{ImportError, guid, speed};
+use crate::import::units;
 
 /// Nodes, cables and addresses of a fabric.
 #[derive(Debug, Default)]
@@ -69,7 +70,7 @@ impl Listing {
                     line,
                     format!(
                         "{} is {} here, but {} by line {}",
-                        guid::address(id),
+                        units::guid_address(id),
                         kind(letter),
                         kind(seen.letter),
                         seen.line
@@ -97,7 +98,7 @@ impl Listing {
         self.cables.nodes.push(FabricNode {
             // What passes messages on between subnets, or to other networks, runs no ranks.
             kind: if letter == 'H' && !is_target_channel(id) { NodeKind::Host } else { NodeKind::Switch },
-            address: guid::address(id),
+            address: units::guid_address(id),
             description: description.to_owned(),
             host: None,
             state: NodeState::Up,
@@ -131,7 +132,7 @@ impl Listing {
         width: &str,
         rate: &str,
     ) {
-        let bandwidth_bytes_per_s = speed::bandwidth(width, rate);
+        let bandwidth_bytes_per_s = units::lanes_bandwidth(width, rate);
         self.cables.ends.push(End { node, port, peer, peer_port, bandwidth_bytes_per_s, line });
     }
 

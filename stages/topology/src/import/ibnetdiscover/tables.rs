@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 use hopmap_model::NodeKind;
 use hopmap_text::{Line, Lines};
 
+use super::super::ImportError;
 use super::super::fabric::{Fabric, FabricForward};
 use super::super::reader::malformed;
-use super::super::{ImportError, guid};
 use super::blocks::shortened;
 use super::listing::{Address, Listing};
+use crate::import::units;
 
 /// How a table begins.
 pub(super) const BEGINNING: &str = "Unicast lids [";
@@ -331,7 +332,7 @@ impl Tables<'_> {
 /// The switch of a header: its LID, where that is said, and its GUID.
 fn switch_of(line: &str) -> Option<(Option<u16>, u64)> {
     let (before, rest) = line.split_once(" guid 0x")?;
-    let guid = guid::hexadecimal(rest.get(..16)?)?;
+    let guid = units::hex_guid(rest.get(..16)?)?;
     let lid = before.split_once(" switch Lid ").and_then(|(_, lid)| lid.trim().parse().ok());
     Some((lid, guid))
 }
@@ -376,7 +377,7 @@ impl Info {
             _ => Kind::Unknown,
         };
         let digits = inside.strip_prefix("Channel Adapter portguid 0x").and_then(|rest| rest.get(..16));
-        Self { kind, portguid: digits.and_then(guid::hexadecimal) }
+        Self { kind, portguid: digits.and_then(units::hex_guid) }
     }
 }
 

@@ -1,5 +1,6 @@
 use super::super::recognise;
 use super::*;
+use crate::import::Format;
 
 fn with(text: &str, params: &ImportParams) -> Result<Imported, String> {
     let file = tempfile::NamedTempFile::new().unwrap();

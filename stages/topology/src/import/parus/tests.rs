@@ -1,5 +1,6 @@
 use super::super::recognise;
 use super::*;
+use crate::import::Format;
 
 /// Two processes on `a` and one on `b`; what process 1 sends to process 0 takes longer.
 fn text(test: &str, kind: &str, matrices: &str) -> String {

@@ -1,0 +1,97 @@
+//! Machines as text that other programs read.
+
+mod dot;
+mod graph_csv;
+mod logical_tree;
+#[cfg(test)]
+mod mappers_tests;
+mod params;
+mod regular;
+mod simgrid;
+mod slurm;
+
+use hopmap_model::{
+    Artifact, Context, Error, Inputs, NodeTraits, Outcome, Outputs, Port, Stage, SystemGraph, TextFile,
+};
+
+pub use params::{ExportError, ExportFormat, ExportParams};
+
+/// A machine as text, and one line for each thing that the text does not hold.
+pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, Vec<String>), ExportError> {
+    let (name, (text, mut lost)) = match params.to {
+        ExportFormat::SlurmConf => ("topology.conf", slurm::conf(system, params)?),
+        ExportFormat::SlurmYaml => ("topology.yaml", slurm::yaml(system, params)?),
+        ExportFormat::Simgrid => ("platform.xml", simgrid::write(system, params)?),
+        ExportFormat::Scotch => ("machine.tgt", regular::write(system, params)?),
+        ExportFormat::Kahip => ("hierarchy.txt", regular::write_hierarchy(system, params)?),
+        ExportFormat::Distances => ("distances.csv", graph_csv::write_distances(system, params)?),
+        ExportFormat::Dot => ("machine.dot", dot::write(system)),
+        ExportFormat::Svg => ("machine.svg", dot::svg(system)),
+        ExportFormat::GraphCsv => ("machine.csv", graph_csv::write(system, params)?),
+        ExportFormat::GraphJson => ("machine.json", graph_csv::write_json(system, params)?),
+    };
+    let has_traits = system.nodes.iter().any(|node| node.traits != NodeTraits::default());
+    if has_traits && params.to != ExportFormat::GraphJson {
+        lost.push("performance, capabilities and devices of hosts, and types of switches".to_owned());
+    }
+    Ok((TextFile { name: name.to_owned(), text }, lost))
+}
+
+/// `topology/export`: a machine as a text file for other tools.
+///
+/// A comment names the artifact of the machine, where the format has comments that every reader skips. The log says what of the machine the file does not hold.
+#[derive(Debug)]
+pub struct Export;
+
+impl Stage for Export {
+    type Params = ExportParams;
+    const KIND: &'static str = "topology/export";
+    const SUMMARY: &'static str = "A machine as a text file for other tools";
+    const REVISION: u32 = 2;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::input::<SystemGraph>("system"), Port::output::<TextFile>("file")] }
+    }
+
+    fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let system = inputs.one::<SystemGraph>("system")?;
+        let (mut file, lost) = write(&system.value, &params)?;
+        file.text = with_origin(file.text, params.to, &system.digest);
+        lost.iter().for_each(|lost| cx.log(format_args!("warning: the file does not hold {lost}")));
+        Ok(Outcome::Done(Outputs::new().with("file", file)))
+    }
+}
+
+/// The text with a comment that names the artifact it was made from.
+fn with_origin(text: String, format: ExportFormat, digest: &str) -> String {
+    let origin = format!("hopmap {} {digest}", SystemGraph::KIND);
+    match format {
+        ExportFormat::SlurmConf | ExportFormat::SlurmYaml => format!("# {origin}\n{text}"),
+        ExportFormat::Dot => format!("// {origin}\n{text}"),
+        // The declaration has to be the first line.
+        ExportFormat::Simgrid => text.replacen('\n', &format!("\n<!-- {origin} -->\n"), 1),
+        ExportFormat::Scotch
+        | ExportFormat::Kahip
+        | ExportFormat::Distances
+        | ExportFormat::Svg
+        | ExportFormat::GraphCsv
+        | ExportFormat::GraphJson => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_stands_where_the_format_allows_it() {
+        let with = |format| with_origin("<?xml version='1.0'?>\n<x/>\n".to_owned(), format, "d");
+        assert_eq!(
+            with(ExportFormat::Simgrid),
+            "<?xml version='1.0'?>\n<!-- hopmap system-graph d -->\n<x/>\n"
+        );
+        assert!(with(ExportFormat::SlurmYaml).starts_with("# hopmap system-graph d\n<?xml"));
+        assert!(with(ExportFormat::Dot).starts_with("// hopmap system-graph d\n<?xml"));
+        assert!(with(ExportFormat::Kahip).starts_with("<?xml"));
+    }
+}

@@ -1,0 +1,204 @@
+//! The inside of hosts as hwloc describes it: one host, this machine, or a folder with a file for every host.
+//!
+//! Slots are cores in the order of hwloc's logical numbers, which rank files of Open MPI and `hwloc-bind core:N` count as well.
+
+pub(super) mod folder;
+mod host;
+mod kind;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use hopmap_formats::natural_key;
+use hopmap_model::{InputPath, Node};
+use hopmap_process::{Limits, run};
+
+use super::finish::Parts;
+use super::reader::Sample;
+use super::xml::{Xml, first_element};
+use super::{ImportError, ImportParams, Imported, finish};
+use folder::{Inside, Loaded, Loader, Names, files_of_hosts, named};
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    let is_topology = |text: &str| matches!(first_element(text), Some("topology" | "topologydiff"));
+    match &sample.entries {
+        None => sample.text().is_some_and(is_topology),
+        Some(entries) => {
+            let first = entries.iter().find(|entry| folder::host_of(entry).is_some());
+            let head = first.map(|entry| Sample::new(&sample.path.join(entry)));
+            head.and_then(Result::ok).is_some_and(|head| head.text().is_some_and(is_topology))
+        }
+    }
+}
+
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    if path.is_dir() {
+        return files_of_hosts(path);
+    }
+    let mut loader = Loader::new(false);
+    let own = loader.load(path)?.name.is_some_and(|name| is_name(&name));
+    let machine = if own { "machine".into() } else { format!("machine {}", stem(path)) };
+    let machine = InputPath::named(path, machine);
+    let bases = loader.files().filter(|file| *file != path).map(named);
+    Ok(std::iter::once(machine).chain(bases).collect())
+}
+
+/// This machine.
+pub(super) fn this_machine(params: &ImportParams) -> Result<Imported, ImportError> {
+    check(params)?;
+    let (command, bytes) = describe()?;
+    let path = Path::new(&command);
+    let text = hopmap_text::utf8(&bytes).map_err(|error| error.in_file(path))?;
+    let xml = Xml::parse(path, text)?;
+    let host = host::Host::new(path, folder::root(path, &xml)?, params.threads)?;
+    one_host(path, &Loaded { name: host.name.clone(), host: host.into() }, params)
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    check(params)?;
+    match path.is_dir() {
+        true => several_hosts(path, params),
+        false => one_host(path, &Loader::new(params.threads).load(path)?, params),
+    }
+}
+
+/// Refuses parameters that mean nothing where hwloc says everything.
+fn check(params: &ImportParams) -> Result<(), ImportError> {
+    let given = [
+        ("slots", params.slots.is_some()),
+        ("hwloc", params.hwloc.is_some()),
+        ("link_latency", params.link_latency.is_some()),
+        ("costs", !params.costs.is_empty()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((name, _)) => Err(ImportError::Parameter {
+            name,
+            problem: "means nothing here: hwloc says what hosts are like".into(),
+            help: "leave it out; `inside` says what levels inside hosts cost".into(),
+        }),
+    }
+}
+
+fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported, ImportError> {
+    let Inside { shape, names } = loaded.host.inside();
+    let mut notes = loaded.host.notes.clone();
+    notes.push(format!("levels inside, innermost first: {}", names.join("; ")));
+    let costs = costs_inside(loaded, &shape.groups, params, &mut notes);
+    let name = loaded.name.clone().filter(|name| is_name(name)).unwrap_or_else(|| stem(path));
+    let parts = Parts {
+        nodes: vec![Node::host(name.clone())],
+        shapes: BTreeMap::from([(name, shape)]),
+        ..Parts::default()
+    };
+    let system =
+        finish::machine(parts, &ImportParams { inside: costs, threads: false, ..params.clone() }, path)?;
+    Ok(Imported { system, notes })
+}
+
+/// As given, as the file says, or a step for every level.
+fn costs_inside(
+    loaded: &Loaded,
+    groups: &[Vec<u32>],
+    params: &ImportParams,
+    notes: &mut Vec<String>,
+) -> Vec<f64> {
+    if !params.inside.is_empty() {
+        return params.inside.clone();
+    }
+    for distances in &loaded.host.distances {
+        match distances.costs(groups) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                notes.push(format!("costs follow from the distances between {}", distances.between));
+                if let Some((least, most)) = found.uneven {
+                    notes.push(format!(
+                        "on one level distances are from {least} to {most}: their mean counts"
+                    ));
+                }
+                return found.costs;
+            }
+            Err(problem) => {
+                notes.push(format!("the distances between {} are left out: {problem}", distances.between));
+            }
+        }
+    }
+    notes.push("every level costs 1 more than the one inside; `inside` says what it really costs".into());
+    (1..=groups.len()).map(|level| level as f64).collect()
+}
+
+fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let mut files = Loader::new(params.threads);
+    let mut notes = Vec::new();
+    let mut parts = Parts::default();
+    let mut renamed = 0;
+    for (name, file) in folder::hosts_of(path)? {
+        let loaded = files.load(&file)?;
+        renamed += usize::from(loaded.name.as_ref().is_some_and(|own| !is_same_host(own, &name)));
+        notes.extend(loaded.host.notes.iter().map(|note| format!("{name}: {note}")));
+        parts.shapes.insert(name.clone(), loaded.host.inside().shape);
+        parts.nodes.push(Node::host(name));
+    }
+    parts.nodes.sort_by_cached_key(|node| (natural_key(&node.name), node.name.clone()));
+    if renamed > 0 {
+        notes.push(format!(
+            "hosts that call themselves otherwise than their files, called after their files: {renamed}"
+        ));
+    }
+    let depth = parts.shapes.values().map(|shape| shape.groups.len()).max().unwrap_or(1);
+    let mut params = ImportParams { threads: false, ..params.clone() };
+    if params.inside.is_empty() {
+        params.inside = (1..=depth).map(|level| level as f64).collect();
+        if parts.nodes.len() > 1 {
+            params.inside.push((depth + 1) as f64);
+        }
+        notes.push("every level costs 1 more than the one inside, the network 1 more than hosts; `inside` says what they really cost".into());
+    }
+    Ok(Imported { system: finish::machine(parts, &params, path)?, notes })
+}
+
+fn is_same_host(one: &str, other: &str) -> bool {
+    Names::new([one].into_iter()).find(other).is_some()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// The host that a file is called after.
+fn stem(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = folder::host_of(&file).unwrap_or(&file);
+    let is_odd = |c: char| c.is_whitespace() || c.is_control();
+    match name.is_empty() {
+        true => "host".into(),
+        false => name.replace(is_odd, "-"),
+    }
+}
+
+/// How hwloc's program is called.
+const PROGRAMS: [&str; 3] = ["lstopo", "lstopo-no-graphics", "hwloc-ls"];
+/// How long it may take. Large machines take a second.
+const TIME: Duration = Duration::from_secs(30);
+
+/// The XML of this machine, and the command that wrote it.
+fn describe() -> Result<(String, Vec<u8>), ImportError> {
+    first_of(&PROGRAMS)
+}
+
+/// What the first program writes that is there.
+fn first_of(programs: &[&str]) -> Result<(String, Vec<u8>), ImportError> {
+    let limits = Limits { time: Some(TIME), ..Limits::default() };
+    for program in programs {
+        match run(Command::new(program).args(["--of", "xml"]), &limits) {
+            Ok(output) => return Ok((format!("{program} --of xml"), output.stdout)),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(ImportError::Command(error)),
+        }
+    }
+    Err(ImportError::NoHwloc)
+}

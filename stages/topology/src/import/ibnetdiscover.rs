@@ -1,0 +1,317 @@
+//! An `InfiniBand` fabric as `ibnetdiscover` lists it, with or without `-p`, and the forwarding tables of its switches.
+
+mod blocks;
+mod listing;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{InputPath, open_input};
+use hopmap_text::{FileError, Line, Lines};
+
+use super::reader::{Sample, malformed, one_file};
+use super::{ImportError, ImportParams, Imported, finish};
+
+/// Bytes by which a file of a folder is recognised.
+const HEAD: u64 = 8 << 10;
+/// Most files of a folder.
+const MOST_FILES: usize = 1 << 20;
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    match (&sample.entries, sample.text()) {
+        (None, Some(text)) => content(text) == Some(Content::Listing),
+        (Some(_), _) if !is_gathered(sample) => {
+            Folder::new(&sample.path).is_ok_and(|folder| !folder.listings.is_empty())
+        }
+        _ => false,
+    }
+}
+
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    if !path.is_dir() {
+        return one_file(path);
+    }
+    let folder = Folder::new(path)?;
+    let mut files = vec![InputPath::named(folder.listing(path)?, "machine")];
+    files.extend(folder.tables.iter().map(|(name, file)| InputPath::named(file, format!("tables/{name}"))));
+    Ok(files)
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    if !path.is_dir() {
+        return import(path, &[], params, Vec::new());
+    }
+    let folder = Folder::new(path)?;
+    let notes = match folder.others {
+        0 => Vec::new(),
+        others => vec![format!("files beside it that are no forwarding tables: {others}")],
+    };
+    let tables: Vec<PathBuf> = folder.tables.iter().map(|(_, file)| file.clone()).collect();
+    import(folder.listing(path)?, &tables, params, notes)
+}
+
+/// The machine out of a listing and tables.
+pub(super) fn import(
+    path: &Path,
+    tables: &[PathBuf],
+    params: &ImportParams,
+    mut notes: Vec<String>,
+) -> Result<Imported, ImportError> {
+    let mut listing = match form(path)? {
+        Some(Form::Blocks) => blocks::read(path)?,
+        Some(Form::Columns) => {
+            let mut listing = blocks::read_columns(path)?;
+            listing.join_ports(&mut notes);
+            listing
+        }
+        None => {
+            let help = "`ibnetdiscover` or `ibnetdiscover -p` prints what is needed";
+            return Err(malformed(path, None, "this is nothing that ibnetdiscover prints", help));
+        }
+    };
+    if listing.cables.ends.is_empty() {
+        return Err(malformed(
+            path,
+            None,
+            "no cable is listed, nothing but the adapter that was asked",
+            "ibnetdiscover has to run as root on a host whose port is active, in a fabric with a subnet manager",
+        ));
+    }
+    let complete = listing.check_complete(path);
+    listing.notes(&mut notes);
+    // A contradiction tells more.
+    let (mut fabric, _) = std::mem::take(&mut listing.cables).fabric(path, &mut notes)?;
+    complete?;
+    if !tables.is_empty() {
+        tables::read(tables, (path, &listing), &mut fabric, &mut notes)?;
+    }
+    drop(listing);
+    let (parts, more) = fabric.parts();
+    notes.extend(more);
+    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+}
+
+/// The form of a listing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    Blocks,
+    Columns,
+}
+
+/// What a line says about what it stands in; `None` if nothing.
+fn form_of(line: &str) -> Option<Form> {
+    match (blocks::is_header(line), blocks::is_row(line)) {
+        (true, _) => Some(Form::Blocks),
+        (_, true) => Some(Form::Columns),
+        _ => None,
+    }
+}
+
+fn form(path: &Path) -> Result<Option<Form>, ImportError> {
+    let mut lines = Lines::open(path, "")?;
+    while let Some(Line { number, text: line, .. }) = lines.next()? {
+        let line = line.trim();
+        if let Some(form) = form_of(line) {
+            return Ok(Some(form));
+        }
+        if !(is_beginning(line) || line.starts_with("DR path ")) {
+            let problem = format!("`{}` is no line of ibnetdiscover", blocks::shortened(line));
+            return Err(malformed(
+                path,
+                number,
+                problem,
+                "it prints `Switch`, `Ca` and `[1]`, with -p `SW` and `CA`",
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// What may stand before the first telling line of a listing.
+fn is_beginning(line: &str) -> bool {
+    const BEGINNINGS: [&str; 8] =
+        ["#", "vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Chassis "];
+    line.is_empty()
+        || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+        || line.starts_with("Hostname: ")
+        || line == "Non-Chassis Nodes"
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Content {
+    Listing,
+    Tables,
+}
+
+/// What the beginning of a file looks like.
+fn content(text: &str) -> Option<Content> {
+    let mut looked_around = false;
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with(tables::BEGINNING) {
+            return Some(Content::Tables);
+        }
+        if form_of(line).is_some() {
+            return Some(Content::Listing);
+        }
+        if blocks::is_progress(line) {
+            looked_around = true;
+        } else if !is_beginning(line) && !looked_around {
+            return None;
+        }
+    }
+    looked_around.then_some(Content::Listing)
+}
+
+/// The files of a folder.
+#[derive(Debug, Default)]
+struct Folder {
+    listings: Vec<PathBuf>,
+    /// Files of tables in the folder and in the folders in it, with their names relative to it, sorted by these.
+    tables: Vec<(String, PathBuf)>,
+    others: usize,
+}
+
+impl Folder {
+    fn new(path: &Path) -> Result<Self, ImportError> {
+        let mut folder = Self::default();
+        for (name, file) in entries(path)? {
+            if file.is_dir() {
+                let inner = entries(&file)?;
+                for (inner, file) in inner.into_iter().filter(|(_, file)| file.is_file()) {
+                    if content_of(&file)? == Some(Content::Tables) {
+                        folder.tables.push((format!("{name}/{inner}"), file));
+                    }
+                }
+            } else if file.is_file() {
+                match content_of(&file)? {
+                    Some(Content::Listing) => folder.listings.push(file),
+                    Some(Content::Tables) => folder.tables.push((name, file)),
+                    None => folder.others += 1,
+                }
+            }
+        }
+        folder.tables.sort();
+        Ok(folder)
+    }
+
+    /// The only listing.
+    fn listing(&self, path: &Path) -> Result<&Path, ImportError> {
+        match self.listings.as_slice() {
+            [only] => Ok(only),
+            [] => Err(malformed(
+                path,
+                None,
+                "no file here is from ibnetdiscover",
+                "put its output into the folder",
+            )),
+            many => {
+                let names: Vec<_> = many
+                    .iter()
+                    .filter_map(|file| file.file_name())
+                    .map(|name| name.to_string_lossy())
+                    .collect();
+                let problem = format!("several files are from ibnetdiscover: {}", names.join(", "));
+                Err(malformed(
+                    path,
+                    None,
+                    problem,
+                    "name one of them as `path`, or a folder with one of them",
+                ))
+            }
+        }
+    }
+}
+
+/// Names and paths in a folder, sorted, without hidden ones.
+pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, ImportError> {
+    let failed = |error| FileError::unreadable(path, &error);
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)?.take(MOST_FILES) {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') {
+            entries.push((name, entry.path()));
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+fn content_of(file: &Path) -> Result<Option<Content>, ImportError> {
+    let failed = |error| FileError::unreadable(file, &error);
+    let mut head = Vec::new();
+    open_input(file).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
+    let whole = match head.len() as u64 == HEAD {
+        true => head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |end| end + 1),
+        false => head.len(),
+    };
+    Ok(std::str::from_utf8(&head[..whole]).ok().and_then(content))
+}
+
+pub(super) fn files_of_gathered(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    Ok(Raw::new(path)?.files())
+}
+
+pub(super) fn read_gathered(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let raw = Raw::new(path)?;
+    let tables: Vec<PathBuf> = raw.tables.into_iter().map(|(_, file)| file).collect();
+    import(&raw.listing, &tables, params, Vec::new())
+}
+
+/// Whether a folder is one of these, or holds one.
+pub(super) fn is_gathered(sample: &Sample) -> bool {
+    let Some(names) = &sample.entries else { return false };
+    let inner = || entries(&sample.path.join("ib-raw")).unwrap_or_default();
+    names.iter().any(|name| subnet(name).is_some())
+        || names.iter().any(|name| name == "ib-raw") && inner().iter().any(|(name, _)| subnet(name).is_some())
+}
+
+/// `fe80:0000:0000:0000` of `ib-subnet-fe80:0000:0000:0000.txt`.
+fn subnet(name: &str) -> Option<&str> {
+    name.strip_prefix("ib-subnet-")?.strip_suffix(".txt").filter(|subnet| !subnet.is_empty())
+}
+
+/// The files of a subnet.
+struct Raw {
+    listing: PathBuf,
+    tables: Vec<(String, PathBuf)>,
+}
+
+impl Raw {
+    fn new(path: &Path) -> Result<Self, ImportError> {
+        let inner = path.join("ib-raw");
+        let folder = if inner.is_dir() { inner } else { path.to_owned() };
+        let names = entries(&folder)?;
+        let subnets: Vec<_> = names.iter().filter_map(|(name, file)| Some((subnet(name)?, file))).collect();
+        let (subnet, listing) = match subnets.as_slice() {
+            [only] => *only,
+            [] => {
+                let help = "netloc_ib_gather_raw writes `ib-subnet-SUBNET.txt` into a folder `ib-raw`";
+                return Err(malformed(path, None, "no subnet is here", help));
+            }
+            many => {
+                let list: Vec<_> = many.iter().map(|(subnet, _)| *subnet).collect();
+                let problem = format!("there are several subnets: {}", list.join(", "));
+                let help = "a machine has one: name the file `ib-subnet-….txt` of one, or put one into a folder of its own";
+                return Err(malformed(path, None, problem, help));
+            }
+        };
+        let routes = folder.join(format!("ibroutes-{subnet}"));
+        let is_table = |(name, file): &(String, PathBuf)| name.starts_with("ibroute-") && file.is_file();
+        let mut tables = if routes.is_dir() { entries(&routes)? } else { Vec::new() };
+        tables.retain(is_table);
+        Ok(Self { listing: listing.clone(), tables })
+    }
+
+    fn files(self) -> Vec<InputPath> {
+        let mut files = vec![InputPath::named(self.listing, "machine")];
+        files.extend(
+            self.tables.into_iter().map(|(name, file)| InputPath::named(file, format!("tables/{name}"))),
+        );
+        files
+    }
+}

@@ -1,0 +1,294 @@
+//! A dense square matrix of costs as text: cells between commas, semicolons, tabs or blanks, `#` before comments, with or without a
+//! first line and a first column of names.
+//!
+//! A name is that of a host, or `host:core`. The slots of a host stand together. Without names every row is a host of its own, or
+//! as many rows as the parameter `slots` says.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use hopmap_text::shown;
+
+use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
+use super::reader::{Sample, malformed, read_text};
+use super::{ImportError, ImportParams, Imported};
+
+const HELP: &str = "a matrix has as many rows as columns, with a cost of zero or more in every cell";
+
+/// Names of columns of other tables.
+const OTHER_TABLES: [&str; 16] = [
+    "source",
+    "destination",
+    "target",
+    "from",
+    "to",
+    "src",
+    "dst",
+    "a",
+    "b",
+    "rank",
+    "bytes",
+    "messages",
+    "latency",
+    "bandwidth",
+    "device_a",
+    "device_b",
+];
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let Ok(table) = Table::read(Path::new(""), text) else { return false };
+    if !sample.is_whole() && table.is_beginning() {
+        return true;
+    }
+    let is_other = |name: &str| OTHER_TABLES.contains(&name.to_ascii_lowercase().as_str());
+    let Ok(Square { names, costs }) = table.square(Path::new("")) else { return false };
+    costs.len() >= 4 && !names.is_some_and(|names| names.iter().any(|(_, name)| is_other(name)))
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    refuse(params, &["slots"])?;
+    let text = read_text(path)?;
+    let Square { names, costs } = Table::read(path, &text)?.square(path)?;
+    let endpoints = match (names, params.slots) {
+        (Some(names), None) => endpoints(path, &names)?,
+        (None, slots) => numbered(costs.len().isqrt(), slots.unwrap_or(1))?,
+        (Some(_), Some(_)) => {
+            return Err(ImportError::Parameter {
+                name: "slots",
+                problem: "means nothing here: the names of the file say what slots hosts have".into(),
+                help: "leave it out".into(),
+            });
+        }
+    };
+    let mut notes = Vec::new();
+    let system = Measured { endpoints, costs }.machine(path, &mut notes)?;
+    Ok(Imported { system, notes })
+}
+
+/// Hosts without names.
+fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>, ImportError> {
+    match rows.is_multiple_of(slots as usize) {
+        true => Ok((0..rows).map(|row| (format!("host-{}", row / slots as usize), None)).collect()),
+        false => Err(ImportError::Parameter {
+            name: "slots",
+            problem: format!("does not divide the {rows} rows of the matrix"),
+            help: "it is how many rows belong to a host".into(),
+        }),
+    }
+}
+
+/// A name and its line.
+type Name<'a> = (usize, &'a str);
+
+/// A name without the quotation marks around it.
+fn plain(cell: &str) -> &str {
+    let cell = cell.trim();
+    cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
+}
+
+/// The names of the first line, which have to be those of the first column, if there are any there.
+fn agreed<'a>(path: &Path, header: Vec<Name<'a>>, own: Vec<Name<'a>>) -> Result<Vec<Name<'a>>, ImportError> {
+    match header.iter().zip(&own).find(|((_, column), (_, row))| column != row) {
+        None => Ok(if own.is_empty() { header } else { own }),
+        Some(((_, column), (line, row))) => {
+            let problem = format!("the row is called `{row}`, the column in its place `{column}`");
+            Err(malformed(path, *line, problem, "rows and columns have the same names in the same order"))
+        }
+    }
+}
+
+/// Hosts and cores: `host:core` where all names end so, else names of hosts.
+fn endpoints(path: &Path, names: &[Name<'_>]) -> Result<Vec<(String, Option<u32>)>, ImportError> {
+    let split = |name: &str| {
+        let (host, core) = name.rsplit_once(':')?;
+        Some((host.to_owned(), Some(core.parse().ok()?)))
+    };
+    let all: Option<Vec<(String, Option<u32>)>> = names.iter().map(|(_, name)| split(name)).collect();
+    let whole = || names.iter().map(|(_, name)| ((*name).to_owned(), None)).collect();
+    let endpoints: Vec<(String, Option<u32>)> = all.unwrap_or_else(whole);
+    let mut last: HashMap<&str, usize> = HashMap::new();
+    let mut cores = HashSet::new();
+    for (place, ((line, name), (host, core))) in names.iter().zip(&endpoints).enumerate() {
+        let wrong = |problem: String, help: &str| Err(malformed(path, *line, problem, help));
+        if !is_host_name(host) {
+            let help = "names have no blanks in them and are not empty";
+            return wrong(format!("`{name}` is no name of a host"), help);
+        }
+        if last.insert(host, place).is_some_and(|before| before + 1 != place) {
+            let help = "the rows of a host stand one behind the other";
+            return wrong(format!("the slots of host `{host}` are not together"), help);
+        }
+        if core.is_some() && !cores.insert((host, core)) {
+            return wrong(format!("`{name}` is there twice"), "every core of a host has one row");
+        }
+    }
+    Ok(endpoints)
+}
+
+/// What stands in the file: the first row, of which only the number of the others tells what it is, and the others.
+#[derive(Debug, Default)]
+struct Table<'a> {
+    /// Line of the first row.
+    line: usize,
+    first: Vec<&'a str>,
+    /// Whether the other rows begin with a name.
+    is_named: bool,
+    names: Vec<Name<'a>>,
+    costs: Vec<f64>,
+    /// How many others there are.
+    rows: usize,
+    /// Costs in every one of them.
+    columns: usize,
+}
+
+/// A matrix, and the names of its rows.
+#[derive(Debug)]
+struct Square<'a> {
+    names: Option<Vec<Name<'a>>>,
+    costs: Vec<f64>,
+}
+
+impl<'a> Table<'a> {
+    fn read(path: &Path, text: &'a str) -> Result<Self, ImportError> {
+        let is_row = |(_, line): &(usize, &str)| !line.is_empty() && !line.trim_start().starts_with('#');
+        let lines = text.lines().map(|line| line.trim_end_matches([' ', '\r']));
+        let mut rows = (1..).zip(lines).filter(is_row);
+        let Some((line, first)) = rows.next() else {
+            return Err(malformed(path, None, "there is no matrix in it", HELP));
+        };
+        let separator = [';', '\t', ','].into_iter().find(|&separator| first.contains(separator));
+        let first = cells(first, separator).take(MOST_ROWS + 2).collect();
+        let mut table = Self { line, first, ..Self::default() };
+        for (line, row) in rows {
+            let mut cells = cells(row, separator);
+            if table.rows == 0 {
+                // Below an empty corner there are names, even if they are numbers.
+                let is_corner = table.first.first().is_some_and(|cell| cell.is_empty());
+                let is_name = |cell: &str| cell.parse::<f64>().is_err();
+                table.is_named = is_corner || cells.clone().next().is_some_and(is_name);
+            }
+            if table.is_named {
+                table.names.push((line, plain(cells.next().unwrap_or_default())));
+            }
+            table.row(path, line, cells)?;
+        }
+        Ok(table)
+    }
+
+    fn row(
+        &mut self,
+        path: &Path,
+        line: usize,
+        cells: impl Iterator<Item = &'a str>,
+    ) -> Result<(), ImportError> {
+        let count = costs(path, line, cells, &mut self.costs)?;
+        if self.rows > 0 && count != self.columns {
+            let problem = format!("the row has {count} costs, the ones before have {}", self.columns);
+            return Err(malformed(path, line, problem, HELP));
+        }
+        (self.columns, self.rows) = (count, self.rows + 1);
+        match self.rows > self.columns {
+            false => Ok(()),
+            true => {
+                let problem = format!("there are more rows than the {count} columns");
+                Err(malformed(path, line, problem, HELP))
+            }
+        }
+    }
+
+    /// Whether this may be the beginning of a matrix.
+    fn is_beginning(&self) -> bool {
+        let inner = self.first.get(1..self.first.len().saturating_sub(1)).unwrap_or_default();
+        match self.rows {
+            0 => inner.len() > 99 && inner.iter().all(|cell| cost(cell).is_some()),
+            rows => {
+                let with_names = self.columns + usize::from(self.is_named);
+                let is_row = [self.columns, with_names].contains(&self.first.len());
+                is_row && self.columns > 99 && rows < self.columns
+            }
+        }
+    }
+
+    /// The matrix. As many other rows as columns: the first row is that of names. One less: it is the first of the matrix.
+    fn square(self, path: &Path) -> Result<Square<'a>, ImportError> {
+        let wrong = |problem: String| Err(malformed(path, self.line, problem, HELP));
+        let columns = if self.rows == 0 { 1 } else { self.columns };
+        if self.rows == columns {
+            if !self.is_named && self.first.iter().all(|cell| cell.parse::<f64>().is_ok()) {
+                return wrong(format!("there are {} rows of {columns} columns", self.rows + 1));
+            }
+            let corner = self.first.len().wrapping_sub(columns);
+            if corner > usize::from(self.is_named) {
+                return wrong(format!("there are {} names for {columns} columns", self.first.len()));
+            }
+            let header: Vec<_> = self.first[corner..].iter().map(|cell| (self.line, plain(cell))).collect();
+            let names = agreed(path, header, self.names)?;
+            return Ok(Square { names: Some(names), costs: self.costs });
+        }
+        if self.rows + 1 != columns {
+            return wrong(format!("there are {} rows of {columns} columns", self.rows + 1));
+        }
+        let is_named = if self.rows == 0 { self.first.len() > 1 } else { self.is_named };
+        let mut first = self.first.iter().copied();
+        let name = if is_named { first.next() } else { None };
+        let mut costs_of_all = Vec::with_capacity(self.costs.len() + columns);
+        let count = costs(path, self.line, first, &mut costs_of_all)?;
+        if count != columns {
+            return wrong(format!("the first row has {count} costs, the others have {columns}"));
+        }
+        costs_of_all.extend(self.costs);
+        let names = name.map(|name| {
+            std::iter::once((self.line, plain(name))).chain(self.names.iter().copied()).collect()
+        });
+        Ok(Square { names, costs: costs_of_all })
+    }
+}
+
+fn cells(row: &str, separator: Option<char>) -> impl Iterator<Item = &str> + Clone {
+    // Of blanks several are one; one after the last cell ends the row.
+    let row = match separator {
+        Some(separator) if separator != '\t' => row,
+        Some(_) => row.trim_end_matches('\t'),
+        None => row.trim(),
+    };
+    row.split(move |c: char| separator.map_or(c == ' ', |separator| c == separator))
+        .filter(move |cell| separator.is_some() || !cell.is_empty())
+        .map(str::trim)
+}
+
+/// Appends the costs of a row and says how many they are.
+fn costs<'a>(
+    path: &Path,
+    line: usize,
+    cells: impl Iterator<Item = &'a str>,
+    costs: &mut Vec<f64>,
+) -> Result<usize, ImportError> {
+    let before = costs.len();
+    for cell in cells {
+        let Some(cost) = cost(cell) else {
+            let problem = format!("`{}` is no cost", shown(cell));
+            return Err(malformed(path, line, problem, HELP));
+        };
+        costs.push(cost);
+        if costs.len() - before > MOST_ROWS {
+            let problem = format!("the row has more than {MOST_ROWS} costs");
+            return Err(malformed(path, line, problem, "measure or choose fewer hosts"));
+        }
+    }
+    Ok(costs.len() - before)
+}
+
+/// A finite number of zero or more.
+fn cost(cell: &str) -> Option<f64> {
+    let is_plain = (1..=15).contains(&cell.len()) && cell.bytes().all(|byte| byte.is_ascii_digit());
+    if is_plain {
+        // Below 2^53, and so exact.
+        let number = cell.bytes().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
+        return Some(number as f64);
+    }
+    cell.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0).map(|cost| cost + 0.0)
+}

@@ -1,0 +1,429 @@
+//! The `.ndat` files of netloc 0.5: `NETWORK-nodes.ndat` with nodes and directed edges, and `NETWORK-phy-paths.ndat` beside it with the edges
+//! from every host to every other.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{InputPath, LinkState, NodeKind, NodeState};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+
+use super::cables::{Cables, End};
+use super::fabric::{Fabric, FabricForward, FabricLink, FabricNode};
+use super::ibnetdiscover::entries;
+use super::reader::{Sample, malformed, read_text};
+use super::{ImportError, ImportParams, Imported, finish, units};
+
+/// How the file of nodes ends.
+const NODES: &str = "-nodes.ndat";
+/// How the file of paths ends.
+const PATHS: &str = "-phy-paths.ndat";
+const ETHERNET: u32 = 1;
+const INFINIBAND: u32 = 2;
+
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    Ok(Files::new(path)?.list())
+}
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    if let Some(names) = &sample.entries {
+        return names.iter().any(|name| name.ends_with(NODES));
+    }
+    let Some(inside) = sample.text().and_then(|text| text.trim_start().strip_prefix('{')) else {
+        return false;
+    };
+    let begins = ["\"network_info\"", "\"node_info\"", "\"edge_info\""];
+    let has = |names: [&str; 2]| names.iter().all(|name| inside.contains(name));
+    begins.iter().any(|name| inside.trim_start().starts_with(name))
+        && (has(["\"phy_id\"", "\"node_type\""]) || has(["\"euid\"", "\"src_node_id\""]))
+}
+
+/// The files of a network.
+struct Files {
+    nodes: PathBuf,
+    paths: Option<PathBuf>,
+}
+
+impl Files {
+    fn new(path: &Path) -> Result<Self, ImportError> {
+        let nodes = if path.is_dir() { only(path)? } else { path.to_owned() };
+        let name = nodes.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let beside =
+            name.strip_suffix(NODES).map(|network| nodes.with_file_name(format!("{network}{PATHS}")));
+        Ok(Self { nodes, paths: beside.filter(|file| file.is_file()) })
+    }
+
+    fn list(self) -> Vec<InputPath> {
+        let paths = self.paths.map(|file| InputPath::named(file, "paths"));
+        std::iter::once(InputPath::named(self.nodes, "machine")).chain(paths).collect()
+    }
+}
+
+/// The file of nodes of a folder.
+fn only(path: &Path) -> Result<PathBuf, ImportError> {
+    let mut found: Vec<_> = entries(path)?;
+    found.retain(|(name, file)| name.ends_with(NODES) && file.is_file());
+    match found.as_slice() {
+        [(_, file)] => Ok(file.clone()),
+        [] => {
+            let help = "netloc 0.5 writes `NETWORK-nodes.ndat`";
+            Err(malformed(path, None, "no file of nodes is here", help))
+        }
+        many => {
+            let names: Vec<_> =
+                many.iter().map(|(name, _)| name.strip_suffix(NODES).unwrap_or(name)).collect();
+            let problem = format!("there are several networks: {}", names.join(", "));
+            Err(malformed(path, None, problem, "name the file `NETWORK-nodes.ndat` of one of them"))
+        }
+    }
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let files = &Files::new(path)?;
+    let path = files.nodes.as_path();
+    let file: NodesFile = parse(path)?;
+    let mut notes = Vec::new();
+    let network = Network::new(path, file)?;
+    let (mut fabric, place, link_of) = network.fabric(path, &mut notes)?;
+    match &files.paths {
+        Some(paths) => {
+            fabric.forwarding = network.forwarding(paths, &fabric, &place, &link_of, &mut notes)?;
+        }
+        None => notes.push(format!("no file `…{PATHS}` is beside it: messages take the fewest links")),
+    }
+    let (parts, more) = fabric.parts();
+    notes.extend(more);
+    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+}
+
+/// Nodes, and edges by their indexes.
+struct Network {
+    is_ethernet: bool,
+    nodes: Vec<FabricNode>,
+    node_of: HashMap<String, usize>,
+    edges: Vec<Directed>,
+    edge_of: HashMap<u64, usize>,
+}
+
+struct Directed {
+    source: usize,
+    source_port: Option<u32>,
+    destination: usize,
+    destination_port: Option<u32>,
+    bandwidth_bytes_per_s: Option<f64>,
+}
+
+impl Network {
+    fn new(path: &Path, file: NodesFile) -> Result<Self, ImportError> {
+        let wrong = |problem: String| malformed(path, None, problem, "is the file whole, and of netloc 0.5?");
+        let is_ethernet = match file.network.kind {
+            ETHERNET => true,
+            INFINIBAND => false,
+            other => {
+                return Err(wrong(format!("network_type {other} is not known: Ethernet is 1, InfiniBand 2")));
+            }
+        };
+        let mut network = Self {
+            is_ethernet,
+            nodes: Vec::new(),
+            node_of: HashMap::new(),
+            edges: Vec::new(),
+            edge_of: HashMap::new(),
+        };
+        for (id, node) in file.nodes.0 {
+            let node = network.node(&id, &node).map_err(wrong)?;
+            if network.node_of.insert(id.clone(), network.nodes.len()).is_some() {
+                return Err(wrong(format!("node {id} is listed twice")));
+            }
+            network.nodes.push(node);
+        }
+        for (id, edge) in file.edges.0 {
+            let number: u64 = id.parse().map_err(|_| wrong(format!("`{id}` is no number of an edge")))?;
+            let edge = network.edge(&edge).map_err(|problem| wrong(format!("edge {id}: {problem}")))?;
+            if network.edge_of.insert(number, network.edges.len()).is_some() {
+                return Err(wrong(format!("edge {id} is listed twice")));
+            }
+            network.edges.push(edge);
+        }
+        if network.edges.is_empty() {
+            return Err(wrong("no edge is listed".into()));
+        }
+        Ok(network)
+    }
+
+    fn node(&self, id: &str, node: &Node) -> Result<FabricNode, String> {
+        let kind = match node.kind {
+            1 => NodeKind::Switch,
+            2 => NodeKind::Host,
+            other => return Err(format!("node {id} has type {other}: switches have 1, hosts 2")),
+        };
+        let address = match self.is_ethernet {
+            true => id.to_ascii_lowercase(),
+            false => units::grouped_guid(id)
+                .map(units::guid_address)
+                .ok_or_else(|| format!("`{id}` is no GUID"))?,
+        };
+        let description = node.desc.0.trim();
+        let unquoted = description.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
+        let description = unquoted.unwrap_or(description).to_owned();
+        // Hosts of Ethernet are known by what they are sent to.
+        let logical = node.log_id.0.trim();
+        let host =
+            (self.is_ethernet && kind == NodeKind::Host && description.is_empty() && !logical.is_empty())
+                .then(|| logical.to_owned());
+        Ok(FabricNode { kind, address, description, host, state: NodeState::Up })
+    }
+
+    fn edge(&self, edge: &Edge) -> Result<Directed, String> {
+        let node = |id: &Text| {
+            self.node_of.get(&id.0).copied().ok_or_else(|| format!("node {} is not listed", id.0))
+        };
+        let bandwidth_bytes_per_s = match self.is_ethernet {
+            true => bits(edge),
+            false => units::lanes_bandwidth(&edge.width.0, &edge.speed.0),
+        };
+        Ok(Directed {
+            source: node(&edge.src_node_id)?,
+            source_port: edge.src_port_id.0.parse().ok(),
+            destination: node(&edge.dest_node_id)?,
+            destination_port: edge.dest_port_id.0.parse().ok(),
+            bandwidth_bytes_per_s,
+        })
+    }
+
+    /// The fabric; which node of it every listed one is, and which link every edge.
+    fn fabric(
+        &self,
+        path: &Path,
+        notes: &mut Vec<String>,
+    ) -> Result<(Fabric, Vec<usize>, Vec<usize>), ImportError> {
+        let end = |edge: &Directed| {
+            Some(End {
+                node: edge.source,
+                port: edge.source_port?,
+                peer: edge.destination,
+                peer_port: edge.destination_port?,
+                bandwidth_bytes_per_s: edge.bandwidth_bytes_per_s,
+                line: 1,
+            })
+        };
+        let ends: Option<Vec<End>> = self.edges.iter().map(end).collect();
+        if let Some(ends) = ends.filter(|_| !self.is_ethernet) {
+            let mut cables = Cables { nodes: self.nodes.clone(), ends };
+            let place = cables.join_ports(notes);
+            let (fabric, link_of) = cables.fabric(path, notes)?;
+            return Ok((fabric, place, link_of));
+        }
+        let link = |edge: &Directed| FabricLink {
+            source: edge.source,
+            source_port: edge.source_port,
+            destination: edge.destination,
+            destination_port: edge.destination_port,
+            bandwidth_bytes_per_s: edge.bandwidth_bytes_per_s,
+            state: LinkState::Up,
+        };
+        let links: Vec<FabricLink> = self.edges.iter().map(link).collect();
+        let unknown = links.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
+        if unknown > 0 {
+            notes.push(format!("links whose speed is not known, kept without a bandwidth: {unknown}"));
+        }
+        let fabric = Fabric { nodes: self.nodes.clone(), links, forwarding: Vec::new() };
+        Ok((fabric, (0..self.nodes.len()).collect(), (0..self.edges.len()).collect()))
+    }
+
+    /// What the paths say of the tables of switches.
+    fn forwarding(
+        &self,
+        path: &Path,
+        fabric: &Fabric,
+        place: &[usize],
+        link_of: &[usize],
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<FabricForward>, ImportError> {
+        let file: PathsFile = parse(path)?;
+        let help = "a path is the list of the edges from one host to another";
+        let is_host = |node: usize| fabric.nodes[node].kind == NodeKind::Host;
+        let hosts = self.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() as u64;
+        let mut entries: HashMap<(usize, usize), usize> = HashMap::new();
+        let (mut count, mut way) = (0u64, Vec::new());
+        for (from, paths) in &file.path_info.0 {
+            for (to, edges) in &paths.0 {
+                let wrong =
+                    |problem: &str| malformed(path, None, format!("from {from} to {to}: {problem}"), help);
+                let ends = (self.node_of.get(from), self.node_of.get(to));
+                let (Some(&source), Some(&destination)) = ends else {
+                    return Err(wrong("a node is not listed"));
+                };
+                let (source, destination) = (place[source], place[destination]);
+                if !is_host(source) || !is_host(destination) || edges.is_empty() {
+                    continue;
+                }
+                way.clear();
+                let mut at = source;
+                for id in edges {
+                    let edge =
+                        self.edge_of.get(id).ok_or_else(|| wrong(&format!("there is no edge {id}")))?;
+                    let link = &fabric.links[link_of[*edge]];
+                    if link.source != at {
+                        return Err(wrong(&format!("edge {id} does not go on where the path has come to")));
+                    }
+                    if !way.is_empty() && is_host(at) {
+                        return Err(wrong(&format!("before edge {id} the path goes through a host")));
+                    }
+                    at = link.destination;
+                    way.push(link_of[*edge]);
+                }
+                if at != destination {
+                    return Err(wrong("the path does not end at its destination"));
+                }
+                let last = way[way.len() - 1];
+                for &link in way.iter().filter(|&&link| !is_host(fabric.links[link].source)) {
+                    let node = fabric.links[link].source;
+                    if *entries.entry((node, last)).or_insert(link) != link {
+                        let name = &fabric.nodes[node].address;
+                        return Err(wrong(&format!(
+                            "switch {name} sends on other paths differently to the same adapter"
+                        )));
+                    }
+                }
+                count += 1;
+            }
+        }
+        let missing = (hosts * hosts.saturating_sub(1)).saturating_sub(count);
+        if missing > 0 {
+            notes.push(format!("ordered pairs of adapters without a path in the file: {missing}"));
+        }
+        let forward = |((node, last), link): ((usize, usize), usize)| FabricForward {
+            node: node as u32,
+            last: last as u32,
+            link: link as u32,
+        };
+        Ok(entries.into_iter().map(forward).collect())
+    }
+}
+
+/// Bytes per second of an Ethernet link, of which the controller says bits per second; 1 where it does not say it.
+fn bits(edge: &Edge) -> Option<f64> {
+    let number = |text: &Text| text.0.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let bits = number(&edge.speed)? * number(&edge.width)?;
+    (bits >= 1000.0).then_some(bits / 8.0)
+}
+
+/// `NETWORK-nodes.ndat`.
+#[derive(Debug, Deserialize)]
+struct NodesFile {
+    #[serde(rename = "network_info")]
+    network: NetworkInfo,
+    #[serde(rename = "node_info")]
+    nodes: Pairs<Node>,
+    #[serde(rename = "edge_info")]
+    edges: Pairs<Edge>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NetworkInfo {
+    #[serde(rename = "network_type")]
+    kind: u32,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    #[serde(rename = "node_type")]
+    kind: u32,
+    #[serde(default)]
+    log_id: Text,
+    #[serde(default)]
+    desc: Text,
+}
+
+#[derive(Debug, Deserialize)]
+struct Edge {
+    src_node_id: Text,
+    src_port_id: Text,
+    dest_node_id: Text,
+    dest_port_id: Text,
+    #[serde(default)]
+    speed: Text,
+    #[serde(default)]
+    width: Text,
+}
+
+/// `NETWORK-phy-paths.ndat`.
+#[derive(Debug, Deserialize)]
+struct PathsFile {
+    path_info: Pairs<Pairs<Vec<u64>>>,
+}
+
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, ImportError> {
+    let text = read_text(path)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let line = Some(error.line()).filter(|&line| line > 0);
+        let help = "netloc 0.5 writes `network_info`, `node_info` and `edge_info`, and for paths `path_info`";
+        malformed(path, line, format!("{error}"), help)
+    })
+}
+
+/// The members of an object as they stand there, also repeated ones.
+#[derive(Debug)]
+struct Pairs<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = Pairs<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Members(PhantomData))
+    }
+}
+
+/// A string, or a number as text: readers of netloc differ.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+
+        impl Visitor<'_> for Words {
+            type Value = Text;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string or a number")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+        }
+
+        deserializer.deserialize_any(Words)
+    }
+}

@@ -1,0 +1,433 @@
+//! An Omni-Path fabric as `opareport` and the `opaextract` scripts of `FastFabric` list its links.
+//!
+//! Read are `opareport -o links` and `opareport -o topology`, as text and as XML (`-x`), topology files in XML, and tables with semicolons:
+//! those of `opaextractsellinks`, which have no heading, and every one whose heading has `Port.NodeDesc` and `Port.PortNum` twice, such as
+//! those of `opaextractlink` and `opaextractstat`.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hopmap_model::{NodeKind, NodeState};
+
+use super::cables::{Cables, End};
+use super::fabric::FabricNode;
+use super::reader::{Sample, malformed, read_text};
+use super::xml::{Element, Xml};
+use super::{ImportError, ImportParams, Imported, finish, units};
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    sample.text().is_some_and(|text| form(text).is_some())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    Text,
+    Tables,
+    Xml,
+}
+
+fn form(text: &str) -> Option<Form> {
+    if is_report(text) {
+        return Some(Form::Xml);
+    }
+    if is_table(text) {
+        return Some(Form::Tables);
+    }
+    is_report_text(text).then_some(Form::Text)
+}
+
+/// A cable between two ports.
+#[derive(Debug, Clone, PartialEq)]
+struct Link<'a> {
+    line: usize,
+    /// Such as `100g`; empty if it is not said.
+    rate: &'a str,
+    ports: [Port; 2],
+}
+
+/// One end of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Port {
+    guid: Option<u64>,
+    number: u32,
+    kind: Option<NodeKind>,
+    description: String,
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let text = read_text(path)?;
+    let mut fabric = Listed { path, cables: Cables::default(), nodes: HashMap::new(), kinds: Vec::new() };
+    let mut add = |link: Link| fabric.add(&link);
+    match form(&text) {
+        Some(Form::Xml) => read_xml(path, &text, &mut add)?,
+        Some(Form::Tables) => read_tables(path, &text, &mut add)?,
+        Some(Form::Text) => read_report(path, &text, &mut add)?,
+        None => {
+            let help = "`opareport -o links` prints what is needed, with or without -x, and so does `opaextractsellinks`";
+            return Err(malformed(path, None, "this lists no links of Omni-Path", help));
+        }
+    }
+    let mut notes = Vec::new();
+    let cables = fabric.cables(&mut notes);
+    if cables.ends.is_empty() {
+        let help = "is the fabric up, and nothing but links of one kind asked for?";
+        return Err(malformed(path, None, "no link is listed", help));
+    }
+    let (fabric, _) = cables.fabric(path, &mut notes)?;
+    let (parts, more) = fabric.parts();
+    notes.extend(more);
+    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+}
+
+/// What was listed so far.
+struct Listed<'a> {
+    path: &'a Path,
+    cables: Cables,
+    nodes: HashMap<Name, usize>,
+    /// By node, what it is and the line that says so.
+    kinds: Vec<(Option<NodeKind>, usize)>,
+}
+
+/// What tells nodes apart: GUIDs, or what they call themselves where these are not listed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Name {
+    Guid(u64),
+    Description(String),
+}
+
+impl Listed<'_> {
+    fn add(&mut self, link: &Link) -> Result<(), ImportError> {
+        let [a, b] = &link.ports;
+        let (node, peer) = (self.node(link.line, a)?, self.node(link.line, b)?);
+        let bandwidth_bytes_per_s = bandwidth(link.rate);
+        let end = |(node, port), (peer, peer_port)| End {
+            node,
+            port,
+            peer,
+            peer_port,
+            bandwidth_bytes_per_s,
+            line: link.line,
+        };
+        self.cables.ends.push(end((node, a.number), (peer, b.number)));
+        self.cables.ends.push(end((peer, b.number), (node, a.number)));
+        Ok(())
+    }
+
+    fn node(&mut self, line: usize, port: &Port) -> Result<usize, ImportError> {
+        let description = port.description.trim();
+        let name = match port.guid {
+            Some(guid) => Name::Guid(guid),
+            None if description.is_empty() => {
+                let problem = "a node has neither a GUID nor a name";
+                return Err(malformed(self.path, line, problem, "every port of a link names its node"));
+            }
+            None => Name::Description(description.to_owned()),
+        };
+        if let Some(&node) = self.nodes.get(&name) {
+            let (kind, first) = self.kinds[node];
+            if kind.is_some() && port.kind.is_some() && kind != port.kind {
+                let problem =
+                    format!("`{description}` is both a host and a switch, by this line and line {first}");
+                return Err(malformed(self.path, line, problem, "the type of a node is FI or SW"));
+            }
+            if kind.is_none() {
+                self.kinds[node] = (port.kind, line);
+            }
+            return Ok(node);
+        }
+        let node = self.cables.nodes.len();
+        self.nodes.insert(name, node);
+        self.kinds.push((port.kind, line));
+        self.cables.nodes.push(FabricNode {
+            kind: NodeKind::Switch,
+            address: port.guid.map(units::guid_address).unwrap_or_default(),
+            description: description.to_owned(),
+            host: None,
+            state: NodeState::Up,
+        });
+        Ok(node)
+    }
+
+    /// All cables, of nodes that are hosts or switches. Where that is not said, hosts are what calls itself an adapter, or has a cable
+    /// in port 1 and no other: adapters of Omni-Path have one port.
+    fn cables(mut self, notes: &mut Vec<String>) -> Cables {
+        let mut one_port = vec![true; self.kinds.len()];
+        for end in &self.cables.ends {
+            one_port[end.node] &= end.port == 1;
+        }
+        let mut guessed = 0;
+        for ((node, &(kind, _)), one_port) in self.cables.nodes.iter_mut().zip(&self.kinds).zip(one_port) {
+            let is_adapter = one_port || node.description.contains(" hfi1_");
+            guessed += usize::from(kind.is_none());
+            node.kind = kind.unwrap_or(if is_adapter { NodeKind::Host } else { NodeKind::Switch });
+        }
+        if guessed > 0 {
+            notes.push(format!(
+                "nodes of which it is not said what they are, hosts if port 1 has a cable and no other: {guessed}"
+            ));
+        }
+        self.cables
+    }
+}
+
+/// `FI` is an adapter, `SW` a switch.
+fn kind(text: &str) -> Option<NodeKind> {
+    match text.trim() {
+        "FI" => Some(NodeKind::Host),
+        "SW" => Some(NodeKind::Switch),
+        _ => None,
+    }
+}
+
+/// Bytes per second of a rate such as `100g`.
+fn bandwidth(rate: &str) -> Option<f64> {
+    let gigabits: f64 = rate.trim().strip_suffix(['g', 'G'])?.parse().ok()?;
+    (gigabits.is_finite() && gigabits > 0.0).then_some(gigabits * 1e9 / 8.0)
+}
+
+const WHOLE: &str = "LinkSummary";
+
+/// Whether this is a report in XML or a topology file.
+fn is_report(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let is_xml = text.starts_with("<?xml") || text.starts_with("<Report") || text.starts_with("<Topology");
+    let has = |name: &str| text.contains(name);
+    is_xml && (has("<Report ") || has("<Topology")) && (has("LinkSummary>") || has("<FIs>") || has("<Nodes>"))
+}
+
+fn read_xml(
+    path: &Path,
+    text: &str,
+    add: &mut impl for<'a> FnMut(Link<'a>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let xml = Xml::parse(path, text)?;
+    for element in xml.root().descendants() {
+        match element.name() {
+            WHOLE => {
+                for element in element.all("Link") {
+                    let rate = last(element, "Rate");
+                    add(Link { line: element.line(), rate: &rate, ports: ports(path, element)? })?;
+                }
+            }
+            name if name.ends_with(WHOLE) => {
+                let problem = format!("`{name}` lists only some of the links");
+                let help = "`opareport -x -o links` lists all of them";
+                return Err(malformed(path, element.line(), problem, help));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The text of the last element of a name, which counts where there are several.
+fn last(element: Element<'_>, name: &str) -> String {
+    element.all(name).last().map(|element| element.text().trim().to_owned()).unwrap_or_default()
+}
+
+/// Both ports of a link.
+fn ports(path: &Path, link: Element<'_>) -> Result<[Port; 2], ImportError> {
+    let ports = link.all("Port").map(|element| port(path, element)).collect::<Result<Vec<_>, _>>()?;
+    let ports = <[Port; 2]>::try_from(ports).map_err(|ports| {
+        let problem = format!("this link has {} ports", ports.len());
+        malformed(path, link.line(), problem, "it has to have two elements `Port`")
+    })?;
+    match ports.iter().all(|port| port.number > 0) {
+        true => Ok(ports),
+        false => Err(malformed(path, link.line(), "a port of this link has no number", "`PortNum` says it")),
+    }
+}
+
+fn port(path: &Path, element: Element<'_>) -> Result<Port, ImportError> {
+    let mut port = Port { description: last(element, "NodeDesc"), ..Port::default() };
+    for element in element.children() {
+        let text = element.text();
+        let value = text.trim();
+        let wrong = |what: &str| {
+            malformed(path, element.line(), format!("`{value}` is no {what}"), "is the file damaged?")
+        };
+        match element.name() {
+            "NodeGUID" => port.guid = Some(units::prefixed_guid(value).ok_or_else(|| wrong("GUID"))?),
+            "PortNum" => port.number = value.parse().map_err(|_| wrong("number of a port"))?,
+            "NodeType" => {
+                let what = "type of a node: adapters have FI, switches SW";
+                port.kind = Some(kind(value).ok_or_else(|| wrong(what))?);
+            }
+            _ => {}
+        }
+    }
+    Ok(port)
+}
+
+const TITLE: &str = "Link Summary";
+
+/// Whether a report of links begins here.
+fn is_report_text(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    lines.any(|line| line.ends_with(TITLE)) && lines.any(|line| line.contains("Links in Fabric"))
+}
+
+fn read_report<'a>(
+    path: &Path,
+    text: &'a str,
+    add: &mut impl FnMut(Link<'a>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut first: Option<(&str, Port, usize)> = None;
+    for (line, number) in text.lines().zip(1..) {
+        let trimmed = line.trim();
+        if trimmed.ends_with(TITLE) && trimmed != TITLE {
+            let problem = format!("`{trimmed}` lists only some of the links");
+            return Err(malformed(path, number, problem, "`opareport -o links` lists all of them"));
+        }
+        let Some((rate, port)) = row(trimmed) else { continue };
+        match (rate, first.take()) {
+            ("<->", Some((rate, other, line))) => add(Link { line, rate, ports: [other, port] })?,
+            ("<->", None) => {
+                let help = "the line before has the rate and the other port";
+                return Err(malformed(path, number, "the first port of this link is missing", help));
+            }
+            (_, Some((_, _, line))) => return Err(lonely(path, line)),
+            (rate, None) => first = Some((rate, port, number)),
+        }
+    }
+    match first {
+        Some((_, _, line)) => Err(lonely(path, line)),
+        None => Ok(()),
+    }
+}
+
+fn lonely(path: &Path, line: usize) -> ImportError {
+    malformed(path, line, "the second port of this link is missing", "a line that begins with `<->` has it")
+}
+
+/// A port, with the rate or `<->` before it. All else are titles and details of cables.
+fn row(line: &str) -> Option<(&str, Port)> {
+    let mut rest = line;
+    let (rate, id, number, node_type) = (word(&mut rest), word(&mut rest), word(&mut rest), word(&mut rest));
+    let guid = units::prefixed_guid(id).filter(|_| id.len() == 18);
+    let port = Port {
+        guid: Some(guid?),
+        number: number.parse().ok()?,
+        kind: Some(kind(node_type)?),
+        description: rest.trim().to_owned(),
+    };
+    Some((rate, port))
+}
+
+/// The next word, taken off.
+fn word<'a>(rest: &mut &'a str) -> &'a str {
+    let text = rest.trim_start();
+    let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
+    let (word, behind) = text.split_at(end);
+    *rest = behind;
+    word
+}
+
+/// Whether the first line is one of such a table.
+fn is_table(text: &str) -> bool {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+    Columns::of(first).is_some() || plain(first).is_some()
+}
+
+fn read_tables<'a>(
+    path: &Path,
+    text: &'a str,
+    add: &mut impl FnMut(Link<'a>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut columns: Option<Columns> = None;
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.trim();
+        // The heading stands there once more where tables were put one behind the other.
+        if let Some(heading) = Columns::of(line) {
+            columns = Some(heading);
+            continue;
+        }
+        // The scripts print an empty line before the first link.
+        if line.is_empty() {
+            continue;
+        }
+        let (rate, ports) = match &columns {
+            Some(columns) => columns.ports(line).map_err(|problem| {
+                malformed(
+                    path,
+                    number,
+                    problem,
+                    "no field may hold a semicolon; `opareport -o links` has no such limit",
+                )
+            })?,
+            None => (
+                "",
+                plain(line).ok_or_else(|| {
+                    let help =
+                        "such as `0x0011750101670001;1;FI;node1 hfi1_0;0x0011750102000001;7;SW;leaf 1`";
+                    malformed(path, number, "this is no link", help)
+                })?,
+            ),
+        };
+        add(Link { line: number, rate, ports })?;
+    }
+    Ok(())
+}
+
+/// Where a table with a heading has what is read.
+#[derive(Debug, PartialEq)]
+struct Columns {
+    count: usize,
+    rate: Option<usize>,
+    names: [usize; 2],
+    numbers: [usize; 2],
+}
+
+impl Columns {
+    fn of(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.split(';').map(str::trim).collect();
+        let places = |name: &str| -> Vec<usize> {
+            let is_it = |field: &str| field.rsplit('.').next() == Some(name);
+            (0..fields.len()).filter(|&place| is_it(fields[place])).collect()
+        };
+        Some(Self {
+            count: fields.len(),
+            rate: places("Rate").first().copied(),
+            names: places("NodeDesc").try_into().ok()?,
+            numbers: places("PortNum").try_into().ok()?,
+        })
+    }
+
+    fn ports<'a>(&self, line: &'a str) -> Result<(&'a str, [Port; 2]), String> {
+        let fields: Vec<&str> = line.split(';').collect();
+        if fields.len() != self.count {
+            return Err(format!("there are {} fields, but {} columns", fields.len(), self.count));
+        }
+        let port = |end: usize| {
+            let number = fields[self.numbers[end]].trim();
+            let number = number.parse().map_err(|_| format!("`{number}` is no number of a port"))?;
+            Ok::<_, String>(Port {
+                number,
+                description: fields[self.names[end]].to_owned(),
+                ..Port::default()
+            })
+        };
+        Ok((self.rate.map_or("", |rate| fields[rate]), [port(0)?, port(1)?]))
+    }
+}
+
+/// Both ports of a line without a heading. Names may hold semicolons: the second port is where its GUID is.
+fn plain(line: &str) -> Option<[Port; 2]> {
+    let fields: Vec<&str> = line.split(';').collect();
+    let second =
+        (4..fields.len()).find(|&place| port_of(&fields, place, place + 3..fields.len()).is_some())?;
+    Some([port_of(&fields, 0, 3..second)?, port_of(&fields, second, second + 3..fields.len())?])
+}
+
+fn port_of(fields: &[&str], place: usize, name: std::ops::Range<usize>) -> Option<Port> {
+    let id = fields.get(place)?.trim();
+    Some(Port {
+        guid: Some(units::prefixed_guid(id).filter(|_| id.len() == 18)?),
+        number: fields.get(place + 1)?.trim().parse().ok()?,
+        kind: Some(kind(fields.get(place + 2)?)?),
+        description: fields.get(name).filter(|words| !words.is_empty())?.join(";"),
+    })
+}

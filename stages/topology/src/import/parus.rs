@@ -1,0 +1,228 @@
+//! Networks as PARUS measured them: text of `network_test`. The costs of both kinds of files are made here.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use hopmap_formats::parus::{Kind, NetworkFile, hosts_of_netcdf};
+use hopmap_model::InputPath;
+use hopmap_text::FileError;
+
+use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
+use super::reader::{MOST_BYTES, Sample, malformed, read_text};
+use super::{ImportError, ImportParams, Imported};
+use crate::CostMetric;
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let mut words = text.split_whitespace();
+    let begins =
+        words.next() == Some("processors") && words.next().is_some_and(|word| word.parse::<u32>().is_ok());
+    begins && text.contains("begin message length") && text.contains("test type")
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    refuse(params, &["cost"])?;
+    machine(path, network(path)?, params)
+}
+
+/// A network file as it is.
+pub(super) fn network(path: &Path) -> Result<NetworkFile, FileError> {
+    NetworkFile::read(&hopmap_text::read(path, MOST_BYTES)?).map_err(|error| error.in_file(path))
+}
+
+/// The machine: a slot for every process.
+pub(super) fn machine(
+    path: &Path,
+    file: NetworkFile,
+    params: &ImportParams,
+) -> Result<Imported, ImportError> {
+    let mut notes = Vec::new();
+    let count = file.processes;
+    if count > MOST_ROWS {
+        let problem = format!("there are more than {MOST_ROWS} processes");
+        return Err(malformed(path, None, problem, "measure fewer processes of a host"));
+    }
+    if let Some(host) = file.hosts.iter().find(|host| !is_host_name(host)) {
+        return Err(malformed(
+            path,
+            None,
+            format!("`{host}` is no name of a host"),
+            "a host has a name without blanks",
+        ));
+    }
+    let bytes = bytes(params)?;
+    let times = Times::new(path, &file, &mut notes)?;
+    let costs = times.costs(bytes);
+    if count > 1 && costs.iter().all(|cost| *cost == 0.0) {
+        notes.push(
+            "all costs are zero: say `cost = \"time\"` and `bytes` for those of longer messages".into(),
+        );
+    }
+    notes.push(match bytes {
+        None => format!("costs are microseconds one way, of messages of {} bytes", file.lengths[0]),
+        Some(bytes) => format!("costs are microseconds one way, of messages of {bytes} bytes"),
+    });
+    let missing = file.expected_lengths.saturating_sub(file.lengths.len() as u64);
+    if missing > 0 {
+        notes.push(format!("the test was broken off: {missing} lengths of messages are missing"));
+    }
+    let hosts = match file.hosts.is_empty() {
+        false => file.hosts,
+        true => {
+            notes.push("the file does not say which hosts these are: every process is one".into());
+            (0..count).map(|rank| format!("host-{rank}")).collect()
+        }
+    };
+    let system = Measured::new(hosts, costs).machine(path, &mut notes)?;
+    Ok(Imported { system, notes })
+}
+
+/// Bytes of the message that counts; `None` for the shortest one.
+fn bytes(params: &ImportParams) -> Result<Option<u64>, ImportError> {
+    match params.cost {
+        None | Some(CostMetric::Latency) => Ok(None),
+        Some(CostMetric::Time) => Ok(params.bytes),
+        Some(CostMetric::Hops) => Err(ImportError::Parameter {
+            name: "cost",
+            problem: "cannot be `hops`: the file does not know links".into(),
+            help: "`latency`, which it is anyway, or `time` with `bytes = 65536`".into(),
+        }),
+    }
+}
+
+/// Seconds above which nothing was measured.
+const ABSURD: f64 = 1e5;
+
+/// Which way a message went while the time was taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    /// There, and a short answer back: `one_to_one` waits for the answer to its answer.
+    AndAnswer,
+    /// There and back.
+    Twice,
+    /// There, or it is not known.
+    Once,
+}
+
+/// Seconds from every process to every other, for several lengths of messages.
+struct Times<'a> {
+    file: &'a NetworkFile,
+    way: Way,
+}
+
+impl<'a> Times<'a> {
+    /// Checks that these are times.
+    fn new(path: &Path, file: &'a NetworkFile, notes: &mut Vec<String>) -> Result<Self, ImportError> {
+        match &file.kind {
+            Kind::Average | Kind::Median => {}
+            Kind::Minimum => notes.push(
+                "these are minima, which may be of messages that had arrived before anybody waited: medians or averages are better"
+                    .into(),
+            ),
+            Kind::Deviation => return Err(no_times(path, "standard deviations")),
+            Kind::Other(other) => return Err(no_times(path, &format!("of kind `{other}`"))),
+        }
+        let way = match file.test.as_str() {
+            "one_to_one" => Way::AndAnswer,
+            "send_recv_and_recv_send" | "send_recv_end_recv_send" => Way::Twice,
+            other => {
+                notes.push(format!("times of the test `{other}` are taken as they are"));
+                Way::Once
+            }
+        };
+        let count = file.processes;
+        for (length, seconds) in file.lengths.iter().zip(&file.seconds) {
+            let is_time =
+                |(pair, time): (usize, &f64)| pair / count == pair % count || (0.0..ABSURD).contains(time);
+            if let Some(pair) = seconds.iter().enumerate().position(|(pair, time)| !is_time((pair, time))) {
+                let [receiver, sender] =
+                    [pair / count, pair % count].map(|rank| match file.hosts.get(rank) {
+                        Some(host) => format!("{rank} ({host})"),
+                        None => rank.to_string(),
+                    });
+                let problem = format!(
+                    "from process {sender} to process {receiver} messages of {length} bytes take {} seconds",
+                    seconds[pair]
+                );
+                return Err(malformed(path, None, problem, "this was not measured: run the test again"));
+            }
+        }
+        Ok(Self { file, way })
+    }
+
+    /// Microseconds from every process to every other for a message of some bytes, of the shortest one if none are given.
+    fn costs(&self, bytes: Option<u64>) -> Vec<f64> {
+        let count = self.file.processes;
+        let cost = |pair: usize| {
+            let (sender, receiver) = (pair / count, pair % count);
+            match sender == receiver {
+                // Nothing is measured there.
+                true => 0.0,
+                false => self.one_way(receiver * count + sender, bytes) * 1e6,
+            }
+        };
+        (0..count * count).map(cost).collect()
+    }
+
+    /// Seconds of a message of some bytes: between two lengths on the line between them, beyond the last on that through the last two.
+    fn one_way(&self, pair: usize, bytes: Option<u64>) -> f64 {
+        let lengths = &self.file.lengths;
+        let Some(bytes) = bytes.filter(|bytes| *bytes > lengths[0]) else { return self.at(pair, 0) };
+        let upper = lengths.partition_point(|length| *length < bytes).min(lengths.len() - 1);
+        let Some(lower) = upper.checked_sub(1) else { return self.at(pair, 0) };
+        let (before, after) = (self.at(pair, lower), self.at(pair, upper));
+        let part = (bytes - lengths[lower]) as f64 / (lengths[upper] - lengths[lower]) as f64;
+        let time = before + (after - before) * part;
+        // Longer messages are not faster, whatever noise says.
+        if part > 1.0 { time.max(after) } else { time }
+    }
+
+    /// Seconds of a message of one of the lengths.
+    fn at(&self, pair: usize, length: usize) -> f64 {
+        let time = self.file.seconds[length][pair];
+        match self.way {
+            Way::Once => time,
+            Way::Twice => time / 2.0,
+            // The answer is as short as the shortest message, whatever the message was.
+            Way::AndAnswer => (time - self.file.seconds[0][pair] / 2.0).max(time / 2.0),
+        }
+    }
+}
+
+fn no_times(path: &Path, what: &str) -> ImportError {
+    malformed(
+        path,
+        None,
+        format!("the numbers are no times but {what}"),
+        "give the file of medians or averages of the same run",
+    )
+}
+
+/// The header holds the names of variables.
+pub(super) fn recognises_netcdf(sample: &Sample) -> bool {
+    let has = |name: &str| sample.head.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    sample.head.starts_with(b"CDF") && has("proc_num") && has("begin_mes_length")
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "of other formats it can fail")]
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    let hosts = hosts(path).map(|hosts| InputPath::named(hosts, "hosts"));
+    Ok(std::iter::once(InputPath::named(path, "machine")).chain(hosts).collect())
+}
+
+/// The file of hosts beside a file, if there is one.
+fn hosts(path: &Path) -> Option<PathBuf> {
+    let name = hosts_of_netcdf(path.file_name()?.to_str()?)?;
+    Some(path.with_file_name(name)).filter(|hosts| hosts.is_file())
+}
+
+pub(super) fn read_netcdf(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    refuse(params, &["cost"])?;
+    let mut file = network(path)?;
+    if let Some(hosts) = hosts(path) {
+        file.set_hosts(&read_text(&hosts)?).map_err(|error| error.in_file(&hosts))?;
+    }
+    machine(path, file, params)
+}

@@ -1,0 +1,290 @@
+//! Platform files of SimGrid, version 4 (its DTD and the routes of its sources, release 3.32).
+
+mod declared;
+mod platform;
+mod routes;
+mod shapes;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use hopmap_model::{CostModel, Forward, Matrix, NodeKind, Paths, Routing as Routes, SystemGraph, Ties};
+
+use super::finish::{HostShape, Parts, machine};
+use super::reader::{Sample, malformed, read_text};
+use super::xml::{Xml, first_element};
+use super::{ImportError, ImportParams, Imported};
+use crate::CostMetric;
+use platform::{Builder, Platform, Routing};
+use routes::Router;
+
+/// Most hosts all pairs of which are looked at.
+const MOST_PAIRED: usize = 1500;
+/// Most slots of a matrix.
+const MOST_MATRIX: usize = 8192;
+
+/// The first element is a platform.
+pub(super) fn recognises(sample: &Sample) -> bool {
+    sample.text().and_then(first_element) == Some("platform")
+}
+
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let text = read_text(path)?;
+    let xml = Xml::parse(path, &text)?;
+    let root = xml.root();
+    if root.name() != "platform" {
+        return Err(malformed(
+            path,
+            root.line(),
+            format!("`<{}>` is no platform", root.name()),
+            "`<platform version=\"4.1\">` is expected",
+        ));
+    }
+    let version = root.get("version").unwrap_or("0");
+    if version.split('.').next().and_then(|major| major.parse().ok()).is_none_or(|major: u32| major < 4) {
+        let problem = format!("version `{version}` of the format is too old");
+        return Err(malformed(
+            path,
+            root.line(),
+            problem,
+            "`simgrid_update_xml` of SimGrid makes it version 4.1",
+        ));
+    }
+    let mut builder = Builder { path, platform: Platform::default() };
+    builder.platform(root)?;
+    let mut platform = builder.platform;
+    let zones = 0..platform.zones.len();
+    let is_joined = zones.filter(|&zone| !routes::join(&mut platform, zone)).count() == 0;
+    let place = platform.net.hosts_first();
+    for point in platform.points.iter_mut().filter(|point| point.inner.is_none()) {
+        point.leave = place[point.leave as usize];
+        point.arrive = place[point.arrive as usize];
+    }
+    check(path, &platform)?;
+    let mut notes = std::mem::take(&mut platform.notes);
+    let mut ignored: Vec<_> = platform.ignored.iter().collect();
+    ignored.sort_unstable();
+    notes.extend(ignored.into_iter().map(|(what, count)| format!("{what} left out: {count}")));
+    let system = system(path, params, &platform, is_joined, &mut notes)?;
+    Ok(Imported { system, notes })
+}
+
+fn check(path: &Path, platform: &Platform) -> Result<(), ImportError> {
+    let hosts = platform.net.cores.iter().filter(|&&cores| cores > 0).count();
+    if hosts == 0 {
+        return Err(malformed(path, None, "no hosts", "`<host>` or `<cluster>` describe them"));
+    }
+    let shapes = platform.zones.iter().filter(|zone| zone.routing == Routing::Shape).count();
+    if platform.has_torus && (hosts != platform.net.nodes.len() || shapes > 1) {
+        return Err(malformed(
+            path,
+            None,
+            "a TORUS beside other clusters, hosts or routers",
+            "keep the torus only",
+        ));
+    }
+    Ok(())
+}
+
+/// The machine: with links where these have the routes of SimGrid, else with a cost for every pair.
+fn system(
+    path: &Path,
+    params: &ImportParams,
+    platform: &Platform,
+    is_joined: bool,
+    notes: &mut Vec<String>,
+) -> Result<SystemGraph, ImportError> {
+    let hosts: Vec<usize> = (0..platform.points.len()).filter(|&point| is_routed(platform, point)).collect();
+    let router = Router::new(platform);
+    if is_joined {
+        let ties = if platform.first || platform.over_hosts { Ties::First } else { Ties::Spread };
+        let mut system = machine(parts(platform, ties), params, path)?;
+        let sample = sample(platform, &hosts);
+        if sample.len() > MOST_PAIRED {
+            notes.push(format!("{} hosts are too many to compare all routes with SimGrid's: they are those over the fewest links", hosts.len()));
+            return Ok(system);
+        }
+        if has_routes(&system, platform, &router, &sample) {
+            return Ok(system);
+        }
+        if platform.over_hosts {
+            system.routing.ties = Ties::Spread;
+            if has_routes(&system, platform, &router, &sample) {
+                return Ok(system);
+            }
+        }
+        if sample.len() == hosts.len()
+            && let Some(forwarding) = forwarding(&system, platform, &router, &hosts)
+        {
+            system.routing.forwarding = forwarding;
+            let holds = system.check().is_ok() && has_routes(&system, platform, &router, &hosts);
+            if holds {
+                notes.push("routes that are not over the fewest links are kept as forwarding tables".into());
+                return Ok(system);
+            }
+        }
+    }
+    notes.push(
+        "no network of links has these routes: every pair of hosts has the cost of its own route".into(),
+    );
+    matrix(path, params, platform, &router)
+}
+
+/// Whether a point is a host whose routes are found link by link.
+fn is_routed(platform: &Platform, point: usize) -> bool {
+    let found = &platform.points[point];
+    found.is_host && platform.zones[found.zone].routing != Routing::Shape
+}
+
+fn parts(platform: &Platform, ties: Ties) -> Parts {
+    let net = &platform.net;
+    let shape = |(node, &cores): (&hopmap_model::Node, &u32)| {
+        let shape = HostShape { cores: (0..cores).collect(), groups: vec![vec![0; cores as usize]] };
+        (node.name.clone(), shape)
+    };
+    let of_several = |(_, cores): &(&hopmap_model::Node, &u32)| **cores > 1;
+    let shapes: BTreeMap<String, HostShape> =
+        net.nodes.iter().zip(&net.cores).filter(of_several).map(shape).collect();
+    let routing = Routes { ties, ..Routes::default() };
+    Parts { nodes: net.nodes.clone(), links: net.links.clone(), routing, shapes }
+}
+
+/// Of every star three hosts, which all others are like; all hosts of other zones.
+fn sample(platform: &Platform, hosts: &[usize]) -> Vec<usize> {
+    if hosts.len() <= MOST_PAIRED {
+        return hosts.to_vec();
+    }
+    let mut taken: HashMap<usize, usize> = HashMap::new();
+    let is_needed = |&&host: &&usize| {
+        let zone = platform.points[host].zone;
+        let count = taken.entry(zone).or_default();
+        *count += 1;
+        platform.zones[zone].routing != Routing::Star || *count <= 3
+    };
+    hosts.iter().filter(is_needed).copied().collect()
+}
+
+/// Whether the machine has the routes of SimGrid between these hosts, link by link.
+fn has_routes(system: &SystemGraph, platform: &Platform, router: &Router<'_>, hosts: &[usize]) -> bool {
+    let paths = Paths::new(system);
+    let origin = |link: u32| platform.net.origin.get(link as usize).copied();
+    hosts.iter().all(|&a| {
+        hosts.iter().filter(|&&b| a != b).all(|&b| {
+            let (from, to) = (platform.points[a].leave, platform.points[b].arrive);
+            let found = paths.as_ref().and_then(|paths| paths.path(from, to));
+            let expected = router.route(a, b);
+            found
+                .map(|links| links.into_iter().map(origin).collect::<Option<Vec<u32>>>())
+                .map_or(expected.is_none(), |found| found == expected)
+        })
+    })
+}
+
+/// Forwarding tables with the routes of SimGrid; `None` if these depend on the source.
+fn forwarding(
+    system: &SystemGraph,
+    platform: &Platform,
+    router: &Router<'_>,
+    hosts: &[usize],
+) -> Option<Vec<Forward>> {
+    let mut leaving: HashMap<(u32, u32), u32> = HashMap::new();
+    for (index, (link, origin)) in (0..).zip(system.links.iter().zip(&platform.net.origin)) {
+        leaving.entry((link.source, *origin)).or_insert(index);
+    }
+    let is_host = |node: u32| system.nodes[node as usize].kind == NodeKind::Host;
+    let mut tables: HashMap<(u32, u32), u32> = HashMap::new();
+    for &a in hosts {
+        for &b in hosts.iter().filter(|&&b| a != b) {
+            let Some(route) = router.route(a, b) else { continue };
+            let (mut node, mut way) = (platform.points[a].leave, Vec::with_capacity(route.len()));
+            for origin in route {
+                let link = *leaving.get(&(node, origin))?;
+                way.push((node, link));
+                node = system.links[link as usize].destination;
+                if is_host(node) && node != platform.points[b].arrive {
+                    return None;
+                }
+            }
+            let &(start, last) = way.last()?;
+            if is_host(start) {
+                // Host to host over one link: no table is asked.
+                continue;
+            }
+            for (node, link) in way {
+                if *tables.entry((node, last)).or_insert(link) != link {
+                    return None;
+                }
+            }
+        }
+    }
+    let mut all: Vec<Forward> =
+        tables.into_iter().map(|((node, last), link)| Forward { node, last, link }).collect();
+    all.sort_unstable();
+    Some(all)
+}
+
+/// Hosts only, with a cost for every pair of slots.
+fn matrix(
+    path: &Path,
+    params: &ImportParams,
+    platform: &Platform,
+    router: &Router<'_>,
+) -> Result<SystemGraph, ImportError> {
+    let mut parts = parts(platform, Ties::default());
+    parts.links.clear();
+    parts.nodes.retain(|node| node.kind == NodeKind::Host);
+    let plain = ImportParams { cost: None, bytes: None, ..params.clone() };
+    let mut system = machine(parts, &plain, path)?;
+    let count = system.slots.len();
+    if count > MOST_MATRIX {
+        let problem = format!(
+            "the routes are those of no network of links, and {count} slots are too many for a cost of every pair"
+        );
+        return Err(malformed(path, None, problem, format!("at most {MOST_MATRIX} are written down")));
+    }
+    let mut costs = system.costs().block(&(0..count as u32).collect::<Vec<u32>>());
+    let by_node: HashMap<u32, usize> = (0..platform.points.len())
+        .filter(|&point| platform.points[point].is_host)
+        .map(|point| (platform.points[point].leave, point))
+        .collect();
+    let hosts: Vec<(u32, u32, u32)> = system.hosts().collect();
+    for &(a, first_a, slots_a) in &hosts {
+        for &(b, first_b, slots_b) in hosts.iter().filter(|(b, ..)| *b != a) {
+            let route = by_node.get(&a).zip(by_node.get(&b)).and_then(|(&a, &b)| router.route(a, b));
+            let Some(route) = route else {
+                let [a, b] = [a, b].map(|node| &system.nodes[node as usize].name);
+                return Err(malformed(
+                    path,
+                    None,
+                    format!("no route from `{a}` to `{b}`"),
+                    "add a `<route>`",
+                ));
+            };
+            let cost = cost(platform, &route, params);
+            for slot in first_a..first_a + slots_a {
+                let row = slot as usize * count + first_b as usize;
+                costs[row..row + slots_b as usize].fill(cost);
+            }
+        }
+    }
+    system.cost = CostModel::Matrix(Matrix { costs });
+    system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+    Ok(system)
+}
+
+/// What a route costs; without a parameter its latency in microseconds.
+fn cost(platform: &Platform, route: &[u32], params: &ImportParams) -> f64 {
+    let wires = || route.iter().map(|&link| platform.wires[link as usize]);
+    let latency: f64 = wires().map(|(latency, _)| latency).sum();
+    match params.cost.unwrap_or(CostMetric::Latency) {
+        CostMetric::Hops => route.len() as f64,
+        CostMetric::Latency => latency * 1e6,
+        CostMetric::Time => {
+            let narrowest = wires().map(|(_, bandwidth)| bandwidth).fold(f64::INFINITY, f64::min);
+            (latency + params.bytes.unwrap_or(0) as f64 / narrowest) * 1e6
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
