@@ -1,4 +1,9 @@
-//! Files of PARUS (Salnikov and Sazonov, Moscow State University) and of the network tests that followed it.
+//! Files of PARUS (Salnikov and Sazonov, Moscow State University) and of the network tests that followed it: what `network_test` measured
+//! between all processes of an MPI job.
+//!
+//! As text a header, the hosts, and a matrix for every length of messages. Of `network-tests2` classic netCDF with `data(n, x, y)`, lengths ×
+//! receivers × senders, in two schemas: one with variables `noise_*`, and one with `random_option_*`. Types of tests and data are numbers or
+//! texts in both.
 
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,12 @@
 //! Machines as text that other programs read.
 
 mod dot;
-mod graph_csv;
+mod graph;
 mod logical_tree;
+mod mappers;
 #[cfg(test)]
 mod mappers_tests;
 mod params;
-mod regular;
 mod simgrid;
 mod slurm;
 
@@ -22,13 +22,13 @@ pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, V
         ExportFormat::SlurmConf => ("topology.conf", slurm::conf(system, params)?),
         ExportFormat::SlurmYaml => ("topology.yaml", slurm::yaml(system, params)?),
         ExportFormat::Simgrid => ("platform.xml", simgrid::write(system, params)?),
-        ExportFormat::Scotch => ("machine.tgt", regular::write(system, params)?),
-        ExportFormat::Kahip => ("hierarchy.txt", regular::write_hierarchy(system, params)?),
-        ExportFormat::Distances => ("distances.csv", graph_csv::write_distances(system, params)?),
+        ExportFormat::Scotch => ("machine.tgt", mappers::write(system, params)?),
+        ExportFormat::Kahip => ("hierarchy.txt", mappers::write_hierarchy(system, params)?),
+        ExportFormat::Distances => ("distances.csv", graph::write_distances(system, params)?),
         ExportFormat::Dot => ("machine.dot", dot::write(system)),
         ExportFormat::Svg => ("machine.svg", dot::svg(system)),
-        ExportFormat::GraphCsv => ("machine.csv", graph_csv::write(system, params)?),
-        ExportFormat::GraphJson => ("machine.json", graph_csv::write_json(system, params)?),
+        ExportFormat::GraphCsv => ("machine.csv", graph::write(system, params)?),
+        ExportFormat::GraphJson => ("machine.json", graph::write_json(system, params)?),
     };
     let has_traits = system.nodes.iter().any(|node| node.traits != NodeTraits::default());
     if has_traits && params.to != ExportFormat::GraphJson {

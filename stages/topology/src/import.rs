@@ -3,7 +3,7 @@
 //! # From a description to a machine
 //!
 //! `READERS` has a line for every format: whether a file looks like it, which files are behind a path, and how they are read; the module of
-//! the format has these functions, and `params.rs` its name. What a module finds becomes `Parts` (nodes, links, routing, the inside of hosts), and `finish.rs` alone
+//! the format has these functions, and `format.rs` its name. What a module finds becomes `Parts` (nodes, links, routing, the inside of hosts), and `finish.rs` alone
 //! adds slots and costs. Dumps of fabrics go through `fabric.rs`, which joins adapters to hosts and puts everything into canonical order.
 //!
 //! Routes belong to the machine (`model/src/routing.rs`), not to its costs: `Paths` follows forwarding tables where there are any, else the
@@ -15,6 +15,7 @@
 mod cables;
 mod fabric;
 mod finish;
+mod format;
 mod graph;
 mod graph_csv;
 mod graph_json;
@@ -26,9 +27,7 @@ mod measured;
 mod netloc;
 mod netloc_dat;
 mod omnipath;
-mod params;
 mod parus;
-mod reader;
 mod scotch;
 mod simgrid;
 mod slurm_conf;
@@ -38,15 +37,15 @@ mod units;
 mod xml;
 mod yaml;
 
-pub use params::{Format, ImportError, ImportParams, Imported};
+pub use format::{Format, ImportError, ImportParams, Imported};
 
 use std::marker::PhantomData;
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
+use format::{Sample, one_file};
 use hwloc::this_machine;
-use reader::{Sample, one_file};
 
 /// How a format is read: what it is; whether something looks like it, which at most one of all formats says of one file; every file
 /// behind a path, under names that do not tell where they lie; and the machine.

@@ -1,20 +1,20 @@
 //! The levels of a machine: a tree over its slots, found in what was measured between them.
 //!
 //! Hosts are clustered by the latencies between them, and the slots of every host by theirs; the heights at which clusters join
-//! are divided into levels together (`divide.rs` has the rules).
+//! are divided into levels together (`cluster.rs` has the rules).
 //!
 //! # Method
 //!
 //! Hosts are clustered by the latencies between them, the slots of every host by theirs: average linkage of logarithms. The height of a join is
 //! the lower median of its pairs, since noise only adds, and that of two hosts is no less than inside either. All joins together are then
-//! divided into levels (`levels/divide.rs`): nearest heights become one until every level is `gap` above the one before. `gap` is 1.15 unless
+//! divided into levels (`levels/cluster.rs`): nearest heights become one until every level is `gap` above the one before. `gap` is 1.15 unless
 //! both directions of a tenth of all pairs differ by more: minima that are up to 10 % too long spread a level over a factor of 1.1, and
 //! levels 1.3 apart are then 1.18 apart at least, so no `gap` between these divides wrongly.
 //!
 //! What one pair says is not much. A level of single pairs is none, and goes to the nearest one, unless these are a tenth of all pairs, or
 //! several and a tenth of those that fit side by side, or both directions agree on one, and nothing of its kind is further in: a pair that is
 //! too fast by chance is so in one direction, and one that is too slow has others below it. Two hosts on a switch of their own among such
-//! switches are on the level of these. Before that, pairs that contradict all others are put right (`levels/repair.rs`): one that two others
+//! switches are on the level of these. Before that, pairs that contradict all others are put right (`levels/cluster.rs`): one that two others
 //! join faster, by two gaps, and one whose directions differ and that most of its neighbours contradict; in a tree two of three distances are
 //! equal and the largest. Where many pairs do so, the machine is no tree, and all are left alone. Levels that overlap become one: what is
 //! spread evenly, as on a mesh of cores, has no levels.

@@ -1,15 +1,40 @@
 //! Machines whose network has a regular shape.
 
 mod network;
+mod params;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use hopmap_model::{Node, SystemGraph};
+pub use params::{CostMetric, SyntheticError, SyntheticParams};
 
-use crate::{SyntheticError, SyntheticParams};
+use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
+
 use network::Network;
-pub(crate) use tree::{MAX_LEVELS, MAX_SLOTS};
+
+/// `topology/synthetic`: a machine whose network has a regular shape.
+#[derive(Debug)]
+pub struct Synthetic;
+
+impl Stage for Synthetic {
+    type Params = SyntheticParams;
+    const KIND: &'static str = "topology/synthetic";
+    const SUMMARY: &'static str =
+        "A machine whose network is a tree, fat tree, torus, mesh, ring or dragonfly";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::output::<SystemGraph>("system-graph")] }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(check(params)?)
+    }
+
+    fn run(params: Self::Params, _inputs: Inputs, _cx: &Context<'_>) -> Result<Outcome, Error> {
+        Ok(Outcome::Done(Outputs::new().with("system-graph", synthetic(&params)?)))
+    }
+}
 
 /// The machine that the parameters describe.
 ///
@@ -24,39 +49,9 @@ pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError
 }
 
 /// Checks the parameters without building the machine.
-pub(crate) fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
+fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
     match Network::of(params)? {
         Some(network) => network.check(params),
         None => tree::check(params),
-    }
-}
-
-/// The hosts, as they are named or numbered with one width.
-fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<Node>, SyntheticError> {
-    let names = if params.hosts.is_empty() {
-        let width = hosts.saturating_sub(1).to_string().len();
-        (0..hosts).map(|host| format!("{}{host:0width$}", params.host_prefix)).collect()
-    } else if params.hosts.len() == hosts {
-        params.hosts.clone()
-    } else {
-        return Err(SyntheticError::HostCount {
-            names: params.hosts.len(),
-            shape: params.shape.clone(),
-            hosts,
-        });
-    };
-    let senseless =
-        |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
-    match names.iter().position(senseless) {
-        Some(index) => Err(SyntheticError::HostName { index, name: names[index].clone() }),
-        None => Ok(names.into_iter().map(Node::host).collect()),
-    }
-}
-
-fn check_names(nodes: &[Node]) -> Result<(), SyntheticError> {
-    let mut names = std::collections::HashSet::with_capacity(nodes.len());
-    match nodes.iter().find(|node| !names.insert(&node.name)) {
-        Some(node) => Err(SyntheticError::RepeatedName { name: node.name.clone() }),
-        None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Who is connected to an agent, and how many may be.
+//! Who is connected to an agent, how many may be, and telling who was turned away without letting strangers fill a log.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a coordinator asks of an agent and what the agent answers, and the limits of both.
+//! What a coordinator asks of an agent and what the agent answers, the limits of both, and the frames and connections that carry it.
 
 use std::io;
 use std::io::{ErrorKind, Read, Write};
@@ -147,6 +147,11 @@ pub enum FrameError {
 }
 
 /// One side of a connection after the handshake.
+///
+/// Frames of a control connection: what was sent by whom, in order.
+///
+/// u32 length of the body, big endian; 32 bytes BLAKE3 of the frame's number (u64, little endian) and body, keyed by the keys of the
+/// handshake; the body. Whoever sits on the way can neither change a frame, nor repeat, leave out or add one, without being noticed.
 pub struct Frames {
     sending: [u8; 32],
     receiving: [u8; 32],

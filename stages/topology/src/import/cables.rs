@@ -6,7 +6,7 @@ use std::path::Path;
 use hopmap_model::{LinkState, NodeKind};
 
 use super::fabric::{Fabric, FabricLink, FabricNode};
-use super::reader::malformed;
+use super::format::malformed;
 use super::{ImportError, units};
 
 /// Adapters, switches, and what their ports lead to. Indexes of nodes are those of the list here.

@@ -6,7 +6,7 @@ use std::path::Path;
 use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
 
 use super::finish::{HostShape, MOST_SLOTS, Parts};
-use super::reader::malformed;
+use super::format::malformed;
 use super::{ImportError, units};
 
 /// Nodes and links in the order of a file.

@@ -7,8 +7,8 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use hopmap_model::Link;
 
 use super::finish::machine;
+use super::format::{Sample, malformed, read_text};
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
-use super::reader::{Sample, malformed, read_text};
 use super::units::unit_of_name;
 use super::{ImportError, ImportParams, Imported};
 

@@ -14,8 +14,8 @@ use hopmap_model::{
 use serde_json::{Map, Value};
 
 use super::finish::machine;
+use super::format::{Sample, malformed, read_text};
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
-use super::reader::{Sample, malformed, read_text};
 use super::units::unit_of_name;
 use super::{ImportError, ImportParams, Imported};
 

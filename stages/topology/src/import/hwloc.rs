@@ -18,7 +18,7 @@ use hopmap_model::{InputPath, Node};
 use hopmap_process::{Limits, run};
 
 use super::finish::Parts;
-use super::reader::Sample;
+use super::format::Sample;
 use super::xml::{Xml, first_element};
 use super::{ImportError, ImportParams, Imported, finish};
 use folder::{Inside, Loaded, Loader, Names, files_of_hosts, named};

@@ -1,7 +1,7 @@
 //! An `InfiniBand` fabric as `ibnetdiscover` lists it, with or without `-p`, and the forwarding tables of its switches.
 
-mod blocks;
 mod listing;
+mod printed;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{InputPath, open_input};
 use hopmap_text::{FileError, Line, Lines};
 
-use super::reader::{Sample, malformed, one_file};
+use super::format::{Sample, malformed, one_file};
 use super::{ImportError, ImportParams, Imported, finish};
 
 /// Bytes by which a file of a folder is recognised.
@@ -61,9 +61,9 @@ pub(super) fn import(
     mut notes: Vec<String>,
 ) -> Result<Imported, ImportError> {
     let mut listing = match form(path)? {
-        Some(Form::Blocks) => blocks::read(path)?,
+        Some(Form::Blocks) => printed::read(path)?,
         Some(Form::Columns) => {
-            let mut listing = blocks::read_columns(path)?;
+            let mut listing = printed::read_columns(path)?;
             listing.join_ports(&mut notes);
             listing
         }
@@ -103,7 +103,7 @@ enum Form {
 
 /// What a line says about what it stands in; `None` if nothing.
 fn form_of(line: &str) -> Option<Form> {
-    match (blocks::is_header(line), blocks::is_row(line)) {
+    match (printed::is_header(line), printed::is_row(line)) {
         (true, _) => Some(Form::Blocks),
         (_, true) => Some(Form::Columns),
         _ => None,
@@ -118,7 +118,7 @@ fn form(path: &Path) -> Result<Option<Form>, ImportError> {
             return Ok(Some(form));
         }
         if !(is_beginning(line) || line.starts_with("DR path ")) {
-            let problem = format!("`{}` is no line of ibnetdiscover", blocks::shortened(line));
+            let problem = format!("`{}` is no line of ibnetdiscover", printed::shortened(line));
             return Err(malformed(
                 path,
                 number,
@@ -157,7 +157,7 @@ fn content(text: &str) -> Option<Content> {
         if form_of(line).is_some() {
             return Some(Content::Listing);
         }
-        if blocks::is_progress(line) {
+        if printed::is_progress(line) {
             looked_around = true;
         } else if !is_beginning(line) && !looked_around {
             return None;
@@ -276,6 +276,9 @@ fn subnet(name: &str) -> Option<&str> {
 }
 
 /// The files of a subnet.
+///
+/// The folder that `netloc_ib_gather_raw` of netloc 2 fills: `ib-raw/ib-subnet-SUBNET.txt` from `ibnetdiscover -s -p`, and
+/// `ib-raw/ibroutes-SUBNET/ibroute-SUBNET-LID.txt` from `ibroute`.
 struct Raw {
     listing: PathBuf,
     tables: Vec<(String, PathBuf)>,

@@ -1,3 +1,5 @@
+//! Hierarchies of the mappers KaHIP and TopoMatch.
+//!
 //! Hierarchies of KaHIP, `VieM` and `SharedMap`: `4:16:8`, innermost first, and in a second line the distances, `1:10:100`.
 //!
 //! The lines may be written as the options that these programs take, `--hierarchy_parameter_string=4:16:8` and
@@ -8,7 +10,7 @@ use std::path::Path;
 
 use hopmap_text::shown;
 
-use super::reader::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, read_text};
 use super::{ImportError, ImportParams, Imported, finish, matrix_csv, scotch};
 
 const HIERARCHY: &str = "--hierarchy_parameter_string=";
@@ -188,6 +190,13 @@ fn costs(
 /// Bytes of a line that `TreeMatch` reads.
 const LINE: usize = 1023;
 
+/// Topologies of `TopoMatch` and `TreeMatch`.
+///
+/// A `.tgt` file of theirs is a `tleaf` of Scotch, outermost level first and with costs that add up from the leaves inwards to outwards as
+/// in Scotch (`tgt_to_tm` in the sources of `TreeMatch`), so the reader of Scotch's targets recognises and reads it. They differ in three
+/// things, which count where the format is said to be `topomatch`: only the first line is read; `tleaf` may stand anywhere in it; and a
+/// level may have one branch or cost nothing. Files of hwloc and matrices of costs, which `TopoMatch` takes as well, are formats of
+/// their own here; a file of numbers is passed on to that of matrices.
 pub(super) fn read_topomatch(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     finish::check(params)?;
     let text = read_text(path)?;

@@ -12,8 +12,8 @@ use std::path::Path;
 
 use hopmap_text::shown;
 
+use super::format::{Sample, malformed, read_text};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::reader::{Sample, malformed, read_text};
 use super::{ImportError, ImportParams, Imported};
 
 const HELP: &str = "a matrix has as many rows as columns, with a cost of zero or more in every cell";

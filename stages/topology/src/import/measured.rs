@@ -1,4 +1,5 @@
-//! Machines of which all is known by a number for every pair of endpoints.
+//! Machines of which all is known by a number for every pair of endpoints, and two programs that measure such numbers: mpiGraph
+//! between processes, `core-to-core-latency` between cores.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::str::Lines;
 
 use hopmap_model::{CostModel, Matrix, Node, Routing, Slot, SystemGraph};
 
-use super::reader::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, read_text};
 use super::{ImportError, ImportParams, Imported};
 use crate::CostMetric;
 
@@ -112,6 +113,9 @@ pub(super) fn recognises_mpigraph(sample: &Sample) -> bool {
     sample.text().is_some_and(|text| text.lines().take(200).any(|line| line.starts_with("START mpiGraph")))
 }
 
+/// The output of mpiGraph (LLNL): bandwidths between all processes of an MPI job, as senders and as receivers see them.
+///
+/// Endpoints are `host:rank`. Figures are in units of 1024 × 1024 bytes per second. What a message takes is decided by the slower end.
 pub(super) fn read_mpigraph(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     refuse(params, &["cost"])?;
     let bytes = bytes(params)?;
@@ -294,6 +298,8 @@ fn row(line: &str, index: usize) -> Result<Vec<f64>, (usize, String)> {
     Ok(numbers)
 }
 
+/// Latencies between the cores of one host, as `core-to-core-latency` writes them: CSV without names, nanoseconds below the
+/// diagonal, nothing elsewhere.
 pub(super) fn read_core_to_core(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     refuse(params, &[])?;
     let text = read_text(path)?;

@@ -15,8 +15,8 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 
 use super::cables::{Cables, End};
 use super::fabric::{Fabric, FabricForward, FabricLink, FabricNode};
+use super::format::{Sample, malformed, read_text};
 use super::ibnetdiscover::entries;
-use super::reader::{Sample, malformed, read_text};
 use super::{ImportError, ImportParams, Imported, finish, units};
 
 /// How the file of nodes ends.

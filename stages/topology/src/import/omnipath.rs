@@ -14,7 +14,7 @@ use hopmap_model::{NodeKind, NodeState};
 
 use super::cables::{Cables, End};
 use super::fabric::FabricNode;
-use super::reader::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, read_text};
 use super::xml::{Element, Xml};
 use super::{ImportError, ImportParams, Imported, finish, units};
 
@@ -198,6 +198,9 @@ fn is_report(text: &str) -> bool {
     is_xml && (has("<Report ") || has("<Topology")) && (has("LinkSummary>") || has("<FIs>") || has("<Nodes>"))
 }
 
+/// Reports in XML, as `opareport -x -o links` and `-o topology` write them, and topology files of `opaxlattopology` and `opagentopology`.
+///
+/// Read are the elements `Link` of a `LinkSummary`: `Rate`, and of each of two elements `Port` `NodeGUID`, `PortNum`, `NodeType` and `NodeDesc`.
 fn read_xml(
     path: &Path,
     text: &str,
@@ -270,6 +273,17 @@ fn is_report_text(text: &str) -> bool {
     lines.any(|line| line.ends_with(TITLE)) && lines.any(|line| line.contains("Links in Fabric"))
 }
 
+/// `opareport -o links` as text.
+///
+/// As `ShowLinksReport` of `FastFabric` prints it: a rate with one port, `<->` with the other, and details between them:
+///
+/// ```text
+/// Link Summary
+/// 1 Links in Fabric:
+/// Rate NodeGUID          Port Type Name
+/// 100g 0x0011750101670001   1 FI   node1 hfi1_0
+/// <->  0x0011750102000001   7 SW   leaf 1
+/// ```
 fn read_report<'a>(
     path: &Path,
     text: &'a str,
@@ -332,6 +346,10 @@ fn is_table(text: &str) -> bool {
     Columns::of(first).is_some() || plain(first).is_some()
 }
 
+/// Tables with semicolons between their columns, which nothing quotes.
+///
+/// `opaextractsellinks` writes `GUID;port;type;name;GUID;port;type;name` without a heading; `opaextractlink`, `opaextractstat` and
+/// `opaextractstat2` name their columns, of which `Rate`, `Port.NodeDesc` and `Port.PortNum` are read.
 fn read_tables<'a>(
     path: &Path,
     text: &'a str,

@@ -9,8 +9,8 @@ use hopmap_formats::parus::{Kind, NetworkFile, hosts_of_netcdf};
 use hopmap_model::InputPath;
 use hopmap_text::FileError;
 
+use super::format::{MOST_BYTES, Sample, malformed, read_text};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::reader::{MOST_BYTES, Sample, malformed, read_text};
 use super::{ImportError, ImportParams, Imported};
 use crate::CostMetric;
 

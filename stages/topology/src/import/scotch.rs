@@ -11,23 +11,28 @@
 //! A terminal is a host with one slot, unless `slots` says that so many leaves of a tree are a host, or that every host of a mesh has so
 //! many. A weight is a number of slots.
 
-mod machine;
+mod parse;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot, SystemGraph, Ties};
 use hopmap_text::Words;
 
-use super::finish;
-use super::reader::Sample;
-use super::{ImportError, ImportParams, Imported};
-pub(super) use machine::tree;
+use super::finish::{MOST_SLOTS, Parts};
+use super::format::{Sample, malformed};
+use super::{ImportError, ImportParams, Imported, finish};
+use crate::{SyntheticParams, synthetic};
+use parse::{Shape, Target};
 
 /// A file that begins with the name of a class and, where that has parameters, with a number behind it.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut words = text.split_whitespace();
     let Some(class) = words.next() else { return false };
-    let Some(is_alone) = machine::is_alone(class) else { return false };
+    let Some(is_alone) = parse::is_alone(class) else { return false };
     let number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     match words.next() {
         None => is_alone,
@@ -38,9 +43,9 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     finish::check(params)?;
     let mut words = Words::open(path, "")?;
-    let target = machine::target(&mut words)?;
+    let target = parse::target(&mut words)?;
     let rest = words.next()?.then(|| words.line());
-    let (system, mut notes) = machine::machine(&target, params, path)?;
+    let (system, mut notes) = machine(&target, params, path)?;
     if let Some(line) = rest {
         notes.push(format!(
             "what stands behind the target, from line {line} on, is not read; Scotch does the same"
@@ -49,5 +54,336 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, Impor
     Ok(Imported { system, notes })
 }
 
-#[cfg(test)]
-mod tests;
+/// Most slots of a machine whose costs are a matrix.
+const MOST_PAIRED: usize = 4096;
+
+/// Most hosts of a tree.
+const MOST_HOSTS: u64 = 1 << 20;
+
+/// A machine, and what people should know of it.
+fn machine(
+    target: &Target,
+    params: &ImportParams,
+    path: &Path,
+) -> Result<(SystemGraph, Vec<String>), ImportError> {
+    let mut notes = Vec::new();
+    // The terminals in the order of their numbers: the slots of each.
+    let (mut system, mut terminals) = match &target.shape {
+        Shape::Tree { levels, numbers } => numbered_tree(levels, numbers, params, path)?,
+        Shape::Grid { sizes, wraps } => grid(sizes, *wraps, params, path)?,
+        Shape::Complete { weights } => complete(weights, params, path, &mut notes)?,
+        Shape::Listed { terminals, distances } => listed(terminals, distances, params, path, &mut notes)?,
+    };
+    if target.is_measured_as_torus
+        && let Shape::Grid { sizes, .. } = &target.shape
+        && sizes.iter().any(|&size| size > 2)
+    {
+        notes.push(
+            "it is a mesh without links around; Scotch 7 itself measures meshXD as if it were a torus".into(),
+        );
+    }
+    for restriction in target.restrictions.iter().rev() {
+        let count = terminals.len();
+        let chosen = |&terminal: &u32| {
+            terminals.get(terminal as usize).cloned().ok_or_else(|| {
+                malformed(
+                    path,
+                    None,
+                    format!("`sub` keeps terminal {terminal}, but there are {count}"),
+                    "terminals are counted from zero",
+                )
+            })
+        };
+        terminals = restriction.iter().map(chosen).collect::<Result<_, _>>()?;
+        notes.push(format!(
+            "{} of {count} terminals stay; the other hosts have no slots but pass messages on",
+            terminals.len()
+        ));
+    }
+    if !target.restrictions.is_empty() {
+        restrict(&mut system, &terminals.concat());
+    }
+    system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+    Ok((system, notes))
+}
+
+type Numbered = (SystemGraph, Vec<Vec<u32>>);
+
+fn wrong(name: &'static str, problem: impl Into<String>, help: impl Into<String>) -> ImportError {
+    ImportError::Parameter { name, problem: problem.into(), help: help.into() }
+}
+
+/// Refuses parameters that mean nothing where a file has costs of its own.
+fn check(params: &ImportParams, is_grid: bool) -> Result<(), ImportError> {
+    if params.hwloc.is_some() {
+        return Err(wrong("hwloc", "means nothing here: the file names no hosts", "leave it out"));
+    }
+    if !params.costs.is_empty() {
+        return Err(wrong("costs", "means nothing here: the file has costs of its own", "leave it out"));
+    }
+    if !is_grid && params.cost.is_some() {
+        return Err(wrong("cost", "means nothing here: the file has costs of its own", "leave it out"));
+    }
+    if !is_grid && params.link_latency.is_some() {
+        return Err(wrong("link_latency", "means nothing here: costs follow from no links", "leave it out"));
+    }
+    Ok(())
+}
+
+/// A regular tree over slots: branches and costs innermost first, of which `slots` are a host.
+pub(super) fn tree(
+    branches: &[u32],
+    costs: &[f64],
+    params: &ImportParams,
+    path: &Path,
+) -> Result<SystemGraph, ImportError> {
+    if !params.inside.is_empty() {
+        return Err(wrong(
+            "inside",
+            "means nothing here: the file has the costs of all levels",
+            "leave it out",
+        ));
+    }
+    let slots = params.slots.unwrap_or(1);
+    let mut size = 1_u64;
+    let mut sizes = vec![1];
+    sizes.extend(branches.iter().map(|&branches| {
+        size = size.saturating_mul(u64::from(branches));
+        size
+    }));
+    let Some(host_level) = sizes.iter().rposition(|&size| size == u64::from(slots)) else {
+        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        return Err(wrong(
+            "slots",
+            format!("is {slots}, but no level of the tree joins so many leaves"),
+            format!("it may be {}", sizes.join(", ")),
+        ));
+    };
+    let hosts = size / u64::from(slots.max(1));
+    if size <= MOST_SLOTS as u64 && hosts > MOST_HOSTS {
+        return Err(malformed(
+            path,
+            None,
+            format!("every leaf is a host, and there are {hosts}, more than {MOST_HOSTS}"),
+            "say with `slots` how many leaves are a host",
+        ));
+    }
+    let shape = branches.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+    let made = synthetic(&SyntheticParams {
+        shape: format!("tree:{}", if shape.is_empty() { "1" } else { &shape }),
+        costs: if costs.is_empty() { vec![0.0] } else { costs.to_vec() },
+        host_level: Some(if slots == 1 { 0 } else { host_level as u32 }),
+        host_prefix: "host".into(),
+        ..SyntheticParams::default()
+    });
+    made.map_err(|error| {
+        let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
+        malformed(path, None, error.to_string(), help)
+    })
+}
+
+/// The cost of two leaves that part on a level is that of the links of this level and of all further in (`archTleafDomDist` of
+/// Scotch 6 and later; what the user guide calls the distance of two terminals).
+fn numbered_tree(
+    levels: &[(u32, f64)],
+    numbers: &[u32],
+    params: &ImportParams,
+    path: &Path,
+) -> Result<Numbered, ImportError> {
+    check(params, false)?;
+    let branches: Vec<u32> = levels.iter().rev().map(|level| level.0).collect();
+    let mut sum = 0.0;
+    let costs: Vec<f64> = levels
+        .iter()
+        .rev()
+        .map(|level| {
+            sum += level.1;
+            sum
+        })
+        .collect();
+    let mut system = tree(&branches, &costs, params, path)?;
+    let count = system.slots.len();
+    if numbers.is_empty() {
+        return Ok((system, (0..count as u32).map(|slot| vec![slot]).collect()));
+    }
+    let period = numbers.len();
+    let number = |slot: usize| slot - slot % period + numbers.get(slot % period).map_or(0, |&n| n as usize);
+    let mut terminals = vec![Vec::new(); count];
+    (0..count).for_each(|slot| {
+        if let Some(terminal) = terminals.get_mut(number(slot)) {
+            *terminal = vec![slot as u32];
+        }
+    });
+    let slots = params.slots.unwrap_or(1) as usize;
+    if slots == 1 {
+        let width = (count - 1).to_string().len();
+        for (slot, node) in system.nodes.iter_mut().take(count).enumerate() {
+            node.name = format!("host{:0width$}", number(slot));
+        }
+    } else if slots.is_multiple_of(period) {
+        for (slot, place) in system.slots.iter_mut().enumerate() {
+            place.core = (number(slot) % slots) as u32;
+        }
+    } else {
+        return Err(wrong(
+            "slots",
+            "cannot be given: the permutation of the leaves reaches over hosts",
+            "leave it out: every leaf is a host then",
+        ));
+    }
+    Ok((system, terminals))
+}
+
+fn hosts(numbers: impl Iterator<Item = u32>, most: usize) -> Vec<Node> {
+    let width = most.to_string().len();
+    numbers.map(|number| Node::host(format!("host{number:0width$}"))).collect()
+}
+
+fn grid(sizes: &[u32], wraps: bool, params: &ImportParams, path: &Path) -> Result<Numbered, ImportError> {
+    check(params, true)?;
+    let count = sizes.iter().product::<u32>();
+    let mut links = Vec::new();
+    for host in 0..count {
+        let mut step = 1;
+        for &size in sizes {
+            let place = host / step % size;
+            let base = host - place * step;
+            let forth = if place + 1 < size { Some(place + 1) } else { (wraps && size > 2).then_some(0) };
+            let back = if place > 0 { Some(place - 1) } else { (wraps && size > 2).then_some(size - 1) };
+            links.extend(
+                [forth, back].into_iter().flatten().map(|other| Link::new(host, base + other * step)),
+            );
+            step *= size;
+        }
+    }
+    let parts = Parts {
+        nodes: hosts(0..count, count as usize - 1),
+        links,
+        routing: Routing { ties: Ties::First, ..Routing::default() },
+        shapes: BTreeMap::new(),
+    };
+    let system = finish::machine(parts, params, path)?;
+    let slots = params.slots.unwrap_or(1);
+    let terminals = (0..count).map(|host| (host * slots..(host + 1) * slots).collect()).collect();
+    Ok((system, terminals))
+}
+
+/// Hosts with as many slots as their weights, and the slots of every terminal.
+struct Weighted {
+    hosts: Vec<Node>,
+    slots: Vec<Slot>,
+    terminals: Vec<Vec<u32>>,
+}
+
+fn weighted(
+    terminals: &[(u32, u32)],
+    params: &ImportParams,
+    path: &Path,
+    notes: &mut Vec<String>,
+    most: usize,
+) -> Result<Weighted, ImportError> {
+    let slots_of_one = u64::from(params.slots.unwrap_or(1));
+    let total: u64 = terminals.iter().map(|&(_, weight)| u64::from(weight) * slots_of_one).sum();
+    if total > most as u64 {
+        return Err(malformed(
+            path,
+            None,
+            format!("the weights, which are numbers of slots, give {total} slots; there may be {most}"),
+            "divide the weights by what they have in common",
+        ));
+    }
+    if terminals.iter().any(|&(_, weight)| weight != 1) {
+        notes.push("weights of terminals are read as numbers of slots".into());
+    }
+    let largest = terminals.iter().map(|terminal| terminal.0).max().unwrap_or(0) as usize;
+    let hosts = hosts(terminals.iter().map(|terminal| terminal.0), largest);
+    let (mut slots, mut by_terminal) = (Vec::new(), Vec::new());
+    for (host, &(_, weight)) in (0..).zip(terminals) {
+        let first = slots.len() as u32;
+        slots.extend((0..weight * slots_of_one as u32).map(|core| Slot { host, core }));
+        by_terminal.push((first..slots.len() as u32).collect());
+    }
+    Ok(Weighted { hosts, slots, terminals: by_terminal })
+}
+
+/// The cost between slots of one host: zero, as between two ranks on one terminal, unless given.
+fn inside(params: &ImportParams, least: f64) -> Result<f64, ImportError> {
+    match params.inside[..] {
+        [] => Ok(0.0),
+        [cost] if cost <= least => Ok(cost),
+        [cost] => Err(wrong(
+            "inside",
+            format!("is {cost}, more than the least cost between hosts, {least}"),
+            "inside hosts it is nearer",
+        )),
+        _ => Err(wrong("inside", "has several costs, but hosts have one level inside", "give one cost")),
+    }
+}
+
+fn complete(
+    weights: &[u32],
+    params: &ImportParams,
+    path: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Numbered, ImportError> {
+    check(params, false)?;
+    let terminals: Vec<(u32, u32)> = (0..).zip(weights).map(|(number, &weight)| (number, weight)).collect();
+    let Weighted { hosts, slots, terminals: by_terminal } =
+        weighted(&terminals, params, path, notes, MOST_SLOTS)?;
+    let within = inside(params, 1.0)?;
+    let mut levels = Levels { costs: vec![1.0], groups: vec![vec![0; slots.len()]] };
+    if slots.len() > hosts.len() {
+        levels.costs.insert(0, within);
+        levels.groups.insert(0, slots.iter().map(|slot| slot.host).collect());
+    }
+    let cost = CostModel::Levels(levels);
+    Ok((
+        SystemGraph { nodes: hosts, links: Vec::new(), slots, cost, routing: Routing::default() },
+        by_terminal,
+    ))
+}
+
+fn listed(
+    terminals: &[(u32, u32)],
+    distances: &[f64],
+    params: &ImportParams,
+    path: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Numbered, ImportError> {
+    check(params, false)?;
+    let Weighted { hosts, slots, terminals: by_terminal } =
+        weighted(terminals, params, path, notes, MOST_PAIRED)?;
+    let within =
+        inside(params, distances.iter().copied().filter(|&cost| cost > 0.0).fold(f64::MAX, f64::min))?;
+    let count = terminals.len();
+    let cost = |a: &Slot, b: &Slot| match (a.host == b.host, a.core == b.core) {
+        (true, true) => 0.0,
+        (true, false) => within,
+        (false, _) => distances.get(a.host as usize * count + b.host as usize).copied().unwrap_or(0.0),
+    };
+    let costs = slots.iter().flat_map(|a| slots.iter().map(move |b| cost(a, b))).collect();
+    let cost = CostModel::Matrix(Matrix { costs });
+    Ok((
+        SystemGraph { nodes: hosts, links: Vec::new(), slots, cost, routing: Routing::default() },
+        by_terminal,
+    ))
+}
+
+/// Only these slots, in this order.
+fn restrict(system: &mut SystemGraph, slots: &[u32]) {
+    let count = system.slots.len();
+    let pick = |groups: &Vec<u32>| -> Vec<u32> {
+        slots.iter().filter_map(|&slot| groups.get(slot as usize).copied()).collect()
+    };
+    match &mut system.cost {
+        CostModel::Levels(Levels { groups, .. }) => groups.iter_mut().for_each(|level| *level = pick(level)),
+        CostModel::Routes(routes) => routes.inside.groups.iter_mut().for_each(|level| *level = pick(level)),
+        CostModel::Matrix(matrix) => {
+            let cost = |a: u32, b: u32| matrix.costs.get(a as usize * count + b as usize).copied();
+            let costs =
+                slots.iter().flat_map(|&a| slots.iter().map(move |&b| cost(a, b).unwrap_or(0.0))).collect();
+            matrix.costs = costs;
+        }
+    }
+    system.slots = slots.iter().filter_map(|&slot| system.slots.get(slot as usize).copied()).collect();
+}

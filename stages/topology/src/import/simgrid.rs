@@ -11,7 +11,7 @@ use std::path::Path;
 use hopmap_model::{CostModel, Forward, Matrix, NodeKind, Paths, Routing as Routes, SystemGraph, Ties};
 
 use super::finish::{HostShape, Parts, machine};
-use super::reader::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, read_text};
 use super::xml::{Xml, first_element};
 use super::{ImportError, ImportParams, Imported};
 use crate::CostMetric;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::finish::machine;
-use super::reader::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, read_text};
 use super::slurm_tree::Blocks;
 use super::slurm_tree::{Lists, Switch, parts};
 use super::{ImportError, ImportParams, Imported};

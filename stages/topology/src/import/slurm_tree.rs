@@ -10,7 +10,7 @@ use hopmap_model::{Link, Node};
 
 use super::ImportError;
 use super::finish::Parts;
-use super::reader::malformed;
+use super::format::malformed;
 
 /// A switch as a file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

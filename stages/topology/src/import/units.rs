@@ -1,4 +1,4 @@
-//! Numbers with units as tools write them.
+//! Numbers as tools write them: with units, as the speed and the lanes of links, and GUIDs of `InfiniBand` and Omni-Path.
 
 /// Bytes per second: `25G`, `100 Gb/s`, `12.5GB/s`, `4xHDR`. What has a prefix only, or no `B`, is bits.
 pub(super) fn bandwidth(text: &str) -> Option<f64> {

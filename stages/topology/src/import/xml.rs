@@ -7,7 +7,7 @@ use memchr::{memchr_iter, memmem};
 use roxmltree::{Document, Node, ParsingOptions, TextPos};
 
 use super::ImportError;
-use super::reader::malformed;
+use super::format::malformed;
 
 /// Elements inside each other; readers follow them by recursion.
 const DEEPEST: usize = 64;

@@ -5,7 +5,7 @@ use std::path::Path;
 use saphyr_parser::{Event, Parser, ScanError};
 
 use super::ImportError;
-use super::reader::malformed;
+use super::format::malformed;
 
 /// Deepest nesting.
 const MOST_DEEP: usize = 64;

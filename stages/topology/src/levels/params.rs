@@ -1,29 +1,24 @@
-//! Parameters of `topology/levels`.
+//! Parameters of `topology/levels`, and why levels cannot be found.
 
 use hopmap_model::{MeasurementsError, SystemGraphError};
 use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far apart two levels are if nobody says otherwise: above the noise of shortest times, below what a switch adds.
-const GAP: f64 = 1.15;
 /// Levels that are closer than this are never told apart.
 pub(super) const LEAST_GAP: f64 = 1.01;
 
 /// The levels of a machine that was measured or has a cost for every pair of slots.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct LevelsParams {
     /// What two slots cost: the latency between them, or the time of a message of `bytes` bytes, in microseconds. A matrix
     /// keeps its unit.
-    #[serde(default)]
     pub cost: LevelCost,
     /// Bytes of the message whose `time` is the cost.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// A level costs at least so many times as much as the one further in; what is closer is one level. Where the two directions
     /// of pairs differ by more, it is that.
-    #[serde(default = "gap")]
     pub gap: f64,
 }
 
@@ -40,7 +35,8 @@ pub enum LevelCost {
 
 impl Default for LevelsParams {
     fn default() -> Self {
-        Self { cost: LevelCost::Latency, bytes: None, gap: GAP }
+        // Above the noise of shortest times, below what a switch adds.
+        Self { cost: LevelCost::Latency, bytes: None, gap: 1.15 }
     }
 }
 
@@ -56,10 +52,6 @@ impl LevelsParams {
             _ => Ok(()),
         }
     }
-}
-
-fn gap() -> f64 {
-    GAP
 }
 
 /// A machine whose levels cannot be found.

@@ -9,12 +9,12 @@ use hopmap_formats::host_list;
 use hopmap_model::{Context, Error, Measurements, Pair, ProbePhase};
 
 use super::hosts::{Agents, Fault, Host, probe_hosts, side_by_side};
+use super::params::{ProbeError, ProbeParams};
 use super::sampling::{Sampling, Timing};
 use super::start::{Started, Template, start};
 use super::tournament::most_seconds;
 use super::tournament::rounds;
 use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
-use crate::{ProbeError, ProbeParams};
 
 /// The variable with the hosts of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";

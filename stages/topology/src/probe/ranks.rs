@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use hopmap_model::{Communicator, Context, Endpoint, Error, Measurements, NodeState, Pair, ProbePhase};
 use serde::{Deserialize, Serialize};
 
+use super::params::{ProbeError, ProbeParams};
 use super::sampling::Record;
 use super::sampling::{Sampling, Timing, Wire, sample};
 use super::tournament::Steps;
 use super::tournament::{Part, parts};
-use crate::{ProbeError, ProbeParams};
 
 /// A way to another process.
 struct RankWire<'a> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hopmap_model::Context;
 use hopmap_process::{Capture, Group, for_each_line};
 
-use crate::ProbeError;
+use super::params::ProbeError;
 use crate::agent::VERSION;
 
 /// What stands for the name of a host in a command.

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use hopmap_model::{Context, Pair, ProbePhase};
 
+use super::params::{BandwidthPhase, ProbeParams};
 use super::sampling::Sampling;
-use crate::{BandwidthPhase, ProbeParams};
 
 /// Number of rounds in which all of so many players meet.
 #[must_use]

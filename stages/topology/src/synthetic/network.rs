@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use hopmap_model::{CostModel, Forward, Levels, Link, Node, RouteCosts, Routing, Slot, SystemGraph, Ties};
 
-use super::{MAX_LEVELS, MAX_SLOTS, check_names, host_nodes};
-use crate::{CostMetric, SyntheticError, SyntheticParams};
+use super::params::{CostMetric, MAX_LEVELS, MAX_SLOTS, SyntheticError, SyntheticParams};
+use super::tree::{check_names, host_nodes};
 
 /// Most links of a network, each direction counted.
 pub(super) const MAX_LINKS: u64 = 1 << 26;

@@ -1,6 +1,6 @@
 //! Tests of networks other than trees.
 
-use hopmap_model::{CostModel, NodeKind, Paths};
+use hopmap_model::{Artifact, CostModel, NodeKind, Paths};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -191,4 +191,29 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_stage_gives_the_machine_of_its_parameters() {
+    let params = || serde_json::from_str(r#"{"shape": "tree:2x2", "costs": [1, 10]}"#).unwrap();
+    let outcome = Synthetic::run(params(), Inputs::new(), &Context::detached()).unwrap();
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+    let port = Synthetic::ports()[0];
+    let system = outputs.get(port.name).unwrap().downcast_ref::<SystemGraph>().unwrap();
+    assert_eq!((port.kind, system), (SystemGraph::KIND, &synthetic(&params()).unwrap()));
+}
+
+/// Costs are read by hand, and so is what tells of them.
+#[test]
+fn costs_are_described() {
+    let schema = schemars::schema_for!(SyntheticParams);
+    let costs = &schema.as_value()["properties"]["costs"];
+    assert!(costs["description"].as_str().unwrap().starts_with("Of a tree, the cost"), "{costs}");
+    assert_eq!(costs["type"], serde_json::json!(["number", "array", "string"]));
+}
+
+#[test]
+fn unknown_parameters_are_refused() {
+    let wrong = r#"{"shape": "tree:2x2", "costs": [1, 10], "hsot_level": 1}"#;
+    assert!(serde_json::from_str::<SyntheticParams>(wrong).is_err());
 }

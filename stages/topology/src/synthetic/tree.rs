@@ -4,8 +4,7 @@ use std::num::IntErrorKind;
 
 use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 
-use super::{check_names, host_nodes};
-use crate::{SyntheticError, SyntheticParams};
+use super::params::{MAX_LEVELS, MAX_SLOTS, SyntheticError, SyntheticParams};
 
 /// The tree that the parameters describe.
 pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError> {
@@ -58,11 +57,6 @@ fn add_switches(shape: &Shape, nodes: &mut Vec<Node>, links: &mut Vec<Link>) {
 fn link((source, destination): (u32, u32)) -> Link {
     Link::new(source, destination)
 }
-
-/// Most slots of a machine.
-pub(crate) const MAX_SLOTS: u32 = 1 << 24;
-/// Most levels of a tree: more only repeat single branches, for every other one doubles the slots.
-pub(crate) const MAX_LEVELS: usize = 32;
 
 /// A regular tree over slots with a cost for every level.
 pub(crate) struct Shape {
@@ -171,6 +165,36 @@ fn check_costs(costs: &[f64], levels: usize, shape: &str) -> Result<(), Syntheti
         inner = cost;
     }
     Ok(())
+}
+
+/// The hosts, as they are named or numbered with one width.
+pub(super) fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<Node>, SyntheticError> {
+    let names = if params.hosts.is_empty() {
+        let width = hosts.saturating_sub(1).to_string().len();
+        (0..hosts).map(|host| format!("{}{host:0width$}", params.host_prefix)).collect()
+    } else if params.hosts.len() == hosts {
+        params.hosts.clone()
+    } else {
+        return Err(SyntheticError::HostCount {
+            names: params.hosts.len(),
+            shape: params.shape.clone(),
+            hosts,
+        });
+    };
+    let senseless =
+        |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
+    match names.iter().position(senseless) {
+        Some(index) => Err(SyntheticError::HostName { index, name: names[index].clone() }),
+        None => Ok(names.into_iter().map(Node::host).collect()),
+    }
+}
+
+pub(super) fn check_names(nodes: &[Node]) -> Result<(), SyntheticError> {
+    let mut names = std::collections::HashSet::with_capacity(nodes.len());
+    match nodes.iter().find(|node| !names.insert(&node.name)) {
+        Some(node) => Err(SyntheticError::RepeatedName { name: node.name.clone() }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Files of hwloc, and files that say how a host differs from that of another file.
+//! Files of hwloc, and files that say how a host differs from that of another file; the names of hosts that they stand for, and the
+//! levels inside hosts.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -11,7 +12,7 @@ use hopmap_text::FileError;
 use super::host::{Host, Range};
 use super::kind::Kind;
 use crate::import::ImportError;
-use crate::import::reader::{Sample, malformed};
+use crate::import::format::{Sample, malformed};
 use crate::import::xml::{Element, Xml, first_element};
 
 /// Bytes of a file.

@@ -7,7 +7,7 @@ use hopmap_text::shown;
 use super::kind::Cpuset;
 use super::kind::Kind;
 use crate::import::ImportError;
-use crate::import::reader::malformed;
+use crate::import::format::malformed;
 use crate::import::xml::Element;
 
 /// Slots that lie one behind the other: the first, and the one behind the last.

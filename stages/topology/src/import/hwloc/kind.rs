@@ -1,4 +1,4 @@
-//! What the objects of hwloc are.
+//! What the objects of hwloc are, and sets of processors.
 
 use crate::import::xml::Element;
 

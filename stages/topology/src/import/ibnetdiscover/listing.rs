@@ -8,7 +8,7 @@ use hopmap_model::{NodeKind, NodeState};
 use super::super::ImportError;
 use super::super::cables::{Cables, End};
 use super::super::fabric::FabricNode;
-use super::super::reader::malformed;
+use crate::import::format::malformed;
 use crate::import::units;
 
 /// Nodes, cables and addresses of a fabric.

@@ -18,9 +18,9 @@ use hopmap_text::{Line, Lines};
 
 use super::super::ImportError;
 use super::super::fabric::{Fabric, FabricForward};
-use super::super::reader::malformed;
-use super::blocks::shortened;
 use super::listing::{Address, Listing};
+use super::printed::shortened;
+use crate::import::format::malformed;
 use crate::import::units;
 
 /// How a table begins.

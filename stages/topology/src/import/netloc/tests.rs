@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::NodeKind;
 
 use super::super::{Format, ImportParams, Imported, files, read, recognise};
+use super::{description, is_cut};
 
 /// Two hosts on one switch, a third one on another, two cables between the switches.
 const SMALL: &str = "\
@@ -154,4 +155,15 @@ fn other_files_are_not_recognised() {
         std::fs::remove_file(&path).unwrap();
         assert!(!found.is_ok_and(|format| format == Format::Netloc), "{name}");
     }
+}
+
+#[test]
+fn descriptions_are_found_in_what_netloc_left_of_them() {
+    assert_eq!(description("'host HCA-1'"), "host HCA-1");
+    assert_eq!(description("'a, b' "), "a, b");
+    // Of `'host HCA-1' - 'SwitchX -  Mellanox'`.
+    assert_eq!(description("'host HCA-1' - 'SwitchX"), "host HCA-1");
+    assert_eq!(description(" Mellanox Technologies' "), "Mellanox Technologies");
+    assert!(is_cut("Node_1 HCA-1", "") && is_cut("node_1 HCA-1", "node"));
+    assert!(!is_cut("node1 HCA-1", "node1") && !is_cut("node1, HCA-1", "node1") && !is_cut("node1", "m1"));
 }

@@ -1,4 +1,4 @@
-//! Routes as a file declares them, between points it names.
+//! Routes as a file declares them, between points it names, and clusters, whose routes follow from their shape.
 
 use hopmap_formats::host_list::MAX_NAMES;
 

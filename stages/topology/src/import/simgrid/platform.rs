@@ -8,7 +8,7 @@ use hopmap_formats::host_list::MAX_NAMES;
 use super::shapes::Net;
 use super::shapes::Wire;
 use crate::import::ImportError;
-use crate::import::reader::malformed;
+use crate::import::format::malformed;
 use crate::import::xml::Element;
 
 /// A platform.

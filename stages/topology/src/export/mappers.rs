@@ -1,4 +1,5 @@
-//! Machines whose cost levels are a regular tree, and costs as the whole numbers that mappers read.
+//! Targets of mappers: a target architecture of Scotch, a hierarchy of KaHIP. Both are machines whose cost levels are a regular tree, with
+//! costs as whole numbers.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The links of a machine as CSV, a direction a row.
+//! Nodes and links of a machine as tables and objects: links as CSV, everything as JSON, and the costs between all slots as CSV.
 
 use std::fmt::Write;
 

@@ -17,7 +17,7 @@ use std::path::Path;
 use hopmap_text::{Line, Lines};
 
 use super::listing::{Address, Listing};
-use crate::import::reader::malformed;
+use crate::import::format::malformed;
 use crate::import::{ImportError, units};
 
 const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
@@ -271,6 +271,15 @@ pub(super) fn is_progress(line: &str) -> bool {
 }
 
 /// Reads a whole listing.
+///
+/// The form that `ibnetdiscover -p` prints: a line for every port, with or without a cable.
+///
+/// As `dump_ports_report` of infiniband-diags prints it; the GUIDs are those of ports, of switches the one for all of them:
+///
+/// ```text
+/// CA    12  1 0x000000000010000a 4x SDR - SW     5  2 0x0000000000200001 ( 'H4' - 'S1' )
+/// SW     5  6 0x0000000000200001 4x SDR                                    'S1'
+/// ```
 pub(super) fn read_columns(path: &Path) -> Result<Listing, ImportError> {
     let mut lines = Lines::open(path, HELP)?;
     let mut listing = Listing::default();

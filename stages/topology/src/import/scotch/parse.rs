@@ -1,0 +1,309 @@
+//! What a target file says.
+
+use std::collections::HashSet;
+
+use hopmap_text::{FileError, Words};
+
+/// Most terminals of a target that is no tree.
+const MOST_TERMINALS: i64 = 1 << 20;
+/// Most terminals whose distances are written one by one.
+const MOST_LISTED: i64 = 4096;
+/// Most domains of a compiled decomposition.
+const MOST_DOMAINS: i64 = 1 << 16;
+/// Largest number in a file: what Scotch holds in 32 bits.
+const MOST: i64 = i32::MAX as i64;
+/// Most levels of a tree.
+const MOST_LEVELS: i64 = 32;
+/// Dimensions that Scotch 7 has room for.
+const MOST_DIMENSIONS: i64 = 5;
+/// Restrictions of restrictions.
+const MOST_RESTRICTIONS: usize = 16;
+
+/// A target, and the restrictions of its terminals, outermost first.
+pub(super) struct Target {
+    pub(super) restrictions: Vec<Vec<u32>>,
+    pub(super) shape: Shape,
+    /// Whether it is of the class whose distances Scotch does not compute as its user guide says.
+    pub(super) is_measured_as_torus: bool,
+}
+
+/// How the terminals of a target lie.
+pub(super) enum Shape {
+    /// Leaves of a regular tree.
+    Tree {
+        /// Branches of every level and the cost of a link there, outermost first.
+        levels: Vec<(u32, f64)>,
+        /// The numbers of the leaves of every so many, if they are not in order.
+        numbers: Vec<u32>,
+    },
+    /// A grid, the first dimension first.
+    Grid { sizes: Vec<u32>, wraps: bool },
+    /// All at distance 1, with their weights.
+    Complete { weights: Vec<u32> },
+    /// Terminals sorted by number: number and weight of each, and the distance of every ordered pair.
+    Listed { terminals: Vec<(u32, u32)>, distances: Vec<f64> },
+}
+
+/// The next word, which has to be a whole number in a range.
+fn number(words: &mut Words<'_>, what: &str, least: i64, most: i64) -> Result<i64, FileError> {
+    let help = || format!("{what} is a whole number from {least} to {most}");
+    if !words.next()? {
+        let problem = format!("the file ends where {what} should be");
+        return Err(words.error_at(words.here(), problem).with_help(help()));
+    }
+    match words.text()?.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(words.error(format!("{what} is `{}`", words.shown())).with_help(help())),
+    }
+}
+
+/// Whether a class stands alone in a file; `None` if there is no such class.
+pub(super) fn is_alone(class: &str) -> Option<bool> {
+    Some(match class.to_ascii_lowercase().as_str() {
+        "tleaf" | "ltleaf" | "mesh2d" | "mesh3d" | "meshxd" | "torus2d" | "torus3d" | "torusxd" | "hcub"
+        | "cmplt" | "cmpltw" | "deco" | "sub" => false,
+        "varcmplt" | "varhcub" => true,
+        _ => return None,
+    })
+}
+
+/// Reads a target. Names of classes are read in either case, as Scotch does.
+pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
+    let mut restrictions = Vec::new();
+    loop {
+        if !words.next()? {
+            return Err(words
+                .error("there is no target")
+                .with_help("a target begins with its class, such as `tleaf`"));
+        }
+        let class = words.text()?.to_owned();
+        let shape = match class.to_ascii_lowercase().as_str() {
+            "sub" if restrictions.len() < MOST_RESTRICTIONS => {
+                restrictions.push(restriction(words)?);
+                continue;
+            }
+            "sub" => {
+                return Err(words
+                    .error("there are too many `sub` in each other")
+                    .with_help("say it with one"));
+            }
+            "tleaf" => Shape::Tree { levels: levels(words)?, numbers: Vec::new() },
+            "ltleaf" => {
+                let levels = levels(words)?;
+                let numbers = numbers(words, &levels)?;
+                Shape::Tree { levels, numbers }
+            }
+            "mesh2d" => grid(words, Some(2), false)?,
+            "mesh3d" => grid(words, Some(3), false)?,
+            "meshxd" => grid(words, None, false)?,
+            "torus2d" => grid(words, Some(2), true)?,
+            "torus3d" => grid(words, Some(3), true)?,
+            "torusxd" => grid(words, None, true)?,
+            "hcub" => {
+                let dimensions = number(words, "the dimension of the hypercube", 1, 20)?;
+                Shape::Grid { sizes: vec![2; dimensions as usize], wraps: false }
+            }
+            "cmplt" => {
+                let count = number(words, "the number of terminals", 1, MOST_TERMINALS)?;
+                Shape::Complete { weights: vec![1; count as usize] }
+            }
+            "cmpltw" => complete(words)?,
+            "deco" => decomposition(words)?,
+            "varcmplt" | "varhcub" => {
+                return Err(words
+                    .error(format!(
+                        "a target of class `{class}` has no size: Scotch makes it as large as it needs"
+                    ))
+                    .with_help("give one with a size, such as `cmplt 64` or `hcub 6`"));
+            }
+            _ => {
+                return Err(words.error(format!("`{}` is no class of targets that is known here", words.shown())).with_help("known are tleaf, ltleaf, mesh2D, mesh3D, meshXD, torus2D, torus3D, torusXD, hcub, cmplt, cmpltw, deco and sub"));
+            }
+        };
+        let is_measured_as_torus = class.eq_ignore_ascii_case("meshXD");
+        return Ok(Target { restrictions, shape, is_measured_as_torus });
+    }
+}
+
+fn restriction(words: &mut Words<'_>) -> Result<Vec<u32>, FileError> {
+    let count = number(words, "the number of terminals that stay", 1, MOST)?;
+    let mut terminals = Vec::new();
+    let mut known = HashSet::new();
+    for _ in 0..count {
+        let terminal = number(words, "a terminal that stays", 0, MOST)? as u32;
+        if !known.insert(terminal) {
+            return Err(words
+                .error(format!("terminal {terminal} stays twice"))
+                .with_help("name every terminal once"));
+        }
+        terminals.push(terminal);
+    }
+    Ok(terminals)
+}
+
+fn levels(words: &mut Words<'_>) -> Result<Vec<(u32, f64)>, FileError> {
+    let count = number(words, "the number of levels", 0, MOST_LEVELS)?;
+    let level = |_| {
+        let branches = number(words, "the number of branches of a level", 2, MOST)? as u32;
+        let cost = number(words, "the cost of the links of a level", 1, MOST)?;
+        Ok((branches, cost as f64))
+    };
+    (0..count).map(level).collect()
+}
+
+/// What the leaves of `ltleaf` are called: a permutation of as many as some of the innermost levels have.
+fn numbers(words: &mut Words<'_>, levels: &[(u32, f64)]) -> Result<Vec<u32>, FileError> {
+    let count = number(words, "the size of the permutation", 1, MOST)?;
+    let mut size = 1_u64;
+    let mut sizes = vec![1];
+    sizes.extend(levels.iter().rev().map(|(branches, _)| {
+        size = size.saturating_mul(u64::from(*branches));
+        size
+    }));
+    if !sizes.contains(&(count as u64)) {
+        return Err(words.error(format!("the permutation has {count} numbers, which are not the leaves of some of the innermost levels")).with_help(format!("it may have {}", sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))));
+    }
+    let mut numbers = Vec::new();
+    let mut known = HashSet::new();
+    for _ in 0..count {
+        let number = number(words, "a number of the permutation", 0, count - 1)? as u32;
+        if !known.insert(number) {
+            return Err(words
+                .error(format!("{number} is there twice"))
+                .with_help("a permutation has every number once"));
+        }
+        numbers.push(number);
+    }
+    let is_in_order = (0..).zip(&numbers).all(|(place, &number): (u32, _)| place == number);
+    Ok(if is_in_order { Vec::new() } else { numbers })
+}
+
+fn grid(words: &mut Words<'_>, dimensions: Option<i64>, wraps: bool) -> Result<Shape, FileError> {
+    let dimensions =
+        dimensions.map_or_else(|| number(words, "the number of dimensions", 1, MOST_DIMENSIONS), Ok)?;
+    let mut count = 1_i64;
+    let mut sizes = Vec::new();
+    for _ in 0..dimensions {
+        let size = number(words, "the size of a dimension", 1, MOST_TERMINALS)?;
+        count = count.saturating_mul(size);
+        sizes.push(size as u32);
+    }
+    if count > MOST_TERMINALS {
+        return Err(words
+            .error(format!("the target has more than {MOST_TERMINALS} terminals"))
+            .with_help("make some dimensions smaller"));
+    }
+    Ok(Shape::Grid { sizes, wraps })
+}
+
+fn complete(words: &mut Words<'_>) -> Result<Shape, FileError> {
+    let count = number(words, "the number of terminals", 1, MOST_TERMINALS)?;
+    let mut weights = Vec::new();
+    for _ in 0..count {
+        weights.push(number(words, "the weight of a terminal", 1, MOST)? as u32);
+    }
+    Ok(Shape::Complete { weights })
+}
+
+fn decomposition(words: &mut Words<'_>) -> Result<Shape, FileError> {
+    match number(words, "the type of the decomposition", 0, 2)? {
+        0 => listed(words),
+        1 => compiled(words),
+        _ => Err(words
+            .error("decompositions of type 2 hold no distances but coarsened graphs")
+            .with_help("write the target as type 0, such as with `amk_grf` without `-2`")),
+    }
+}
+
+/// Type 0: label, weight and domain of every terminal, then the lower triangle of distances in the order of the terminals.
+fn listed(words: &mut Words<'_>) -> Result<Shape, FileError> {
+    let count = number(words, "the number of terminals", 1, MOST_LISTED)?;
+    let most = number(words, "the largest number of a domain", count, MOST)?;
+    let mut terminals = Vec::new();
+    let mut domains = HashSet::new();
+    for _ in 0..count {
+        let label = number(words, "the number of a terminal", 0, MOST)? as u32;
+        let weight = number(words, "the weight of a terminal", 0, MOST)? as u32;
+        let domain = number(words, "the number of a domain", 1, most)?;
+        if !domains.insert(domain) {
+            return Err(words
+                .error(format!("two terminals are domain {domain}"))
+                .with_help("every one has its own"));
+        }
+        terminals.push((label, weight));
+    }
+    let mut triangle = Vec::new();
+    for _ in 0..count * (count - 1) / 2 {
+        triangle.push(number(words, "a distance", 1, MOST)? as f64);
+    }
+    let distance = |a: usize, b: usize| {
+        let (low, high) = (a.min(b), a.max(b));
+        if low == high { 0.0 } else { triangle.get(high * (high - 1) / 2 + low).copied().unwrap_or(0.0) }
+    };
+    sorted(words, &terminals, distance)
+}
+
+/// Type 1: label, size and weight of every domain, then the lower triangle of distances between all domains.
+fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
+    let count = number(words, "the number of terminals", 1, MOST_LISTED)?;
+    let domains = number(words, "the number of domains", count, MOST_DOMAINS)?;
+    let mut terminals = Vec::new();
+    // By domain, its place among the terminals.
+    let mut places = Vec::new();
+    for _ in 0..domains {
+        let label = number(words, "the number of a terminal", -1, MOST)?;
+        let size = number(words, "the number of terminals in a domain", 0, MOST)?;
+        let weight = number(words, "the weight of a domain", 0, MOST)? as u32;
+        places.push((size == 1).then_some(terminals.len()));
+        if size == 1 {
+            let label = u32::try_from(label).map_err(|_| {
+                words.error(format!("a terminal has number {label}")).with_help("they begin with zero")
+            })?;
+            terminals.push((label, weight));
+        }
+    }
+    if i64::try_from(terminals.len()) != Ok(count) {
+        return Err(words
+            .error(format!("{} domains have one terminal, but there are {count} terminals", terminals.len()))
+            .with_help("is the file damaged?"));
+    }
+    let mut table = vec![0.0; terminals.len() * terminals.len()];
+    for (high, at_high) in places.iter().enumerate() {
+        for at_low in places.iter().take(high) {
+            let distance = number(words, "a distance", 0, MOST)?;
+            let (Some(a), Some(b)) = (at_high, at_low) else { continue };
+            if distance == 0 {
+                return Err(words
+                    .error("two terminals are at distance 0")
+                    .with_help("distances of terminals are above zero"));
+            }
+            for place in [a * terminals.len() + b, b * terminals.len() + a] {
+                if let Some(entry) = table.get_mut(place) {
+                    *entry = distance as f64;
+                }
+            }
+        }
+    }
+    let distance = |a: usize, b: usize| table.get(a * terminals.len() + b).copied().unwrap_or(0.0);
+    sorted(words, &terminals, distance)
+}
+
+/// The terminals in the order of their numbers.
+fn sorted(
+    words: &Words<'_>,
+    terminals: &[(u32, u32)],
+    distance: impl Fn(usize, usize) -> f64,
+) -> Result<Shape, FileError> {
+    let mut order: Vec<usize> = (0..terminals.len()).collect();
+    let at = |place: usize| terminals.get(place).copied().unwrap_or_default();
+    order.sort_by_key(|&place| at(place));
+    let sorted: Vec<(u32, u32)> = order.iter().map(|&place| at(place)).collect();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(words
+            .error(format!("two terminals have number {}", pair[0].0))
+            .with_help("every one has its own"));
+    }
+    let distance = &distance;
+    let row = |&a: &usize| order.iter().map(move |&b| distance(a, b)).collect::<Vec<_>>();
+    Ok(Shape::Listed { distances: order.iter().flat_map(row).collect(), terminals: sorted })
+}
