@@ -6,7 +6,7 @@ use hopmap_model::{CostModel, Measurements, Sample, SystemGraph};
 use hopmap_statistics::lower_median;
 
 use crate::pair::{Both, Side};
-use crate::{Change, Quantity, Thresholds};
+use crate::{Change, Quantity, Snapshot, Thresholds};
 
 /// By latencies where both sides were measured, else by the matrices of costs.
 pub(crate) fn changes(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
@@ -58,6 +58,22 @@ pub(crate) fn spread_of_large(measured: &Measurements) -> f64 {
     };
     let spread = |sample: &Sample| sample.median_s / sample.minimum_s;
     lower_median(measured.samples.iter().filter(is_large).map(spread).collect()).unwrap_or(1.0)
+}
+
+impl Snapshot<'_> {
+    /// The largest ratio between the latency of two hosts and what it was before, whichever is larger; 1 where nothing was
+    /// measured both times.
+    #[must_use]
+    pub fn largest_ratio(&self, before: &Snapshot<'_>) -> f64 {
+        let (Some(old), Some(new)) = (before.measurements, self.measurements) else { return 1.0 };
+        let old = of_hosts(old);
+        let ratio = |(pair, new): (_, Latency)| {
+            let old = old.get(&pair)?;
+            let (least, most) = (old.seconds.min(new.seconds), old.seconds.max(new.seconds));
+            (least > 0.0).then_some(most / least)
+        };
+        of_hosts(new).into_iter().filter_map(ratio).fold(1.0, f64::max)
+    }
 }
 
 /// Gives pairs of hosts the times that they had before, where both have such messages: for drift that was not confirmed.

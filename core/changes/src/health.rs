@@ -8,8 +8,7 @@ use hopmap_model::{CostModel, NodeKind, NodeState};
 use hopmap_statistics::lower_median;
 use serde::Serialize;
 
-use crate::change::name;
-use crate::change::{percent, seconds};
+use crate::change::{name, percent, seconds};
 use crate::drift::of_hosts;
 use crate::{Snapshot, Thresholds};
 

@@ -44,20 +44,6 @@ impl Snapshot<'_> {
         let names = |hosts: Vec<(_, _)>| hosts.into_iter().map(|(name, _)| name).collect();
         (names(up), names(down))
     }
-
-    /// The largest ratio between the latency of two hosts and what it was before, whichever is larger; 1 where nothing was
-    /// measured both times.
-    #[must_use]
-    pub fn largest_ratio(&self, before: &Snapshot<'_>) -> f64 {
-        let (Some(old), Some(new)) = (before.measurements, self.measurements) else { return 1.0 };
-        let old = crate::drift::of_hosts(old);
-        let ratio = |(pair, new): (_, crate::drift::Latency)| {
-            let old = old.get(&pair)?;
-            let (least, most) = (old.seconds.min(new.seconds), old.seconds.max(new.seconds));
-            (least > 0.0).then_some(most / least)
-        };
-        crate::drift::of_hosts(new).into_iter().filter_map(ratio).fold(1.0, f64::max)
-    }
 }
 
 /// A host as a snapshot knows it.

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 
 use miette::{Diagnostic, SourceSpan};
 
-use crate::host_list::Excerpt;
-use crate::host_list::{self, HostListError, expand_within};
+use crate::host_list::{self, Excerpt, HostListError, expand_within};
 
 /// States in which a node can run a whole job at once.
 const FREE: &[&str] = &["idle"];

@@ -41,11 +41,10 @@ pub use bind::{Bind, BindError, default_address};
 pub use client::{AgentConnection, ClientError};
 pub use command::AgentCommand;
 pub use cores::{CORE_MESSAGE_BYTES, CoresError, measure_cores, own_cores};
-pub use handshake::{Caller, HandshakeError, Keys, Nonce, Role, VERSION, answer, call};
-pub use handshake::{Token, TokenError};
-pub use protocol::Link;
-pub use protocol::{ANSWER_BYTES, FrameError, Frames, REQUEST_BYTES};
-pub use protocol::{Answer, CorePair, Description, MESSAGE_BYTES, MESSAGES, Request, SECONDS, SIZES};
-pub use server::{Agent, AgentError, AgentSettings, Ending, Stopper};
-pub use server::{Parting, REQUESTS, Work, converse};
+pub use handshake::{
+    ANSWER_BYTES, Caller, FrameError, Frames, HandshakeError, Keys, Nonce, REQUEST_BYTES, Role, Token,
+    TokenError, VERSION, answer, call,
+};
+pub use protocol::{Answer, CorePair, Description, Link, MESSAGE_BYTES, MESSAGES, Request, SECONDS, SIZES};
+pub use server::{Agent, AgentError, AgentSettings, Ending, Parting, REQUESTS, Stopper, Work, converse};
 pub use wire::{TcpWire, WireError, respond};

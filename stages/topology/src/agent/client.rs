@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use miette::Diagnostic;
 
-use super::handshake::{HandshakeError, Keys, Role, VERSION, call};
-use super::handshake::{Token, random_bytes};
-use super::protocol::{ANSWER_BYTES, FrameError, Frames};
-use super::protocol::{Answer, CorePair, Description, Request};
-use super::protocol::{Link, watch};
+use super::handshake::{
+    ANSWER_BYTES, FrameError, Frames, HandshakeError, Keys, Role, Token, VERSION, call, random_bytes,
+};
+use super::protocol::{Answer, CorePair, Description, Link, Request, watch};
 use crate::probe::{Sampling, Timing};
 
 /// What an agent may take longer than a measurement, for connecting to its peer and for the way of the answer.

@@ -11,12 +11,11 @@ use miette::Diagnostic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::cores::{measure_cores, own_cores};
-use super::guests::Refusals;
-use super::guests::{Guest, Guests, Standing};
-use super::handshake::{HandshakeError, Role, Token, VERSION, answer, random_bytes};
-use super::protocol::{
-    Answer, CorePair, Description, FrameError, Frames, Link, REQUEST_BYTES, Request, refusal, watch,
+use super::guests::{Guest, Guests, Refusals, Standing};
+use super::handshake::{
+    FrameError, Frames, HandshakeError, REQUEST_BYTES, Role, Token, VERSION, answer, random_bytes,
 };
+use super::protocol::{Answer, CorePair, Description, Link, Request, refusal, watch};
 use super::wire::{TcpWire, respond};
 use crate::probe::{Sampling, Timing, sample};
 

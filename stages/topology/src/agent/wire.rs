@@ -10,10 +10,8 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::handshake::{HandshakeError, Role, call};
-use super::handshake::{Token, random_bytes};
-use super::protocol::{Link, read_all, timed, watch, write_all};
-use super::protocol::{MESSAGE_BYTES, MESSAGES};
+use super::handshake::{HandshakeError, Role, Token, call, random_bytes};
+use super::protocol::{Link, MESSAGE_BYTES, MESSAGES, read_all, timed, watch, write_all};
 use crate::probe::Wire;
 
 /// Bytes that are read or written at once; messages need not fit.

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::finish::machine;
 use super::format::{Sample, malformed, read_text};
-use super::slurm_tree::Blocks;
-use super::slurm_tree::{Lists, Switch, parts};
+use super::slurm_tree::{Blocks, Lists, Switch, parts};
 use super::{ImportError, ImportParams, Imported};
 
 /// Every line begins as one of a topology.conf does, and one names a switch or a block.

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::finish::machine;
 use super::format::{Sample, malformed, read_text};
-use super::slurm_tree::Blocks;
-use super::slurm_tree::{Lists, Switch, parts};
+use super::slurm_tree::{Blocks, Lists, Switch, parts};
 use super::yaml::{Content, Yaml, parse};
 use super::{ImportError, ImportParams, Imported};
 

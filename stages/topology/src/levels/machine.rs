@@ -121,16 +121,8 @@ impl Machine {
             if back.is_ok() && direction.source > direction.destination {
                 continue;
             }
-            let (Some((host_a, slot_a)), Some((host_b, slot_b))) =
-                (slots.of(direction.source), slots.of(direction.destination))
-            else {
-                continue;
-            };
-            let (known, one, other) = if host_a == host_b {
-                (&mut self.hosts[host_a].inside, slot_a, slot_b)
-            } else {
-                (&mut self.between, place_of_host[host_a], place_of_host[host_b])
-            };
+            let ends = (direction.source, direction.destination);
+            let Some((known, one, other)) = self.known(slots, ends, &place_of_host) else { continue };
             if !known.latency.get(one, other).is_nan() {
                 continue;
             }
@@ -142,22 +134,28 @@ impl Machine {
         }
     }
 
+    /// What is known of the pairs to which two slots belong, and their two numbers there.
+    fn known(
+        &mut self,
+        slots: &Slots,
+        (a, b): (u32, u32),
+        place_of_host: &[usize],
+    ) -> Option<(&mut Known, usize, usize)> {
+        let ((host_a, slot_a), (host_b, slot_b)) = (slots.of(a)?, slots.of(b)?);
+        Some(match host_a == host_b {
+            true => (&mut self.hosts[host_a].inside, slot_a, slot_b),
+            false => (&mut self.between, place_of_host[host_a], place_of_host[host_b]),
+        })
+    }
+
     fn read_fits(&mut self, measured: &Measurements, slots: &Slots, params: &LevelsParams) {
         let own = if measured.fits.is_empty() { fits(&measured.samples) } else { Vec::new() };
         let all = if measured.fits.is_empty() { &own } else { &measured.fits };
         let mut place_of_host = vec![usize::MAX; self.hosts.len()];
         self.up.iter().enumerate().for_each(|(place, &host)| place_of_host[host] = place);
         for of_pair in all.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination)) {
-            let (Some((host_a, slot_a)), Some((host_b, slot_b))) =
-                (slots.of(of_pair[0].source), slots.of(of_pair[0].destination))
-            else {
-                continue;
-            };
-            let (known, one, other) = if host_a == host_b {
-                (&mut self.hosts[host_a].inside, slot_a, slot_b)
-            } else {
-                (&mut self.between, place_of_host[host_a], place_of_host[host_b])
-            };
+            let ends = (of_pair[0].source, of_pair[0].destination);
+            let Some((known, one, other)) = self.known(slots, ends, &place_of_host) else { continue };
             let smaller = |pairs: &mut Pairs, value: f64| {
                 // Of two directions the smaller number; `min` prefers any number to NaN.
                 pairs.set(one, other, value.min(pairs.get(one, other)));

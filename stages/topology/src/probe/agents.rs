@@ -12,8 +12,7 @@ use super::hosts::{Agents, Fault, Host, probe_hosts, side_by_side};
 use super::params::{ProbeError, ProbeParams};
 use super::sampling::{Sampling, Timing};
 use super::start::{Started, Template, start};
-use super::tournament::most_seconds;
-use super::tournament::rounds;
+use super::tournament::{most_seconds, rounds};
 use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
 
 /// The variable with the hosts of a job.

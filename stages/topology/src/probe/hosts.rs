@@ -7,10 +7,8 @@ use hopmap_model::{Context, Endpoint, NodeState, Pair, ProbePhase};
 
 use super::params::ProbeParams;
 use super::ranks::groups;
-use super::sampling::Record;
-use super::sampling::{Sampling, Timing};
-use super::tournament::Steps;
-use super::tournament::{Part, parts, phases};
+use super::sampling::{Record, Sampling, Timing};
+use super::tournament::{Part, Steps, parts, phases};
 
 /// Failed meetings after which a host is given up, if they are more than half of its meetings.
 const MOST_FAILURES: u32 = 3;

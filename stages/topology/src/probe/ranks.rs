@@ -9,10 +9,8 @@ use hopmap_model::{Communicator, Context, Endpoint, Error, Measurements, NodeSta
 use serde::{Deserialize, Serialize};
 
 use super::params::{ProbeError, ProbeParams};
-use super::sampling::Record;
-use super::sampling::{Sampling, Timing, Wire, sample};
-use super::tournament::Steps;
-use super::tournament::{Part, parts};
+use super::sampling::{Record, Sampling, Timing, Wire, sample};
+use super::tournament::{Part, Steps, parts};
 
 /// A way to another process.
 struct RankWire<'a> {

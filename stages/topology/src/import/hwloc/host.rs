@@ -4,8 +4,7 @@ use std::path::Path;
 
 use hopmap_text::shown;
 
-use super::kind::Cpuset;
-use super::kind::Kind;
+use super::kind::{Cpuset, Kind};
 use crate::import::ImportError;
 use crate::import::format::malformed;
 use crate::import::xml::Element;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use hopmap_formats::host_list::MAX_NAMES;
 
-use super::shapes::Net;
-use super::shapes::Wire;
+use super::shapes::{Net, Wire};
 use crate::import::ImportError;
 use crate::import::format::malformed;
 use crate::import::xml::Element;
