@@ -49,6 +49,26 @@ impl ImportParams {
     pub fn of(path: impl Into<PathBuf>) -> Self {
         Self { path: Some(InputPath::new(path)), ..Self::default() }
     }
+
+    /// Refuses the first of some parameters that is given though it means nothing, and says why.
+    pub(super) fn refuse(&self, names: &[&'static str], why: &str, help: &str) -> Result<(), ImportError> {
+        let given = [
+            ("cost", self.cost.is_some()),
+            ("link_latency", self.link_latency.is_some()),
+            ("slots", self.slots.is_some()),
+            ("hwloc", self.hwloc.is_some()),
+            ("threads", self.threads),
+            ("inside", !self.inside.is_empty()),
+            ("costs", !self.costs.is_empty()),
+        ];
+        match names.iter().find(|name| given.contains(&(**name, true))) {
+            None => Ok(()),
+            Some(name) => {
+                let problem = format!("means nothing here: {why}");
+                Err(ImportError::Parameter { name, problem, help: help.to_owned() })
+            }
+        }
+    }
 }
 
 macro_rules! formats {

@@ -295,20 +295,9 @@ fn read_lossless(
     params: &ImportParams,
 ) -> Result<Imported, ImportError> {
     let reading = NodeByNode { path };
-    let given = [
-        ("cost", params.cost.is_some()),
-        ("slots", params.slots.is_some()),
-        ("hwloc", params.hwloc.is_some()),
-        ("inside", !params.inside.is_empty()),
-        ("link_latency", params.link_latency.is_some()),
-    ];
-    if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        return Err(ImportError::Parameter {
-            name,
-            problem: "means nothing here: the file says what the machine has and costs".into(),
-            help: "leave it out, or remove `cost` and `slots` from the file".into(),
-        });
-    }
+    let names = ["cost", "slots", "hwloc", "inside", "link_latency"];
+    let help = "leave it out, or remove `cost` and `slots` from the file";
+    params.refuse(&names, "the file says what the machine has and costs", help)?;
     let system = SystemGraph {
         nodes: reading.list(root, "nodes", node)?,
         links: reading.list(root, "links", link)?,

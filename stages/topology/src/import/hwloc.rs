@@ -68,20 +68,8 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, Impor
 
 /// Refuses parameters that mean nothing where hwloc says everything.
 fn check(params: &ImportParams) -> Result<(), ImportError> {
-    let given = [
-        ("slots", params.slots.is_some()),
-        ("hwloc", params.hwloc.is_some()),
-        ("link_latency", params.link_latency.is_some()),
-        ("costs", !params.costs.is_empty()),
-    ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
-        Some((name, _)) => Err(ImportError::Parameter {
-            name,
-            problem: "means nothing here: hwloc says what hosts are like".into(),
-            help: "leave it out; `inside` says what levels inside hosts cost".into(),
-        }),
-    }
+    let help = "leave it out; `inside` says what levels inside hosts cost";
+    params.refuse(&["slots", "hwloc", "link_latency", "costs"], "hwloc says what hosts are like", help)
 }
 
 fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported, ImportError> {

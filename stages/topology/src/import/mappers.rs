@@ -91,19 +91,8 @@ pub(super) fn read_kahip(path: &Path, params: &ImportParams) -> Result<Imported,
 }
 
 fn check(params: &ImportParams) -> Result<(), ImportError> {
-    let given = [
-        ("hwloc", params.hwloc.is_some(), "the file names no hosts"),
-        ("cost", params.cost.is_some(), "the levels have costs of their own"),
-        ("link_latency", params.link_latency.is_some(), "the levels have costs of their own"),
-    ];
-    match given.into_iter().find(|(_, is_given, _)| *is_given) {
-        Some((name, _, why)) => Err(ImportError::Parameter {
-            name,
-            problem: format!("means nothing here: {why}"),
-            help: "leave it out".into(),
-        }),
-        None => Ok(()),
-    }
+    params.refuse(&["hwloc"], "the file names no hosts", "leave it out")?;
+    params.refuse(&["cost", "link_latency"], "the levels have costs of their own", "leave it out")
 }
 
 fn branches(path: &Path, line: usize, hierarchy: &str) -> Result<Vec<u32>, ImportError> {

@@ -79,23 +79,9 @@ impl Measured {
 
 /// Refuses parameters that mean nothing where the file says what every pair costs.
 pub(super) fn refuse(params: &ImportParams, meaningful: &[&str]) -> Result<(), ImportError> {
-    let given = [
-        ("cost", params.cost.is_some()),
-        ("link_latency", params.link_latency.is_some()),
-        ("slots", params.slots.is_some()),
-        ("hwloc", params.hwloc.is_some()),
-        ("threads", params.threads),
-        ("inside", !params.inside.is_empty()),
-        ("costs", !params.costs.is_empty()),
-    ];
-    match given.into_iter().find(|(name, is_given)| *is_given && !meaningful.contains(name)) {
-        None => Ok(()),
-        Some((name, _)) => Err(ImportError::Parameter {
-            name,
-            problem: "means nothing here: the file says what every pair costs".into(),
-            help: "leave it out".into(),
-        }),
-    }
+    let mut names = vec!["cost", "link_latency", "slots", "hwloc", "threads", "inside", "costs"];
+    names.retain(|name| !meaningful.contains(name));
+    params.refuse(&names, "the file says what every pair costs", "leave it out")
 }
 
 /// A name that hosts can have: not empty, without blanks and control characters, and not longer than names are.

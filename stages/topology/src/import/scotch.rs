@@ -115,17 +115,11 @@ fn wrong(name: &'static str, problem: impl Into<String>, help: impl Into<String>
 
 /// Refuses parameters that mean nothing where a file has costs of its own.
 fn check(params: &ImportParams, is_grid: bool) -> Result<(), ImportError> {
-    if params.hwloc.is_some() {
-        return Err(wrong("hwloc", "means nothing here: the file names no hosts", "leave it out"));
-    }
-    if !params.costs.is_empty() {
-        return Err(wrong("costs", "means nothing here: the file has costs of its own", "leave it out"));
-    }
-    if !is_grid && params.cost.is_some() {
-        return Err(wrong("cost", "means nothing here: the file has costs of its own", "leave it out"));
-    }
-    if !is_grid && params.link_latency.is_some() {
-        return Err(wrong("link_latency", "means nothing here: costs follow from no links", "leave it out"));
+    params.refuse(&["hwloc"], "the file names no hosts", "leave it out")?;
+    params.refuse(&["costs"], "the file has costs of its own", "leave it out")?;
+    if !is_grid {
+        params.refuse(&["cost"], "the file has costs of its own", "leave it out")?;
+        params.refuse(&["link_latency"], "costs follow from no links", "leave it out")?;
     }
     Ok(())
 }
