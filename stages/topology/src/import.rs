@@ -2,9 +2,10 @@
 //!
 //! # From a description to a machine
 //!
-//! `READERS` has a line for every format: whether a file looks like it, which files are behind a path, and how they are read; the module of
-//! the format has these functions, and `format.rs` its name. What a module finds becomes `Parts` (nodes, links, routing, the inside of hosts), and `finish.rs` alone
-//! adds slots and costs. Dumps of fabrics go through `fabric.rs`, which joins adapters to hosts and puts everything into canonical order.
+//! `READERS` has a line for every format: whether a file looks like it, which files are behind a path, and how they are read; the module
+//! of the format has these functions, and `format.rs` its name. What a module finds becomes `Parts` (nodes, links, routing, the inside of
+//! hosts), and `finish.rs` alone adds slots and costs. Dumps of fabrics go through `fabric.rs`, which joins adapters to hosts and puts
+//! everything into canonical order.
 //!
 //! Routes belong to the machine (`model/src/routing.rs`), not to its costs: `Paths` follows forwarding tables where there are any, else the
 //! fewest links with ties as `Ties` says, and metrics, loads and `CostModel::Routes` all ask it. A table's entry names the *last link* of
