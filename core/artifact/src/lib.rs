@@ -4,17 +4,15 @@
 //! one `TABLE.parquet` per table, and `files/`. The BLAKE3 of `artifact.json` is the digest of the artifact, so the
 //! digest covers every byte that counts. The same value always gives the same bytes.
 
-mod cell;
 mod codec;
-mod columns;
 mod error;
 mod folder;
 mod kinds;
 mod table;
 
-pub use cell::Cell;
 pub use codec::{Codec, Contents};
-pub use columns::Columns;
 pub use error::ArtifactError;
 pub use folder::{DESCRIPTION, Description, Folder, PROVENANCE, TableDescription};
+pub use table::Cell;
+pub use table::Columns;
 pub use table::{Table, TableReader, TableWriter, read_table};

@@ -1,11 +1,14 @@
-//! Tables: named columns, written as Parquet that is the same byte for byte.
+//! Tables: named columns, written as Parquet that is the same byte for byte; columns that were read, checked for type and missing values;
+//! single values as text or JSON.
 
+use std::fmt;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use hopmap_model::open_input;
@@ -207,4 +210,188 @@ pub fn read_table(path: &Path) -> Result<RecordBatch, ArtifactError> {
     let schema = Arc::clone(reader.schema());
     let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;
     concat_batches(&schema, &batches).map_err(|error| damaged(path, &error))
+}
+
+/// A table that was read.
+#[derive(Debug)]
+pub struct Columns {
+    path: PathBuf,
+    batch: RecordBatch,
+}
+
+impl Columns {
+    /// Reads a Parquet file.
+    pub fn read(path: &Path) -> Result<Self, ArtifactError> {
+        Ok(Self { path: path.into(), batch: read_table(path)? })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// Names of the columns.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Whether there is a column of a name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.batch.column_by_name(name).is_some()
+    }
+
+    /// A column of 32-bit numbers.
+    pub fn u32(&self, name: &str) -> Result<Vec<u32>, ArtifactError> {
+        self.complete(name, self.optional_u32(name)?)
+    }
+
+    /// A column of 32-bit numbers, some of which may be unknown.
+    pub fn optional_u32(&self, name: &str) -> Result<Vec<Option<u32>>, ArtifactError> {
+        Ok(self.typed::<UInt32Array>(name, "32-bit unsigned numbers")?.iter().collect())
+    }
+
+    /// A column of 64-bit numbers.
+    pub fn u64(&self, name: &str) -> Result<Vec<u64>, ArtifactError> {
+        self.complete(name, self.typed::<UInt64Array>(name, "64-bit unsigned numbers")?.iter().collect())
+    }
+
+    /// A column of real numbers.
+    pub fn f64(&self, name: &str) -> Result<Vec<f64>, ArtifactError> {
+        self.complete(name, self.optional_f64(name)?)
+    }
+
+    /// A column of real numbers, some of which may be unknown.
+    pub fn optional_f64(&self, name: &str) -> Result<Vec<Option<f64>>, ArtifactError> {
+        Ok(self.typed::<Float64Array>(name, "real numbers")?.iter().collect())
+    }
+
+    /// A column of text.
+    pub fn text(&self, name: &str) -> Result<Vec<String>, ArtifactError> {
+        self.complete(name, self.optional_text(name)?)
+    }
+
+    /// A column of text, some of which may be unknown.
+    pub fn optional_text(&self, name: &str) -> Result<Vec<Option<String>>, ArtifactError> {
+        let column = self.typed::<StringArray>(name, "text")?;
+        Ok(column.iter().map(|value| value.map(str::to_owned)).collect())
+    }
+
+    /// Checks that a column counts the rows from zero.
+    pub fn index(&self, name: &str) -> Result<(), ArtifactError> {
+        let values = self.u32(name)?;
+        match values.iter().enumerate().find(|&(row, &value)| row != value as usize) {
+            Some((row, value)) => {
+                Err(self.error(name, format!("should count the rows, but row {row} has {value}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// An error about a column.
+    #[must_use]
+    pub fn error(&self, column: &str, reason: impl Into<String>) -> ArtifactError {
+        ArtifactError::Column { path: self.path.clone(), column: column.into(), reason: reason.into() }
+    }
+
+    fn array(&self, name: &str) -> Result<&ArrayRef, ArtifactError> {
+        self.batch.column_by_name(name).ok_or_else(|| self.error(name, "is missing"))
+    }
+
+    fn typed<A: Array + 'static>(&self, name: &str, what: &str) -> Result<&A, ArtifactError> {
+        let array = self.array(name)?;
+        array
+            .as_any()
+            .downcast_ref()
+            .ok_or_else(|| self.error(name, format!("should hold {what}, but holds {}", array.data_type())))
+    }
+
+    fn complete<T>(&self, name: &str, values: Vec<Option<T>>) -> Result<Vec<T>, ArtifactError> {
+        let rows = values.len();
+        let complete: Vec<T> = values.into_iter().flatten().collect();
+        match complete.len() == rows {
+            true => Ok(complete),
+            false => Err(self.error(name, "has missing values")),
+        }
+    }
+}
+
+/// A value of a table. Tables have columns of these four types only (see [`crate::Table`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Missing.
+    Null,
+    /// An integer of 32 or 64 bits.
+    Whole(u64),
+    /// A real number.
+    Real(f64),
+    /// Text.
+    Text(&'a str),
+}
+
+impl<'a> Cell<'a> {
+    /// The value in a row of a column; [`Cell::Null`] for types that no table of ours has.
+    #[must_use]
+    pub fn of(column: &'a dyn Array, row: usize) -> Self {
+        if column.is_null(row) {
+            return Self::Null;
+        }
+        let column = column.as_any();
+        if let Some(column) = column.downcast_ref::<UInt32Array>() {
+            Self::Whole(column.value(row).into())
+        } else if let Some(column) = column.downcast_ref::<UInt64Array>() {
+            Self::Whole(column.value(row))
+        } else if let Some(column) = column.downcast_ref::<Float64Array>() {
+            Self::Real(column.value(row))
+        } else if let Some(column) = column.downcast_ref::<StringArray>() {
+            Self::Text(column.value(row))
+        } else {
+            Self::Null
+        }
+    }
+
+    /// As JSON; numbers that JSON cannot express are null.
+    #[must_use]
+    pub fn json(self) -> serde_json::Value {
+        match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Whole(value) => value.into(),
+            Self::Real(value) => value.into(),
+            Self::Text(value) => value.into(),
+        }
+    }
+}
+
+impl Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null => Ok(()),
+            Self::Whole(value) => write!(f, "{value}"),
+            // Shortest digits that read back as the same number, with an exponent where JSON would have one.
+            Self::Real(value) => match serde_json::Number::from_f64(value) {
+                Some(number) => write!(f, "{number}"),
+                None => write!(f, "{value}"),
+            },
+            Self::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_type_are_read() {
+        let texts = StringArray::from(vec![Some("a,b"), None]);
+        assert_eq!((Cell::of(&texts, 0), Cell::of(&texts, 1)), (Cell::Text("a,b"), Cell::Null));
+        let reals = Float64Array::from(vec![1.0, 1e-9, f64::NAN, f64::INFINITY]);
+        let shown: Vec<String> = (0..4).map(|row| Cell::of(&reals, row).to_string()).collect();
+        assert_eq!(shown, ["1.0", "1e-9", "NaN", "inf"]);
+        assert_eq!(Cell::of(&reals, 3).json(), serde_json::Value::Null);
+        assert_eq!(Cell::of(&UInt32Array::from(vec![7]), 0), Cell::Whole(7));
+        assert_eq!(Cell::of(&UInt64Array::from(vec![u64::MAX]), 0).to_string(), "18446744073709551615");
+    }
 }

@@ -1,10 +1,10 @@
-//! What the engine lends a stage while it runs.
+//! What the engine lends a stage while it runs: threads, deadline, log and state, the processes it runs on, and seeds.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::Communicator;
+use crate::Error;
 
 /// Receives what a running stage has to say and tells it when to stop. The engine implements it.
 pub trait Observer: Sync {
@@ -130,5 +130,63 @@ impl<'a> Context<'a> {
     /// Writes one line to the log of the stage.
     pub fn log(&self, line: impl Display) {
         self.observer.log(&line.to_string());
+    }
+}
+
+/// The processes that a distributed stage runs on, numbered from zero. All call the same functions in the same order.
+///
+/// What a search does with it must not show in its result: a fixed number of islands gives the same answer on any number of
+/// processes. MPI implements it in the binary `hopmap-ranks`; a stage without a launcher runs without one.
+pub trait Communicator: Sync {
+    /// Number of this process.
+    fn process(&self) -> u32;
+
+    /// Number of processes.
+    fn processes(&self) -> u32;
+
+    /// Sends bytes to the next process of the ring and gives what the one before sent.
+    fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Error>;
+
+    /// What every process gives, in their order, on every process.
+    fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// Sends bytes to one process, which calls [`receive`](Self::receive).
+    fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error>;
+
+    /// The next bytes that one process sends.
+    fn receive(&self, process: u32) -> Result<Vec<u8>, Error>;
+
+    /// Sends so many messages of so many bytes to a process, each after the answer of one byte to the one before, and gives
+    /// how many seconds each took with its answer. The other process calls [`answer`](Self::answer) at the same time.
+    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error>;
+
+    /// The other side of [`time`](Self::time).
+    fn answer(&self, process: u32, bytes: u64, messages: u32) -> Result<(), Error>;
+}
+
+/// The seed of one random stream: BLAKE3 over the kind of the stage, its `seed` parameter and the island.
+///
+/// Streams of different stages, seeds or islands are independent, and none depends on the number of threads.
+#[must_use]
+pub fn seed_stream(kind: &str, seed: u64, island: u64) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(kind.len() as u64).to_le_bytes());
+    hasher.update(kind.as_bytes());
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(&island.to_le_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_part_gives_another_stream() {
+        let streams: BTreeSet<_> = [("a", 1, 0), ("b", 1, 0), ("a", 2, 0), ("a", 1, 1)]
+            .map(|(kind, seed, island)| seed_stream(kind, seed, island))
+            .into();
+        assert_eq!(streams.len(), 4);
     }
 }

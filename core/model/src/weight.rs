@@ -1,9 +1,11 @@
-//! What an edge of a task graph weighs.
+//! What an edge of a task graph weighs, and how pipelines say it.
 
+use hopmap_statistics::lower_median;
+use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Edge;
+use crate::{Context, Edge, Error, Paths, SystemGraph};
 
 /// What an edge of a task graph weighs in the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,9 +40,246 @@ impl Weight {
     }
 }
 
+/// Hosts of which all pairs are looked at, an even sample of larger machines: 512 make 261,632 paths.
+const MOST_HOSTS: usize = 512;
+
+/// What an edge is to weigh: a [`Weight`], the latency and the bandwidth of which the machine may say.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "weight is `bytes`, `messages`, `time`, or `{ time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`"
+)]
+pub enum WeightChoice {
+    /// By its name.
+    Named(WeightName),
+    /// Time, of which numbers are given.
+    Time {
+        /// The numbers.
+        time: NetworkSpeed,
+    },
+}
+
+/// Weights by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightName {
+    /// Bytes sent.
+    #[default]
+    Bytes,
+    /// Messages sent.
+    Messages,
+    /// Time in seconds: latency × messages + bytes / bandwidth (GraphHunter, t = L·N + D/S), both as the machine has them.
+    Time,
+}
+
+/// Latency and bandwidth of a network; what is not given is the median over the pairs of hosts of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkSpeed {
+    /// Latency L of one message in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_s: Option<f64>,
+    /// Bandwidth S in bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth_bytes_per_s: Option<f64>,
+}
+
+impl Default for WeightChoice {
+    fn default() -> Self {
+        Self::Named(WeightName::default())
+    }
+}
+
+impl From<Weight> for WeightChoice {
+    fn from(weight: Weight) -> Self {
+        match weight {
+            Weight::Bytes => Self::Named(WeightName::Bytes),
+            Weight::Messages => Self::Named(WeightName::Messages),
+            Weight::Time { latency_s, bandwidth_bytes_per_s } => {
+                let (latency_s, bandwidth_bytes_per_s) = (Some(latency_s), Some(bandwidth_bytes_per_s));
+                Self::Time { time: NetworkSpeed { latency_s, bandwidth_bytes_per_s } }
+            }
+        }
+    }
+}
+
+impl WeightChoice {
+    /// The weight; latency and bandwidth are these where they are not given.
+    #[must_use]
+    pub fn or(self, latency_s: f64, bandwidth_bytes_per_s: f64) -> Weight {
+        let given = match self {
+            Self::Named(WeightName::Bytes) => return Weight::Bytes,
+            Self::Named(WeightName::Messages) => return Weight::Messages,
+            Self::Named(WeightName::Time) => NetworkSpeed::default(),
+            Self::Time { time } => time,
+        };
+        Weight::Time {
+            latency_s: given.latency_s.unwrap_or(latency_s),
+            bandwidth_bytes_per_s: given.bandwidth_bytes_per_s.unwrap_or(bandwidth_bytes_per_s),
+        }
+    }
+
+    /// Whether it takes something that the machine has to say.
+    #[must_use]
+    pub fn asks_the_machine(self) -> bool {
+        match self {
+            Self::Named(name) => name == WeightName::Time,
+            Self::Time { time } => time.latency_s.is_none() || time.bandwidth_bytes_per_s.is_none(),
+        }
+    }
+
+    /// The weight on a machine: what is given goes before what its links say. The log tells what was found.
+    pub fn resolve(self, system: &SystemGraph, cx: &Context<'_>) -> Result<Weight, Error> {
+        if !self.asks_the_machine() {
+            return Ok(self.or(0.0, 0.0));
+        }
+        system.check()?;
+        let found = NetworkSpeed::of(system);
+        let given = if let Self::Time { time } = self { time } else { NetworkSpeed::default() };
+        let known =
+            |what, given: Option<f64>, found: Option<f64>| given.or(found).ok_or(UnknownSpeed { what });
+        let latency_s = known("latency", given.latency_s, found.latency_s)?;
+        let bandwidth = known("bandwidth", given.bandwidth_bytes_per_s, found.bandwidth_bytes_per_s)?;
+        cx.log(format_args!(
+            "weight: L·N + D/S with L = {latency_s:.3e} s and S = {bandwidth:.3e} B/s; what is not given is the median \
+             between hosts of the machine"
+        ));
+        Ok(self.or(latency_s, bandwidth))
+    }
+}
+
+impl NetworkSpeed {
+    /// The medians over ordered pairs of different hosts with slots: of the latencies of all links of the way together, and of the
+    /// bandwidth of its narrowest link. Pairs of which a link does not say it do not count.
+    #[must_use]
+    pub fn of(system: &SystemGraph) -> Self {
+        let Some(paths) = Paths::new(system) else { return Self::default() };
+        let hosts: Vec<u32> = system.hosts().map(|(host, ..)| host).collect();
+        let some: Vec<u32> = hosts.iter().copied().step_by(hosts.len().div_ceil(MOST_HOSTS).max(1)).collect();
+        let (mut latencies, mut bandwidths) = (Vec::new(), Vec::new());
+        for &from in &some {
+            for &to in some.iter().filter(|&&to| to != from) {
+                let (mut latency, mut bandwidth) = (Some(0.0), Some(f64::INFINITY));
+                let is_joined = paths.walk(from, to, |link| {
+                    let link = &system.links[link as usize];
+                    latency = latency.zip(link.latency_s).map(|(sum, next)| sum + next);
+                    bandwidth =
+                        bandwidth.zip(link.bandwidth_bytes_per_s).map(|(least, next)| least.min(next));
+                });
+                if is_joined {
+                    latencies.extend(latency);
+                    bandwidths.extend(bandwidth);
+                }
+            }
+        }
+        Self { latency_s: lower_median(latencies), bandwidth_bytes_per_s: lower_median(bandwidths) }
+    }
+}
+
+/// A machine does not say what time depends on.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the weight is `time`, but the machine does not say what {what} there is between its hosts")]
+#[diagnostic(help(
+    "give `weight = {{ time = {{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 }} }}`, or a machine whose links have a latency \
+     and a bandwidth, as topology/probe measures them between two hosts or more"
+))]
+pub struct UnknownSpeed {
+    /// `latency` or `bandwidth`.
+    what: &'static str,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Link;
+    use crate::system_graph::tests::small_tree;
+
+    /// Microseconds and gigabytes per second of the links to hosts, and of those between switches.
+    fn measured(to_hosts: (f64, f64), between: (f64, f64)) -> SystemGraph {
+        let mut system = small_tree();
+        for link in &mut system.links {
+            let (latency, bandwidth) = if link.source.min(link.destination) < 4 { to_hosts } else { between };
+            *link = Link {
+                latency_s: Some(latency * 1e-6),
+                bandwidth_bytes_per_s: Some(bandwidth * 1e9),
+                ..*link
+            };
+        }
+        system
+    }
+
+    fn read(text: &str) -> WeightChoice {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn seconds(choice: &str, system: &SystemGraph) -> f64 {
+        let weight = read(choice).resolve(system, &Context::detached()).unwrap();
+        weight.of(&Edge { source: 0, destination: 1, messages: 3, bytes: 1000 })
+    }
+
+    #[test]
+    fn time_takes_the_medians_between_hosts_unless_they_are_given() {
+        // Of twelve ordered pairs of the four hosts four are one switch apart, eight take the links between switches: 2 · 1 + 2 · 3 µs,
+        // and at 0.5 GB/s.
+        let system = measured((1.0, 2.0), (3.0, 0.5));
+        let near =
+            |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-12, "{found} {wanted}");
+        near(seconds("\"time\"", &system), 3.0 * 8e-6 + 1000.0 / 0.5e9);
+        near(seconds("{\"time\": {}}", &system), 3.0 * 8e-6 + 1000.0 / 0.5e9);
+        near(seconds("{\"time\": {\"latency_s\": 1}}", &system), 3.0 + 1000.0 / 0.5e9);
+        near(seconds("{\"time\": {\"bandwidth_bytes_per_s\": 10}}", &system), 3.0 * 8e-6 + 100.0);
+        let both = "{\"time\": {\"latency_s\": 2, \"bandwidth_bytes_per_s\": 500}}";
+        near(seconds(both, &system), 8.0);
+        near(seconds(both, &small_tree()), 8.0);
+        near(seconds("\"bytes\"", &small_tree()), 1000.0);
+    }
+
+    #[test]
+    fn pairs_of_which_nothing_is_known_do_not_count() {
+        let mut system = measured((1.0, 2.0), (3.0, 0.5));
+        for link in system.links.iter_mut().filter(|link| link.source.min(link.destination) >= 4) {
+            (link.latency_s, link.bandwidth_bytes_per_s) = (None, None);
+        }
+        let found = NetworkSpeed::of(&system);
+        assert_eq!((found.latency_s, found.bandwidth_bytes_per_s), (Some(2e-6), Some(2e9)));
+    }
+
+    #[test]
+    fn a_machine_that_says_nothing_ends_in_one_error() {
+        let refused = |choice: &str, system: &SystemGraph| {
+            read(choice).resolve(system, &Context::detached()).unwrap_err().to_string()
+        };
+        let says = |what: &str| {
+            format!(
+                "the weight is `time`, but the machine does not say what {what} there is between its hosts"
+            )
+        };
+        let mut system = small_tree();
+        assert_eq!(refused("\"time\"", &system), says("latency"));
+        assert_eq!(refused("{\"time\": {\"latency_s\": 1}}", &system), says("bandwidth"));
+        system.links.clear();
+        assert_eq!(refused("\"time\"", &system), says("latency"));
+    }
+
+    #[test]
+    fn the_form_in_a_pipeline_file() {
+        let full = "{\"time\":{\"latency_s\":0.5,\"bandwidth_bytes_per_s\":4.0}}";
+        for text in ["\"bytes\"", "\"messages\"", "\"time\"", "{\"time\":{\"latency_s\":0.5}}", full] {
+            assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
+        }
+        for weight in
+            [Weight::Bytes, Weight::Messages, Weight::Time { latency_s: 0.5, bandwidth_bytes_per_s: 4.0 }]
+        {
+            let choice = WeightChoice::from(weight);
+            assert_eq!(serde_json::to_string(&choice).unwrap(), serde_json::to_string(&weight).unwrap());
+            assert_eq!((choice.asks_the_machine(), choice.or(1.0, 1.0)), (false, weight));
+        }
+        for wrong in ["\"seconds\"", "{\"time\": {\"latency\": 1}}", "{\"time\": {}, \"bytes\": 1}", "7"] {
+            let refused = serde_json::from_str::<WeightChoice>(wrong).unwrap_err().to_string();
+            assert!(refused.contains("weight is `bytes`, `messages`, `time`, or `{ time = {"), "{refused}");
+        }
+    }
 
     #[test]
     fn time_is_latency_per_message_plus_bytes_over_bandwidth() {
@@ -50,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_in_a_pipeline_file() {
+    fn the_form_of_a_weight_in_a_pipeline_file() {
         assert_eq!(serde_json::from_str::<Weight>("\"messages\"").unwrap(), Weight::Messages);
         let time = r#"{"time": {"latency_s": 1e-6, "bandwidth_bytes_per_s": 1e9}}"#;
         assert!(matches!(serde_json::from_str(time).unwrap(), Weight::Time { .. }));

@@ -3,10 +3,6 @@
 mod criu;
 mod dmtcp;
 mod feed;
-mod fixed;
-mod gear;
-mod pages;
-mod past;
 mod plain;
 
 use std::io::Read;
@@ -68,7 +64,7 @@ pub fn cutter<'a>(
     known: Known,
 ) -> Result<Box<dyn Cutter + 'a>, CutError> {
     if let Some(block) = known.block {
-        return Ok(Box::new(fixed::Fixed::new(source, block, past::Past::new(known.earlier, known.seed))));
+        return Ok(Box::new(plain::Fixed::new(source, block, feed::Past::new(known.earlier, known.seed))));
     }
     let mut head = vec![0; dmtcp::HEAD];
     let mut read = 0;
@@ -84,7 +80,7 @@ pub fn cutter<'a>(
     let format = if head.starts_with(GZIP) { Format::Gzip } else { Format::Plain };
     let recognised = dmtcp::is_image(&head);
     let source: Box<dyn Read + Send + 'a> = Box::new(std::io::Cursor::new(head).chain(source));
-    let past = past::Past::new(known.earlier, known.seed);
+    let past = feed::Past::new(known.earlier, known.seed);
     Ok(match (recognised, known.page_map) {
         (true, _) => Box::new(dmtcp::Image::new(source, past)),
         (false, Some(map)) => Box::new(criu::Pages::new(source, map, past)),

@@ -9,26 +9,27 @@
 //! ask for.
 
 mod cost;
-mod error;
-mod image;
+
 pub(crate) mod read;
+
 mod rules;
 mod signature;
-mod totals;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas};
+use hopmap_durable::DurableError;
+use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas, RuleTotals};
+use miette::Diagnostic;
 use rayon::prelude::*;
 
+use crate::cut::CutError;
 use crate::params::{Align, Matching};
-use crate::series::Checkpoint;
+use crate::series::{Checkpoint, SeriesError};
 
 pub use cost::WriteCost;
-pub use error::DeltaError;
 pub use rules::{Choice, Walk};
 pub use signature::{Difference, FileSignature, Signature};
-pub use totals::{AgainstFirst, against_first};
 
 /// What is compared, and how it is counted.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +75,7 @@ pub fn deltas(
         cx.progress(done, total);
     }
     let rows = tellers.into_iter().flat_map(Teller::rows).collect();
-    Ok((totals::deltas(rows, settings), whole))
+    Ok((with_totals(rows, settings), whole))
 }
 
 /// All rules for one block length.
@@ -150,4 +151,150 @@ impl Compared<'_> {
         };
         *self.known.entry(base).or_insert_with(difference)
     }
+}
+
+/// The table of checkpoints with its sums; rows of one rule and block length follow each other.
+fn with_totals(checkpoints: Vec<CheckpointDelta>, settings: &Settings) -> Deltas {
+    let rules: Vec<RuleTotals> = checkpoints
+        .chunk_by(|a, b| (a.rule, a.block) == (b.rule, b.block))
+        .filter_map(|rows| rows.first().map(|first| totals(first, rows, settings.cost)))
+        .collect();
+    let metrics = metrics(&checkpoints, &rules, settings);
+    Deltas { checkpoints, rules, metrics }
+}
+
+fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta], cost: WriteCost) -> RuleTotals {
+    let stored_bytes = rows.iter().map(|row| row.stored_bytes).sum();
+    let bases: Vec<u32> = rows.iter().filter_map(|row| row.base).collect();
+    RuleTotals {
+        rule: first.rule,
+        block: first.block,
+        sum_of_bases: bases.iter().copied().map(u64::from).sum(),
+        base_changes: bases.windows(2).map(|pair| u32::from(pair.first() != pair.last())).sum(),
+        full_bytes: rows.iter().map(|row| row.full_bytes).sum(),
+        stored_bytes,
+        // Σ W(S), with fewer roundings than term by term.
+        write_s: rows.len().saturating_sub(1) as f64 * cost.latency_s + cost.seconds(stored_bytes),
+        depth: rows.iter().map(|row| row.depth).max().unwrap_or(0),
+        bases,
+    }
+}
+
+/// How the best rule compares with the first checkpoint as base, over the whole series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AgainstFirst {
+    /// The rule that stores least; of equal ones the first in tables.
+    pub best: DeltaRule,
+    /// The part of the deltas of the first base that it saves. ADCA compares the same of one checkpoint with ε.
+    pub saving: f64,
+}
+
+/// Compares the rules for a block length. None where the first base is not among them, or has nothing to store.
+#[must_use]
+pub fn against_first(
+    checkpoints: &[CheckpointDelta],
+    rules: &[RuleTotals],
+    block: u32,
+) -> Option<AgainstFirst> {
+    // All rules store the first checkpoint alike.
+    let whole = checkpoints.iter().find(|row| row.block == block).map_or(0, |row| row.stored_bytes);
+    let of_block = || rules.iter().filter(|rule| rule.block == block);
+    let first = of_block().find(|rule| rule.rule == DeltaRule::First)?;
+    let best = of_block().min_by_key(|rule| (rule.stored_bytes, rule.rule))?;
+    let deltas = first.stored_bytes.saturating_sub(whole);
+    let saved = first.stored_bytes.saturating_sub(best.stored_bytes);
+    (deltas > 0).then(|| AgainstFirst { best: best.rule, saving: saved as f64 / deltas as f64 })
+}
+
+fn metrics(
+    checkpoints: &[CheckpointDelta],
+    rules: &[RuleTotals],
+    settings: &Settings,
+) -> BTreeMap<String, f64> {
+    let last = checkpoints.iter().map(|row| row.checkpoint).max().unwrap_or(0);
+    let mut metrics = BTreeMap::from([
+        ("checkpoints".to_owned(), f64::from(last)),
+        ("full_bytes".to_owned(), rules.first().map_or(0.0, |rule| rule.full_bytes as f64)),
+        ("epsilon".to_owned(), settings.epsilon),
+        ("block_overhead".to_owned(), settings.block_overhead as f64),
+        ("write_latency_s".to_owned(), settings.cost.latency_s),
+        ("write_bytes_per_s".to_owned(), settings.cost.bytes_per_s),
+    ]);
+    for rule in rules {
+        let name = format!("{}_{}", rule.rule.name().replace(' ', "_"), rule.block);
+        let values = [
+            ("E", rule.write_s),
+            ("stored_bytes", rule.stored_bytes as f64),
+            ("sum_of_bases", rule.sum_of_bases as f64),
+            ("base_changes", f64::from(rule.base_changes)),
+            ("depth", f64::from(rule.depth)),
+        ];
+        metrics.extend(values.map(|(what, value)| (format!("{what}_{name}"), value)));
+    }
+    for &block in &settings.blocks {
+        let found = against_first(checkpoints, rules, block);
+        metrics.extend(found.map(|found| (format!("saving_against_first_{block}"), found.saving)));
+    }
+    metrics
+}
+
+/// Why the deltas of a series are not known.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum DeltaError {
+    /// The checkpoints cannot be found.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Series(#[from] SeriesError),
+    /// The system refused something.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// A file of a checkpoint that cannot be used.
+    #[error("{} cannot be compared", path.display())]
+    #[diagnostic(help("with `align = \"position\"` images are compared like any other file, whole or not"))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: CutError,
+    },
+    /// A length of blocks that there is not.
+    #[error("`block` is {block}, but blocks have 256, 512, 1024 … or 65536 bytes")]
+    Block {
+        /// What was asked for.
+        block: u32,
+    },
+    /// A list without entries.
+    #[error("`{name}` is an empty list")]
+    Nothing {
+        /// Name of the parameter.
+        name: &'static str,
+    },
+    /// A threshold that is no part.
+    #[error(
+        "`epsilon` is {epsilon}, but has to be at least 0 and below 1: it is a part of the size of a delta"
+    )]
+    Epsilon {
+        /// What was asked for.
+        epsilon: f64,
+    },
+    /// Seconds or bytes per second that cannot be.
+    #[error("`{name}` is {value}, but has to be {least}")]
+    Cost {
+        /// Name of the parameter.
+        name: &'static str,
+        /// What was asked for.
+        value: f64,
+        /// What it may be, in words.
+        least: &'static str,
+    },
+    /// The same thing is to be measured and is given.
+    #[error("`{name}` is given, and `target` is to be measured")]
+    #[diagnostic(help(
+        "leave out `target` to use the given time of writing, or the given time to measure it"
+    ))]
+    MeasuredAndGiven {
+        /// Name of the parameter.
+        name: &'static str,
+    },
 }

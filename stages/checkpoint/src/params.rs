@@ -1,57 +1,70 @@
-//! The keys of the stages of this room.
+//! The keys of the stages.
 
-mod several;
+use std::fmt;
+use std::marker::PhantomData;
 
 use hopmap_model::{DeltaRule, InputPath};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use several::{numbers_schema, several, words_schema};
+use crate::store::Settings;
 
 /// Keys of `checkpoint/delta`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct DeltaParams {
     /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
     /// numbers in names count as numbers.
-    #[serde(default)]
     pub series: Option<InputPath>,
     /// Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass.
-    #[serde(default = "pages", deserialize_with = "several")]
+    #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "numbers_schema::<u32>")]
     pub block: Vec<u32>,
     /// The rules that choose bases.
-    #[serde(default = "all_rules", deserialize_with = "several")]
+    #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "words_schema::<Rule>")]
     pub rules: Vec<Rule>,
     /// ADCA switches to the previous checkpoint when that saves more than this part of a delta.
-    #[serde(default = "fifth")]
     pub epsilon: f64,
     /// What ADCA stores when it switches; several are compared in one pass.
-    #[serde(default = "both_readings", deserialize_with = "several")]
+    #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "words_schema::<Reading>")]
     pub reading: Vec<Reading>,
     /// Which blocks are compared.
-    #[serde(default)]
     pub align: Align,
     /// Where the base has to have a block that is not stored.
-    #[serde(default)]
     pub matching: Matching,
     /// Bytes of a delta that say where a block belongs: its place and its hash.
-    #[serde(default = "place_and_hash")]
     pub block_overhead: u32,
     /// Whether to look for the best base of every checkpoint as well; keeps the hashes of all checkpoints in memory.
-    #[serde(default)]
     pub optimum: bool,
     /// A folder on the disk that checkpoints would go to: how long writing takes is measured there, with 260 MB in all.
-    #[serde(default)]
     pub target: Option<InputPath>,
     /// Seconds that writing a checkpoint takes whatever its size; 0 unless given or measured.
-    #[serde(default)]
     pub write_latency_s: Option<f64>,
     /// Bytes written per second; a gigabyte unless given or measured.
-    #[serde(default)]
     pub write_bytes_per_s: Option<f64>,
+}
+
+impl Default for DeltaParams {
+    fn default() -> Self {
+        Self {
+            series: None,
+            block: vec![4096],
+            rules: vec![Rule::First, Rule::Incremental, Rule::Adca],
+            epsilon: 0.2,
+            reading: vec![Reading::Literal, Reading::Immediate],
+            align: Align::default(),
+            matching: Matching::default(),
+            block_overhead: 24,
+            optimum: false,
+            target: None,
+            write_latency_s: None,
+            write_bytes_per_s: None,
+        }
+    }
 }
 
 /// A rule that chooses bases.
@@ -99,53 +112,41 @@ pub enum Matching {
     Anywhere,
 }
 
-fn pages() -> Vec<u32> {
-    vec![4096]
-}
-
-fn all_rules() -> Vec<Rule> {
-    vec![Rule::First, Rule::Incremental, Rule::Adca]
-}
-
-fn fifth() -> f64 {
-    0.2
-}
-
-fn both_readings() -> Vec<Reading> {
-    vec![Reading::Literal, Reading::Immediate]
-}
-
-fn place_and_hash() -> u32 {
-    24
-}
-
 /// Keys of `checkpoint/store`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct StoreParams {
     /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
     /// numbers in names count as numbers. Names and contents of files are stored, and nothing else of them.
-    #[serde(default)]
     pub series: Option<InputPath>,
     /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
-    #[serde(default = "usual_depth")]
     pub depth: u8,
     /// What part of a patch, or of a delta where there is a `rule`, ADCA has to save before it changes the base: 0 to 1.
-    #[serde(default = "usual_epsilon")]
     pub epsilon: f64,
     /// Which base a delta is taken against: every block has its own (`block-wise`), or one of the published rules chooses one for the
     /// whole checkpoint.
-    #[serde(default)]
     pub rule: StoreRule,
     /// Bytes of a block where there is a `rule`: 256 to 16384 and a power of two.
-    #[serde(default = "page")]
     pub block: u32,
     /// Where the base has to have a block that is not stored, where there is a `rule`.
-    #[serde(default)]
     pub matching: Matching,
     /// Bytes that the rule counts for the place and the hash of every block of a delta; the log says how many they are on disk.
-    #[serde(default = "place_and_hash")]
     pub block_overhead: u32,
+}
+
+impl Default for StoreParams {
+    fn default() -> Self {
+        let Settings { depth, epsilon, .. } = Settings::default();
+        Self {
+            series: None,
+            depth,
+            epsilon,
+            rule: StoreRule::default(),
+            block: 4096,
+            matching: Matching::default(),
+            block_overhead: 24,
+        }
+    }
 }
 
 /// Which base the deltas of a store are taken against.
@@ -193,18 +194,6 @@ impl StoreRule {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::BlockWise, Self::First, Self::Incremental, Self::AdcaLiteral, Self::AdcaImmediate];
-}
-
-fn page() -> u32 {
-    4096
-}
-
-fn usual_depth() -> u8 {
-    crate::store::Settings::default().depth
-}
-
-fn usual_epsilon() -> f64 {
-    crate::store::Settings::default().epsilon
 }
 
 /// Keys of `checkpoint/generate`.
@@ -317,4 +306,44 @@ pub enum Width {
     /// Eight bytes each.
     #[default]
     Double,
+}
+
+/// Reads a value or a list of values. `serde(untagged)` would do, but its errors do not say what is wrong.
+fn several<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct Several<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Several<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a value or a list of values")
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<Vec<T>, E> {
+            T::deserialize(number.into_deserializer()).map(|one| vec![one])
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<Vec<T>, E> {
+            T::deserialize(number.into_deserializer()).map(|one| vec![one])
+        }
+
+        fn visit_str<E: Error>(self, word: &str) -> Result<Vec<T>, E> {
+            T::deserialize(word.into_deserializer()).map(|one| vec![one])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(values))
+        }
+    }
+    deserializer.deserialize_any(Several(PhantomData))
+}
+
+fn numbers_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<T>();
+    json_schema!({ "type": ["integer", "array"], "items": one })
+}
+
+fn words_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<T>();
+    json_schema!({ "type": ["string", "array"], "items": one })
 }

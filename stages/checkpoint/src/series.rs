@@ -1,7 +1,237 @@
-//! Series of checkpoints: finding those of a folder, and making them.
+//! Series of checkpoints: those of a folder or a stage.
 
 pub mod dmtcp;
-mod find;
+
 pub(crate) mod generate;
 
-pub use find::{Checkpoint, CheckpointFile, SeriesError, all, find, given};
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::DurableError;
+use hopmap_formats::natural_key;
+use hopmap_model::{CheckpointSeries, Input};
+use miette::Diagnostic;
+
+/// A checkpoint of a series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Its name in the folder of the series.
+    pub name: String,
+    /// Its files in the order of their places; at least one.
+    pub files: Vec<CheckpointFile>,
+}
+
+impl Checkpoint {
+    /// Bytes of all files, S(K).
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+/// A file of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CheckpointFile {
+    /// Its path in the folder of the checkpoint: what tells which file of another checkpoint is the same one. Empty where the
+    /// checkpoint is a file and not a folder.
+    pub place: PathBuf,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How long it was when the series was looked for.
+    pub bytes: u64,
+}
+
+/// Finds the checkpoints of a series: the folders in a folder or, where there are none, its files, in the order of their names;
+/// numbers in names count as numbers. Names that begin with a dot and symbolic links are no checkpoints, and links and devices
+/// inside checkpoints have no bytes.
+///
+/// There are at least two.
+pub fn find(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
+    let mut found = all(series)?;
+    match (found.len(), found.pop()) {
+        (1, Some(only)) => Err(SeriesError::One { path: series.into(), name: only.name }),
+        (_, last) => Ok(found.into_iter().chain(last).collect()),
+    }
+}
+
+/// As [`find`], but there may be one only.
+pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
+    let mut folders = Vec::new();
+    let mut files = Vec::new();
+    for entry in list(series)?.into_iter().filter(|entry| !entry.name.starts_with('.')) {
+        if entry.kind.is_dir() {
+            folders.push(entry);
+        } else if entry.kind.is_file() {
+            files.push(entry);
+        }
+    }
+    let (mut entries, whole) = if folders.is_empty() { (files, false) } else { (folders, true) };
+    entries.sort_by_cached_key(|entry| (natural_key(&entry.name), entry.name.clone()));
+    let checkpoint = |entry: Listed| {
+        let files = if whole { below(&entry.path)? } else { vec![alone(&entry.path)?] };
+        match files.is_empty() {
+            true => Err(SeriesError::Empty { path: entry.path }),
+            false => Ok(Checkpoint { name: entry.name, files }),
+        }
+    };
+    let found: Vec<Checkpoint> = entries.into_iter().map(checkpoint).collect::<Result<_, _>>()?;
+    if found.is_empty() { Err(SeriesError::None { path: series.into() }) } else { Ok(found) }
+}
+
+/// The checkpoints of a folder, or of a stage that made them: one of the two is given.
+pub fn given(
+    folder: Option<&Path>,
+    connected: Option<&Input<CheckpointSeries>>,
+) -> Result<Vec<Checkpoint>, SeriesError> {
+    match (folder, connected) {
+        (Some(folder), None) => all(folder),
+        (None, Some(connected)) => of_stage(&connected.value),
+        (Some(_), Some(_)) => Err(SeriesError::Both),
+        (None, None) => Err(SeriesError::Neither),
+    }
+}
+
+fn of_stage(series: &CheckpointSeries) -> Result<Vec<Checkpoint>, SeriesError> {
+    let file = |(place, path): (&str, &Path)| -> Result<CheckpointFile, SeriesError> {
+        Ok(CheckpointFile { place: place.into(), path: path.into(), bytes: length(path)? })
+    };
+    let checkpoint = |name: &str| -> Result<Checkpoint, SeriesError> {
+        let files = series.files_of(name).map(file).collect::<Result<_, _>>()?;
+        Ok(Checkpoint { name: name.to_owned(), files })
+    };
+    series.checkpoints().into_iter().map(checkpoint).collect()
+}
+
+/// Something in a folder.
+struct Listed {
+    name: String,
+    path: PathBuf,
+    kind: std::fs::FileType,
+}
+
+fn list(folder: &Path) -> Result<Vec<Listed>, DurableError> {
+    let read = |error| DurableError::io("read", folder)(error);
+    let entries = std::fs::read_dir(folder).map_err(read)?;
+    let listed = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        Ok(Listed { name, path: entry.path(), kind: entry.file_type()? })
+    };
+    entries.map(listed).collect::<std::io::Result<_>>().map_err(read)
+}
+
+fn alone(path: &Path) -> Result<CheckpointFile, DurableError> {
+    Ok(CheckpointFile { place: PathBuf::new(), path: path.into(), bytes: length(path)? })
+}
+
+/// All files below a folder.
+fn below(folder: &Path) -> Result<Vec<CheckpointFile>, DurableError> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in list(&next)? {
+            if entry.kind.is_dir() {
+                open.push(entry.path);
+            } else if entry.kind.is_file() {
+                let place = entry.path.strip_prefix(folder).unwrap_or(&entry.path).to_owned();
+                found.push(CheckpointFile { place, bytes: length(&entry.path)?, path: entry.path });
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn length(path: &Path) -> Result<u64, DurableError> {
+    std::fs::symlink_metadata(path).map(|metadata| metadata.len()).map_err(DurableError::io("read", path))
+}
+
+/// Why a folder is no series.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum SeriesError {
+    /// Something could not be read.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// No checkpoints.
+    #[error("there are no checkpoints in {}", path.display())]
+    #[diagnostic(help(
+        "a series is a folder in which every checkpoint is a folder, or a file; names that begin with a dot do not count"
+    ))]
+    None {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// One checkpoint only.
+    #[error("there is one checkpoint only in {}: {name}", path.display())]
+    #[diagnostic(help("a series has two checkpoints or more: name the folder that holds them all"))]
+    One {
+        /// The folder.
+        path: PathBuf,
+        /// What is in it.
+        name: String,
+    },
+    /// No series at all.
+    #[error("there is no series of checkpoints")]
+    #[diagnostic(help("name its folder with `series`, or connect `checkpoints` to a stage that gives them"))]
+    Neither,
+    /// Two series.
+    #[error("there are two series: `series` names a folder, and `checkpoints` is connected")]
+    #[diagnostic(help("leave one of them away"))]
+    Both,
+    /// A checkpoint without files.
+    #[error("the checkpoint {} has no files", path.display())]
+    #[diagnostic(help(
+        "a program was killed while it wrote it, or it is no checkpoint: take it out of the series"
+    ))]
+    Empty {
+        /// The checkpoint.
+        path: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(series: &Path) -> Vec<String> {
+        find(series).unwrap().into_iter().map(|checkpoint| checkpoint.name).collect()
+    }
+
+    #[test]
+    fn folders_are_checkpoints_in_the_order_of_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["10", "9", "2", ".tmp"] {
+            std::fs::create_dir_all(folder.path().join(name).join("side")).unwrap();
+            std::fs::write(folder.path().join(name).join("image"), name).unwrap();
+            std::fs::write(folder.path().join(name).join("side/file"), "").unwrap();
+        }
+        std::fs::write(folder.path().join("README"), "what this is").unwrap();
+        std::os::unix::fs::symlink("10", folder.path().join("latest")).unwrap();
+        std::os::unix::fs::symlink("image", folder.path().join("2/link")).unwrap();
+        assert_eq!(names(folder.path()), ["2", "9", "10"]);
+        let places: Vec<PathBuf> =
+            find(folder.path()).unwrap()[0].files.iter().map(|f| f.place.clone()).collect();
+        assert_eq!(places, [PathBuf::from("image"), PathBuf::from("side/file")]);
+    }
+
+    #[test]
+    fn files_are_checkpoints_where_there_are_no_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["restart.100", "restart.20", ".done"] {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        assert_eq!(names(folder.path()), ["restart.20", "restart.100"]);
+        assert_eq!(find(folder.path()).unwrap()[0].files[0].place, PathBuf::new());
+    }
+
+    #[test]
+    fn too_few_checkpoints_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(find(folder.path()), Err(SeriesError::None { .. })));
+        std::fs::write(folder.path().join("1"), "").unwrap();
+        assert!(matches!(find(folder.path()), Err(SeriesError::One { .. })));
+        std::fs::create_dir(folder.path().join("2")).unwrap();
+        assert!(matches!(find(folder.path()), Err(SeriesError::Empty { .. })));
+        assert!(matches!(find(&folder.path().join("1")), Err(SeriesError::Durable(_))));
+    }
+}

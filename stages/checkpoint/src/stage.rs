@@ -1,10 +1,332 @@
-//! The stages of this crate.
+//! The stages of this crate: what published rules store of a series, a series in a store, and a series whose changes are known.
 
-mod delta;
-mod generate;
-mod names;
-mod store;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-pub use delta::DeltaStage;
-pub use generate::Generate;
-pub use store::StoreStage;
+use hopmap_durable::{DurableError, Staging};
+use hopmap_model::{
+    CheckpointSeries, CheckpointStore, Context, DeltaRule, Deltas, Error, InputPath, Inputs, Outcome,
+    Outputs, Port, RuleTotals, Stage, StoredCheckpoint,
+};
+
+use crate::delta::{DeltaError, Settings, WriteCost, against_first, deltas};
+use crate::params::{DeltaParams, Reading, Rule};
+use crate::series::{Checkpoint, SeriesError, generate};
+use crate::store::{AddOptions, DeltaSettings, Manifest, Source, Store};
+use crate::{CheckpointError, GenerateParams, StoreParams, series, store};
+
+/// Lengths of blocks that there are.
+const BLOCKS: std::ops::RangeInclusive<u32> = 256..=65_536;
+
+/// Bases that a line names.
+const MOST_BASES: usize = 24;
+
+/// `checkpoint/delta`: what a series takes by deltas, as published.
+#[derive(Debug)]
+pub struct DeltaStage;
+
+impl Stage for DeltaStage {
+    type Params = DeltaParams;
+    const KIND: &'static str = "checkpoint/delta";
+    const SUMMARY: &'static str =
+        "What deltas of a series of checkpoints store, with the first, the previous or ADCA's base";
+    const REVISION: u32 = 3;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")] }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(check_delta(params)?)
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        match &params.series {
+            Some(series) => Ok(input_files(series::find(series.path())?)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn observes(params: &Self::Params) -> bool {
+        params.target.is_some()
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let connected = inputs.optional::<CheckpointSeries>("checkpoints")?;
+        let series = series::given(params.series.as_ref().map(InputPath::path), connected.as_ref())?;
+        if let [only] = series.as_slice() {
+            let path = params.series.as_ref().map(|series| series.path().to_owned()).unwrap_or_default();
+            return Err(SeriesError::One { path, name: only.name.clone() }.into());
+        }
+        let settings = delta_settings(&params)?;
+        let (deltas, whole) = deltas(&series, &settings, cx)?;
+        deltas.rules.iter().for_each(|rule| cx.log(sentence(rule)));
+        settings
+            .blocks
+            .iter()
+            .filter_map(|&block| verdict(&deltas, block, settings.epsilon))
+            .for_each(|line| cx.log(line));
+        let outputs = Outputs::new().with("deltas", deltas);
+        Ok(if whole { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
+    }
+}
+
+fn check_delta(params: &DeltaParams) -> Result<(), DeltaError> {
+    for (name, empty) in [
+        ("block", params.block.is_empty()),
+        ("rules", params.rules.is_empty() && !params.optimum),
+        ("reading", params.reading.is_empty() && params.rules.contains(&Rule::Adca)),
+    ] {
+        if empty {
+            return Err(DeltaError::Nothing { name });
+        }
+    }
+    let there_is = |block: &u32| block.is_power_of_two() && BLOCKS.contains(block);
+    if let Some(&block) = params.block.iter().find(|block| !there_is(block)) {
+        return Err(DeltaError::Block { block });
+    }
+    if !(0.0..1.0).contains(&params.epsilon) {
+        return Err(DeltaError::Epsilon { epsilon: params.epsilon });
+    }
+    check_cost(params)
+}
+
+fn check_cost(params: &DeltaParams) -> Result<(), DeltaError> {
+    let (latency, bandwidth) = ("write_latency_s", "write_bytes_per_s");
+    for (name, value) in [(latency, params.write_latency_s), (bandwidth, params.write_bytes_per_s)] {
+        if value.is_some() && params.target.is_some() {
+            return Err(DeltaError::MeasuredAndGiven { name });
+        }
+    }
+    if let Some(value) = params.write_latency_s.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+        return Err(DeltaError::Cost { name: latency, value, least: "0 or more seconds" });
+    }
+    if let Some(value) = params.write_bytes_per_s.filter(|value| !(value.is_finite() && *value > 0.0)) {
+        return Err(DeltaError::Cost { name: bandwidth, value, least: "above 0 bytes per second" });
+    }
+    Ok(())
+}
+
+fn delta_settings(params: &DeltaParams) -> Result<Settings, DeltaError> {
+    let given = WriteCost::default();
+    let cost = match &params.target {
+        Some(target) => WriteCost::measure(target.path())?,
+        None => WriteCost {
+            latency_s: params.write_latency_s.unwrap_or(given.latency_s),
+            bytes_per_s: params.write_bytes_per_s.unwrap_or(given.bytes_per_s),
+        },
+    };
+    let mut blocks = params.block.clone();
+    blocks.sort_unstable();
+    blocks.dedup();
+    Ok(Settings {
+        blocks,
+        rules: rules(params),
+        epsilon: params.epsilon,
+        align: params.align,
+        matching: params.matching,
+        block_overhead: u64::from(params.block_overhead),
+        cost,
+    })
+}
+
+/// Rules with their readings, each once and in the order of tables.
+fn rules(params: &DeltaParams) -> Vec<DeltaRule> {
+    let asked = |rule: &DeltaRule| match rule {
+        DeltaRule::First => params.rules.contains(&Rule::First),
+        DeltaRule::Incremental => params.rules.contains(&Rule::Incremental),
+        DeltaRule::AdcaLiteral => {
+            params.rules.contains(&Rule::Adca) && params.reading.contains(&Reading::Literal)
+        }
+        DeltaRule::AdcaImmediate => {
+            params.rules.contains(&Rule::Adca) && params.reading.contains(&Reading::Immediate)
+        }
+        DeltaRule::Optimum => params.optimum,
+    };
+    DeltaRule::ALL.into_iter().filter(asked).collect()
+}
+
+/// Whether the first checkpoint suffices as base, as the paper says of its programs: ADCA's test, asked of all deltas together.
+fn verdict(deltas: &Deltas, block: u32, epsilon: f64) -> Option<String> {
+    let found = against_first(&deltas.checkpoints, &deltas.rules, block)?;
+    let suffices = if found.saving > epsilon { "does not suffice" } else { "suffices" };
+    Some(format!(
+        "the first checkpoint {suffices} as base, blocks of {block} bytes: {} saves {:.1} % of its deltas, \
+         and epsilon is {:.0} %",
+        found.best.name(),
+        100.0 * found.saving,
+        100.0 * epsilon
+    ))
+}
+
+/// What came out for a rule, in a line.
+fn sentence(rule: &RuleTotals) -> String {
+    let bases: Vec<String> = rule.bases.iter().take(MOST_BASES).map(u32::to_string).collect();
+    let rest = if rule.bases.len() > MOST_BASES { " …" } else { "" };
+    format!(
+        "{}, blocks of {} bytes: {} of {} bytes stored, {:.3} s of writing, depth {}, bases {}{rest}",
+        rule.rule.name(),
+        rule.block,
+        rule.stored_bytes,
+        rule.full_bytes,
+        rule.write_s,
+        rule.depth,
+        bases.join(" ")
+    )
+}
+
+/// `checkpoint/store`: a series in a store.
+#[derive(Debug)]
+pub struct StoreStage;
+
+impl Stage for StoreStage {
+    type Params = StoreParams;
+    const KIND: &'static str = "checkpoint/store";
+    const SUMMARY: &'static str = "A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions";
+    const REVISION: u32 = 4;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::optional::<CheckpointSeries>("checkpoints"),
+                Port::output::<CheckpointStore>("checkpoint-store"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(store_settings(params).check()?)
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        match &params.series {
+            Some(series) => Ok(input_files(series::all(series.path())?)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let connected = inputs.optional::<CheckpointSeries>("checkpoints")?;
+        let series = series::given(params.series.as_ref().map(InputPath::path), connected.as_ref())?;
+        let staging = Staging::new(&cx.scratch())?;
+        let folder = staging.path().join("store");
+        let store = Store::init(&folder, store_settings(&params))?;
+        let mut stored = Vec::new();
+        for checkpoint in series {
+            stored.push(add(&store, checkpoint, cx)?);
+        }
+        let mut files = BTreeMap::new();
+        collect(&folder, &folder, &mut files)?;
+        let store = CheckpointStore::new(stored, files).kept_by(staging);
+        Ok(Outcome::Done(Outputs::new().with("checkpoint-store", store)))
+    }
+}
+
+fn store_settings(params: &StoreParams) -> store::Settings {
+    let deltas = DeltaSettings::of(params.rule).map(|deltas| DeltaSettings {
+        block: params.block,
+        matching: params.matching,
+        block_overhead: params.block_overhead,
+        ..deltas
+    });
+    store::Settings { depth: params.depth, epsilon: params.epsilon, deltas, ..store::Settings::default() }
+}
+
+fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<StoredCheckpoint, CheckpointError> {
+    let lock = store.lock("hopmap", Duration::ZERO)?;
+    let Checkpoint { name, files } = checkpoint;
+    let only =
+        |place: PathBuf| if place.as_os_str().is_empty() { PathBuf::from("checkpoint") } else { place };
+    let files = files.into_iter().map(|file| (only(file.place), file.path)).collect();
+    let added = store.add(&lock, Source::Files(files), &AddOptions::default(), cx)?;
+    added.notes.iter().for_each(|note| cx.log(note));
+    let figures = &added.manifest.figures;
+    let stored_bytes = added.pack_bytes + added.manifest_bytes;
+    cx.log(format_args!(
+        "{name}: {stored_bytes} of {} bytes stored{}",
+        figures.bytes,
+        delta_sentence(&added.manifest)
+    ));
+    Ok(StoredCheckpoint {
+        checkpoint: added.manifest.number,
+        name,
+        files: added.manifest.recipes.len() as u32,
+        bytes: figures.bytes,
+        zero_bytes: figures.zero,
+        unchanged_bytes: figures.unchanged,
+        known_bytes: figures.known,
+        new_bytes: figures.new,
+        stored_bytes,
+    })
+}
+
+/// Base and size of the delta that is stored of a checkpoint, in stores with a rule.
+fn delta_sentence(manifest: &Manifest) -> String {
+    let Some(delta) = manifest.delta else { return String::new() };
+    let base = match manifest.earlier {
+        0 => "whole".to_owned(),
+        base => format!("delta against {base}, depth {}", delta.depth),
+    };
+    format!("; {base}: {} blocks, {} bytes", delta.blocks, delta.bytes)
+}
+
+/// The files of the store by their names. Who has it locked is nobody's business later.
+fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> Result<(), DurableError> {
+    let entries = std::fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
+    for entry in entries {
+        let path = entry.map_err(DurableError::io("read", folder))?.path();
+        if path.is_dir() {
+            collect(root, &path, files)?;
+            continue;
+        }
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        if name == "lock" {
+            std::fs::write(&path, "").map_err(DurableError::io("write", &path))?;
+        }
+        files.insert(name, path);
+    }
+    Ok(())
+}
+
+/// The stage `checkpoint/generate`.
+///
+/// The memory of a rank has libraries (`shared`), a heap, areas beside it and fields of floating-point numbers. Contents are
+/// made once; between two checkpoints the `changes` happen to them. Files are `CHECKPOINT/rank-RANK.dmtcp`, or `.bin` when the
+/// layout is `plain`.
+#[derive(Debug)]
+pub struct Generate;
+
+impl Stage for Generate {
+    type Params = GenerateParams;
+    const KIND: &'static str = "checkpoint/generate";
+    const SUMMARY: &'static str = "A series of checkpoints whose changes are known";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] = &[Port::output::<CheckpointSeries>("checkpoints")];
+        PORTS
+    }
+
+    fn check(params: &GenerateParams) -> Result<(), Error> {
+        Ok(generate::check(params)?)
+    }
+
+    fn run(params: GenerateParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let series = generate::generate(&params, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("checkpoints", series)))
+    }
+}
+
+/// All files, by their names in the folder of the series.
+fn input_files(series: Vec<Checkpoint>) -> Vec<InputPath> {
+    let files = series.into_iter().flat_map(|checkpoint| {
+        let name = checkpoint.name;
+        let named = move |place: &Path| match place.as_os_str().is_empty() {
+            true => name.clone(),
+            false => Path::new(&name).join(place).to_string_lossy().into_owned(),
+        };
+        checkpoint.files.into_iter().map(move |file| InputPath::named(file.path, named(&file.place)))
+    });
+    files.collect()
+}

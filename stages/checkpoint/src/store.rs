@@ -12,9 +12,9 @@
 //! # How the store works
 //!
 //! `stages/checkpoint` has two halves. `delta/` is the published system: signatures of fixed blocks, a rule for the base, sizes and times; it
-//! stores nothing. `store/` is the tool. They share the series they read, what reads images (`cut/dmtcp/area.rs`, `cut/criu/map.rs`), and, where a store
+//! stores nothing. `store/` is the tool. They share the series they read, what reads images (`cut/dmtcp.rs`, `cut/criu.rs`), and, where a store
 //! has a rule for whole checkpoints (`deltas` in `store.json`, format 3), signatures and rules: `store/add/decide.rs` hashes the checkpoint, takes
-//! the signatures of its two possible bases from manifests and packs, and asks the same `Walk`. Files are then cut into blocks of equal length (`cut/fixed.rs`), blocks that
+//! the signatures of its two possible bases from manifests and packs, and asks the same `Walk`. Files are then cut into blocks of equal length (`cut/plain.rs`), blocks that
 //! differ from the base's go into the pack as they are, and the manifest (format 4) keeps the base, the one that ADCA holds on to, S(C) and the depth. It names for
 //! every block the delta of the chain that has it, so that Δ⁻¹ along a chain is one step for each block, however long the chain is.
 //!
@@ -29,7 +29,7 @@
 //! By which version a block is told is ADCA's decision (`store/base.rs`), taken for one block in eight, or in 32 while that comes to the same, and followed by those after it whose twins are equally deep. Chains are bounded by
 //! the depth of the store: a version at the bound is no base, but what it was told by is; where such patches grow, ADCA comes back to a base that is near.
 //!
-//! Restoring (`store/restore/run.rs`) takes portions of files in order, as many at once as there are threads up to eight: each is decoded, compared
+//! Restoring (`store/restore.rs`) takes portions of files in order, as many at once as there are threads up to eight: each is decoded, compared
 //! with its hashes and written where it belongs; digests, streams and the ends of files wait for their turn. Decoded blocks of 24 MiB are kept
 //! (`store/blocks.rs`), the last used, and their memory is used again. A block for which more than 16,384 others would be decoded is damaged.
 //!
@@ -41,9 +41,6 @@ mod add;
 mod base;
 mod blocks;
 mod chain;
-#[cfg(test)]
-mod crafted;
-mod digest;
 mod fingerprint;
 mod hollow;
 mod index;
@@ -53,12 +50,10 @@ mod numbers;
 mod pack;
 mod prune;
 mod restore;
-#[cfg(test)]
-mod sealed;
 mod statistics;
-mod text;
+#[cfg(test)]
+mod tests;
 mod verify;
-mod whole;
 mod wire;
 
 use std::collections::BTreeMap;

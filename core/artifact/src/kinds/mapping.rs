@@ -1,8 +1,12 @@
-//! `mapping`: tables `ranks`, `hosts` and `convergence`.
+//! `mapping`: tables `ranks`, `hosts` and `convergence`; `metrics`: table `placements`, one column per metric; `schedule`: tables `tasks`,
+//! `processors` and `convergence`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hopmap_model::{ConvergencePoint, HostSlots, Mapping, Placement};
+use hopmap_model::{
+    ConvergencePoint, HostSlots, Mapping, Metrics, Placement, PlacementMetrics, PlacementOrigin, Processor,
+    Schedule, ScheduledTask,
+};
 
 use crate::{ArtifactError, Codec, Contents, Folder, Table};
 
@@ -72,4 +76,115 @@ pub(super) fn decode_convergence(folder: &Folder) -> Result<Vec<ConvergencePoint
     let point =
         |row: usize| ConvergencePoint { island: island[row], evaluations: evaluations[row], cost: cost[row] };
     Ok((0..table.rows()).map(point).collect())
+}
+
+impl Codec for Metrics {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let names: BTreeSet<&String> = self.placements.iter().flat_map(|row| row.values.keys()).collect();
+        let table = Table::new("placements")
+            .text("placement", self.placements.iter().map(|row| row.origin.name()))
+            .u32("sample", self.placements.iter().map(|row| row.sample));
+        let table = names.into_iter().fold(table, |table, name| {
+            table.optional_f64(name, self.placements.iter().map(|row| row.values.get(name).copied()))
+        });
+        Contents::new().table(table).metrics(&self.summary)
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let table = folder.table("placements")?;
+        let origin = |name: String| {
+            let origin = PlacementOrigin::ALL.into_iter().find(|origin| origin.name() == name);
+            origin
+                .ok_or_else(|| table.error("placement", format!("holds `{name}`, which is not a placement")))
+        };
+        let origins: Vec<PlacementOrigin> =
+            table.text("placement")?.into_iter().map(origin).collect::<Result<_, _>>()?;
+        let mut placements: Vec<PlacementMetrics> = origins
+            .into_iter()
+            .zip(table.u32("sample")?)
+            .map(|(origin, sample)| PlacementMetrics { origin, sample, values: BTreeMap::new() })
+            .collect();
+        for name in table.names().into_iter().filter(|name| name != "placement" && name != "sample") {
+            for (row, value) in placements.iter_mut().zip(table.optional_f64(&name)?) {
+                row.values.extend(value.map(|value| (name.clone(), value)));
+            }
+        }
+        Ok(Self { placements, summary: folder.description().metrics.clone() })
+    }
+}
+
+impl Codec for Schedule {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let tasks = Table::new("tasks")
+            .u32("task", 0..self.tasks.len() as u32)
+            .u32("processor", self.tasks.iter().map(|task| task.processor))
+            .u32("rank", self.tasks.iter().map(|task| task.turn))
+            .f64("start", self.tasks.iter().map(|task| task.start))
+            .f64("finish", self.tasks.iter().map(|task| task.finish))
+            .optional_u32("waits_for", self.tasks.iter().map(|task| task.waits_for));
+        let tasks = match self.names.is_empty() {
+            true => tasks,
+            false => tasks.text("name", &self.names),
+        };
+        let tasks = match self.tasks.iter().any(|task| task.process.is_some()) {
+            true => tasks
+                .optional_u32("process", self.tasks.iter().map(|task| task.process))
+                .optional_u32("segment", self.segments()),
+            false => tasks,
+        };
+        let processors = Table::new("processors")
+            .u32("processor", 0..self.processors.len() as u32)
+            .text("name", self.processors.iter().map(|processor| &processor.name))
+            .f64("available", self.processors.iter().map(|processor| processor.available))
+            .optional_u32("slot", self.processors.iter().map(|processor| processor.slot));
+        Contents::new()
+            .table(tasks)
+            .table(processors)
+            .table(encode_convergence(&self.convergence))
+            .metrics(&self.metrics)
+            .attribute("model", serde_json::to_value(self.model).unwrap_or_default())
+            .attribute("complete", self.complete.into())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let table = folder.table("tasks")?;
+        table.index("task")?;
+        let (processors, turns) = (table.u32("processor")?, table.u32("rank")?);
+        let (starts, finishes) = (table.f64("start")?, table.f64("finish")?);
+        let waits = table.optional_u32("waits_for")?;
+        let processes = match table.has("process") {
+            true => table.optional_u32("process")?,
+            false => vec![None; table.rows()],
+        };
+        let task = |row: usize| ScheduledTask {
+            processor: processors[row],
+            turn: turns[row],
+            start: starts[row],
+            finish: finishes[row],
+            waits_for: waits[row],
+            process: processes[row],
+        };
+        let schedule = Self {
+            tasks: (0..table.rows()).map(task).collect(),
+            names: if table.has("name") { table.text("name")? } else { Vec::new() },
+            processors: decode_processors(folder)?,
+            model: folder.attribute("model")?,
+            metrics: folder.description().metrics.clone(),
+            convergence: decode_convergence(folder)?,
+            complete: folder.attribute("complete")?,
+        };
+        schedule.check().map_err(|error| folder.invalid(error))?;
+        Ok(schedule)
+    }
+}
+
+fn decode_processors(folder: &Folder) -> Result<Vec<Processor>, ArtifactError> {
+    let table = folder.table("processors")?;
+    table.index("processor")?;
+    let rows = table.text("name")?.into_iter().zip(table.f64("available")?).zip(table.optional_u32("slot")?);
+    Ok(rows.map(|((name, available), slot)| Processor { name, available, slot }).collect())
 }

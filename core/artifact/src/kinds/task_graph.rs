@@ -1,12 +1,18 @@
-//! `task-graph`: tables `processes` and `edges`; `sizes` if lengths of messages were told apart; `phases`,
-//! `phase_processes` and `phase_edges` if phases were; `communicators` and `collectives` if collective operations were
-//! kept; `demands`, `demanded_capabilities`, `demanded_devices` and `streams` if something is asked for.
+//! What programs do.
+//!
+//! - `task-graph`: tables `processes` and `edges`; `sizes` if lengths of messages were told apart; `phases`, `phase_processes` and
+//!   `phase_edges` if phases were; `communicators` and `collectives` if collective operations were kept; `demands`,
+//!   `demanded_capabilities`, `demanded_devices` and `streams` if something is asked for.
+//! - `task-dag`: tables `tasks` and `edges`, and `names` where tasks have names.
+//! - `events`: table `messages`.
+//! - `trace-summary`: tables `ranks` and `heaviest`; `phases` if phases were told apart. The totals are its metrics.
 
 use hopmap_model::{
-    CollectiveCalls, CollectiveOperation, CollectiveTable, Edge, Phase, Process, SizeBin, TaskGraph,
+    CollectiveCalls, CollectiveOperation, CollectiveTable, Dependency, Edge, Events, Phase, PhaseSummary,
+    Process, RankSummary, SizeBin, Task, TaskDag, TaskGraph, TraceSummary, WorkUnit,
 };
 
-use crate::kinds::traits::{decode_demands, encode_demands};
+use super::traits::{decode_demands, encode_demands};
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for TaskGraph {
@@ -224,4 +230,176 @@ fn decode_calls(folder: &Folder) -> Result<Vec<CollectiveCalls>, ArtifactError> 
         })
     };
     table.text("operation")?.into_iter().enumerate().map(one).collect()
+}
+
+impl Codec for TaskDag {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let tasks = Table::new("tasks")
+            .u32("task", 0..self.tasks.len() as u32)
+            .optional_u32("rank", self.tasks.iter().map(|task| task.rank))
+            .f64("work", self.tasks.iter().map(|task| task.work));
+        let edges = Table::new("edges")
+            .u32("source", self.dependencies.iter().map(|edge| edge.source))
+            .u32("destination", self.dependencies.iter().map(|edge| edge.destination))
+            .u64("bytes", self.dependencies.iter().map(|edge| edge.bytes));
+        let bytes: u128 = self.dependencies.iter().map(|edge| u128::from(edge.bytes)).sum();
+        let contents = Contents::new().table(tasks).table(edges);
+        let contents = match self.names.is_empty() {
+            true => contents,
+            false => contents.table(Table::new("names").text("name", &self.names)),
+        };
+        let contents = match self.unit {
+            WorkUnit::Seconds => contents,
+            WorkUnit::Time => contents.attribute("unit", "time".into()),
+        };
+        contents
+            .metric("tasks", self.tasks.len() as f64)
+            .metric("edges", self.dependencies.len() as f64)
+            .metric("ranks", f64::from(self.ranks()))
+            .metric("bytes", bytes as f64)
+            .metric("work", self.work())
+            .metric("critical_work", self.critical_work().unwrap_or(f64::NAN))
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let tasks = folder.table("tasks")?;
+        tasks.index("task")?;
+        let ranks = tasks.optional_u32("rank")?;
+        let task = |(rank, work)| Task { rank, work };
+        let edges = folder.table("edges")?;
+        let (sources, destinations, bytes) =
+            (edges.u32("source")?, edges.u32("destination")?, edges.u64("bytes")?);
+        let dependency = |((source, destination), bytes)| Dependency { source, destination, bytes };
+        let has_names = folder.description().tables.contains_key("names");
+        let unit = match folder.description().attributes.get("unit").and_then(|unit| unit.as_str()) {
+            None => WorkUnit::Seconds,
+            Some("time") => WorkUnit::Time,
+            Some(other) => return Err(folder.invalid(UnknownUnit(other.to_owned()))),
+        };
+        let dag = Self {
+            names: if has_names { folder.table("names")?.text("name")? } else { Vec::new() },
+            unit,
+            tasks: ranks.into_iter().zip(tasks.f64("work")?).map(task).collect(),
+            dependencies: sources.into_iter().zip(destinations).zip(bytes).map(dependency).collect(),
+        };
+        dag.check().map_err(|error| folder.invalid(error))?;
+        Ok(dag)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the unit of its work is `{0}`, which this version does not know")]
+struct UnknownUnit(String);
+
+impl Codec for Events {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        Contents::new()
+            .written_table("messages", self.table(), self.rows())
+            .metric("messages", self.rows() as f64)
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let rows = folder.description().tables.get("messages").map(|table| table.rows);
+        let rows = rows.ok_or_else(|| ArtifactError::Damaged {
+            path: folder.path().into(),
+            reason: "it holds no table `messages`".into(),
+        })?;
+        Ok(Self::new(folder.table_path("messages"), rows))
+    }
+}
+
+impl Codec for TraceSummary {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let ranks = || self.ranks.iter();
+        let by_rank = Table::new("ranks")
+            .u32("rank", 0..self.ranks.len() as u32)
+            .u64("messages_sent", ranks().map(|rank| rank.messages_sent))
+            .u64("bytes_sent", ranks().map(|rank| rank.bytes_sent))
+            .u64("messages_received", ranks().map(|rank| rank.messages_received))
+            .u64("bytes_received", ranks().map(|rank| rank.bytes_received))
+            .u32("partners", ranks().map(|rank| rank.partners))
+            .optional_f64("compute_s", ranks().map(|rank| rank.compute_s))
+            .optional_f64("communication_s", ranks().map(|rank| rank.communication_s))
+            .optional_f64("collective_s", ranks().map(|rank| rank.collective_s));
+        let pairs = || self.heaviest.iter();
+        let heaviest = Table::new("heaviest")
+            .u32("source", pairs().map(|pair| pair.source))
+            .u32("destination", pairs().map(|pair| pair.destination))
+            .u64("messages", pairs().map(|pair| pair.messages))
+            .u64("bytes", pairs().map(|pair| pair.bytes));
+        let contents = Contents::new().table(by_rank).table(heaviest).metrics(&self.totals);
+        if self.phases.is_empty() {
+            return contents;
+        }
+        let phases = || self.phases.iter();
+        contents.table(
+            Table::new("phases")
+                .u32("phase", 0..self.phases.len() as u32)
+                .optional_text("name", phases().map(|phase| phase.name.as_deref()))
+                .u64("messages", phases().map(|phase| phase.messages))
+                .u64("bytes", phases().map(|phase| phase.bytes))
+                .optional_f64("compute_s", phases().map(|phase| phase.compute_s)),
+        )
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        Ok(Self {
+            totals: folder.description().metrics.clone(),
+            ranks: ranks(folder)?,
+            heaviest: heaviest(folder)?,
+            phases: phases(folder)?,
+        })
+    }
+}
+
+fn ranks(folder: &Folder) -> Result<Vec<RankSummary>, ArtifactError> {
+    let table = folder.table("ranks")?;
+    table.index("rank")?;
+    let (messages_sent, bytes_sent) = (table.u64("messages_sent")?, table.u64("bytes_sent")?);
+    let (messages_received, bytes_received) = (table.u64("messages_received")?, table.u64("bytes_received")?);
+    let partners = table.u32("partners")?;
+    let (compute, communication) = (table.optional_f64("compute_s")?, table.optional_f64("communication_s")?);
+    let collective = table.optional_f64("collective_s")?;
+    let rank = |row: usize| RankSummary {
+        messages_sent: messages_sent[row],
+        bytes_sent: bytes_sent[row],
+        messages_received: messages_received[row],
+        bytes_received: bytes_received[row],
+        partners: partners[row],
+        compute_s: compute[row],
+        communication_s: communication[row],
+        collective_s: collective[row],
+    };
+    Ok((0..table.rows()).map(rank).collect())
+}
+
+fn heaviest(folder: &Folder) -> Result<Vec<Edge>, ArtifactError> {
+    let table = folder.table("heaviest")?;
+    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
+    let (messages, bytes) = (table.u64("messages")?, table.u64("bytes")?);
+    let pair = |row: usize| Edge {
+        source: source[row],
+        destination: destination[row],
+        messages: messages[row],
+        bytes: bytes[row],
+    };
+    Ok((0..table.rows()).map(pair).collect())
+}
+
+fn phases(folder: &Folder) -> Result<Vec<PhaseSummary>, ArtifactError> {
+    if !folder.description().tables.contains_key("phases") {
+        return Ok(Vec::new());
+    }
+    let table = folder.table("phases")?;
+    table.index("phase")?;
+    let (messages, bytes) = (table.u64("messages")?, table.u64("bytes")?);
+    let rows = table.optional_text("name")?.into_iter().zip(table.optional_f64("compute_s")?);
+    let phase = |((name, compute_s), (messages, bytes))| PhaseSummary { name, messages, bytes, compute_s };
+    Ok(rows.zip(messages.into_iter().zip(bytes)).map(phase).collect())
 }

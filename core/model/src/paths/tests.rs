@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::system_graph::tests::small_tree;
-use crate::{
-    CostModel, Forward, Levels, Link, LinkState, Node, RouteCosts, RouteMetric, Routing, Slot, Ties,
-};
+use crate::{CostModel, Forward, Levels, Link, Node, RouteCosts, RouteMetric, Routing, Slot, Ties};
 
 #[test]
 fn hops_and_links_of_a_small_tree() {

@@ -1,17 +1,25 @@
 //! The codecs one by one.
+//!
+//! Words are stored as planes: the bytes of the same significance of many words, each in the way that suits it. Long blocks are mixed:
+//! memory has tables of numbers beside text and pointers, and each part gets the codec that is best for a sample of it.
 
 use std::cell::Cell;
 
-use super::predict::{self, Predictor, predictor};
-use super::word::{self, Word};
-use super::{Block, Codec, CodecError, mixed, plane, zstandard};
+use zstd::zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
+
+use super::word::{Predictor, Word, predictor};
+use super::{Block, Codec, CodecError, word};
+use crate::chunk::PAGE;
 
 /// Level of Zstandard for samples: what is compared is how much there is to find.
-pub(super) const SAMPLE_LEVEL: i32 = 2;
+const SAMPLE_LEVEL: i32 = 2;
+
 /// Level of Zstandard for blocks of what is new: most of a series is its first checkpoint.
 const THOROUGH_LEVEL: i32 = 7;
+
 /// Level of Zstandard for other blocks without bases.
 const QUICK_LEVEL: i32 = 3;
+
 /// Level of Zstandard for blocks with bases: most is found in the bases at any level.
 const BASED_LEVEL: i32 = 3;
 
@@ -27,9 +35,9 @@ pub(super) fn encode(
 ) -> Result<(), CodecError> {
     let level = if thorough { THOROUGH_LEVEL } else { QUICK_LEVEL };
     match codec {
-        Codec::Mixed => mixed::encode(block.bytes, level, payload)?,
+        Codec::Mixed => encode_mixed(block.bytes, level, payload)?,
         Codec::Raw => payload.extend_from_slice(block.bytes),
-        Codec::Zstd => _ = zstandard::compress(block.bytes, &[], level, payload)?,
+        Codec::Zstd => _ = compress(block.bytes, &[], level, payload)?,
         Codec::Prefix => encode_behind(block, payload)?,
         Codec::Words => encode_words::<u64>(block.bytes, &[], payload)?,
         Codec::Halves => encode_words::<u32>(block.bytes, &[], payload)?,
@@ -52,13 +60,13 @@ pub(super) fn decode(
     match codec {
         Codec::Raw if payload.len() == bytes.len() => bytes.copy_from_slice(payload),
         Codec::Raw => return Err(CodecError::Damaged("its length is another")),
-        Codec::Zstd => zstandard::decompress(payload, &[], bytes)?,
-        Codec::Prefix => zstandard::decompress(payload, &prefix(bases), bytes)?,
+        Codec::Zstd => decompress(payload, &[], bytes)?,
+        Codec::Prefix => decompress(payload, &prefix(bases), bytes)?,
         Codec::Words => return whole(decode_words::<u64>(payload, &[], bytes)?),
         Codec::Halves => return whole(decode_words::<u32>(payload, &[], bytes)?),
         Codec::Changes => return whole(decode_words::<u64>(payload, &beneath(lengths, bases), bytes)?),
         Codec::HalfChanges => return whole(decode_words::<u32>(payload, &beneath(lengths, bases), bytes)?),
-        Codec::Mixed => mixed::decode(payload, bytes)?,
+        Codec::Mixed => decode_mixed(payload, bytes)?,
     }
     Ok(())
 }
@@ -78,7 +86,7 @@ fn encode_behind(block: &Block<'_>, payload: &mut Vec<u8>) -> Result<(), CodecEr
     let begins = whole.len();
     whole.extend_from_slice(block.bytes);
     let (prefix, bytes) = whole.split_at(begins);
-    zstandard::compress(bytes, prefix, BASED_LEVEL, payload)?;
+    compress(bytes, prefix, BASED_LEVEL, payload)?;
     Ok(())
 }
 
@@ -92,7 +100,7 @@ fn prefix(bases: &[Option<&[u8]>]) -> Vec<u8> {
 }
 
 /// For each byte of a block the one at its place in the base of its chunk, or zero.
-pub(super) fn beneath(lengths: &[u32], bases: &[Option<&[u8]>]) -> Vec<u8> {
+fn beneath(lengths: &[u32], bases: &[Option<&[u8]>]) -> Vec<u8> {
     let mut beneath = Vec::with_capacity(lengths.iter().map(|&length| length as usize).sum());
     let bases = bases.iter().copied().chain(std::iter::repeat(None));
     for (&length, base) in lengths.iter().zip(bases) {
@@ -115,16 +123,12 @@ fn less<W: Word>(bytes: &[u8], beneath: &[u8]) -> Vec<W> {
 }
 
 /// Bytes of [`encode_words`], about.
-pub(super) fn estimate<W: Word>(bytes: &[u8], beneath: &[u8]) -> usize {
-    predict::estimate(&less::<W>(bytes, beneath))
+fn estimate<W: Word>(bytes: &[u8], beneath: &[u8]) -> usize {
+    word::estimate(&less::<W>(bytes, beneath))
 }
 
 /// Payload: order, stride, the planes, and the bytes after the last whole word.
-pub(super) fn encode_words<W: Word>(
-    bytes: &[u8],
-    beneath: &[u8],
-    payload: &mut Vec<u8>,
-) -> Result<(), CodecError> {
+fn encode_words<W: Word>(bytes: &[u8], beneath: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
     let (mut words, mut spare) = (less::<W>(bytes, beneath), Vec::<W>::new());
     let predictor = predictor(&words);
     for _ in 0..predictor.order {
@@ -138,7 +142,7 @@ pub(super) fn encode_words<W: Word>(
     let mut planes = Vec::new();
     word::split(&words, &mut planes);
     if !words.is_empty() {
-        planes.chunks_exact(words.len()).try_for_each(|bytes| plane::encode(bytes, payload))?;
+        planes.chunks_exact(words.len()).try_for_each(|bytes| encode_plane(bytes, payload))?;
     }
     payload.extend_from_slice(bytes.chunks_exact(W::BYTES).remainder());
     Ok(())
@@ -153,7 +157,7 @@ thread_local! {
 const KEPT: usize = 1 << 20;
 
 /// Fills `bytes`, and gives what is left of the payload.
-pub(super) fn decode_words<'p, W: Word>(
+fn decode_words<'p, W: Word>(
     payload: &'p [u8],
     beneath: &[u8],
     bytes: &mut [u8],
@@ -185,7 +189,7 @@ fn decode_words_in<'p, W: Word>(
     let mut planes: [&[u8]; 8] = [&[]; 8];
     if count > 0 {
         for (plane, space) in planes.iter_mut().zip(space.chunks_exact_mut(count)).take(W::BYTES) {
-            (*plane, rest) = plane::decode(rest, space)?;
+            (*plane, rest) = decode_plane(rest, space)?;
         }
     }
     let mut words = Vec::<W>::new();
@@ -207,4 +211,272 @@ fn decode_words_in<'p, W: Word>(
     let (last, rest) = rest.split_at_checked(left.len()).ok_or(CodecError::Damaged("it ends too early"))?;
     left.copy_from_slice(last);
     Ok(rest)
+}
+
+/// Bytes of a part.
+const PART: usize = 256 * 1024;
+
+/// Payload: the codec of each part, the length of what Zstandard made of all its parts together, that, and the other parts.
+fn encode_mixed(bytes: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<(), CodecError> {
+    let codecs = bytes.chunks(PART).map(part_codec).collect::<Result<Vec<_>, _>>()?;
+    payload.extend(codecs.iter().map(|codec| *codec as u8));
+    let parts = || bytes.chunks(PART).zip(&codecs);
+    let begins = payload.len();
+    payload.extend([0; 4]);
+    let together = match codecs.iter().all(|codec| *codec == Codec::Zstd) {
+        true => compress(bytes, &[], level, payload)?,
+        false => {
+            let theirs = parts().filter(|(_, codec)| **codec == Codec::Zstd).map(|(part, _)| part);
+            compress(&theirs.collect::<Vec<_>>().concat(), &[], level, payload)?
+        }
+    };
+    let length = u32::try_from(together).map_err(|_| CodecError::Damaged("it is too long"))?;
+    payload[begins..begins + 4].copy_from_slice(&length.to_le_bytes());
+    for (part, codec) in parts() {
+        match codec {
+            Codec::Words => encode_words::<u64>(part, &[], payload)?,
+            Codec::Halves => encode_words::<u32>(part, &[], payload)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The inverse of [`encode_mixed`]: fills `bytes`.
+fn decode_mixed(payload: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
+    let damaged = || CodecError::Damaged("it ends too early");
+    let (codecs, rest) = payload.split_at_checked(bytes.len().div_ceil(PART)).ok_or_else(damaged)?;
+    let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let (packed, mut rest) =
+        rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
+    let is_packed = |codec: u8| codec == Codec::Zstd as u8;
+    let parts = bytes.chunks(PART).zip(codecs).filter(|(_, codec)| is_packed(**codec));
+    let mut end = parts.map(|(part, _)| part.len()).sum();
+    decompress(packed, &[], &mut bytes[..end])?;
+    // They stand together at the beginning; from the last to the first none gets in the way of another.
+    for (place, _) in codecs.iter().enumerate().rev().filter(|(_, codec)| is_packed(**codec)) {
+        let begin = end - PART.min(bytes.len() - place * PART);
+        if begin < place * PART {
+            bytes.copy_within(begin..end, place * PART);
+        }
+        end = begin;
+    }
+    for (part, &codec) in bytes.chunks_mut(PART).zip(codecs) {
+        match Codec::of_number(codec) {
+            Some(Codec::Zstd) => {}
+            Some(Codec::Words) => rest = decode_words::<u64>(rest, &[], part)?,
+            Some(Codec::Halves) => rest = decode_words::<u32>(rest, &[], part)?,
+            _ => return Err(CodecError::Damaged("a part of an unknown kind")),
+        }
+    }
+    match rest.is_empty() {
+        true => Ok(()),
+        false => Err(CodecError::Damaged("its length is another")),
+    }
+}
+
+/// The codec that makes the fewest bytes of a sample of a part.
+fn part_codec(part: &[u8]) -> Result<Codec, CodecError> {
+    let lengths: Vec<u32> = part.chunks(PAGE).map(|page| page.len() as u32).collect();
+    let sample = Sample::of(&Block { bytes: part, lengths: &lengths, bases: &[] });
+    let size = sample.size(Codec::Zstd)?;
+    // Zstandard finds repetitions that are farther apart than the sample shows: the more it finds the more.
+    let allowance = if size < sample.len() / 2 { size / 5 } else { size / 24 };
+    let zstd = (size - allowance, Codec::Zstd);
+    let words = sample.least(&[Codec::Words, Codec::Halves], zstd.0)?;
+    Ok(words.map_or(zstd, |words| words.min(zstd)).1)
+}
+
+/// Bytes of chunks that a sample has at least, if the block has them.
+const SAMPLE: usize = 24 * 1024;
+
+/// Some chunks of a block, from all over it.
+pub(super) struct Sample<'a> {
+    bytes: Vec<u8>,
+    lengths: Vec<u32>,
+    bases: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> Sample<'a> {
+    /// Neighbours in groups of three: what is found between chunks is found in the sample as well.
+    pub(super) fn of(block: &Block<'a>) -> Self {
+        let mut sample = Self { bytes: Vec::new(), lengths: Vec::new(), bases: Vec::new() };
+        let step = (3 * block.bytes.len()).div_ceil(SAMPLE).max(3);
+        let mut start = 0;
+        for (at, &length) in block.lengths.iter().enumerate() {
+            let range = start..start + length as usize;
+            start = range.end;
+            if at % step < 3
+                && let Some(bytes) = block.bytes.get(range)
+            {
+                sample.bytes.extend_from_slice(bytes);
+                sample.lengths.push(length);
+                sample.bases.push(block.bases.get(at).copied().flatten());
+            }
+        }
+        sample
+    }
+
+    /// Its bytes by a codec.
+    pub(super) fn size(&self, codec: Codec) -> Result<usize, CodecError> {
+        let block = Block { bytes: &self.bytes, lengths: &self.lengths, bases: &self.bases };
+        let mut payload = Vec::new();
+        match codec {
+            Codec::Zstd => _ = compress(&self.bytes, &[], SAMPLE_LEVEL, &mut payload)?,
+            codec => encode(&block, codec, false, &mut payload)?,
+        }
+        Ok(payload.len())
+    }
+
+    /// Its bytes by a codec of words, about, without encoding it.
+    fn estimate(&self, codec: Codec) -> usize {
+        let beneath = || beneath(&self.lengths, &self.bases);
+        match codec {
+            Codec::Words => estimate::<u64>(&self.bytes, &[]),
+            Codec::Halves => estimate::<u32>(&self.bytes, &[]),
+            Codec::Changes => estimate::<u64>(&self.bytes, &beneath()),
+            Codec::HalfChanges => estimate::<u32>(&self.bytes, &beneath()),
+            Codec::Raw | Codec::Zstd | Codec::Prefix | Codec::Mixed => self.bytes.len(),
+        }
+    }
+
+    /// The best of codecs of words, and its bytes, if one may make fewer than so many. Only those are encoded that promise to.
+    pub(super) fn least(&self, codecs: &[Codec], most: usize) -> Result<Option<(usize, Codec)>, CodecError> {
+        let estimates: Vec<(usize, Codec)> =
+            codecs.iter().map(|&codec| (self.estimate(codec), codec)).collect();
+        let least = estimates.iter().map(|(size, _)| *size).min().unwrap_or(usize::MAX);
+        // Repetitions are not in the estimates.
+        let close = (least + least / 4).min(most + most / 2);
+        let mut best = None;
+        for (_, codec) in estimates.into_iter().filter(|(size, _)| *size <= close) {
+            let found = Some((self.size(codec)?, codec));
+            best = if best.is_none() { found } else { best.min(found) };
+        }
+        Ok(best)
+    }
+
+    /// Its bytes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// How a plane is stored.
+const CONSTANT: u8 = 0;
+
+const RAW: u8 = 1;
+const PACKED: u8 = 2;
+
+/// Level of Zstandard for planes: there is little to find but how often bytes occur.
+const PLANE_LEVEL: i32 = 1;
+
+/// Bytes of a plane by which noise is recognised.
+const NOISE_SAMPLE: usize = 4096;
+
+/// Appends a plane.
+fn encode_plane(plane: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
+    let first = plane.first().copied().unwrap_or(0);
+    if plane.iter().all(|&byte| byte == first) {
+        payload.extend([CONSTANT, first]);
+        return Ok(());
+    }
+    if !is_noise(plane) {
+        let before = payload.len();
+        payload.extend([PACKED, 0, 0, 0, 0]);
+        let length = compress(plane, &[], PLANE_LEVEL, payload)?;
+        // Less than one part in 64 is not worth decoding.
+        if length < plane.len() - plane.len() / 64 {
+            payload[before + 1..before + 5].copy_from_slice(&(length as u32).to_le_bytes());
+            return Ok(());
+        }
+        payload.truncate(before);
+    }
+    payload.push(RAW);
+    payload.extend_from_slice(plane);
+    Ok(())
+}
+
+/// A plane from the beginning of a payload, and the rest of the payload. It is made in `space`, which is as long, unless the payload
+/// has it as it is.
+fn decode_plane<'p: 's, 's>(
+    payload: &'p [u8],
+    space: &'s mut [u8],
+) -> Result<(&'s [u8], &'p [u8]), CodecError> {
+    let damaged = || CodecError::Damaged("it ends too early");
+    let (&kind, rest) = payload.split_first().ok_or_else(damaged)?;
+    match kind {
+        CONSTANT => {
+            let (&byte, rest) = rest.split_first().ok_or_else(damaged)?;
+            space.fill(byte);
+            Ok((space, rest))
+        }
+        RAW => rest.split_at_checked(space.len()).ok_or_else(damaged),
+        PACKED => {
+            let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
+            let length = u32::from_le_bytes(*length) as usize;
+            let (packed, rest) = rest.split_at_checked(length).ok_or_else(damaged)?;
+            decompress(packed, &[], space)?;
+            Ok((space, rest))
+        }
+        _ => Err(CodecError::Damaged("a plane of an unknown kind")),
+    }
+}
+
+/// Whether all bytes occur about equally often.
+fn is_noise(plane: &[u8]) -> bool {
+    let step = (plane.len() / NOISE_SAMPLE).max(1);
+    let mut counts = [0_u32; 256];
+    for chunk in plane.chunks(step * 64) {
+        for &byte in &chunk[..chunk.len().min(64)] {
+            counts[byte as usize] += 1;
+        }
+    }
+    let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+    let squares: u64 = counts.iter().map(|&count| u64::from(count) * u64::from(count)).sum();
+    // Of n bytes drawn equally likely the squares sum to n + n (n - 1) / 256.
+    total >= 1024 && squares < total + total * total / 256 * 11 / 10
+}
+
+thread_local! {
+    static COMPRESSING: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
+    /// Where payloads are made before their lengths are known.
+    static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static DECOMPRESSING: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
+}
+
+/// Appends `bytes` compressed at a level, and gives the number of bytes that makes. With a prefix, what is like it is told by it;
+/// an empty one is none.
+fn compress(bytes: &[u8], prefix: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<usize, CodecError> {
+    let mut context = COMPRESSING.take().unwrap_or_else(CCtx::create);
+    let mut made = MADE.take();
+    let most = compress_bound(bytes.len());
+    if made.len() < most {
+        made.resize(most, 0);
+    }
+    let target = made.as_mut_slice();
+    let result = match prefix.is_empty() {
+        true => context.compress(target, bytes, level),
+        false => context.compress_using_dict(target, bytes, prefix, level),
+    };
+    COMPRESSING.set(Some(context));
+    if let Some(made) = result.as_ref().ok().and_then(|&length| made.get(..length)) {
+        payload.extend_from_slice(made);
+    }
+    MADE.set(made);
+    result.map_err(|code| CodecError::Zstd(get_error_name(code).to_owned()))
+}
+
+/// The inverse of [`compress`]: fills `bytes`.
+fn decompress(payload: &[u8], prefix: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
+    let mut context = DECOMPRESSING.take().unwrap_or_else(DCtx::create);
+    let result = match prefix.is_empty() {
+        true => context.decompress(bytes, payload),
+        false => context.decompress_using_dict(bytes, payload, prefix),
+    };
+    DECOMPRESSING.set(Some(context));
+    match result {
+        Ok(length) if length == bytes.len() => Ok(()),
+        Ok(_) => Err(CodecError::Damaged("it gives fewer bytes than it should")),
+        Err(code) => Err(CodecError::Zstd(get_error_name(code).to_owned())),
+    }
 }

@@ -1,17 +1,17 @@
-//! `hopmap checkpoint restore`: a checkpoint as it was.
+//! `hopmap checkpoint restore` gives a checkpoint back; `verify` says whether that can be done.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use hopmap_command::{Answer, Command, Failure, Mistake, shown};
+use hopmap_command::{Answer, Command, Exit, Failure, Mistake, shown};
 use hopmap_model::Context;
 use serde_json::json;
 
-use super::amounts::bytes;
-use super::work::{Work, number, unless_interrupted};
-use crate::store::{RestoreOptions, Store};
+use super::work::{Work, bytes, number, unless_interrupted};
+use crate::CheckpointError;
+use crate::store::{Affected, Problem, RestoreOptions, Store, Verified, in_words};
 
 /// Give a checkpoint back, compared with what was added.
 #[derive(Debug, Args)]
@@ -76,4 +76,103 @@ impl Command for Restore {
         ));
         Ok(answer)
     }
+}
+
+/// Say whether checkpoints can be given back, and which damage touches which.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --deep every byte on disk is compared with its checksum. Ends with 1 if something is damaged or missing, and names every checkpoint
+that needs it; the others can be restored.
+
+Examples:
+  hopmap checkpoint verify store
+  hopmap checkpoint verify store --deep --only 7,8
+  hopmap checkpoint verify store --discard     # then add the last state once more: it is stored whole again")]
+pub struct Verify {
+    /// Folder of the store.
+    store: PathBuf,
+    /// Decode everything as well, and compare every file as a restore does.
+    #[arg(long)]
+    deep: bool,
+    /// Look at these checkpoints only, and at what they need.
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    only: Vec<u32>,
+    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was told by them; and
+    /// repair damaged ends of packs, which they have twice.
+    #[arg(long)]
+    discard: bool,
+    #[command(flatten)]
+    work: Work,
+}
+
+impl Command for Verify {
+    const NAME: &'static str = "verify";
+
+    fn threads(&self) -> Option<usize> {
+        Some(self.work.threads())
+    }
+
+    fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
+        let store = Store::open(&self.store)?;
+        let lock = self.work.read_lock(&store, cx)?;
+        let only = (!self.only.is_empty()).then_some(self.only.as_slice());
+        let verified = unless_interrupted(store.verify(&lock, self.deep, only, cx), cx)?;
+        drop(lock);
+        verified.warnings.iter().for_each(|warning| cx.log(warning));
+        let mut answer = Answer::of(&verified);
+        describe(&verified, &mut answer);
+        if self.discard
+            && let Err(error) = self.discard(&store, &mut answer, cx)
+        {
+            return Err(Failure::from(error).after(answer));
+        }
+        let is_whole = verified.damaged().is_empty() && verified.worn.is_empty();
+        Ok(answer.ending(if is_whole { Exit::Done } else { Exit::Failed }))
+    }
+}
+
+impl Verify {
+    fn discard(&self, store: &Store, answer: &mut Answer, cx: &Context<'_>) -> Result<(), CheckpointError> {
+        let lock = self.work.lock(store, Self::NAME, cx)?;
+        let mended = unless_interrupted(store.discard_damaged(&lock, cx), cx)?;
+        answer.line(format!("blocks discarded: {}", mended.discarded.len()));
+        if !mended.repaired.is_empty() {
+            answer.line(format!("packs repaired: {}", in_words(&mended.repaired)));
+        }
+        Ok(())
+    }
+}
+
+fn describe(verified: &Verified, answer: &mut Answer) {
+    verified.problems.iter().for_each(|problem| problem_lines(problem, answer));
+    let (whole, damaged) = (verified.whole(), verified.damaged());
+    if !damaged.is_empty() {
+        answer.line(format!("damaged: {}", in_words(&damaged)));
+    }
+    answer.line(format!("whole: {}", in_words(&whole)));
+    if !verified.unneeded.is_empty() {
+        answer.line(format!("packs that no checkpoint needs: {}", in_words(&verified.unneeded)));
+    }
+    let how = if verified.deep { "decoded and compared" } else { "compared" };
+    answer.line(format!("{} blocks, {} {how}", verified.blocks, bytes(verified.bytes)));
+}
+
+fn problem_lines(problem: &Problem, answer: &mut Answer) {
+    let place = shown(&problem.path);
+    let at = problem.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
+    let block = problem.block.map(|block| format!(", block {block}")).unwrap_or_default();
+    answer.line(format!("{place}{block}{at}: {}", problem.what));
+    problem.checkpoints.iter().for_each(|affected| answer.line(affected_line(affected)));
+}
+
+fn affected_line(affected: &Affected) -> String {
+    const MOST: usize = 3;
+    if affected.files.is_empty() {
+        return format!("  checkpoint {}: nothing of it can be restored", affected.number);
+    }
+    let names: Vec<String> =
+        affected.files.iter().take(MOST).map(|path| path.display().to_string()).collect();
+    let rest = affected.files.len().saturating_sub(MOST);
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("  checkpoint {}: {} in {}{rest}", affected.number, bytes(affected.bytes), names.join(", "))
 }

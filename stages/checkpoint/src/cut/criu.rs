@@ -1,15 +1,17 @@
-//! Pages of CRIU.
+//! Pages of CRIU, and page maps, `pagemap-N.img`: which pages of a process are in which `pages-M.img`, and in what order.
+//!
+//! A page map is two magic numbers, then entries, each a length of 32 bits and a message of Protocol Buffers (`images/pagemap.proto` and
+//! `criu/include/magic.h` of CRIU): the first names M, the others are runs of pages.
 
-mod map;
-
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use super::feed::Feed;
-use super::past::Past;
-use super::{CutError, Cutter, Format, pages};
+use hopmap_model::open_input_itself;
+
+use super::feed::{Feed, Past};
+use super::{CutError, Cutter, Format, feed};
 use crate::chunk::{Batch, PAGE, Place, Space};
-
-pub use map::{PageMap, page_maps};
 
 /// Pages that are being cut.
 pub(crate) struct Pages<'a> {
@@ -49,13 +51,164 @@ impl Cutter for Pages<'_> {
                 }
                 Some(&(first, _)) => {
                     let address = first.wrapping_add(done.wrapping_mul(PAGE as u64));
-                    pages::keep(&mut filling, past, PAGE, Place { space: Space::Memory, address });
+                    feed::keep(&mut filling, past, PAGE, Place { space: Space::Memory, address });
                     *done += 1;
                 }
                 None if ahead == 0 => return Ok(false),
-                None => pages::keep_in_file(&mut filling, past, ahead),
+                None => feed::keep_in_file(&mut filling, past, ahead),
             }
         }
         Ok(true)
     }
+}
+
+/// Where the pages of a `pages-N.img` are in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageMap {
+    /// First address and number of pages, in the order of the file.
+    pub runs: Vec<(u64, u64)>,
+}
+
+/// What all images begin with since CRIU 1.6 (`IMG_COMMON_MAGIC`); earlier ones begin with the number of their kind.
+const IMAGE: u32 = 0x5456_4319;
+
+/// The kind of image that a page map is (`PAGEMAP_MAGIC`).
+const PAGE_MAP: u32 = 0x5608_4025;
+
+/// Pages that are in the image of an earlier checkpoint (`PE_PARENT`), may be restored later (`PE_LAZY`), are in the file
+/// (`PE_PRESENT`).
+const PARENT: u64 = 1;
+const LAZY: u64 = 2;
+const PRESENT: u64 = 4;
+
+/// A page map that is larger is not read, in bytes: it would be of some terabytes of memory.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// The files of pages in a folder, by their names, with their maps. Files without a map that can be relied on are not among
+/// them: those that two maps lay claim to, and those of maps that are damaged or say what we do not know, such as that the
+/// pages are compressed.
+#[must_use]
+pub fn page_maps(folder: &Path) -> BTreeMap<PathBuf, PageMap> {
+    let mut claims: BTreeMap<PathBuf, Vec<Option<PageMap>>> = BTreeMap::new();
+    let Ok(listing) = folder.read_dir() else { return BTreeMap::new() };
+    for name in listing.flatten().map(|entry| entry.file_name()) {
+        let name = Path::new(&name);
+        let is_map = name.to_str().is_some_and(|name| name.starts_with("pagemap-"));
+        let is_image = name.extension().is_some_and(|extension| extension == "img");
+        let bytes = (is_map && is_image).then(|| read(&folder.join(name))).flatten();
+        if let Some((pages, map)) = bytes.as_deref().and_then(parse) {
+            claims.entry(PathBuf::from(format!("pages-{pages}.img"))).or_default().push(map);
+        }
+    }
+    claims.into_iter().filter_map(|(pages, maps)| Some((pages, single(maps)??))).collect()
+}
+
+fn single<T>(mut all: Vec<T>) -> Option<T> {
+    all.pop().filter(|_| all.is_empty())
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_input_itself(path).ok()?.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes).filter(|bytes| bytes.len() as u64 <= LARGEST)
+}
+
+/// The number of the file of pages, and the map, if it can be relied on. Nothing if not even the number is known.
+fn parse(mut bytes: &[u8]) -> Option<(u32, Option<PageMap>)> {
+    let input = &mut bytes;
+    let mut magic = fixed(input)?;
+    if magic == IMAGE {
+        magic = fixed(input)?;
+    }
+    let head = fields((magic == PAGE_MAP).then(|| entry(input)).flatten()?)?;
+    let (_, pages) = head.into_iter().rfind(|&(number, _)| number == 1)?;
+    Some((u32::try_from(pages).ok()?, runs(bytes)))
+}
+
+/// The runs of pages that are in the file.
+fn runs(mut bytes: &[u8]) -> Option<PageMap> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    let mut total = 0_u64;
+    while !bytes.is_empty() {
+        let (first, count) = run(entry(&mut bytes)?)?;
+        let end = first.checked_add(count.checked_mul(PAGE as u64)?)?;
+        total = total.checked_add(end - first)?;
+        match runs.last_mut() {
+            Some((begin, pages)) if *begin + *pages * PAGE as u64 == first => *pages += count,
+            _ if count == 0 => {}
+            _ => runs.push((first, count)),
+        }
+    }
+    Some(PageMap { runs })
+}
+
+/// An entry: its first address and how many pages of it are in the file. Nothing if it says what we do not know.
+fn run(message: &[u8]) -> Option<(u64, u64)> {
+    let [mut address, mut old_count, mut count, mut flags] = [None; 4];
+    let mut in_parent = false;
+    for (number, value) in fields(message)? {
+        match number {
+            1 => address = Some(value),
+            2 => old_count = Some(value),
+            3 => in_parent = value != 0,
+            4 => flags = Some(value),
+            // Since CRIU 4.1 the number of pages is here, and the old one is 0.
+            5 => count = Some(value),
+            _ => return None,
+        }
+    }
+    // Before there were flags an entry had its pages in the file or in that of the parent.
+    let flags = flags.unwrap_or(if in_parent { PARENT } else { PRESENT });
+    let (address, count) = (address?, count.or(old_count)?);
+    if flags & !(PARENT | LAZY | PRESENT) != 0 || !address.is_multiple_of(PAGE as u64) {
+        return None;
+    }
+    let in_file = flags & PRESENT != 0 && !in_parent && flags & PARENT == 0;
+    Some((address, if in_file { count } else { 0 }))
+}
+
+/// Takes a length and as many bytes.
+fn entry<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = fixed(input)?;
+    let (message, rest) = input.split_at_checked(length as usize)?;
+    *input = rest;
+    Some(message)
+}
+
+/// Takes a number of 32 bits, little end first.
+fn fixed(input: &mut &[u8]) -> Option<u32> {
+    let (bytes, rest) = input.split_first_chunk()?;
+    *input = rest;
+    Some(u32::from_le_bytes(*bytes))
+}
+
+/// The fields of a message, which are all numbers of variable length: Protocol Buffers, `VARINT`.
+fn fields(mut message: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let mut fields = Vec::new();
+    while !message.is_empty() {
+        let key = number(&mut message)?;
+        if key & 7 != 0 {
+            return None;
+        }
+        fields.push((key >> 3, number(&mut message)?));
+    }
+    Some(fields)
+}
+
+/// Takes a number of variable length: seven bits a byte, the lowest first.
+fn number(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (&byte, rest) = input.split_first()?;
+        *input = rest;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
 }

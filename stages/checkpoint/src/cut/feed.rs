@@ -1,9 +1,11 @@
-//! The bytes of a file on their way into a batch.
+//! The bytes of a file on their way into a batch, and where in the earlier version of the file they have come to.
 
+use std::collections::HashMap;
 use std::io::Read;
+use std::sync::{Arc, OnceLock};
 
 use super::CutError;
-use crate::chunk::{Batch, Chunk, ChunkHash, Place};
+use crate::chunk::{Batch, Chunk, ChunkHash, Earlier, EarlierChunk, KeptHash, PAGE, Place, Space};
 
 /// Most bytes that are read at once: few calls of the system, and they are still in the processor's cache when they are hashed.
 const PIECE: usize = 1024 * 1024;
@@ -154,6 +156,128 @@ pub(super) fn leading_zeros(bytes: &[u8]) -> usize {
         blocks.iter().take_while(|block| block.iter().fold(0, |any, byte| any | byte) == 0).count() * 64;
     let rest = bytes.get(zero..).unwrap_or_default();
     zero + rest.iter().take_while(|&&byte| byte == 0).count()
+}
+
+/// An earlier version, or none.
+#[derive(Default)]
+pub(super) struct Past {
+    earlier: Option<Arc<Earlier>>,
+    seed: u64,
+    by_hash: OnceLock<HashMap<KeptHash, u32>>,
+    next: u32,
+}
+
+impl Past {
+    pub(super) fn new(earlier: Option<Arc<Earlier>>, seed: u64) -> Self {
+        Self { earlier, seed, ..Self::default() }
+    }
+
+    /// The hash of a chunk.
+    pub(super) fn hash(&self, bytes: &[u8]) -> ChunkHash {
+        ChunkHash::seeded(self.seed, bytes)
+    }
+
+    /// A chunk by its number.
+    pub(super) fn get(&self, index: u32) -> Option<&EarlierChunk> {
+        self.earlier.as_ref()?.get(index)
+    }
+
+    /// The chunk at a place. Files are in the same order as before for the most part: the one after that which was found last
+    /// is looked at first.
+    pub(super) fn at(&mut self, place: Place) -> Option<u32> {
+        let earlier = self.earlier.as_ref()?;
+        let found = match earlier.get(self.next) {
+            Some(chunk) if chunk.place == place => self.next,
+            _ => earlier.at(place)?,
+        };
+        self.next = found + 1;
+        Some(found)
+    }
+
+    /// The first chunk with this hash and length.
+    pub(super) fn find(&self, hash: KeptHash, length: usize) -> Option<u32> {
+        let earlier = self.earlier.as_ref()?;
+        let by_hash = self.by_hash.get_or_init(|| index(earlier));
+        let found = *by_hash.get(&hash)?;
+        (earlier.get(found)?.length == length).then_some(found)
+    }
+}
+
+fn index(earlier: &Earlier) -> HashMap<KeptHash, u32> {
+    let mut by_hash = HashMap::with_capacity(earlier.chunks().len());
+    for (index, chunk) in (0..).zip(earlier.chunks()) {
+        if chunk.id.is_some() {
+            by_hash.entry(chunk.hash).or_insert(index);
+        }
+    }
+    by_hash
+}
+
+/// A byte of the earlier version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Cursor {
+    /// The chunk it is in.
+    pub(super) chunk: u32,
+    /// How many bytes of that chunk come before it.
+    pub(super) inside: usize,
+}
+
+impl Cursor {
+    /// The first byte of a chunk.
+    pub(super) fn start(chunk: u32) -> Self {
+        Self { chunk, inside: 0 }
+    }
+
+    /// Goes on by some bytes.
+    pub(super) fn advance(&mut self, past: &Past, length: usize) {
+        self.inside = self.inside.saturating_add(length);
+        while let Some(chunk) = past.get(self.chunk)
+            && self.inside >= chunk.length
+        {
+            self.inside -= chunk.length;
+            self.chunk += 1;
+        }
+    }
+
+    /// The chunk that begins here, if it is one of data.
+    pub(super) fn begins<'p>(&self, past: &'p Past) -> Option<&'p EarlierChunk> {
+        past.get(self.chunk).filter(|chunk| self.inside == 0 && chunk.id.is_some())
+    }
+}
+
+/// Bytes from a place to the end of its page, or to the end of what there is.
+pub(super) fn rest_of_page(address: u64, left: u64) -> usize {
+    let page = PAGE as u64;
+    (page - address % page).min(left) as usize
+}
+
+/// The next bytes as a chunk that belongs to a place, and its twin.
+pub(super) fn keep(filling: &mut Filling<'_, '_>, past: &mut Past, length: usize, place: Place) {
+    let twin = past.at(place);
+    keep_like(filling, past, length, place, twin);
+}
+
+/// The next bytes as a chunk that belongs to a place and has this twin.
+pub(super) fn keep_like(
+    filling: &mut Filling<'_, '_>,
+    past: &Past,
+    length: usize,
+    place: Place,
+    twin: Option<u32>,
+) {
+    let bytes = filling.ahead().get(..length).unwrap_or_default();
+    if leading_zeros(bytes) == length {
+        return filling.keep_zeros(length, place, twin);
+    }
+    let hash = past.hash(bytes);
+    filling.keep(length, hash, place, twin);
+}
+
+/// The next page of the file, or what there is of it, where it stands in the file.
+pub(super) fn keep_in_file(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) {
+    let address = filling.offset();
+    let length = rest_of_page(address, ahead as u64);
+    keep(filling, past, length, Place { space: Space::File, address });
 }
 
 #[cfg(test)]

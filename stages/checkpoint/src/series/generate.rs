@@ -1,26 +1,20 @@
-//! Series of checkpoints whose changes are known.
+//! Series of checkpoints whose changes are known: the memory of ranks, written as files.
 
-mod change;
-mod contents;
-mod draws;
-mod error;
-mod field;
-mod image;
 mod memory;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use hopmap_model::{CheckpointSeries, Context};
+use miette::Diagnostic;
 
+use super::dmtcp::{Area, ImageError, ImageWriter, MappedFile, Program};
 use crate::chunk::PAGE;
 use crate::{Change, GenerateParams, Layout};
-
-use draws::Stream;
-use memory::{Library, Memory};
-
-pub use error::GenerateError;
+use memory::{HEAP, LIBRARIES, Library, Memory, Stream};
 
 /// Most checkpoints and ranks: their numbers have four digits.
 pub(crate) const MOST: u32 = 9999;
@@ -46,7 +40,7 @@ pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
     }
     check_share("shared", params.shared)?;
     params.changes.iter().try_for_each(check_change)?;
-    let used = params.shared + params.changes.iter().map(field::share).sum::<f64>();
+    let used = params.shared + params.changes.iter().map(memory::share).sum::<f64>();
     if used > 1.0 {
         return Err(GenerateError::TooMuch { used });
     }
@@ -131,13 +125,13 @@ fn generate_rank(
         if checkpoint > 1 {
             for (index, change) in (0..).zip(&params.changes) {
                 let stream = Stream { rank, checkpoint, change: index };
-                change::apply(change, index, &mut memory, &mut stream.draws(params.seed));
+                memory::apply(change, index, &mut memory, &mut stream.draws(params.seed));
             }
         }
         let path = folder.join(file_name(params.layout, checkpoint, rank));
         let written = match params.layout {
-            Layout::Dmtcp => image::write_dmtcp(&path, &memory, libraries, rank, params.ranks),
-            Layout::Plain => image::write_plain(&path, &memory, libraries),
+            Layout::Dmtcp => write_dmtcp(&path, &memory, libraries, rank, params.ranks),
+            Layout::Plain => write_plain(&path, &memory, libraries),
         };
         bytes += written.map_err(|source| GenerateError::Write { path, source })?;
         cx.progress(u64::from(done) + 1, files.into());
@@ -160,4 +154,165 @@ fn file_name(layout: Layout, checkpoint: u32, rank: u32) -> String {
         Layout::Plain => "bin",
     };
     format!("{}/rank-{rank:04}.{ending}", checkpoint_name(checkpoint))
+}
+
+/// Number of the process that is rank 0.
+const FIRST_PROCESS: u32 = 40_000;
+
+/// Writes an image of DMTCP v4; its bytes.
+fn write_dmtcp(
+    path: &Path,
+    memory: &Memory,
+    libraries: &[Library],
+    rank: u32,
+    ranks: u32,
+) -> io::Result<u64> {
+    let program = Program {
+        name: "generated".into(),
+        executable: "/usr/bin/generated".into(),
+        process: FIRST_PROCESS + rank,
+        peers: ranks,
+    };
+    let write = || {
+        let mut image = ImageWriter::new(BufWriter::new(File::create(path)?), &program)?;
+        for (area, bytes) in areas(memory) {
+            match bytes.len() as u64 == area.length {
+                true => image.anonymous(&area, bytes)?,
+                false => image.anonymous(&area, &whole_pages(bytes))?,
+            }
+        }
+        for library in libraries {
+            image.mapped(&area_of(library), &library.bytes)?;
+        }
+        Ok(length(image.finish()?)?)
+    };
+    write().map_err(|error: ImageError| match error {
+        ImageError::Write(error) => error,
+        other => io::Error::other(other),
+    })
+}
+
+/// Writes the memory alone; its bytes.
+fn write_plain(path: &Path, memory: &Memory, libraries: &[Library]) -> io::Result<u64> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for (_, bytes) in areas(memory) {
+        file.write_all(bytes)?;
+    }
+    for library in libraries {
+        file.write_all(&library.bytes)?;
+    }
+    length(file)
+}
+
+/// The areas that are the rank's own, by their addresses, and what is in them.
+fn areas(memory: &Memory) -> Vec<(Area, &[u8])> {
+    let beside = memory.areas.iter().chain(memory.fields.values());
+    let mut areas: Vec<_> = std::iter::once((HEAP, &memory.heap, "[heap]"))
+        .chain(beside.map(|area| (area.start, &area.bytes, "")))
+        .filter(|(_, bytes, _)| !bytes.is_empty())
+        .map(|(start, bytes, name)| {
+            let length = bytes.len().next_multiple_of(PAGE) as u64;
+            let area = Area { start, length, protection: 3, name: name.into(), ..Area::default() };
+            (area, bytes.as_slice())
+        })
+        .collect();
+    areas.sort_by_key(|(area, _)| area.start);
+    areas
+}
+
+fn area_of(library: &Library) -> Area {
+    Area {
+        start: library.start,
+        length: library.bytes.len().next_multiple_of(PAGE) as u64,
+        protection: if library.executable { 5 } else { 1 },
+        shared: false,
+        name: "/usr/lib/libgenerated.so.1".into(),
+        file: Some(MappedFile { offset: library.start - LIBRARIES, device: (254, 0), inode: 1 }),
+    }
+}
+
+fn whole_pages(bytes: &[u8]) -> Vec<u8> {
+    let mut whole = bytes.to_vec();
+    whole.resize(bytes.len().next_multiple_of(PAGE), 0);
+    whole
+}
+
+/// The bytes of a file that was written from its beginning.
+fn length(mut file: BufWriter<File>) -> io::Result<u64> {
+    file.flush()?;
+    file.stream_position()
+}
+
+/// A series that cannot be generated.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum GenerateError {
+    /// The parameter `checkpoints` or `ranks` is out of range.
+    #[error("`{key}` asks for {value}")]
+    #[diagnostic(help("there are from 1 to {MOST}"))]
+    Number {
+        /// Which.
+        key: &'static str,
+        /// The parameter.
+        value: u32,
+    },
+    /// The parameter `bytes` is out of range.
+    #[error("`bytes` asks for {bytes} bytes of memory")]
+    #[diagnostic(help("a rank has from {} to {} bytes", BYTES.start(), BYTES.end()))]
+    Bytes {
+        /// The parameter.
+        bytes: u64,
+    },
+    /// A share that is none.
+    #[error("`{key}` is {share}")]
+    #[diagnostic(help("it is a number from 0 to 1"))]
+    Share {
+        /// Which.
+        key: &'static str,
+        /// What it is.
+        share: f64,
+    },
+    /// More memory is given away than there is.
+    #[error("libraries and fields take {used} of the memory")]
+    #[diagnostic(help(
+        "`shared` and the `share` of each `drift` are 1 together at most; the heap has the rest"
+    ))]
+    TooMuch {
+        /// What they take of it.
+        used: f64,
+    },
+    /// Insertions that would take forever, or that insert nothing.
+    #[error("`insertions` asks for {count} of {bytes} bytes")]
+    #[diagnostic(help("up to {} of 1 to {} bytes", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
+    Insertions {
+        /// How many.
+        count: u32,
+        /// Bytes of each.
+        bytes: u32,
+    },
+    /// More memory than there may be at the last checkpoint.
+    #[error("the memory of a rank grows to {bytes:.3e} bytes")]
+    #[diagnostic(help(
+        "it may grow to {LARGEST} bytes; ask for fewer checkpoints, or for less in `growth` and `insertions`"
+    ))]
+    Grows {
+        /// Bytes at the last checkpoint.
+        bytes: f64,
+    },
+    /// A file cannot be written.
+    #[error("cannot write the series: {}", path.display())]
+    #[diagnostic(help("a file takes `bytes` and what was added to them since; TMPDIR names another folder"))]
+    Write {
+        /// The file, or the folder.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The user or a deadline stopped the writing. Half a series is none.
+    #[error("stopped after {done} of {files} files")]
+    Stopped {
+        /// Files written.
+        done: u32,
+        /// Files there are.
+        files: u32,
+    },
 }

@@ -5,9 +5,7 @@
 //! number of threads.
 
 mod decide;
-mod encode;
 mod lane;
-mod listed;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -27,13 +25,13 @@ use super::index::Index;
 use super::manifest::{Figures, Manifest, Recipe};
 use super::pack::{EMPTY, PackWriter};
 use super::{Store, WriteLock, in_words};
-use crate::CheckpointError;
 use crate::chunk::{ChunkId, Earlier};
 use crate::cut::{Known, PageMap, page_maps};
 use crate::params::{Matching, StoreRule};
-use crate::tree::{self, Entry, EntryKind, Time, Tree};
+use crate::tree::{Entry, EntryKind, Time, Tree};
+use crate::{CheckpointError, tree};
 use decide::Decision;
-use encode::{Done, Job};
+use lane::{Done, Job};
 use lane::{Lane, Opened};
 
 /// What is added.
@@ -283,7 +281,7 @@ impl<'a> Session<'a> {
         files: Vec<(PathBuf, PathBuf)>,
         cx: &Context<'_>,
     ) -> Result<Contents, CheckpointError> {
-        let (entries, files) = listed::entries(files)?;
+        let (entries, files) = entries(files)?;
         let recipes = self.add_files(&entries, files, cx)?;
         Ok((entries, recipes))
     }
@@ -346,7 +344,7 @@ impl<'a> Session<'a> {
             return Err(CheckpointError::EmptyStream);
         }
         let kind = EntryKind::File { length: self.figures.bytes, holes: Vec::new() };
-        let entries = vec![listed::folder(PathBuf::new(), created), listed::file(path, kind, created)];
+        let entries = vec![folder(PathBuf::new(), created), file(path, kind, created)];
         Ok((entries, recipes))
     }
 
@@ -487,7 +485,7 @@ impl<'a> Session<'a> {
         if all || self.waiting.len() >= TOGETHER {
             jobs.append(&mut self.waiting);
         }
-        let done = jobs.into_par_iter().map(|job| encode::encode(self.store, &self.blocks, job));
+        let done = jobs.into_par_iter().map(|job| lane::encode(self.store, &self.blocks, job));
         let done: Vec<Done> = done.collect::<Result<_, _>>()?;
         for done in done {
             let lane = &mut lanes[done.lane];
@@ -546,4 +544,34 @@ fn commit_pack(
     crash_point("checkpoint.pack-renamed", &place);
     sync_folder(&store.folder.join("packs"))?;
     Ok(bytes)
+}
+
+/// A folder as it is made by default.
+fn folder(path: PathBuf, modified: Time) -> Entry {
+    Entry { path, kind: EntryKind::Folder, mode: 0o755, owner: 0, group: 0, modified }
+}
+
+/// A file as it is made by default.
+fn file(path: PathBuf, kind: EntryKind, modified: Time) -> Entry {
+    Entry { path, kind, mode: 0o644, owner: 0, group: 0, modified }
+}
+
+/// Entry number, where the file is, and no map of its pages.
+type Listed = (u32, PathBuf, Option<PageMap>);
+
+/// The entries of files, with the folders above them, and where each file is.
+fn entries(files: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Entry>, Vec<Listed>), CheckpointError> {
+    let above = |(place, _): &(PathBuf, PathBuf)| -> Vec<PathBuf> {
+        place.ancestors().skip(1).map(PathBuf::from).collect()
+    };
+    let mut folders: BTreeSet<PathBuf> = files.iter().flat_map(above).collect();
+    folders.insert(PathBuf::new());
+    let mut entries: Vec<Entry> = folders.into_iter().map(|path| folder(path, Time::default())).collect();
+    let mut listed = Vec::new();
+    for (place, path) in files {
+        let length = std::fs::metadata(&path).map_err(DurableError::io("read", &path))?.len();
+        listed.push((entries.len() as u32, path, None));
+        entries.push(file(place, EntryKind::File { length, holes: Vec::new() }, Time::default()));
+    }
+    Ok((entries, listed))
 }

@@ -1,21 +1,14 @@
-//! Decoded blocks, the last ones kept.
+//! Decoded blocks: the last ones used are kept, with the files of their packs, and their memory is used again.
 
-mod buffers;
-mod files;
-mod kept;
-
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::buffers::Buffers;
-use self::files::Files;
-use self::kept::{Kept, Key};
 use super::Store;
 use super::pack::{BlockEntry, Pack};
-use crate::CheckpointError;
 use crate::chunk::ChunkId;
-use crate::codec;
+use crate::{CheckpointError, codec};
 
 /// Most blocks that are decoded for one. By default a block of 80 chunks, told by as many blocks of as many chunks each, takes
 /// 6481 at the worst, and those of real series some dozens; a store that was made to keep us busy may lead to any number.
@@ -199,4 +192,175 @@ fn range(pack: &Pack, id: ChunkId) -> Result<Range<usize>, CheckpointError> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Most bytes of memory that nobody uses.
+const MOST_BUFFERS: usize = 6 << 20;
+
+/// Memory that nobody uses, what was given back last at the end.
+#[derive(Debug, Default)]
+struct Buffers {
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Buffers {
+    /// So many bytes, whatever they are.
+    fn take(&self, length: usize) -> Vec<u8> {
+        let fits = |buffer: &Vec<u8>| (length..=length.saturating_mul(2)).contains(&buffer.capacity());
+        let mut spare = lock(&self.spare);
+        let found = spare.iter().rposition(fits).map(|place| spare.remove(place));
+        drop(spare);
+        match found {
+            Some(mut buffer) => {
+                buffer.resize(length, 0);
+                buffer
+            }
+            None => vec![0; length],
+        }
+    }
+
+    fn give(&self, buffer: Vec<u8>) {
+        let mut spare = lock(&self.spare);
+        spare.push(buffer);
+        let mut bytes: usize = spare.iter().map(Vec::capacity).sum();
+        let old = spare.iter().take_while(|buffer| {
+            let is_too_much = bytes > MOST_BUFFERS;
+            bytes -= buffer.capacity();
+            is_too_much
+        });
+        let old = old.count();
+        spare.drain(..old);
+    }
+}
+
+/// Most files that stay open: a store may have more packs than a process may have open files.
+const MOST_FILES: usize = 8;
+
+/// Open files of packs, the one that was read last at the end.
+#[derive(Debug, Default)]
+struct Files {
+    open: Mutex<Vec<(u32, Arc<File>)>>,
+    /// Whether any stay open: a pack that is deleted meanwhile would still take its space.
+    stay_open: bool,
+}
+
+impl Files {
+    fn of(&self, pack: &Pack) -> Result<Arc<File>, CheckpointError> {
+        if !self.stay_open {
+            return Ok(Arc::new(pack.file()?));
+        }
+        let mut open = lock(&self.open);
+        let found = open.iter().position(|(number, _)| *number == pack.number());
+        let entry = match found.map(|place| open.remove(place)) {
+            Some(entry) => entry,
+            None => (pack.number(), Arc::new(pack.file()?)),
+        };
+        if open.len() >= MOST_FILES {
+            open.remove(0);
+        }
+        let file = Arc::clone(&entry.1);
+        open.push(entry);
+        Ok(file)
+    }
+}
+
+/// A block: its pack, and its number in it.
+type Key = (u32, u32);
+
+/// What a block takes beside its bytes.
+const OVERHEAD: usize = 256;
+
+/// Blocks that were used last, of about so many bytes.
+#[derive(Debug)]
+struct Kept {
+    /// The turn in which each was used last, and its bytes.
+    blocks: HashMap<Key, (u64, Arc<Vec<u8>>)>,
+    /// Which was used in a turn.
+    turns: BTreeMap<u64, Key>,
+    bytes: usize,
+    most: usize,
+    turn: u64,
+}
+
+impl Kept {
+    fn new(most: usize) -> Self {
+        Self { blocks: HashMap::new(), turns: BTreeMap::new(), bytes: 0, most, turn: 0 }
+    }
+
+    fn get(&mut self, key: Key) -> Option<Arc<Vec<u8>>> {
+        let (turn, bytes) = self.blocks.get_mut(&key)?;
+        self.turns.remove(turn);
+        self.turn += 1;
+        *turn = self.turn;
+        self.turns.insert(self.turn, key);
+        Some(Arc::clone(bytes))
+    }
+
+    fn insert(&mut self, key: Key, bytes: Arc<Vec<u8>>) {
+        self.turn += 1;
+        self.bytes += bytes.len() + OVERHEAD;
+        self.turns.insert(self.turn, key);
+        if let Some((turn, old)) = self.blocks.insert(key, (self.turn, bytes)) {
+            self.turns.remove(&turn);
+            self.bytes -= old.len() + OVERHEAD;
+        }
+    }
+
+    /// The block that was used longest ago, if there is no room for so many bytes more. It is kept no longer.
+    fn make_room(&mut self, bytes: usize) -> Option<Arc<Vec<u8>>> {
+        if self.bytes + bytes <= self.most {
+            return None;
+        }
+        let (_, key) = self.turns.pop_first()?;
+        let (_, gone) = self.blocks.remove(&key)?;
+        self.bytes -= gone.len() + OVERHEAD;
+        Some(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_where_it_fits_and_bounded() {
+        let buffers = Buffers::default();
+        let long = buffers.take(1000);
+        let place = long.as_ptr();
+        buffers.give(long);
+        assert_eq!(buffers.take(100).len(), 100, "a short one does not take it");
+        let again = buffers.take(700);
+        assert_eq!((again.as_ptr(), again.len()), (place, 700));
+        for _ in 0..5 {
+            buffers.give(vec![0; MOST_BUFFERS / 3]);
+        }
+        assert_eq!(lock(&buffers.spare).len(), 3);
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_makes_room() {
+        let mut kept = Kept::new(3 * (100 + OVERHEAD));
+        for block in 0..3 {
+            assert!(kept.make_room(100).is_none());
+            kept.insert((1, block), Arc::new(vec![block as u8; 100]));
+        }
+        assert!(kept.get((1, 0)).is_some());
+        assert_eq!(kept.make_room(100).as_deref(), Some(&vec![1; 100]));
+        assert!(kept.make_room(100).is_none());
+        assert!(kept.get((1, 1)).is_none() && kept.get((1, 0)).is_some() && kept.get((1, 2)).is_some());
+        // What is longer than all that may be kept empties it, and stays until there is something else.
+        assert_eq!(std::iter::from_fn(|| kept.make_room(1 << 20)).count(), 2);
+        kept.insert((2, 0), Arc::new(vec![0; 1 << 20]));
+        assert_eq!(kept.make_room(1).map(|gone| gone.len()), Some(1 << 20));
+        assert_eq!((kept.bytes, kept.turns.len(), kept.blocks.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_block_that_comes_again_counts_once() {
+        let mut kept = Kept::new(10_000);
+        for length in [10, 20] {
+            kept.insert((1, 1), Arc::new(vec![0; length]));
+        }
+        assert_eq!((kept.bytes, kept.turns.len()), (20 + OVERHEAD, 1));
+    }
 }

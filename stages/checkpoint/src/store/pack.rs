@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use hopmap_durable::DurableError;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-use super::whole::{LONGEST, compress, decompress};
+use super::wire::{LONGEST, compress, decompress};
 use super::wire::{Reader, Torn, Writer};
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK};

@@ -20,9 +20,13 @@ use super::hollow::copied;
 use super::live::Live;
 use super::numbers::Given;
 use super::pack::{Pack, PackWriter};
+use super::statistics::length_of;
 use super::{Store, WriteLock, in_words, until};
 use crate::CheckpointError;
+
 use sweep::Sweep;
+
+pub use sweep::Pruned;
 
 /// Which checkpoints are kept: all that one of the rules keeps. Without `last` and `every` all are kept but those to remove.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,27 +50,6 @@ pub struct Mended {
     pub discarded: Vec<(u32, u32)>,
     /// Packs whose ends were damaged and are whole again.
     pub repaired: Vec<u32>,
-}
-
-/// What pruning came to.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Pruned {
-    /// Whether nothing was done, only told.
-    pub dry_run: bool,
-    /// The checkpoints that were removed.
-    pub removed: Vec<u32>,
-    /// The checkpoints that are left.
-    pub kept: Vec<u32>,
-    /// Packs that were removed.
-    pub deleted: Vec<u32>,
-    /// Packs that were written again without what nobody needs.
-    pub rewritten: Vec<u32>,
-    /// Packs that could not be written again: they still have what nobody needs.
-    pub left: Vec<u32>,
-    /// Bytes of files that were freed; when nothing was done, an estimate: as if all chunks of a block were compressed alike.
-    pub freed: u64,
-    /// What could not be done, and why.
-    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -279,12 +262,12 @@ impl Store {
     }
 
     fn manifest_bytes(&self, numbers: &[u32]) -> u64 {
-        numbers.iter().map(|&number| bytes_of(&self.manifest_path(number))).sum()
+        numbers.iter().map(|&number| length_of(self.manifest_path(number))).sum()
     }
 
     fn carry_out(&self, live: &Live, pruned: &mut Pruned, cx: &Context<'_>) -> Result<(), CheckpointError> {
         for &number in &pruned.removed {
-            pruned.freed += bytes_of(&self.manifest_path(number));
+            pruned.freed += length_of(self.manifest_path(number));
             self.remove_manifest(number)?;
             crash_point("checkpoint.manifest-removed", &self.manifest_path(number));
         }
@@ -313,15 +296,6 @@ impl Store {
     }
 }
 
-impl Pruned {
-    fn sort(&mut self) {
-        self.deleted.sort_unstable();
-        self.rewritten.sort_unstable();
-        self.rewritten.dedup();
-        self.left.sort_unstable();
-    }
-}
-
 /// Writes a pack with some of its blocks alone, under their numbers.
 fn write_again(
     pack: &Pack,
@@ -336,8 +310,4 @@ fn write_again(
         writer.put(block, copied(entry, &hashes, payload))?;
     }
     writer.finish()
-}
-
-fn bytes_of(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::chain::Delta;
 use super::live::Live;
-use super::text::in_text;
 use super::{ReadLock, Store};
 use crate::CheckpointError;
 use crate::cut::Format;
@@ -307,6 +306,16 @@ fn name_of(format: Format) -> &'static str {
     }
 }
 
-fn length_of(path: PathBuf) -> u64 {
+/// Bytes of a file; 0 if it is not there.
+pub(super) fn length_of(path: impl AsRef<Path>) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// A path in JSON, which knows only Unicode: what is none of it is replaced.
+pub(super) fn in_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+pub(super) fn all_in_text<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }

@@ -5,7 +5,6 @@
 //! that packs do not have: 4 bytes a chunk.
 
 mod blocks;
-mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,15 +12,13 @@ use std::path::PathBuf;
 use hopmap_model::Context;
 use serde::Serialize;
 
-use super::digest::Digest;
 use super::live::Live;
 use super::manifest::{Manifest, Recipe};
 use super::numbers::Given;
-use super::text::{all_in_text, in_text};
+use super::statistics::{all_in_text, in_text};
 use super::{ReadLock, Store, in_words};
-use crate::CheckpointError;
-use crate::chunk::{ChunkHash, ChunkId};
-use crate::tree;
+use crate::chunk::{ChunkHash, ChunkId, Digest};
+use crate::{CheckpointError, tree};
 
 /// What a look at a store found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -329,6 +326,94 @@ impl<'a> Look<'a> {
     }
 }
 
+/// The files of a checkpoint that a problem touches, and their bytes.
+#[derive(Debug, Default)]
+struct Touch {
+    files: BTreeSet<u32>,
+    bytes: u64,
+}
+
+/// The problems that keep a block from being decoded; blocks without any are not in it.
+type Tainted = BTreeMap<(u32, u32), BTreeSet<usize>>;
+
+impl Look<'_> {
+    /// What cannot be decoded, and why.
+    fn tainted(&self) -> Tainted {
+        let mut tainted = Tainted::new();
+        if self.packs.is_empty() && self.blocks.is_empty() {
+            return tainted;
+        }
+        // Blocks are told by those of packs before, so what these lack is known already.
+        for (number, blocks) in self.live.packs() {
+            let pack = self.store.pack(number).ok();
+            for &block in blocks {
+                let mut problems = BTreeSet::new();
+                problems.extend(self.packs.get(&number));
+                problems.extend(self.blocks.get(&(number, block)));
+                let entry = pack.as_ref().and_then(|pack| pack.block(block));
+                for base in entry.iter().flat_map(|entry| entry.bases.iter().flatten()) {
+                    problems.extend(tainted.get(&block_of(*base)).into_iter().flatten());
+                }
+                if !problems.is_empty() {
+                    tainted.insert((number, block), problems);
+                }
+            }
+        }
+        tainted
+    }
+
+    /// The files of a checkpoint that are in packs which are not those it was added with.
+    fn touch_by_other_packs(&mut self, manifest: &Manifest, touched: &mut BTreeMap<usize, Touch>) {
+        for pack in self.store.other_packs(manifest, |_| true) {
+            let problem = match self.others.get(&pack) {
+                Some(&problem) => problem,
+                None => self.problem(pack, None, None, reason_of(&self.store.other_pack(pack))),
+            };
+            self.others.insert(pack, problem);
+            let touch = touched.entry(problem).or_default();
+            for (&entry, recipe) in &manifest.recipes {
+                let runs = recipe.runs.iter().filter(|run| run.first.is_some_and(|first| first.pack == pack));
+                let bytes = runs.fold(0u64, |sum, run| sum.saturating_add(run.bytes()));
+                if bytes > 0 {
+                    touch.files.insert(entry);
+                    touch.bytes = touch.bytes.saturating_add(bytes);
+                }
+            }
+        }
+    }
+
+    /// What problems mean to a checkpoint.
+    fn touched(&self, manifest: &Manifest, tainted: &Tainted) -> BTreeMap<usize, Touch> {
+        let mut touched: BTreeMap<usize, Touch> = BTreeMap::new();
+        if tainted.is_empty() && self.hashes.is_empty() {
+            return touched;
+        }
+        for (&entry, recipe) in &manifest.recipes {
+            for run in &recipe.runs {
+                let Some(first) = run.first else { continue };
+                let problems = tainted.get(&block_of(first)).into_iter().flatten();
+                for &problem in problems.chain(self.hashes.get(&first.pack)) {
+                    let touch = touched.entry(problem).or_default();
+                    touch.files.insert(entry);
+                    touch.bytes = touch.bytes.saturating_add(run.bytes());
+                }
+            }
+        }
+        touched
+    }
+
+    fn note(&mut self, manifest: &Manifest, touched: BTreeMap<usize, Touch>) {
+        for (problem, touch) in touched {
+            let path = |entry: &u32| Some(manifest.entries.get(*entry as usize)?.path.clone());
+            let files = touch.files.iter().filter_map(path).collect();
+            let affected = Affected { number: manifest.number, files, bytes: touch.bytes };
+            if let Some(problem) = self.found.problems.get_mut(problem) {
+                problem.checkpoints.push(affected);
+            }
+        }
+    }
+}
+
 /// What is wrong, without the path that is told anyway.
 fn reason_of(error: &CheckpointError) -> String {
     match error {
@@ -345,24 +430,4 @@ fn reason_of(error: &CheckpointError) -> String {
 /// A chunk's block.
 fn block_of(chunk: ChunkId) -> (u32, u32) {
     (chunk.pack, chunk.block)
-}
-
-/// The files of a checkpoint that a problem touches, and their bytes.
-#[derive(Debug, Default)]
-struct Touch {
-    files: BTreeSet<u32>,
-    bytes: u64,
-}
-
-impl Look<'_> {
-    fn note(&mut self, manifest: &Manifest, touched: BTreeMap<usize, Touch>) {
-        for (problem, touch) in touched {
-            let path = |entry: &u32| Some(manifest.entries.get(*entry as usize)?.path.clone());
-            let files = touch.files.iter().filter_map(path).collect();
-            let affected = Affected { number: manifest.number, files, bytes: touch.bytes };
-            if let Some(problem) = self.found.problems.get_mut(problem) {
-                problem.checkpoints.push(affected);
-            }
-        }
-    }
 }

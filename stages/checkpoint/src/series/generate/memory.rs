@@ -1,14 +1,16 @@
-//! The memory of a rank.
-
-use hopmap_random::{Draw, Pcg64};
+//! The memory of a rank, its contents at first, and what happens to it between two checkpoints.
+//!
+//! Heaps have words as programs have them, libraries have code, and fields have floating-point numbers that go on by smooth steps.
+//! Random numbers are the same on every machine.
 
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
-use super::contents;
-use super::draws::Stream;
-use super::field;
+use hopmap_model::{Stage, seed_stream};
+use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
+
 use crate::chunk::PAGE;
-use crate::{Change, GenerateParams};
+use crate::{Change, Generate, GenerateParams, Width};
 
 /// Where the heap begins.
 pub(super) const HEAP: u64 = 0x60_0000;
@@ -73,7 +75,7 @@ impl Memory {
                 let mut draws = Stream { rank, checkpoint: 0, change: index + 1 }.draws(params.seed);
                 let length = left.min(share_of(pages, share));
                 left -= length;
-                let bytes = field::first(length * PAGE, width, &mut draws);
+                let bytes = first_field(length * PAGE, width, &mut draws);
                 let start = memory.place(bytes.len());
                 memory.fields.insert(index, Area { start, bytes });
             }
@@ -92,14 +94,14 @@ impl Memory {
     pub(super) fn grow_heap(&mut self, pages: usize, draws: &mut Pcg64) {
         let old = self.heap.len();
         self.heap.resize(old + pages * PAGE, 0);
-        contents::words(&mut self.heap[old..], draws);
+        words(&mut self.heap[old..], draws);
     }
 
     /// Adds an area.
     pub(super) fn add_area(&mut self, pages: usize, draws: &mut Pcg64) {
         if pages > 0 {
             let mut bytes = vec![0; pages * PAGE];
-            contents::words(&mut bytes, draws);
+            words(&mut bytes, draws);
             let start = self.place(bytes.len());
             self.areas.push(Area { start, bytes });
         }
@@ -135,7 +137,7 @@ impl Memory {
 }
 
 /// A share of so many pages, to the nearest.
-pub(super) fn share_of(pages: usize, share: f64) -> usize {
+fn share_of(pages: usize, share: f64) -> usize {
     (pages as f64 * share).round() as usize
 }
 
@@ -150,9 +152,222 @@ pub(super) fn libraries(params: &GenerateParams) -> Vec<Library> {
         let length = left.min(LONGEST_LIBRARY);
         let executable = libraries.len().is_multiple_of(2);
         let behind = if executable { 0 } else { 1 + draws.below(PAGE - 1) };
-        libraries.push(Library { start, bytes: contents::code(length - behind, &mut draws), executable });
+        libraries.push(Library { start, bytes: code(length - behind, &mut draws), executable });
         start += (length + PAGE) as u64;
         left -= length;
     }
     libraries
+}
+
+/// What random numbers are for. One change more leaves those of the others as they are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stream {
+    /// Rank; the contents of libraries have the last number.
+    pub(super) rank: u32,
+    /// Checkpoint; the first contents have 0.
+    pub(super) checkpoint: u32,
+    /// Place among the changes, or of an area among the areas.
+    pub(super) change: u32,
+}
+
+impl Stream {
+    /// The numbers.
+    pub(super) fn draws(self, seed: u64) -> Pcg64 {
+        // Ranks and checkpoints have four digits, which are 14 bits; changes have what is left.
+        let island = u64::from(self.rank) << 32 | u64::from(self.checkpoint & 0xffff) << 16;
+        Pcg64::from_seed(seed_stream(Generate::KIND, seed, island ^ u64::from(self.change)))
+    }
+}
+
+/// Bytes of a word.
+const WORD: usize = 8;
+
+/// Where pointers of the heap lead.
+const POINTED_AT: u64 = 0x7ffa_8000_0000;
+
+const TEXT: &[u8; 16] = b"etaoin shrdlu,.\n";
+
+/// Words of a heap: small numbers, pointers, text, zeros, and words that look like nothing.
+fn words(bytes: &mut [u8], draws: &mut Pcg64) {
+    for word in bytes.chunks_mut(WORD) {
+        word.copy_from_slice(&self::word(draws)[..word.len()]);
+    }
+}
+
+/// A word of a heap.
+fn word(draws: &mut Pcg64) -> [u8; WORD] {
+    let number = draws.next_u64();
+    match number & 15 {
+        0..=3 => [0; WORD],
+        4..=8 => (POINTED_AT + (number >> 40 << 4)).to_le_bytes(),
+        9..=11 => (number >> 52).to_le_bytes(),
+        12..=14 => {
+            let mut letters = number >> 32;
+            [(); WORD].map(|()| {
+                letters >>= 4;
+                TEXT[(letters & 15) as usize]
+            })
+        }
+        _ => draws.next_u64().to_le_bytes(),
+    }
+}
+
+/// Changes a word: it counts on, or becomes another.
+fn edit(word: &mut [u8; WORD], draws: &mut Pcg64) {
+    let old = u64::from_le_bytes(*word);
+    *word = match draws.next_u64() & 1 {
+        0 => old.wrapping_add(1 + (draws.next_u64() & 255)).to_le_bytes(),
+        _ => self::word(draws),
+    };
+    if u64::from_le_bytes(*word) == old {
+        *word = old.wrapping_add(1).to_le_bytes();
+    }
+}
+
+/// Code: few instructions that come often and many that come rarely, with numbers between them.
+fn code(length: usize, draws: &mut Pcg64) -> Vec<u8> {
+    let instructions: Vec<_> =
+        (0..1024).map(|_| (draws.next_u64().to_le_bytes(), 2 + draws.below(6))).collect();
+    let mut code = Vec::with_capacity(length + WORD);
+    while code.len() < length {
+        // The product of two numbers is small more often than it is large.
+        let which = draws.below(instructions.len()) * draws.below(instructions.len()) / instructions.len();
+        let (bytes, used) = &instructions[which];
+        code.extend_from_slice(&bytes[..*used]);
+        if draws.unit() < 0.2 {
+            code.extend_from_slice(&draws.next_u64().to_le_bytes()[..2]);
+        }
+    }
+    code.truncate(length);
+    code
+}
+
+/// Share of the memory that a change has as its field.
+pub(super) fn share(change: &Change) -> f64 {
+    match *change {
+        Change::Drift { share, .. } => share,
+        _ => 0.0,
+    }
+}
+
+/// The field at the first checkpoint: waves, and a little noise, so that numbers use all their bits.
+fn first_field(length: usize, width: Width, draws: &mut Pcg64) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let waves = [1e-5, 1e-3, 1e-1].map(|per_number| Wave::new(per_number, draws));
+    change_all(&mut bytes, width, |index, _| {
+        waves.iter().map(|wave| wave.at(index)).sum::<f64>() * (1.0 + 1e-6 * draws.unit())
+    });
+    bytes
+}
+
+/// A step: every number gets a part of `step`, between the whole of it and its opposite.
+fn drift(bytes: &mut [u8], width: Width, step: f64, draws: &mut Pcg64) {
+    let wave = Wave::new(1e-4, draws);
+    change_all(bytes, width, |index, number| number + step * wave.at(index));
+}
+
+/// A wave along the numbers of a field.
+struct Wave {
+    per_number: f64,
+    phase: f64,
+}
+
+impl Wave {
+    /// One of about so many turns per number.
+    fn new(turns: f64, draws: &mut Pcg64) -> Self {
+        Self { per_number: TAU * turns * (0.5 + draws.unit()), phase: TAU * draws.unit() }
+    }
+
+    fn at(&self, index: usize) -> f64 {
+        libm::sin(self.phase + self.per_number * index as f64)
+    }
+}
+
+fn change_all(bytes: &mut [u8], width: Width, mut change: impl FnMut(usize, f64) -> f64) {
+    match width {
+        Width::Double => {
+            for (index, number) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
+                *number = change(index, f64::from_le_bytes(*number)).to_le_bytes();
+            }
+        }
+        Width::Single => {
+            for (index, number) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
+                *number = (change(index, f32::from_le_bytes(*number).into()) as f32).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// Lets a change happen to the memory. `index` is its place among the changes.
+pub(super) fn apply(change: &Change, index: u32, memory: &mut Memory, draws: &mut Pcg64) {
+    match *change {
+        Change::Moves { pages, areas } => moves(memory, pages, areas, draws),
+        Change::Insertions { count, bytes } => insertions(memory, count, bytes as usize, draws),
+        Change::Words { pages, words } => edit_words(memory, pages, words, draws),
+        Change::Drift { step, width, .. } => {
+            if let Some(area) = memory.fields.get_mut(&index) {
+                drift(&mut area.bytes, width, step, draws);
+            }
+        }
+        Change::Growth { pages } => {
+            let pages = share_of(memory.first_pages, pages);
+            memory.grow_heap(pages - pages / 2, draws);
+            memory.add_area(pages / 2, draws);
+        }
+        Change::Zeros { pages } => zeros(memory, pages, draws),
+    }
+}
+
+/// Exchanges pages with others, and moves areas.
+fn moves(memory: &mut Memory, share: f64, areas: u32, draws: &mut Pcg64) {
+    let mut pages = memory.pages_mut();
+    for _ in 0..share_of(pages.len(), share / 2.0) {
+        let (one, other) = (draws.below(pages.len()), draws.below(pages.len()));
+        if let Ok([one, other]) = pages.get_disjoint_mut([one, other]) {
+            std::mem::swap(*one, *other);
+        }
+    }
+    for _ in 0..areas.min(memory.areas.len() as u32) {
+        memory.move_area(draws.below(memory.areas.len()));
+    }
+}
+
+fn insertions(memory: &mut Memory, count: u32, length: usize, draws: &mut Pcg64) {
+    for _ in 0..count {
+        let at = draws.below(memory.heap.len() + 1);
+        let mut bytes = vec![0; length];
+        words(&mut bytes, draws);
+        memory.heap.splice(at..at, bytes);
+    }
+}
+
+fn edit_words(memory: &mut Memory, pages: f64, words: f64, draws: &mut Pcg64) {
+    for page in memory.pages_mut() {
+        if draws.unit() < pages {
+            for word in page.as_chunks_mut().0 {
+                if draws.unit() < words {
+                    edit(word, draws);
+                }
+            }
+        }
+    }
+}
+
+/// Fills pages that are zero, and makes as many others zero.
+fn zeros(memory: &mut Memory, share: f64, draws: &mut Pcg64) {
+    let pages = memory.pages_mut();
+    let count = share_of(pages.len(), share);
+    let (mut zero, mut filled): (Vec<_>, Vec<_>) = pages.into_iter().partition(|page| **page == [0; PAGE]);
+    for page in draw_out(&mut zero, count, draws) {
+        words(page, draws);
+    }
+    for page in draw_out(&mut filled, count, draws) {
+        page.fill(0);
+    }
+}
+
+/// Takes so many of something, or all.
+fn draw_out<T>(from: &mut Vec<T>, count: usize, draws: &mut Pcg64) -> Vec<T> {
+    let count = count.min(from.len());
+    (0..count).map(|_| from.swap_remove(draws.below(from.len()))).collect()
 }

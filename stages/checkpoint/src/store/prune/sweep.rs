@@ -13,6 +13,7 @@ use hopmap_durable::{DurableError, crash_point, sync_folder};
 use hopmap_model::Context;
 use rayon::prelude::*;
 use rustix::fs::{FallocateFlags, fallocate};
+use serde::Serialize;
 
 use super::super::Store;
 use super::super::blocks::Blocks;
@@ -20,7 +21,7 @@ use super::super::hollow::{Hollower, ZeroHashes};
 use super::super::live::{ChunkSet, LiveChunks};
 use super::super::numbers::is_full;
 use super::super::pack::{BlockEntry, NewBlock, Pack, PackWriter};
-use super::{Pruned, bytes_of};
+use super::super::statistics::length_of;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
@@ -32,6 +33,47 @@ const KEPT: usize = 24 << 20;
 
 /// Fewest bytes for which a pack is written again: what most file systems round files up by.
 const LEAST: u64 = 4096;
+
+/// What pruning came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Pruned {
+    /// Whether nothing was done, only told.
+    pub dry_run: bool,
+    /// The checkpoints that were removed.
+    pub removed: Vec<u32>,
+    /// The checkpoints that are left.
+    pub kept: Vec<u32>,
+    /// Packs that were removed.
+    pub deleted: Vec<u32>,
+    /// Packs that were written again without what nobody needs.
+    pub rewritten: Vec<u32>,
+    /// Packs that could not be written again: they still have what nobody needs.
+    pub left: Vec<u32>,
+    /// Bytes of files that were freed; when nothing was done, an estimate: as if all chunks of a block were compressed alike.
+    pub freed: u64,
+    /// What could not be done, and why.
+    pub notes: Vec<String>,
+}
+
+impl Pruned {
+    /// Removes a pack that nobody needs.
+    pub(super) fn delete(&mut self, store: &Store, number: u32) -> Result<(), CheckpointError> {
+        let path = store.pack_path(number);
+        let bytes = length_of(&path);
+        fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+        crash_point("checkpoint.pack-removed", &path);
+        self.deleted.push(number);
+        self.freed += bytes;
+        Ok(())
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.deleted.sort_unstable();
+        self.rewritten.sort_unstable();
+        self.rewritten.dedup();
+        self.left.sort_unstable();
+    }
+}
 
 /// A way through the packs of a store, from the last to the first.
 pub(super) struct Sweep<'a> {
@@ -70,7 +112,7 @@ impl<'a> Sweep<'a> {
         for number in self.store.pack_numbers()?.into_iter().rev() {
             match self.due(number)? {
                 Due::Delete => {
-                    pruned.freed += bytes_of(&self.store.pack_path(number));
+                    pruned.freed += length_of(self.store.pack_path(number));
                     pruned.deleted.push(number);
                 }
                 Due::Rewrite(freed) => {
@@ -206,7 +248,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn note(&self, number: u32, frees: u64, error: &CheckpointError) -> String {
-        let length = bytes_of(&self.store.pack_path(number));
+        let length = length_of(self.store.pack_path(number));
         match is_full(error) {
             true => format!(
                 "the disk is too full to write pack {number} again: that takes about {} bytes for a while and frees about {frees}",
@@ -231,19 +273,6 @@ impl<'a> Sweep<'a> {
             write_hollow(pack, live, blocks, temporary, &mut bases, cx)
         })?;
         Ok(freed.map(|freed| Rewritten { freed, bases }))
-    }
-}
-
-impl Pruned {
-    /// Removes a pack that nobody needs.
-    pub(super) fn delete(&mut self, store: &Store, number: u32) -> Result<(), CheckpointError> {
-        let path = store.pack_path(number);
-        let bytes = bytes_of(&path);
-        fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
-        crash_point("checkpoint.pack-removed", &path);
-        self.deleted.push(number);
-        self.freed += bytes;
-        Ok(())
     }
 }
 

@@ -1,7 +1,86 @@
-//! Paths in a tree.
+//! Paths between nodes over the links of a machine; those in a tree are here, those in other networks in `network`.
 
-use super::neighbours::Neighbours;
+mod network;
+
+#[cfg(test)]
+mod tests;
+
 use crate::{LinkState, NodeState, SystemGraph};
+
+use network::{Neighbours, Network};
+
+/// The paths that messages take between the nodes of a machine: as its forwarding tables say, else over the fewest links.
+///
+/// Links and nodes that are down carry nothing.
+#[derive(Debug, Clone)]
+pub struct Paths(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Tree(Tree),
+    Network(Box<Network>),
+}
+
+impl Paths {
+    /// `None` if the machine has no links.
+    #[must_use]
+    pub fn new(system: &SystemGraph) -> Option<Self> {
+        if system.links.is_empty() {
+            return None;
+        }
+        let tree = if system.routing.forwarding.is_empty() { Tree::new(system) } else { None };
+        Some(Self(tree.map_or_else(|| Kind::Network(Box::new(Network::new(system))), Kind::Tree)))
+    }
+
+    /// The tree that the links form, if they do.
+    #[must_use]
+    pub fn tree(&self) -> Option<&Tree> {
+        match &self.0 {
+            Kind::Tree(tree) => Some(tree),
+            Kind::Network(_) => None,
+        }
+    }
+
+    /// Number of links from one node to another, zero to itself; `None` if there is no way.
+    #[must_use]
+    pub fn hops(&self, a: u32, b: u32) -> Option<u32> {
+        match &self.0 {
+            Kind::Tree(tree) => Some(tree.hops(a, b)),
+            Kind::Network(_) if a == b => Some(0),
+            Kind::Network(network) => network.hops(a, b),
+        }
+    }
+
+    /// Visits the links from `a` to `b`, in the order of the way unless the links form a tree; `false`, and nothing is visited, if there
+    /// is no way.
+    pub fn walk(&self, a: u32, b: u32, mut visit: impl FnMut(u32)) -> bool {
+        match &self.0 {
+            Kind::Tree(tree) => tree.walk(a, b, visit),
+            Kind::Network(_) if a == b => {}
+            Kind::Network(network) => {
+                let mut links = Vec::new();
+                if !network.path(a, b, &mut links) {
+                    return false;
+                }
+                links.into_iter().for_each(&mut visit);
+            }
+        }
+        true
+    }
+
+    /// The links from `a` to `b` in order; `None` if there is no way.
+    #[must_use]
+    pub fn path(&self, a: u32, b: u32) -> Option<Vec<u32>> {
+        match &self.0 {
+            Kind::Tree(tree) => Some(tree.path(a, b)),
+            Kind::Network(_) if a == b => Some(Vec::new()),
+            Kind::Network(network) => {
+                let mut links = Vec::new();
+                network.path(a, b, &mut links).then_some(links)
+            }
+        }
+    }
+}
 
 const NONE: u32 = u32::MAX;
 
@@ -17,7 +96,7 @@ pub struct Tree {
 
 impl Tree {
     /// Roots the tree at its last node; `None` if the links form no tree, or if one of them or a node is down.
-    pub(super) fn new(system: &SystemGraph) -> Option<Self> {
+    fn new(system: &SystemGraph) -> Option<Self> {
         let nodes = system.nodes.len();
         let is_down = system.links.iter().any(|link| link.state == LinkState::Down)
             || system.nodes.iter().any(|node| node.state == NodeState::Down);
@@ -75,7 +154,7 @@ impl Tree {
     }
 
     /// Visits the links from `a` to `b`: those that climb in order, then those that descend from the last to the first.
-    pub(super) fn walk(&self, mut a: u32, mut b: u32, mut visit: impl FnMut(u32)) {
+    fn walk(&self, mut a: u32, mut b: u32, mut visit: impl FnMut(u32)) {
         while a != b {
             if self.depth[a as usize] >= self.depth[b as usize] {
                 visit(self.up[a as usize]);
@@ -88,7 +167,7 @@ impl Tree {
     }
 
     /// The links from `a` to `b` in order.
-    pub(super) fn path(&self, mut a: u32, mut b: u32) -> Vec<u32> {
+    fn path(&self, mut a: u32, mut b: u32) -> Vec<u32> {
         let (mut links, mut descending) = (Vec::new(), Vec::new());
         while a != b {
             if self.depth[a as usize] >= self.depth[b as usize] {

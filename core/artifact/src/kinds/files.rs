@@ -1,0 +1,134 @@
+//! Files as whoever wrote them left them: `trace`, `checkpoints`, `checkpoint-store` (with a table `checkpoints`; `hopmap checkpoint`
+//! reads the files where they are), `text-file`, and `launch-file` with the command that uses it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hopmap_model::{
+    CheckpointSeries, CheckpointStore, FileSet, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
+};
+
+use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+
+fn with_files(contents: Contents, files: &FileSet) -> Contents {
+    files.files().iter().fold(contents, |contents, (name, path)| match files.is_kept() {
+        true => contents.adopt(name, path),
+        false => contents.copy(name, path),
+    })
+}
+
+fn files_of(folder: &Folder) -> BTreeMap<String, PathBuf> {
+    folder.description().files.keys().map(|name| (name.clone(), folder.file_path(name))).collect()
+}
+
+impl Codec for TraceArchive {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        with_files(Contents::new(), self.file_set())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        Ok(Self::new(files_of(folder)))
+    }
+}
+
+impl Codec for CheckpointSeries {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        with_files(Contents::new(), self.file_set())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        Ok(Self::new(files_of(folder)))
+    }
+}
+
+impl Codec for CheckpointStore {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let sum =
+            |bytes: fn(&StoredCheckpoint) -> u64| self.checkpoints.iter().map(bytes).sum::<u64>() as f64;
+        let contents = Contents::new()
+            .table(checkpoints(&self.checkpoints))
+            .metric("bytes", sum(|row| row.bytes))
+            .metric("stored_bytes", sum(|row| row.stored_bytes));
+        with_files(contents, self.file_set())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        Ok(Self::new(read_checkpoints(&folder.table("checkpoints")?)?, files_of(folder)))
+    }
+}
+
+fn checkpoints(checkpoints: &[StoredCheckpoint]) -> Table {
+    let rows = || checkpoints.iter();
+    Table::new("checkpoints")
+        .u32("checkpoint", rows().map(|row| row.checkpoint))
+        .text("name", rows().map(|row| &row.name))
+        .u32("files", rows().map(|row| row.files))
+        .u64("bytes", rows().map(|row| row.bytes))
+        .u64("zero_bytes", rows().map(|row| row.zero_bytes))
+        .u64("unchanged_bytes", rows().map(|row| row.unchanged_bytes))
+        .u64("known_bytes", rows().map(|row| row.known_bytes))
+        .u64("new_bytes", rows().map(|row| row.new_bytes))
+        .u64("stored_bytes", rows().map(|row| row.stored_bytes))
+}
+
+fn read_checkpoints(table: &Columns) -> Result<Vec<StoredCheckpoint>, ArtifactError> {
+    let (numbers, names, files) = (table.u32("checkpoint")?, table.text("name")?, table.u32("files")?);
+    let (bytes, zero) = (table.u64("bytes")?, table.u64("zero_bytes")?);
+    let (unchanged, known) = (table.u64("unchanged_bytes")?, table.u64("known_bytes")?);
+    let (new, stored) = (table.u64("new_bytes")?, table.u64("stored_bytes")?);
+    let row = |row: usize| StoredCheckpoint {
+        checkpoint: numbers[row],
+        name: names[row].clone(),
+        files: files[row],
+        bytes: bytes[row],
+        zero_bytes: zero[row],
+        unchanged_bytes: unchanged[row],
+        known_bytes: known[row],
+        new_bytes: new[row],
+        stored_bytes: stored[row],
+    };
+    Ok((0..table.rows()).map(row).collect())
+}
+
+impl Codec for TextFile {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        Contents::new().file(&self.name, self.text.clone().into_bytes())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let (name, text) = only_text(folder)?;
+        Ok(Self { name, text })
+    }
+}
+
+impl Codec for LaunchFile {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        Contents::new()
+            .file(&self.name, self.text.clone().into_bytes())
+            .attribute("command", self.command.clone().into())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let (name, text) = only_text(folder)?;
+        Ok(Self { name, text, command: folder.attribute("command")? })
+    }
+}
+
+/// Name and text of the file of an artifact that has one.
+fn only_text(folder: &Folder) -> Result<(String, String), ArtifactError> {
+    let name = folder.description().files.keys().next().ok_or_else(|| ArtifactError::Damaged {
+        path: folder.path().into(),
+        reason: "it holds no file".into(),
+    })?;
+    Ok((name.clone(), folder.read_text(name)?))
+}
