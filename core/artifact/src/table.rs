@@ -95,7 +95,7 @@ impl Table {
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.len())
+        self.columns.first().map_or(0, Array::len)
     }
 
     /// The table as Parquet.

@@ -8,7 +8,7 @@ use hopmap_model::{
     Schedule, ScheduledTask,
 };
 
-use crate::{ArtifactError, Codec, Contents, Folder, Table};
+use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for Mapping {
     const SCHEMA: u32 = 1;
@@ -19,27 +19,17 @@ impl Codec for Mapping {
             .u32("slot", self.ranks.iter().map(|placement| placement.slot))
             .text("host", (0..self.ranks.len()).map(|rank| self.host_of(rank)))
             .optional_u32("core", self.ranks.iter().map(|placement| placement.core));
-        let hosts = Table::new("hosts")
-            .text("host", self.hosts.iter().map(|host| &host.host))
-            .u32("first_slot", self.hosts.iter().map(|host| host.first_slot))
-            .u32("slots", self.hosts.iter().map(|host| host.slots));
         Contents::new()
             .table(ranks)
-            .table(hosts)
-            .table(encode_convergence(&self.convergence))
+            .table(encode_hosts(Table::new("hosts"), &self.hosts))
+            .table(encode_convergence(Table::new("convergence"), &self.convergence))
             .metrics(&self.metrics)
             .attribute("weight", serde_json::to_value(self.weight).unwrap_or_default())
             .attribute("complete", self.complete.into())
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let hosts = folder.table("hosts")?;
-        let (names, first, counts) = (hosts.text("host")?, hosts.u32("first_slot")?, hosts.u32("slots")?);
-        let hosts: Vec<HostSlots> = names
-            .into_iter()
-            .zip(first.into_iter().zip(counts))
-            .map(|(host, (first_slot, slots))| HostSlots { host, first_slot, slots })
-            .collect();
+        let hosts = decode_hosts(&folder.table("hosts")?)?;
         let index: BTreeMap<&str, u32> =
             hosts.iter().enumerate().map(|(index, host)| (host.host.as_str(), index as u32)).collect();
         let table = folder.table("ranks")?;
@@ -54,7 +44,7 @@ impl Codec for Mapping {
             ranks,
             weight: folder.attribute("weight")?,
             metrics: folder.description().metrics.clone(),
-            convergence: decode_convergence(folder)?,
+            convergence: decode_convergence(&folder.table("convergence")?)?,
             complete: folder.attribute("complete")?,
             hosts,
         };
@@ -63,20 +53,9 @@ impl Codec for Mapping {
     }
 }
 
-pub(super) fn encode_convergence(points: &[ConvergencePoint]) -> Table {
-    Table::new("convergence")
-        .u32("island", points.iter().map(|point| point.island))
-        .u64("evaluations", points.iter().map(|point| point.evaluations))
-        .f64("cost", points.iter().map(|point| point.cost))
-}
+rows!(encode_hosts, decode_hosts: HostSlots { text host, u32 first_slot, u32 slots });
 
-pub(super) fn decode_convergence(folder: &Folder) -> Result<Vec<ConvergencePoint>, ArtifactError> {
-    let table = folder.table("convergence")?;
-    let (island, evaluations, cost) = (table.u32("island")?, table.u64("evaluations")?, table.f64("cost")?);
-    let point =
-        |row: usize| ConvergencePoint { island: island[row], evaluations: evaluations[row], cost: cost[row] };
-    Ok((0..table.rows()).map(point).collect())
-}
+rows!(encode_convergence, decode_convergence: ConvergencePoint { u32 island, u64 evaluations, f64 cost });
 
 impl Codec for Metrics {
     const SCHEMA: u32 = 1;
@@ -136,15 +115,11 @@ impl Codec for Schedule {
                 .optional_u32("segment", self.segments()),
             false => tasks,
         };
-        let processors = Table::new("processors")
-            .u32("processor", 0..self.processors.len() as u32)
-            .text("name", self.processors.iter().map(|processor| &processor.name))
-            .f64("available", self.processors.iter().map(|processor| processor.available))
-            .optional_u32("slot", self.processors.iter().map(|processor| processor.slot));
+        let processors = Table::new("processors").u32("processor", 0..self.processors.len() as u32);
         Contents::new()
             .table(tasks)
-            .table(processors)
-            .table(encode_convergence(&self.convergence))
+            .table(encode_processors(processors, &self.processors))
+            .table(encode_convergence(Table::new("convergence"), &self.convergence))
             .metrics(&self.metrics)
             .attribute("model", serde_json::to_value(self.model).unwrap_or_default())
             .attribute("complete", self.complete.into())
@@ -168,13 +143,15 @@ impl Codec for Schedule {
             waits_for: waits[row],
             process: processes[row],
         };
+        let processors = folder.table("processors")?;
+        processors.index("processor")?;
         let schedule = Self {
             tasks: (0..table.rows()).map(task).collect(),
             names: if table.has("name") { table.text("name")? } else { Vec::new() },
-            processors: decode_processors(folder)?,
+            processors: decode_processors(&processors)?,
             model: folder.attribute("model")?,
             metrics: folder.description().metrics.clone(),
-            convergence: decode_convergence(folder)?,
+            convergence: decode_convergence(&folder.table("convergence")?)?,
             complete: folder.attribute("complete")?,
         };
         schedule.check().map_err(|error| folder.invalid(error))?;
@@ -182,9 +159,4 @@ impl Codec for Schedule {
     }
 }
 
-fn decode_processors(folder: &Folder) -> Result<Vec<Processor>, ArtifactError> {
-    let table = folder.table("processors")?;
-    table.index("processor")?;
-    let rows = table.text("name")?.into_iter().zip(table.f64("available")?).zip(table.optional_u32("slot")?);
-    Ok(rows.map(|((name, available), slot)| Processor { name, available, slot }).collect())
-}
+rows!(encode_processors, decode_processors: Processor { text name, f64 available, optional_u32 slot });

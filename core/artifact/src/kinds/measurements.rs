@@ -16,7 +16,7 @@ impl Codec for Measurements {
         Contents::new()
             .table(endpoints)
             .table(encode_samples(&self.samples))
-            .table(encode_fits(&self.fits))
+            .table(encode_fits(Table::new("fits"), &self.fits))
             .metric("hosts", self.hosts().count() as f64)
             .metric("pairs", self.latencies().len() as f64)
             .metric("coverage", self.coverage())
@@ -60,15 +60,6 @@ fn encode_samples(samples: &[Sample]) -> Table {
         .f64("median_s", samples.iter().map(|sample| sample.median_s))
         .f64("ninth_decile_s", samples.iter().map(|sample| sample.ninth_decile_s))
         .f64("maximum_s", samples.iter().map(|sample| sample.maximum_s))
-}
-
-fn encode_fits(fits: &[Fit]) -> Table {
-    Table::new("fits")
-        .u32("source", fits.iter().map(|fit| fit.source))
-        .u32("destination", fits.iter().map(|fit| fit.destination))
-        .u64("from_bytes", fits.iter().map(|fit| fit.from_bytes))
-        .f64("latency_s", fits.iter().map(|fit| fit.latency_s))
-        .optional_f64("bandwidth_bytes_per_s", fits.iter().map(|fit| fit.bandwidth_bytes_per_s))
 }
 
 fn decode_endpoints(table: &Columns) -> Result<Vec<Endpoint>, ArtifactError> {
@@ -116,16 +107,10 @@ fn decode_samples(table: &Columns) -> Result<Vec<Sample>, ArtifactError> {
     (0..table.rows()).map(sample).collect()
 }
 
-fn decode_fits(table: &Columns) -> Result<Vec<Fit>, ArtifactError> {
-    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
-    let (from_bytes, latency) = (table.u64("from_bytes")?, table.f64("latency_s")?);
-    let bandwidth = table.optional_f64("bandwidth_bytes_per_s")?;
-    let fit = |row: usize| Fit {
-        source: source[row],
-        destination: destination[row],
-        from_bytes: from_bytes[row],
-        latency_s: latency[row],
-        bandwidth_bytes_per_s: bandwidth[row],
-    };
-    Ok((0..table.rows()).map(fit).collect())
-}
+rows!(encode_fits, decode_fits: Fit {
+    u32 source,
+    u32 destination,
+    u64 from_bytes,
+    f64 latency_s,
+    optional_f64 bandwidth_bytes_per_s,
+});

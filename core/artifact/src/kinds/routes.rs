@@ -76,7 +76,7 @@ impl Codec for Routes {
     }
 }
 
-fn missing(table: &crate::Columns, route: u32) -> ArtifactError {
+fn missing(table: &Columns, route: u32) -> ArtifactError {
     table.error("route", format!("names route {route}, which does not exist"))
 }
 
@@ -84,35 +84,25 @@ impl Codec for Tables {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        Contents::new()
-            .table(
-                Table::new("entries")
-                    .u32("switch", self.entries.iter().map(|entry| entry.switch))
-                    .optional_u32("input_port", self.entries.iter().map(|entry| entry.input_port))
-                    .u32("destination", self.entries.iter().map(|entry| entry.destination))
-                    .u32("output_port", self.entries.iter().map(|entry| entry.output_port)),
-            )
-            .metrics(&self.metrics)
+        Contents::new().table(encode_entries(Table::new("entries"), &self.entries)).metrics(&self.metrics)
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let table = folder.table("entries")?;
-        let (switches, inputs) = (table.u32("switch")?, table.optional_u32("input_port")?);
-        let (destinations, outputs) = (table.u32("destination")?, table.u32("output_port")?);
-        let entry = |row: usize| TableEntry {
-            switch: switches[row],
-            input_port: inputs[row],
-            destination: destinations[row],
-            output_port: outputs[row],
-        };
         let tables = Self {
-            entries: (0..table.rows()).map(entry).collect(),
+            entries: decode_entries(&folder.table("entries")?)?,
             metrics: folder.description().metrics.clone(),
         };
         tables.check().map_err(|error| folder.invalid(error))?;
         Ok(tables)
     }
 }
+
+rows!(encode_entries, decode_entries: TableEntry {
+    u32 switch,
+    optional_u32 input_port,
+    u32 destination,
+    u32 output_port,
+});
 
 const PARTS: [(Part, &str); 5] = [
     (Part::Link, "link"),
@@ -121,7 +111,6 @@ const PARTS: [(Part, &str); 5] = [
     (Part::Process, "process"),
     (Part::Stream, "stream"),
 ];
-
 const SURVIVED: [(Option<bool>, &str); 3] = [(Some(true), "yes"), (Some(false), "no"), (None, "unknown")];
 
 impl Codec for Diagnosis {

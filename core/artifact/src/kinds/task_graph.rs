@@ -19,21 +19,16 @@ impl Codec for TaskGraph {
     const SCHEMA: u32 = 2;
 
     fn encode(&self) -> Contents {
-        let processes = Table::new("processes")
-            .u32("rank", 0..self.processes.len() as u32)
-            .optional_text("host", self.processes.iter().map(|process| process.host.as_deref()))
-            .optional_f64("compute_s", self.processes.iter().map(|process| process.compute_s))
-            .optional_f64("communication_s", self.processes.iter().map(|process| process.communication_s))
-            .optional_f64("collective_s", self.processes.iter().map(|process| process.collective_s));
+        let processes = Table::new("processes").u32("rank", 0..self.processes.len() as u32);
         let mut contents = Contents::new()
-            .table(processes)
-            .table(edge_columns(Table::new("edges"), || self.edges.iter().copied()))
+            .table(encode_processes(processes, &self.processes))
+            .table(encode_edges(Table::new("edges"), &self.edges))
             .metric("processes", self.processes.len() as f64)
             .metric("pairs", self.edges.len() as f64)
             .metric("messages", self.messages() as f64)
             .metric("bytes", self.bytes() as f64);
         if !self.sizes.is_empty() {
-            contents = contents.table(encode_sizes(&self.sizes));
+            contents = contents.table(encode_sizes(Table::new("sizes"), &self.sizes));
         }
         if !self.phases.is_empty() {
             contents = encode_phases(contents, &self.phases);
@@ -51,24 +46,11 @@ impl Codec for TaskGraph {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let processes = folder.table("processes")?;
         processes.index("rank")?;
-        let hosts = processes.optional_text("host")?;
-        let times = ["compute_s", "communication_s", "collective_s"].map(|name| processes.optional_f64(name));
-        let [compute, communication, collective] = times;
-        let times = compute?.into_iter().zip(communication?).zip(collective?);
         let graph = Self {
-            processes: hosts
-                .into_iter()
-                .zip(times)
-                .map(|(host, ((compute_s, communication_s), collective_s))| Process {
-                    host,
-                    compute_s,
-                    communication_s,
-                    collective_s,
-                })
-                .collect(),
+            processes: decode_processes(&processes)?,
             edges: decode_edges(&folder.table("edges")?)?,
             duration_s: folder.description().metrics.get("duration_s").copied(),
-            sizes: decode_sizes(folder)?,
+            sizes: optional(folder, "sizes", decode_sizes)?,
             phases: decode_phases(folder)?,
             collectives: decode_collectives(folder)?,
             demands: decode_demands(folder)?,
@@ -78,47 +60,34 @@ impl Codec for TaskGraph {
     }
 }
 
-fn edge_columns<I: Iterator<Item = Edge>>(table: Table, edges: impl Fn() -> I) -> Table {
-    table
-        .u32("source", edges().map(|edge| edge.source))
-        .u32("destination", edges().map(|edge| edge.destination))
-        .u64("messages", edges().map(|edge| edge.messages))
-        .u64("bytes", edges().map(|edge| edge.bytes))
-}
-
-fn decode_edges(table: &Columns) -> Result<Vec<Edge>, ArtifactError> {
-    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
-    let (messages, bytes) = (table.u64("messages")?, table.u64("bytes")?);
-    let edge = |row: usize| Edge {
-        source: source[row],
-        destination: destination[row],
-        messages: messages[row],
-        bytes: bytes[row],
-    };
-    Ok((0..table.rows()).map(edge).collect())
-}
-
-fn encode_sizes(sizes: &[SizeBin]) -> Table {
-    Table::new("sizes")
-        .u32("source", sizes.iter().map(|bin| bin.source))
-        .u32("destination", sizes.iter().map(|bin| bin.destination))
-        .u64("at_least_bytes", sizes.iter().map(|bin| bin.at_least_bytes))
-        .u64("messages", sizes.iter().map(|bin| bin.messages))
-        .u64("bytes", sizes.iter().map(|bin| bin.bytes))
-}
-
-fn decode_sizes(folder: &Folder) -> Result<Vec<SizeBin>, ArtifactError> {
-    if !folder.description().tables.contains_key("sizes") {
-        return Ok(Vec::new());
+/// The rows of a table that is written only where there are some.
+fn optional<T>(
+    folder: &Folder,
+    table: &str,
+    decode: impl FnOnce(&Columns) -> Result<Vec<T>, ArtifactError>,
+) -> Result<Vec<T>, ArtifactError> {
+    match folder.description().tables.contains_key(table) {
+        true => decode(&folder.table(table)?),
+        false => Ok(Vec::new()),
     }
-    let table = folder.table("sizes")?;
-    let least = table.u64("at_least_bytes")?;
-    let bin = |(edge, at_least_bytes): (Edge, u64)| {
-        let Edge { source, destination, messages, bytes } = edge;
-        SizeBin { source, destination, at_least_bytes, messages, bytes }
-    };
-    Ok(decode_edges(&table)?.into_iter().zip(least).map(bin).collect())
 }
+
+rows!(encode_processes, decode_processes: Process {
+    optional_text host,
+    optional_f64 compute_s,
+    optional_f64 communication_s,
+    optional_f64 collective_s,
+});
+
+rows!(encode_edges, decode_edges: Edge { u32 source, u32 destination, u64 messages, u64 bytes });
+
+rows!(encode_sizes, decode_sizes: SizeBin {
+    u32 source,
+    u32 destination,
+    u64 at_least_bytes,
+    u64 messages,
+    u64 bytes,
+});
 
 fn encode_phases(contents: Contents, phases: &[Phase]) -> Contents {
     let numbered = || (0..).zip(phases);
@@ -136,12 +105,12 @@ fn encode_phases(contents: Contents, phases: &[Phase]) -> Contents {
         .u32("phase", times().map(|(phase, ..)| phase))
         .u32("rank", times().map(|(_, rank, _)| rank))
         .optional_f64("compute_s", times().map(|(.., time)| time));
-    let edges = || numbered().flat_map(|(_, phase): (u32, _)| phase.edges.iter().copied());
+    let edges = phases.iter().flat_map(|phase| &phase.edges);
     let owners = numbered().flat_map(|(number, phase)| std::iter::repeat_n(number, phase.edges.len()));
     contents
         .table(list)
         .table(processes)
-        .table(edge_columns(Table::new("phase_edges").u32("phase", owners), edges))
+        .table(encode_edges(Table::new("phase_edges").u32("phase", owners), edges))
 }
 
 fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
@@ -236,16 +205,11 @@ impl Codec for TaskDag {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let tasks = Table::new("tasks")
-            .u32("task", 0..self.tasks.len() as u32)
-            .optional_u32("rank", self.tasks.iter().map(|task| task.rank))
-            .f64("work", self.tasks.iter().map(|task| task.work));
-        let edges = Table::new("edges")
-            .u32("source", self.dependencies.iter().map(|edge| edge.source))
-            .u32("destination", self.dependencies.iter().map(|edge| edge.destination))
-            .u64("bytes", self.dependencies.iter().map(|edge| edge.bytes));
+        let tasks = Table::new("tasks").u32("task", 0..self.tasks.len() as u32);
         let bytes: u128 = self.dependencies.iter().map(|edge| u128::from(edge.bytes)).sum();
-        let contents = Contents::new().table(tasks).table(edges);
+        let contents = Contents::new()
+            .table(encode_tasks(tasks, &self.tasks))
+            .table(encode_dependencies(Table::new("edges"), &self.dependencies));
         let contents = match self.names.is_empty() {
             true => contents,
             false => contents.table(Table::new("names").text("name", &self.names)),
@@ -266,12 +230,6 @@ impl Codec for TaskDag {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let tasks = folder.table("tasks")?;
         tasks.index("task")?;
-        let ranks = tasks.optional_u32("rank")?;
-        let task = |(rank, work)| Task { rank, work };
-        let edges = folder.table("edges")?;
-        let (sources, destinations, bytes) =
-            (edges.u32("source")?, edges.u32("destination")?, edges.u64("bytes")?);
-        let dependency = |((source, destination), bytes)| Dependency { source, destination, bytes };
         let has_names = folder.description().tables.contains_key("names");
         let unit = match folder.description().attributes.get("unit").and_then(|unit| unit.as_str()) {
             None => WorkUnit::Seconds,
@@ -281,13 +239,17 @@ impl Codec for TaskDag {
         let dag = Self {
             names: if has_names { folder.table("names")?.text("name")? } else { Vec::new() },
             unit,
-            tasks: ranks.into_iter().zip(tasks.f64("work")?).map(task).collect(),
-            dependencies: sources.into_iter().zip(destinations).zip(bytes).map(dependency).collect(),
+            tasks: decode_tasks(&tasks)?,
+            dependencies: decode_dependencies(&folder.table("edges")?)?,
         };
         dag.check().map_err(|error| folder.invalid(error))?;
         Ok(dag)
     }
 }
+
+rows!(encode_tasks, decode_tasks: Task { optional_u32 rank, f64 work });
+
+rows!(encode_dependencies, decode_dependencies: Dependency { u32 source, u32 destination, u64 bytes });
 
 #[derive(Debug, thiserror::Error)]
 #[error("the unit of its work is `{0}`, which this version does not know")]
@@ -316,90 +278,47 @@ impl Codec for TraceSummary {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let ranks = || self.ranks.iter();
-        let by_rank = Table::new("ranks")
-            .u32("rank", 0..self.ranks.len() as u32)
-            .u64("messages_sent", ranks().map(|rank| rank.messages_sent))
-            .u64("bytes_sent", ranks().map(|rank| rank.bytes_sent))
-            .u64("messages_received", ranks().map(|rank| rank.messages_received))
-            .u64("bytes_received", ranks().map(|rank| rank.bytes_received))
-            .u32("partners", ranks().map(|rank| rank.partners))
-            .optional_f64("compute_s", ranks().map(|rank| rank.compute_s))
-            .optional_f64("communication_s", ranks().map(|rank| rank.communication_s))
-            .optional_f64("collective_s", ranks().map(|rank| rank.collective_s));
-        let pairs = || self.heaviest.iter();
-        let heaviest = Table::new("heaviest")
-            .u32("source", pairs().map(|pair| pair.source))
-            .u32("destination", pairs().map(|pair| pair.destination))
-            .u64("messages", pairs().map(|pair| pair.messages))
-            .u64("bytes", pairs().map(|pair| pair.bytes));
-        let contents = Contents::new().table(by_rank).table(heaviest).metrics(&self.totals);
+        let ranks = Table::new("ranks").u32("rank", 0..self.ranks.len() as u32);
+        let contents = Contents::new()
+            .table(encode_ranks(ranks, &self.ranks))
+            .table(encode_edges(Table::new("heaviest"), &self.heaviest))
+            .metrics(&self.totals);
         if self.phases.is_empty() {
             return contents;
         }
-        let phases = || self.phases.iter();
-        contents.table(
-            Table::new("phases")
-                .u32("phase", 0..self.phases.len() as u32)
-                .optional_text("name", phases().map(|phase| phase.name.as_deref()))
-                .u64("messages", phases().map(|phase| phase.messages))
-                .u64("bytes", phases().map(|phase| phase.bytes))
-                .optional_f64("compute_s", phases().map(|phase| phase.compute_s)),
-        )
+        let phases = Table::new("phases").u32("phase", 0..self.phases.len() as u32);
+        contents.table(encode_summaries(phases, &self.phases))
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let ranks = folder.table("ranks")?;
+        ranks.index("rank")?;
         Ok(Self {
             totals: folder.description().metrics.clone(),
-            ranks: ranks(folder)?,
-            heaviest: heaviest(folder)?,
-            phases: phases(folder)?,
+            ranks: decode_ranks(&ranks)?,
+            heaviest: decode_edges(&folder.table("heaviest")?)?,
+            phases: optional(folder, "phases", |table| {
+                table.index("phase")?;
+                decode_summaries(table)
+            })?,
         })
     }
 }
 
-fn ranks(folder: &Folder) -> Result<Vec<RankSummary>, ArtifactError> {
-    let table = folder.table("ranks")?;
-    table.index("rank")?;
-    let (messages_sent, bytes_sent) = (table.u64("messages_sent")?, table.u64("bytes_sent")?);
-    let (messages_received, bytes_received) = (table.u64("messages_received")?, table.u64("bytes_received")?);
-    let partners = table.u32("partners")?;
-    let (compute, communication) = (table.optional_f64("compute_s")?, table.optional_f64("communication_s")?);
-    let collective = table.optional_f64("collective_s")?;
-    let rank = |row: usize| RankSummary {
-        messages_sent: messages_sent[row],
-        bytes_sent: bytes_sent[row],
-        messages_received: messages_received[row],
-        bytes_received: bytes_received[row],
-        partners: partners[row],
-        compute_s: compute[row],
-        communication_s: communication[row],
-        collective_s: collective[row],
-    };
-    Ok((0..table.rows()).map(rank).collect())
-}
+rows!(encode_ranks, decode_ranks: RankSummary {
+    u64 messages_sent,
+    u64 bytes_sent,
+    u64 messages_received,
+    u64 bytes_received,
+    u32 partners,
+    optional_f64 compute_s,
+    optional_f64 communication_s,
+    optional_f64 collective_s,
+});
 
-fn heaviest(folder: &Folder) -> Result<Vec<Edge>, ArtifactError> {
-    let table = folder.table("heaviest")?;
-    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
-    let (messages, bytes) = (table.u64("messages")?, table.u64("bytes")?);
-    let pair = |row: usize| Edge {
-        source: source[row],
-        destination: destination[row],
-        messages: messages[row],
-        bytes: bytes[row],
-    };
-    Ok((0..table.rows()).map(pair).collect())
-}
-
-fn phases(folder: &Folder) -> Result<Vec<PhaseSummary>, ArtifactError> {
-    if !folder.description().tables.contains_key("phases") {
-        return Ok(Vec::new());
-    }
-    let table = folder.table("phases")?;
-    table.index("phase")?;
-    let (messages, bytes) = (table.u64("messages")?, table.u64("bytes")?);
-    let rows = table.optional_text("name")?.into_iter().zip(table.optional_f64("compute_s")?);
-    let phase = |((name, compute_s), (messages, bytes))| PhaseSummary { name, messages, bytes, compute_s };
-    Ok(rows.zip(messages.into_iter().zip(bytes)).map(phase).collect())
-}
+rows!(encode_summaries, decode_summaries: PhaseSummary {
+    optional_text name,
+    u64 messages,
+    u64 bytes,
+    optional_f64 compute_s,
+});

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Demands, Node, ProcessDemand, Stream, SwitchType};
 
-use crate::{ArtifactError, Contents, Folder, Table};
+use crate::{ArtifactError, Columns, Contents, Folder, Table};
 
 /// Adds the tables `traits`, `capabilities` and `devices`, as far as nodes have any.
 pub(super) fn encode_traits(contents: Contents, nodes: &[Node]) -> Contents {
@@ -85,13 +85,8 @@ pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents 
     );
     match streams.is_empty() {
         true => contents,
-        false => contents.table(
-            Table::new("streams")
-                .u32("stream", 0..streams.len() as u32)
-                .u32("source", streams.iter().map(|stream| stream.source))
-                .u32("destination", streams.iter().map(|stream| stream.destination))
-                .f64("bandwidth_bytes_per_s", streams.iter().map(|stream| stream.bandwidth_bytes_per_s)),
-        ),
+        false => contents
+            .table(encode_streams(Table::new("streams").u32("stream", 0..streams.len() as u32), streams)),
     }
 }
 
@@ -119,16 +114,12 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
     if folder.description().tables.contains_key("streams") {
         let table = folder.table("streams")?;
         table.index("stream")?;
-        let ends = table.u32("source")?.into_iter().zip(table.u32("destination")?);
-        let stream = |((source, destination), bandwidth_bytes_per_s)| Stream {
-            source,
-            destination,
-            bandwidth_bytes_per_s,
-        };
-        demands.streams = ends.zip(table.f64("bandwidth_bytes_per_s")?).map(stream).collect();
+        demands.streams = decode_streams(&table)?;
     }
     Ok(demands)
 }
+
+rows!(encode_streams, decode_streams: Stream { u32 source, u32 destination, f64 bandwidth_bytes_per_s });
 
 /// Adds a table of the names that owners have, unless none has any.
 fn named<'a>(
