@@ -33,14 +33,11 @@ impl Codec for SystemGraph {
             .optional_f64("latency_s", self.links.iter().map(|link| link.latency_s))
             .optional_f64("bandwidth_bytes_per_s", self.links.iter().map(|link| link.bandwidth_bytes_per_s));
         let links = encode_ports(links, &self.links);
-        let slots = Table::new("slots")
-            .u32("slot", 0..self.slots.len() as u32)
-            .u32("host", self.slots.iter().map(|slot| slot.host))
-            .u32("core", self.slots.iter().map(|slot| slot.core));
+        let slots = Table::new("slots").u32("slot", 0..self.slots.len() as u32);
         let contents = Contents::new()
             .table(nodes)
             .table(links)
-            .table(slots)
+            .table(encode_slots(slots, &self.slots))
             .metric("hosts", self.hosts().count() as f64)
             .metric("links", self.links.len() as f64)
             .metric("slots", self.slots.len() as f64);
@@ -57,12 +54,7 @@ impl Codec for SystemGraph {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let slots = folder.table("slots")?;
         slots.index("slot")?;
-        let slots: Vec<Slot> = slots
-            .u32("host")?
-            .into_iter()
-            .zip(slots.u32("core")?)
-            .map(|(host, core)| Slot { host, core })
-            .collect();
+        let slots = decode_slots(&slots)?;
         let cost = match folder.attribute::<String>("cost")?.as_str() {
             "levels" => CostModel::Levels(decode_levels(folder, slots.len())?),
             "matrix" => CostModel::Matrix(decode_matrix(folder, slots.len())?),
@@ -85,6 +77,8 @@ impl Codec for SystemGraph {
         Ok(system)
     }
 }
+
+rows!(encode_slots, decode_slots: Slot { u32 host, u32 core });
 
 /// Adds the column `state`, unless all nodes are up.
 fn encode_states(table: Table, nodes: &[Node]) -> Table {
@@ -173,18 +167,8 @@ fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
     };
     let nodes = table.text("name")?.into_iter().zip(table.text("kind")?).map(node);
     let mut nodes = nodes.collect::<Result<Vec<Node>, _>>()?;
-    if table.has("state") {
-        for (node, state) in nodes.iter_mut().zip(table.text("state")?) {
-            node.state = match state.as_str() {
-                "up" => NodeState::Up,
-                "down" => NodeState::Down,
-                _ => {
-                    return Err(
-                        table.error("state", format!("holds `{state}`, which is neither up nor down"))
-                    );
-                }
-            };
-        }
+    for (node, state) in nodes.iter_mut().zip(decode_states(table, NodeState::Up, NodeState::Down)?) {
+        node.state = state;
     }
     if table.has("address") {
         for (node, address) in nodes.iter_mut().zip(table.optional_text("address")?) {
@@ -203,7 +187,7 @@ fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
         false => Ok(vec![None; table.rows()]),
     };
     let (source_port, destination_port) = (ports("source_port")?, ports("destination_port")?);
-    let states = decode_link_states(table)?;
+    let states = decode_states(table, LinkState::Up, LinkState::Down)?;
     let link = |row: usize| Link {
         latency_s: latency[row],
         bandwidth_bytes_per_s: bandwidth[row],
@@ -215,13 +199,13 @@ fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
     Ok((0..table.rows()).map(link).collect())
 }
 
-fn decode_link_states(table: &Columns) -> Result<Vec<LinkState>, ArtifactError> {
+fn decode_states<T: Copy>(table: &Columns, up: T, down: T) -> Result<Vec<T>, ArtifactError> {
     if !table.has("state") {
-        return Ok(vec![LinkState::Up; table.rows()]);
+        return Ok(vec![up; table.rows()]);
     }
     let state = |state: String| match state.as_str() {
-        "up" => Ok(LinkState::Up),
-        "down" => Ok(LinkState::Down),
+        "up" => Ok(up),
+        "down" => Ok(down),
         _ => Err(table.error("state", format!("holds `{state}`, which is neither up nor down"))),
     };
     table.text("state")?.into_iter().map(state).collect()
