@@ -348,22 +348,12 @@ impl Store {
 
     /// A pack; opened once.
     pub fn pack(&self, number: u32) -> Result<Arc<Pack>, CheckpointError> {
-        if let Some(pack) = self.packs.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
-            return Ok(Arc::clone(pack));
-        }
-        let pack = Arc::new(Pack::open(&self.pack_path(number), number)?);
-        self.packs.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(&pack));
-        Ok(pack)
+        cached(&self.packs, number, || Pack::open(&self.pack_path(number), number))
     }
 
     /// The hashes of the chunks of a pack; read once.
     pub fn hashes(&self, number: u32) -> Result<Arc<Hashes>, CheckpointError> {
-        if let Some(hashes) = self.hashes.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
-            return Ok(Arc::clone(hashes));
-        }
-        let hashes = Arc::new(self.pack(number)?.hashes()?);
-        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(&hashes));
-        Ok(hashes)
+        cached(&self.hashes, number, || self.pack(number)?.hashes())
     }
 
     /// Forgets packs that are open, because they have changed.
@@ -396,6 +386,24 @@ impl Settings {
     /// The format that a store of these settings is written in.
     fn newest_format(&self) -> u32 {
         if self.deltas.is_some() { FORMAT_OF_DELTAS } else { FORMAT }
+    }
+}
+
+/// What is kept under a number, made when it is first asked for. Nothing is locked meanwhile.
+fn cached<T>(
+    kept: &Mutex<BTreeMap<u32, Arc<T>>>,
+    number: u32,
+    make: impl FnOnce() -> Result<T, CheckpointError>,
+) -> Result<Arc<T>, CheckpointError> {
+    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = lock().get(&number).map(Arc::clone);
+    match found {
+        Some(found) => Ok(found),
+        None => {
+            let made = Arc::new(make()?);
+            lock().insert(number, Arc::clone(&made));
+            Ok(made)
+        }
     }
 }
 

@@ -80,8 +80,9 @@ impl Filling<'_, '_> {
         self.close_gap();
         let due = self.amount.saturating_sub(self.taken).min(PIECE);
         let want = due.max(need) - ahead;
-        let limited = self.feed.source.by_ref().take(want as u64);
-        let count = read_all(limited, &mut self.batch.bytes)?;
+        let mut limited = self.feed.source.by_ref().take(want as u64);
+        // Reads into the room that the vector has, without filling it with zeros first.
+        let count = limited.read_to_end(&mut self.batch.bytes).map_err(CutError::Read)?;
         self.feed.ended = count < want;
         Ok(ahead + count)
     }
@@ -139,11 +140,6 @@ impl Drop for Filling<'_, '_> {
 fn follows(before: &Chunk, place: Place) -> bool {
     before.place.space == place.space
         && before.place.address.checked_add(before.length as u64) == Some(place.address)
-}
-
-fn read_all(mut source: impl Read, bytes: &mut Vec<u8>) -> Result<usize, CutError> {
-    // Reads into the room that the vector has, without filling it with zeros first.
-    source.read_to_end(bytes).map_err(CutError::Read)
 }
 
 /// How many zeros bytes begin with.

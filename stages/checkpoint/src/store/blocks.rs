@@ -190,7 +190,7 @@ fn range(pack: &Pack, id: ChunkId) -> Result<Range<usize>, CheckpointError> {
     range.ok_or_else(|| pack.damaged_block(id.block, "it is missing"))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use hopmap_durable::{DurableError, Staging, crash_point, sync_folder, sync_tree};
 use hopmap_model::Context;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, lock};
 use super::manifest::{Manifest, Recipe, Run};
 use super::{ReadLock, Store};
 use crate::chunk::Digest;
@@ -325,8 +325,4 @@ impl<F> Drop for Turn<'_, '_, F> {
         self.wait().turn += 1;
         self.of.turned.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -133,14 +133,6 @@ pub struct ExplainedFile {
     pub runs: usize,
 }
 
-impl Explained {
-    /// Seconds that writing takes: α + S/B, eq. 4 of Seed 002. `latency` is α in seconds, `bandwidth` is B in bytes per second.
-    #[must_use]
-    pub fn write_seconds(&self, latency: f64, bandwidth: f64) -> f64 {
-        latency + self.stored as f64 / bandwidth
-    }
-}
-
 impl Store {
     /// All checkpoints, also those that cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, CheckpointError> {
