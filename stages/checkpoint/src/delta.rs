@@ -57,8 +57,8 @@ pub fn deltas(
     settings: &Settings,
     cx: &Context<'_>,
 ) -> Result<(Deltas, bool), DeltaError> {
-    let mut tellers: Vec<Teller<'_>> =
-        settings.blocks.iter().map(|&block| Teller::new(block, settings)).collect();
+    let mut trackers: Vec<RuleTracker<'_>> =
+        settings.blocks.iter().map(|&block| RuleTracker::new(block, settings)).collect();
     let total = series.iter().map(Checkpoint::bytes).sum();
     let mut done = 0;
     let mut whole = true;
@@ -68,18 +68,18 @@ pub fn deltas(
             break;
         }
         let signatures = read::signatures(checkpoint, &settings.blocks, settings.align, 0)?;
-        tellers.par_iter_mut().zip(signatures).for_each(|(teller, signature)| {
-            teller.take(number, &checkpoint.name, signature);
+        trackers.par_iter_mut().zip(signatures).for_each(|(tracker, signature)| {
+            tracker.take(number, &checkpoint.name, signature);
         });
         done += checkpoint.bytes();
         cx.progress(done, total);
     }
-    let rows = tellers.into_iter().flat_map(Teller::rows).collect();
+    let rows = trackers.into_iter().flat_map(RuleTracker::rows).collect();
     Ok((with_totals(rows, settings), whole))
 }
 
 /// All rules for one block length.
-struct Teller<'a> {
+struct RuleTracker<'a> {
     block: u32,
     settings: &'a Settings,
     /// Signatures that are still needed, by number of the checkpoint.
@@ -87,7 +87,7 @@ struct Teller<'a> {
     walks: Vec<(Walk, Vec<CheckpointDelta>)>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> RuleTracker<'a> {
     fn new(block: u32, settings: &'a Settings) -> Self {
         let walks = settings.rules.iter().map(|&rule| (Walk::new(rule, settings.epsilon), Vec::new()));
         Self { block, settings, kept: BTreeMap::new(), walks: walks.collect() }

@@ -66,7 +66,7 @@ pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
     }
     let (mut entries, whole) = if folders.is_empty() { (files, false) } else { (folders, true) };
     entries.sort_by_cached_key(|entry| (natural_key(&entry.name), entry.name.clone()));
-    let checkpoint = |entry: Listed| {
+    let checkpoint = |entry: FolderEntry| {
         let files = if whole { below(&entry.path)? } else { vec![alone(&entry.path)?] };
         match files.is_empty() {
             true => Err(SeriesError::Empty { path: entry.path }),
@@ -102,19 +102,19 @@ fn of_stage(series: &CheckpointSeries) -> Result<Vec<Checkpoint>, SeriesError> {
 }
 
 /// Something in a folder.
-struct Listed {
+struct FolderEntry {
     name: String,
     path: PathBuf,
     kind: std::fs::FileType,
 }
 
-fn list(folder: &Path) -> Result<Vec<Listed>, DurableError> {
+fn list(folder: &Path) -> Result<Vec<FolderEntry>, DurableError> {
     let read = |error| DurableError::io("read", folder)(error);
     let entries = std::fs::read_dir(folder).map_err(read)?;
     let listed = |entry: std::io::Result<std::fs::DirEntry>| {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        Ok(Listed { name, path: entry.path(), kind: entry.file_type()? })
+        Ok(FolderEntry { name, path: entry.path(), kind: entry.file_type()? })
     };
     entries.map(listed).collect::<std::io::Result<_>>().map_err(read)
 }

@@ -69,7 +69,7 @@ use serde::{Deserialize, Serialize};
 use crate::CheckpointError;
 use crate::chunk::LONGEST_CHUNK;
 use crate::params::StoreRule;
-use numbers::{Given, Ranges, merged};
+use numbers::{AssignedNumbers, Ranges, merged};
 
 pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
@@ -266,7 +266,7 @@ impl Store {
 
     /// Removes the packs behind the last checkpoint, which none needs: that of an `add` that was killed, and of what was pruned. Those
     /// whose manifests are lost stay.
-    fn remove_unfinished(&self, given: &Given) -> Result<(), CheckpointError> {
+    fn remove_unfinished(&self, given: &AssignedNumbers) -> Result<(), CheckpointError> {
         let latest = self.latest()?.unwrap_or(0);
         let unfinished = |number: &u32| *number > latest && !given.is_lost(*number);
         for number in self.pack_numbers()?.into_iter().filter(unfinished) {
@@ -400,9 +400,9 @@ fn cached<T>(
     match found {
         Some(found) => Ok(found),
         None => {
-            let made = Arc::new(make()?);
-            lock().insert(number, Arc::clone(&made));
-            Ok(made)
+            let value = Arc::new(make()?);
+            lock().insert(number, Arc::clone(&value));
+            Ok(value)
         }
     }
 }

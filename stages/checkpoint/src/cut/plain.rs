@@ -50,15 +50,15 @@ impl Cutter for Plain<'_> {
     fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError> {
         let Self { feed, past, followed, level, strange, in_zeros, .. } = self;
         let mut filling = feed.fill(batch, amount, LOOK_AHEAD);
-        let mut knife = Knife { past, followed, level, strange, in_zeros };
+        let mut segmenter = Segmenter { past, followed, level, strange, in_zeros };
         while !filling.is_full() {
             // The same bytes are looked at whatever the pieces are that the file is read in: they are always cut alike.
             let ahead = filling.read_ahead(LOOK_AHEAD)?.min(LOOK_AHEAD);
             if ahead == 0 {
                 return Ok(false);
             }
-            let part = knife.part(filling.ahead().get(..ahead).unwrap_or_default());
-            knife.take(&mut filling, &part);
+            let part = segmenter.part(filling.ahead().get(..ahead).unwrap_or_default());
+            segmenter.take(&mut filling, &part);
         }
         Ok(true)
     }
@@ -81,7 +81,7 @@ enum Then {
 }
 
 /// All that matters for cutting, apart from the bytes.
-struct Knife<'k> {
+struct Segmenter<'k> {
     past: &'k Past,
     followed: &'k mut Cursor,
     level: &'k mut Cursor,
@@ -89,7 +89,7 @@ struct Knife<'k> {
     in_zeros: &'k mut bool,
 }
 
-impl Knife<'_> {
+impl Segmenter<'_> {
     /// The chunk that the bytes begin with.
     fn part(&mut self, ahead: &[u8]) -> Part {
         let zeros = leading_zeros(ahead);

@@ -557,10 +557,10 @@ fn file(path: PathBuf, kind: EntryKind, modified: Time) -> Entry {
 }
 
 /// Entry number, where the file is, and no map of its pages.
-type Listed = (u32, PathBuf, Option<PageMap>);
+type ListedFile = (u32, PathBuf, Option<PageMap>);
 
 /// The entries of files, with the folders above them, and where each file is.
-fn entries(files: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Entry>, Vec<Listed>), CheckpointError> {
+fn entries(files: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Entry>, Vec<ListedFile>), CheckpointError> {
     let above = |(place, _): &(PathBuf, PathBuf)| -> Vec<PathBuf> {
         place.ancestors().skip(1).map(PathBuf::from).collect()
     };

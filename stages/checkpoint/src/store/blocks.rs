@@ -18,10 +18,10 @@ const MOST_DECODED: u32 = 1 << 14;
 #[derive(Debug)]
 pub struct Blocks<'a> {
     store: &'a Store,
-    kept: Mutex<Kept>,
+    kept: Mutex<BlockCache>,
     decoding: Mutex<HashMap<Key, Slot>>,
-    buffers: Buffers,
-    files: Files,
+    buffers: BufferPool,
+    files: OpenFiles,
 }
 
 /// A block that is being decoded; whoever else needs it waits for it.
@@ -46,10 +46,10 @@ impl<'a> Blocks<'a> {
     pub fn new(store: &'a Store, most: usize) -> Self {
         Self {
             store,
-            kept: Mutex::new(Kept::new(most)),
+            kept: Mutex::new(BlockCache::new(most)),
             decoding: Mutex::default(),
-            buffers: Buffers::default(),
-            files: Files::default(),
+            buffers: BufferPool::default(),
+            files: OpenFiles::default(),
         }
     }
 
@@ -199,11 +199,11 @@ const MOST_BUFFERS: usize = 6 << 20;
 
 /// Memory that nobody uses, what was given back last at the end.
 #[derive(Debug, Default)]
-struct Buffers {
+struct BufferPool {
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Buffers {
+impl BufferPool {
     /// So many bytes, whatever they are.
     fn take(&self, length: usize) -> Vec<u8> {
         let fits = |buffer: &Vec<u8>| (length..=length.saturating_mul(2)).contains(&buffer.capacity());
@@ -238,13 +238,13 @@ const MOST_FILES: usize = 8;
 
 /// Open files of packs, the one that was read last at the end.
 #[derive(Debug, Default)]
-struct Files {
+struct OpenFiles {
     open: Mutex<Vec<(u32, Arc<File>)>>,
     /// Whether any stay open: a pack that is deleted meanwhile would still take its space.
     stay_open: bool,
 }
 
-impl Files {
+impl OpenFiles {
     fn of(&self, pack: &Pack) -> Result<Arc<File>, CheckpointError> {
         if !self.stay_open {
             return Ok(Arc::new(pack.file()?));
@@ -272,7 +272,7 @@ const OVERHEAD: usize = 256;
 
 /// Blocks that were used last, of about so many bytes.
 #[derive(Debug)]
-struct Kept {
+struct BlockCache {
     /// The turn in which each was used last, and its bytes.
     blocks: HashMap<Key, (u64, Arc<Vec<u8>>)>,
     /// Which was used in a turn.
@@ -282,7 +282,7 @@ struct Kept {
     turn: u64,
 }
 
-impl Kept {
+impl BlockCache {
     fn new(most: usize) -> Self {
         Self { blocks: HashMap::new(), turns: BTreeMap::new(), bytes: 0, most, turn: 0 }
     }
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_where_it_fits_and_bounded() {
-        let buffers = Buffers::default();
+        let buffers = BufferPool::default();
         let long = buffers.take(1000);
         let place = long.as_ptr();
         buffers.give(long);
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_was_used_longest_ago_makes_room() {
-        let mut kept = Kept::new(3 * (100 + OVERHEAD));
+        let mut kept = BlockCache::new(3 * (100 + OVERHEAD));
         for block in 0..3 {
             assert!(kept.make_room(100).is_none());
             kept.insert((1, block), Arc::new(vec![block as u8; 100]));
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_block_that_comes_again_counts_once() {
-        let mut kept = Kept::new(10_000);
+        let mut kept = BlockCache::new(10_000);
         for length in [10, 20] {
             kept.insert((1, 1), Arc::new(vec![0; length]));
         }

@@ -79,15 +79,15 @@ impl Store {
     pub(crate) fn other_packs(&self, manifest: &Manifest, is_needed: impl Fn(u32) -> bool) -> Vec<u32> {
         let expected = &manifest.fingerprints.packs;
         let packs = expected.keys().copied().filter(|&pack| is_needed(pack));
-        let mut found: BTreeMap<u32, Option<Found>> =
-            packs.map(|pack| (pack, Found::open(self, pack))).collect();
+        let mut found: BTreeMap<u32, Option<PackSum>> =
+            packs.map(|pack| (pack, PackSum::open(self, pack))).collect();
         for run in manifest.recipes.values().flat_map(|recipe| &recipe.runs) {
             let Some(place) = run.first.and_then(|first| found.get_mut(&first.pack)) else { continue };
             if place.as_mut().and_then(|found| found.add(run)).is_none() {
                 *place = None;
             }
         }
-        let is_other = |(pack, found): &(u32, Option<Found>)| {
+        let is_other = |(pack, found): &(u32, Option<PackSum>)| {
             found.as_ref().is_some_and(|found| expected.get(pack) != Some(&found.sum))
         };
         found.into_iter().filter(is_other).map(|(pack, _)| pack).collect()
@@ -95,13 +95,13 @@ impl Store {
 }
 
 /// A pack that is there, and the sum so far.
-struct Found {
+struct PackSum {
     pack: Arc<Pack>,
     hashes: Arc<Hashes>,
     sum: u64,
 }
 
-impl Found {
+impl PackSum {
     fn open(store: &Store, pack: u32) -> Option<Self> {
         Some(Self { pack: store.pack(pack).ok()?, hashes: store.hashes(pack).ok()?, sum: 0 })
     }

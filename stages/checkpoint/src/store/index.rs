@@ -13,7 +13,7 @@ use crate::chunk::{ChunkId, KeptHash};
 /// All chunks that can be referred to.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    chunks: HashMap<KeptHash, ChunkId, BuildHasherDefault<Taken>>,
+    chunks: HashMap<KeptHash, ChunkId, BuildHasherDefault<FirstBytes>>,
     /// Blocks that cannot be decoded, because one that they are told by is not there, or hollow where they need it.
     unusable: HashSet<(u32, u32)>,
     /// Chunks of which a prune left zeros.
@@ -22,9 +22,9 @@ pub(crate) struct Index {
 
 /// Takes the first bytes of a hash as they are: they are as good as any.
 #[derive(Debug, Default)]
-pub(crate) struct Taken(u64);
+pub(crate) struct FirstBytes(u64);
 
-impl Hasher for Taken {
+impl Hasher for FirstBytes {
     fn finish(&self) -> u64 {
         self.0
     }

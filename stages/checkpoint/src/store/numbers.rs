@@ -23,7 +23,7 @@ pub(crate) type Ranges = Vec<(u32, u32)>;
 
 /// The numbers that a store has given, and what became of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct AssignedNumbers {
     /// The number of the next checkpoint.
     pub(crate) next: u32,
     /// Those of the manifests that are there, ascending.
@@ -37,7 +37,7 @@ pub(crate) struct Given {
     has_others: bool,
 }
 
-impl Given {
+impl AssignedNumbers {
     /// Whether the manifest of a checkpoint is lost.
     pub(crate) fn is_lost(&self, number: u32) -> bool {
         self.lost.binary_search(&number).is_ok()
@@ -55,7 +55,7 @@ impl Given {
 
 impl Store {
     /// The numbers that were given, as the files say now.
-    pub(crate) fn given(&self) -> Result<Given, CheckpointError> {
+    pub(crate) fn given(&self) -> Result<AssignedNumbers, CheckpointError> {
         // Packs first and manifests last, as what is added meanwhile comes the other way: no number is seen without its manifest.
         let packs = self.pack_numbers()?;
         let gone = numbers(&self.folder.join("checkpoints"), GONE)?;
@@ -77,7 +77,7 @@ impl Store {
         let removed = merged([removed, each(&gone)].concat());
         let lost = gaps(merged([&removed[..], &each(&there)].concat()), end);
         let lost = lost.into_iter().flat_map(|(first, last)| first..=last).take(MOST_LOST).collect();
-        Ok(Given { next, there, lost, removed, gone, has_others })
+        Ok(AssignedNumbers { next, there, lost, removed, gone, has_others })
     }
 
     /// The number of the next checkpoint, as the files say now.
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// Writes down which number is next and which were pruned; the marks go then. They stay while the disk is full.
-    pub(crate) fn settle(&self, given: &Given) -> Result<(), CheckpointError> {
+    pub(crate) fn settle(&self, given: &AssignedNumbers) -> Result<(), CheckpointError> {
         let settings = Self::open(&self.folder)?.settings;
         let settled = Settings {
             format: settings.newest_format(),

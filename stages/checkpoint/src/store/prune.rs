@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hollow::copied;
 use super::live::Live;
-use super::numbers::Given;
+use super::numbers::AssignedNumbers;
 use super::pack::{Pack, PackWriter};
 use super::statistics::length_of;
 use super::{Store, WriteLock, in_words, until};
@@ -183,7 +183,7 @@ impl Store {
         if keep.every == Some(0) {
             return Err(setting("keep-every", "1 or more"));
         }
-        let Given { there, lost, .. } = self.given()?;
+        let AssignedNumbers { there, lost, .. } = self.given()?;
         self.require(&keep.pinned)?;
         self.require(&keep.unpinned)?;
         let missing: Vec<u32> =

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::live::Live;
 use super::manifest::{Manifest, Recipe};
-use super::numbers::Given;
+use super::numbers::AssignedNumbers;
 use super::statistics::{all_in_text, in_text};
 use super::{ReadLock, Store, in_words};
 use crate::chunk::{ChunkHash, ChunkId, Digest};
@@ -116,7 +116,7 @@ impl Store {
             return Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) });
         }
         let chosen: BTreeSet<u32> = numbers.unwrap_or(&there).iter().copied().collect();
-        let mut look = Look::new(self, deep);
+        let mut look = Verifier::new(self, deep);
         for number in chosen {
             look.manifest(number);
         }
@@ -132,7 +132,7 @@ impl Store {
 }
 
 /// A look at a store.
-struct Look<'a> {
+struct Verifier<'a> {
     store: &'a Store,
     found: Verified,
     live: Live,
@@ -150,7 +150,7 @@ struct Look<'a> {
     rests: BTreeMap<u32, Vec<[u8; 4]>>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> Verifier<'a> {
     fn new(store: &'a Store, deep: bool) -> Self {
         Self {
             store,
@@ -279,7 +279,7 @@ impl<'a> Look<'a> {
     }
 
     /// Looks at what no checkpoint needs.
-    fn unneeded(&mut self, given: &Given, cx: &Context<'_>) -> Result<(), CheckpointError> {
+    fn unneeded(&mut self, given: &AssignedNumbers, cx: &Context<'_>) -> Result<(), CheckpointError> {
         // A pack behind the last checkpoint is being added, or goes with the next writer.
         let latest = self.store.latest()?.unwrap_or(0);
         let (mut packs, behind): (Vec<u32>, Vec<u32>) =
@@ -336,7 +336,7 @@ struct Touch {
 /// The problems that keep a block from being decoded; blocks without any are not in it.
 type Tainted = BTreeMap<(u32, u32), BTreeSet<usize>>;
 
-impl Look<'_> {
+impl Verifier<'_> {
     /// What cannot be decoded, and why.
     fn tainted(&self) -> Tainted {
         let mut tainted = Tainted::new();

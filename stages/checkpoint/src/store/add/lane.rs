@@ -413,7 +413,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
         Choice::Root => all(|candidates| candidates.root),
         Choice::Fresh => vec![None; candidates.len()],
     };
-    let told = Teller { blocks, job: &job, hint: job.hint(store), codec: None };
+    let told = BaseEncoder { blocks, job: &job, hint: job.hint(store), codec: None };
     let (kept, previous) = (by(Choice::Kept), by(Choice::Previous));
     let last = all(|candidates| candidates.last);
     if !job.compares || (kept == previous && previous == last) {
@@ -422,7 +422,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
     }
     let kept = told.by(kept)?;
     // What tells one version best tells the others as well, unless it tells none.
-    let told = Teller { codec: Some(kept.0.codec).filter(|codec| codec.uses_bases()), ..told };
+    let told = BaseEncoder { codec: Some(kept.0.codec).filter(|codec| codec.uses_bases()), ..told };
     let mut sizes = Sizes { kept: kept.0.payload.len(), previous: kept.0.payload.len(), bound: None };
     let mut best = kept;
     let mut others = Vec::new();
@@ -445,7 +445,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
 }
 
 /// Encodes the block of a job by bases.
-struct Teller<'a> {
+struct BaseEncoder<'a> {
     blocks: &'a Blocks<'a>,
     job: &'a Job,
     hint: Hint,
@@ -453,7 +453,7 @@ struct Teller<'a> {
     codec: Option<Codec>,
 }
 
-impl Teller<'_> {
+impl BaseEncoder<'_> {
     fn by(&self, bases: Bases) -> Result<(Encoded, Bases), CheckpointError> {
         // A base that is damaged is none; verifying tells of it.
         let bytes = bases.iter().map(|base| base.and_then(|base| self.blocks.chunk(base).ok()));

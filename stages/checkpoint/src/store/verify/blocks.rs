@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::super::blocks::Blocks;
 use super::super::pack::{BlockEntry, EMPTY, Hashes, Pack};
-use super::{Look, reason_of};
+use super::{Verifier, reason_of};
 use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId};
 
@@ -21,7 +21,7 @@ const KEPT: usize = 24 << 20;
 /// What a look at a block found: what is wrong, or its chunks' hashes, the part that packs do not keep.
 type Seen = (u32, Result<Vec<[u8; 4]>, String>);
 
-impl Look<'_> {
+impl Verifier<'_> {
     /// Looks at all blocks that are needed, pack by pack, in the order of the file.
     pub(super) fn check_blocks(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let needed: Vec<(u32, BTreeSet<u32>)> =
