@@ -191,6 +191,11 @@ impl Folder {
         Columns::read(&self.table_path(name))
     }
 
+    /// Reads a table that is there only where there is something in it.
+    pub fn optional_table(&self, name: &str) -> Result<Option<Columns>, ArtifactError> {
+        self.description.tables.contains_key(name).then(|| self.table(name)).transpose()
+    }
+
     /// A table batch by batch, for those that do not fit into memory.
     pub fn stream(&self, name: &str) -> Result<TableReader, ArtifactError> {
         self.expect_table(name)?;

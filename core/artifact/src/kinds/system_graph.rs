@@ -273,8 +273,7 @@ fn decode_routing(folder: &Folder) -> Result<Routing, ArtifactError> {
         false => Ties::Spread,
     };
     let mut forwarding = Vec::new();
-    if folder.description().tables.contains_key("forwarding") {
-        let table = folder.table("forwarding")?;
+    if let Some(table) = folder.optional_table("forwarding")? {
         let (node, last, link) = (table.u32("node")?, table.u32("last_link")?, table.u32("link")?);
         let entry = |row: usize| Forward { node: node[row], last: last[row], link: link[row] };
         forwarding = (0..table.rows()).map(entry).collect();

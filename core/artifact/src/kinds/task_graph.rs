@@ -66,10 +66,7 @@ fn optional<T>(
     table: &str,
     decode: impl FnOnce(&Columns) -> Result<Vec<T>, ArtifactError>,
 ) -> Result<Vec<T>, ArtifactError> {
-    match folder.description().tables.contains_key(table) {
-        true => decode(&folder.table(table)?),
-        false => Ok(Vec::new()),
-    }
+    folder.optional_table(table)?.map_or_else(|| Ok(Vec::new()), |table| decode(&table))
 }
 
 rows!(encode_processes, decode_processes: Process {
@@ -114,10 +111,7 @@ fn encode_phases(contents: Contents, phases: &[Phase]) -> Contents {
 }
 
 fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
-    if !folder.description().tables.contains_key("phases") {
-        return Ok(Vec::new());
-    }
-    let list = folder.table("phases")?;
+    let Some(list) = folder.optional_table("phases")? else { return Ok(Vec::new()) };
     list.index("phase")?;
     let (names, begins, ends) =
         (list.optional_text("name")?, list.optional_f64("begin_s")?, list.optional_f64("end_s")?);
@@ -230,14 +224,15 @@ impl Codec for TaskDag {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let tasks = folder.table("tasks")?;
         tasks.index("task")?;
-        let has_names = folder.description().tables.contains_key("names");
         let unit = match folder.description().attributes.get("unit").and_then(|unit| unit.as_str()) {
             None => WorkUnit::Seconds,
             Some("time") => WorkUnit::Time,
             Some(other) => return Err(folder.invalid(UnknownUnit(other.to_owned()))),
         };
         let dag = Self {
-            names: if has_names { folder.table("names")?.text("name")? } else { Vec::new() },
+            names: folder
+                .optional_table("names")?
+                .map_or_else(|| Ok(Vec::new()), |table| table.text("name"))?,
             unit,
             tasks: decode_tasks(&tasks)?,
             dependencies: decode_dependencies(&folder.table("edges")?)?,

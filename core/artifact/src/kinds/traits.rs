@@ -32,8 +32,7 @@ pub(super) fn encode_traits(contents: Contents, nodes: &[Node]) -> Contents {
 }
 
 pub(super) fn decode_traits(folder: &Folder, nodes: &mut [Node]) -> Result<(), ArtifactError> {
-    if folder.description().tables.contains_key("traits") {
-        let table = folder.table("traits")?;
+    if let Some(table) = folder.optional_table("traits")? {
         table.index("node")?;
         if table.rows() != nodes.len() {
             return Err(table.error("node", "does not count the nodes"));
@@ -92,8 +91,7 @@ pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents 
 
 pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> {
     let mut demands = Demands::default();
-    if folder.description().tables.contains_key("demands") {
-        let table = folder.table("demands")?;
+    if let Some(table) = folder.optional_table("demands")? {
         table.index("rank")?;
         let demand = |((name, performance), host)| ProcessDemand {
             name,
@@ -111,8 +109,7 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
     read_counted(folder, ("demanded_devices", "rank"), |rank, name, count| {
         processes.get_mut(rank as usize).map(|demand| demand.devices.insert(name, count)).is_some()
     })?;
-    if folder.description().tables.contains_key("streams") {
-        let table = folder.table("streams")?;
+    if let Some(table) = folder.optional_table("streams")? {
         table.index("stream")?;
         demands.streams = decode_streams(&table)?;
     }
@@ -144,10 +141,7 @@ fn read_named(
     (table, owner, column): (&str, &str, &str),
     mut add: impl FnMut(u32, String) -> Option<()>,
 ) -> Result<(), ArtifactError> {
-    if !folder.description().tables.contains_key(table) {
-        return Ok(());
-    }
-    let table = folder.table(table)?;
+    let Some(table) = folder.optional_table(table)? else { return Ok(()) };
     for (id, name) in table.u32(owner)?.into_iter().zip(table.text(column)?) {
         add(id, name).ok_or_else(|| table.error(owner, format!("names {id}, which does not exist")))?;
     }
@@ -179,10 +173,7 @@ fn read_counted(
     (table, owner): (&str, &str),
     mut add: impl FnMut(u32, String, u32) -> bool,
 ) -> Result<(), ArtifactError> {
-    if !folder.description().tables.contains_key(table) {
-        return Ok(());
-    }
-    let table = folder.table(table)?;
+    let Some(table) = folder.optional_table(table)? else { return Ok(()) };
     for ((id, name), count) in
         table.u32(owner)?.into_iter().zip(table.text("device")?).zip(table.u32("count")?)
     {
