@@ -49,32 +49,26 @@
 //! [`Call`] is an operation whose blocks have the same size, and tells its messages by rounds.
 
 mod algorithm;
-mod all_gather;
-mod all_to_all;
-mod barrier;
-mod blocks;
 #[cfg(test)]
 mod checker;
-mod exchanged;
 mod load;
 mod network;
 mod reduce;
 #[cfg(test)]
 mod round_tests;
-mod rules;
-mod send;
 mod sizes;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use hopmap_model::Edge;
 
-pub use algorithm::{Algorithm, AlgorithmError, Algorithms};
-pub use exchanged::exchanged;
 pub use hopmap_model::CollectiveOperation as Operation;
+
+pub use algorithm::{Algorithm, AlgorithmError, Algorithms};
 use load::Load;
-use network::Network;
+use network::{Network, Order};
+use sizes::Blocks;
+pub use sizes::exchanged;
 
 /// What the two sizes of a record count. OTF2 leaves it open ("Size of the sent message"); see `sizes.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,9 +158,9 @@ pub fn expand(
     if processes > 1 {
         let load = Load::recorded(collective, root);
         let algorithm = algorithm.filter(|algorithm| load.suits(operation, *algorithm, processes));
-        let algorithm = algorithm.unwrap_or_else(|| rules::algorithm(operation, &load, processes));
+        let algorithm = algorithm.unwrap_or_else(|| load::algorithm(operation, &load, processes));
         let mut network = Network::new(processes, root, |_, edge| transfer(edge));
-        send::send((operation, algorithm), &load, root, &mut network);
+        send((operation, algorithm), &load, root, &mut network);
     }
     Ok(())
 }
@@ -217,7 +211,7 @@ impl Call {
     #[must_use]
     pub fn usual(&self) -> Algorithm {
         let Self { operation, processes, bytes, .. } = *self;
-        rules::algorithm(operation, &Load::equal(operation, bytes, processes), processes)
+        load::algorithm(operation, &Load::equal(operation, bytes, processes), processes)
     }
 
     /// Whether the processes can use an algorithm. Some are for 2ᵏ or an even number of processes; those that reduce a vector
@@ -259,8 +253,109 @@ impl Call {
         }
         if processes > 1 {
             let load = Load::equal(operation, bytes, processes);
-            send::send((operation, algorithm), &load, root, &mut Network::new(processes, root, transfer));
+            send((operation, algorithm), &load, root, &mut Network::new(processes, root, transfer));
         }
         Ok(())
+    }
+}
+
+/// Sends the messages of an operation of two or more processes with an algorithm that is one for it and them.
+pub(crate) fn send(
+    (operation, algorithm): (Operation, Algorithm),
+    load: &Load<'_>,
+    root: u32,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
+    match (load, algorithm) {
+        (Load::Nothing, Algorithm::Tree) => network::tree(network),
+        (Load::Nothing, _) => network::disseminate(network),
+        (Load::Vector(bytes), _) => match operation {
+            Operation::Broadcast => broadcast(algorithm, *bytes, network),
+            Operation::Reduce => reduce(algorithm, *bytes, root, network),
+            Operation::AllReduce => all_reduce(algorithm, *bytes, network),
+            _ if algorithm == Algorithm::Chain => network::chain(*bytes, network),
+            _ => reduce::scan(*bytes, network),
+        },
+        (Load::Blocks(blocks), _) => match operation {
+            Operation::AllGather | Operation::AllGatherV => all_gather(algorithm, blocks, network),
+            Operation::ReduceScatter | Operation::ReduceScatterBlock => match algorithm {
+                Algorithm::RecursiveHalving => reduce::reduce_scatter_by_halving(blocks, network),
+                _ => network::to_each(blocks, order(algorithm), network),
+            },
+            Operation::Gather | Operation::GatherV => match algorithm {
+                Algorithm::Linear => network::to_root(blocks, network),
+                _ => network::gather(blocks, network),
+            },
+            _ if algorithm == Algorithm::Linear => network::from_root(blocks, network),
+            _ => network::scatter(blocks, network),
+        },
+        (Load::Pairs(bytes), Algorithm::Bruck) => network::bruck_all_to_all(*bytes, network),
+        (Load::Pairs(bytes), _) => {
+            network::to_each(&Blocks::equal(*bytes, network.processes()), order(algorithm), network);
+        }
+        (Load::Shares(sent, received), _) => network::shares(sent, received, order(algorithm), network),
+    }
+}
+
+/// When the messages between all pairs are sent.
+fn order(algorithm: Algorithm) -> Order {
+    if algorithm == Algorithm::Linear { Order::AtOnce } else { Order::InRounds }
+}
+
+fn broadcast(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let whole = |network: &Network<_>| Blocks::equal(bytes, network.processes());
+    match algorithm {
+        Algorithm::Linear => network::from_root(&whole(network), network),
+        Algorithm::Chain => network::chain(bytes, network),
+        Algorithm::ScatterRing | Algorithm::ScatterDoubling => {
+            broadcast_in_pieces(algorithm, &Blocks::rounded_up(bytes, network.processes()), network);
+        }
+        _ => network::broadcast(bytes, network),
+    }
+}
+
+/// A scatter, then an allgather.
+pub(crate) fn broadcast_in_pieces(
+    algorithm: Algorithm,
+    pieces: &Blocks,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
+    network::scatter(pieces, network);
+    network.next_part();
+    match algorithm {
+        Algorithm::ScatterDoubling => network::recursive_doubling(pieces, network),
+        _ => network::ring(pieces, network),
+    }
+}
+
+fn reduce(algorithm: Algorithm, bytes: u64, root: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    match algorithm {
+        Algorithm::ReduceScatterGather => {
+            let pieces = Blocks::even(bytes, 1 << processes.ilog2());
+            reduce::reduce_in_pieces(&pieces, root, &mut network.unrotated());
+        }
+        Algorithm::Linear => network::to_root(&Blocks::equal(bytes, processes), network),
+        _ => network::reduce(bytes, network),
+    }
+}
+
+fn all_reduce(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    match algorithm {
+        Algorithm::ReduceScatterAllgather => {
+            reduce::all_reduce_in_pieces(&Blocks::even(bytes, 1 << processes.ilog2()), network);
+        }
+        Algorithm::Ring => reduce::all_reduce_in_rings(&Blocks::even(bytes, processes), network),
+        _ => reduce::all_reduce_whole(bytes, network),
+    }
+}
+
+fn all_gather(algorithm: Algorithm, blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    match algorithm {
+        Algorithm::RecursiveDoubling => network::recursive_doubling(blocks, network),
+        Algorithm::Bruck => network::bruck(blocks, network),
+        Algorithm::NeighbourExchange => network::neighbour_exchange(blocks, network),
+        _ => network::ring(blocks, network),
     }
 }

@@ -1,6 +1,16 @@
-//! Processes that send messages to each other.
+//! The processes of a communicator and the rounds of messages of all operations but reductions: along a binomial tree, a
+//! chain, or straight to and from the root, process 0; barriers; everybody gets the block of everybody; everybody has
+//! something else for everybody.
+//!
+//! In the tree the parent of a process is the process with its lowest one bit cleared; the subtree below it reaches
+//! over as many processes as that bit is worth. On the way down everybody serves its largest subtree first, on the way up
+//! its smallest.
+
+use std::ops::Range;
 
 use hopmap_model::Edge;
+
+use crate::sizes::Blocks;
 
 /// The processes of a communicator, numbered from its root on, and where their messages are told.
 ///
@@ -87,4 +97,245 @@ impl<F: FnMut(u32, Edge)> Network<F> {
 /// The first powers of two.
 pub(crate) fn powers(count: u32) -> impl DoubleEndedIterator<Item = u32> {
     (0..count).map(|exponent| 1 << exponent)
+}
+
+/// The parent of a process other than the root.
+pub(crate) fn parent(process: u32) -> u32 {
+    process & (process - 1)
+}
+
+/// A process other than the root and all below it.
+fn subtree(process: u32, processes: u32) -> Range<u32> {
+    process..process.saturating_add(1 << process.trailing_zeros()).min(processes)
+}
+
+/// From every parent to every child, so many bytes.
+fn down(network: &mut Network<impl FnMut(u32, Edge)>, bytes: impl Fn(u32) -> u64) {
+    let rounds = network.doublings();
+    for process in 1..network.processes() {
+        network.round(rounds - 1 - process.trailing_zeros());
+        network.send(parent(process), process, bytes(process));
+    }
+}
+
+/// From every child to every parent, so many bytes.
+fn up(network: &mut Network<impl FnMut(u32, Edge)>, bytes: impl Fn(u32) -> u64) {
+    for process in (1..network.processes()).rev() {
+        network.round(process.trailing_zeros());
+        network.send(process, parent(process), bytes(process));
+    }
+}
+
+/// Everybody hands on all it got. P − 1 messages.
+pub(crate) fn broadcast(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    down(network, |_| bytes);
+}
+
+/// Everybody hands on all it got to the next. P − 1 messages, one after the other: a chain that is not cut into
+/// segments.
+pub(crate) fn chain(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for process in 1..network.processes() {
+        network.round(process - 1);
+        network.send(process - 1, process, bytes);
+    }
+}
+
+/// Everybody adds up what it got and hands it on. P − 1 messages.
+pub(crate) fn reduce(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    up(network, |_| bytes);
+}
+
+/// Everybody hands on the blocks of the processes below. P − 1 messages.
+pub(crate) fn scatter(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    down(network, |process| blocks.several(subtree(process, processes)));
+}
+
+/// Everybody hands on its block and those of the processes below. P − 1 messages.
+pub(crate) fn gather(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    up(network, |process| blocks.several(subtree(process, processes)));
+}
+
+/// Everybody sends its own bytes to the root. P − 1 messages.
+pub(crate) fn to_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    network.round(0);
+    for process in 1..network.processes() {
+        network.send(process, 0, blocks.one(process));
+    }
+}
+
+/// The root sends everybody its own bytes. P − 1 messages.
+pub(crate) fn from_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    network.round(0);
+    for process in 1..network.processes() {
+        network.send(0, process, blocks.one(process));
+    }
+}
+
+/// Everybody tells the processes 1, 2, 4, … places ahead that it has come: ⌈log₂ P⌉ empty messages each.
+/// Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 17(1), 1988.
+pub(crate) fn disseminate(network: &mut Network<impl FnMut(u32, Edge)>) {
+    for (round, distance) in (0..).zip(network.distances()) {
+        network.round(round);
+        for process in 0..network.processes() {
+            network.send_all(process, network.after(process, distance), 1, 0);
+        }
+    }
+}
+
+/// News that all have come go up a binomial tree, and the news that all know go down: 2 · (P − 1) empty messages.
+/// `barrier_intra_tree` of Open MPI.
+pub(crate) fn tree(network: &mut Network<impl FnMut(u32, Edge)>) {
+    for process in (1..network.processes()).rev() {
+        network.round(process.trailing_zeros());
+        network.send_all(process, parent(process), 1, 0);
+    }
+    network.next_part();
+    let rounds = network.doublings();
+    for process in 1..network.processes() {
+        network.round(rounds - 1 - process.trailing_zeros());
+        network.send_all(parent(process), process, 1, 0);
+    }
+}
+
+/// 2ᵏ processes exchange all they have over the distances 1, 2, 4, …: P · k messages.
+pub(crate) fn recursive_doubling(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for (round, distance) in (0..).zip(network.distances()) {
+        network.round(round);
+        for process in 0..network.processes() {
+            let first = process & !(distance - 1);
+            network.send(process, process ^ distance, blocks.several(first..first + distance));
+        }
+    }
+}
+
+/// Everybody sends all it has, the last time only what is missing, to the processes 1, 2, 4, … places before:
+/// P · ⌈log₂ P⌉ messages. Bruck et al., "Efficient Algorithms for All-to-All Communications in Multiport
+/// Message-Passing Systems", IEEE TPDS 8(11), 1997.
+pub(crate) fn bruck(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for (round, distance) in (0..).zip(network.distances()) {
+        network.round(round);
+        let count = distance.min(network.processes() - distance);
+        for process in 0..network.processes() {
+            network.send(process, network.before(process, distance), blocks.around(process, count));
+        }
+    }
+}
+
+/// Every block goes around the ring, up to the process before its own: P · (P − 1) messages, told as one round.
+pub(crate) fn ring(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    network.round(0);
+    around(blocks, 1, network);
+}
+
+/// Everybody passes on all blocks around the ring but the one of the process so many places after it.
+pub(crate) fn around(blocks: &Blocks, kept: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let filled = blocks.filled();
+    for process in 0..network.processes() {
+        let (next, kept) = (network.after(process, 1), network.after(process, kept));
+        let messages = filled - u64::from(blocks.one(kept) > 0);
+        network.send_all(process, next, messages, blocks.all_but(kept));
+    }
+}
+
+/// An even number of processes exchange in pairs, once with the one neighbour and once with the other: first their own
+/// blocks, then the two blocks that came last. P / 2 · P messages. Chen et al., "Performance Evaluation of Allgather
+/// Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC Asia 2005.
+pub(crate) fn neighbour_exchange(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    network.round(0);
+    for process in 0..processes {
+        network.send(process, process ^ 1, blocks.one(process));
+    }
+    for round in 1..processes / 2 {
+        network.round(round);
+        for process in 0..processes {
+            // Even processes turn to the one before in odd rounds, odd ones to the one after; a pair of blocks has been
+            // so many pairs away.
+            let backwards = (process % 2 == 0) == (round % 2 == 1);
+            let partner = if backwards { network.before(process, 1) } else { network.after(process, 1) };
+            let way = 2 * (round / 2);
+            let own = process & !1;
+            let first = if backwards { network.after(own, way) } else { network.before(own, way) };
+            network.send(process, partner, blocks.around(first, 2));
+        }
+    }
+}
+
+/// When the messages between all pairs are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// All at once.
+    AtOnce,
+    /// In P − 1 rounds, in each of which everybody sends one message and gets one.
+    InRounds,
+}
+
+impl Order {
+    /// The round in which one sends to the other.
+    fn round(self, source: u32, destination: u32, processes: u32) -> u32 {
+        match self {
+            Self::AtOnce => 0,
+            Self::InRounds if destination > source => destination - source - 1,
+            Self::InRounds => processes - (source - destination) - 1,
+        }
+    }
+}
+
+/// Over each of the distances 1, 2, 4, … everybody sends the blocks whose way holds that power of two:
+/// P · ⌈log₂ P⌉ messages. Bruck et al., 1997.
+pub(crate) fn bruck_all_to_all(block: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for (round, distance) in (0..).zip(network.distances()) {
+        network.round(round);
+        let bytes = block.saturating_mul(ways_with(distance, network.processes()));
+        for process in 0..network.processes() {
+            network.send(process, network.after(process, distance), bytes);
+        }
+    }
+}
+
+/// How many of the numbers below `limit` have the one bit that `bit` has.
+fn ways_with(bit: u32, limit: u32) -> u64 {
+    let (bit, limit) = (u64::from(bit), u64::from(limit));
+    limit / (2 * bit) * bit + (limit % (2 * bit)).saturating_sub(bit)
+}
+
+/// Everybody sends everybody else that one's block: P · (P − 1) messages.
+pub(crate) fn to_each(blocks: &Blocks, order: Order, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    for source in 0..processes {
+        for destination in (0..processes).filter(|&destination| destination != source) {
+            network.round(order.round(source, destination, processes));
+            network.send(source, destination, blocks.one(destination));
+        }
+    }
+}
+
+/// `MPI_Alltoallv` and `MPI_Alltoallw`: P · (P − 1) messages.
+///
+/// A trace tells what a process sends to all and receives from all, itself included, not what goes from one to one.
+/// The estimate is sent(i) · received(j) / all received, as if everybody sent to all in proportion to what they get.
+/// It is rounded so that what i sends, with its share for itself, adds up to sent(i); the columns are off by less than
+/// a byte per process. Where nobody received anything, everybody gets the same.
+pub(crate) fn shares(
+    sent: &[u64],
+    received: &[u64],
+    order: Order,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
+    let silent = received.iter().all(|&bytes| bytes == 0);
+    let weights = Blocks::of(received.iter().map(|&bytes| if silent { 1 } else { bytes }));
+    let processes = network.processes();
+    for (source, &bytes) in (0..).zip(sent) {
+        let mut given = 0;
+        for destination in 0..processes {
+            let due = weights.portion(bytes, destination + 1);
+            if destination != source {
+                network.round(order.round(source, destination, processes));
+                network.send(source, destination, due - given);
+            }
+            given = due;
+        }
+    }
 }

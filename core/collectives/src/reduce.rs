@@ -7,9 +7,8 @@ use std::ops::Range;
 
 use hopmap_model::Edge;
 
-use crate::all_gather;
-use crate::blocks::Blocks;
-use crate::network::{Network, powers};
+use crate::network::{self, Network, powers};
+use crate::sizes::Blocks;
 
 /// 2ᵏ of P processes that take part, numbered anew, and the neighbours that leave.
 #[derive(Debug, Clone, Copy)]
@@ -153,9 +152,9 @@ pub(crate) fn reduce_in_pieces(pieces: &Blocks, root: u32, network: &mut Network
 /// of Workstations", JPDC 69(2), 2009.
 pub(crate) fn all_reduce_in_rings(pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     network.round(0);
-    all_gather::around(pieces, 1, network);
+    network::around(pieces, 1, network);
     network.next_part();
-    all_gather::around(pieces, 2, network);
+    network::around(pieces, 2, network);
 }
 
 /// Partners over the distances …, 4, 2, 1 give each other the blocks of the
@@ -180,7 +179,7 @@ pub(crate) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<i
 }
 
 /// `MPI_Scan` and `MPI_Exscan`: processes exchange what they have added up over the distances 1, 2, 4, …, as far as
-/// there is somebody on the other side. The chain of [`tree::chain`](crate::tree::chain) does the same.
+/// there is somebody on the other side. The chain of [`network::chain`] does the same.
 pub(crate) fn scan(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);

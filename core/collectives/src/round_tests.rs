@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::blocks::Blocks;
 use crate::checker::{Held, Rule, assert_exchanged, follow};
 use crate::load::Load;
 use crate::network::Network;
-use crate::send::{broadcast_in_pieces, send};
-use crate::{Algorithm, Call, CollectiveError, Operation, reduce};
+use crate::sizes::Blocks;
+use crate::{Algorithm, Call, CollectiveError, Operation, broadcast_in_pieces, reduce, send};
 use hopmap_model::Edge;
 
 type Messages = Vec<(u32, Edge)>;

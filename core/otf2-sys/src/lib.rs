@@ -6,12 +6,17 @@
 //!
 //! All handles are owned by the [`OTF2_Reader`] they came from; callbacks must return and never unwind.
 //! Local readers of one archive may be used from several threads once locking callbacks are set.
+
 // Foreign functions cannot be declared otherwise; whoever calls them states why it is sound.
 #![allow(unsafe_code)]
 // The C names are what people look up in the manual.
 #![allow(non_camel_case_types, non_snake_case)]
 
+mod callbacks;
+
 use std::ffi::{c_char, c_int, c_uint, c_void};
+
+pub use callbacks::*;
 
 /// Declares types of which only pointers are ever seen.
 macro_rules! opaque {
@@ -28,12 +33,6 @@ macro_rules! opaque {
         )*
     };
 }
-
-mod callbacks;
-mod constants;
-
-pub use callbacks::*;
-pub use constants::*;
 
 /// Outcome of a call; [`OTF2_SUCCESS`] or one of many errors.
 pub type OTF2_ErrorCode = c_int;
@@ -264,3 +263,69 @@ unsafe extern "C" {
         arguments: *mut c_void,
     ) -> c_int;
 }
+
+/// The call did what it should.
+pub const OTF2_SUCCESS: OTF2_ErrorCode = 0;
+/// A callback did not return [`OTF2_CALLBACK_SUCCESS`].
+pub const OTF2_ERROR_INTERRUPTED_BY_CALLBACK: OTF2_ErrorCode = 92;
+/// The definitions of a location hold two id maps for one kind of id; reading can go on behind the second.
+pub const OTF2_ERROR_DUPLICATE_MAPPING_TABLE: OTF2_ErrorCode = 98;
+
+/// Go on reading.
+pub const OTF2_CALLBACK_SUCCESS: OTF2_CallbackCode = 0;
+/// Stop reading.
+pub const OTF2_CALLBACK_INTERRUPT: OTF2_CallbackCode = 1;
+/// The callback failed.
+pub const OTF2_CALLBACK_ERROR: OTF2_CallbackCode = 1;
+
+/// No value, where an id or a number of 32 bits is expected.
+pub const OTF2_UNDEFINED_UINT32: u32 = u32::MAX;
+/// No value, where a number of 64 bits is expected.
+pub const OTF2_UNDEFINED_UINT64: u64 = u64::MAX;
+/// No location.
+pub const OTF2_UNDEFINED_LOCATION: OTF2_LocationRef = u64::MAX;
+
+/// Smallest size of a chunk.
+pub const OTF2_CHUNK_SIZE_MIN: u64 = 256 * 1024;
+/// Largest size of a chunk.
+pub const OTF2_CHUNK_SIZE_MAX: u64 = 16 * 1024 * 1024;
+
+/// A process.
+pub const OTF2_LOCATION_GROUP_TYPE_PROCESS: OTF2_LocationGroupType = 1;
+/// A thread on a processor.
+pub const OTF2_LOCATION_TYPE_CPU_THREAD: OTF2_LocationType = 1;
+
+/// Code that belongs to no programming model.
+pub const OTF2_PARADIGM_USER: OTF2_Paradigm = 1;
+/// The Message Passing Interface.
+pub const OTF2_PARADIGM_MPI: OTF2_Paradigm = 4;
+/// The Global Address Space Programming Interface.
+pub const OTF2_PARADIGM_GASPI: OTF2_Paradigm = 11;
+/// Unified Parallel C.
+pub const OTF2_PARADIGM_UPC: OTF2_Paradigm = 12;
+/// SHMEM and its relatives.
+pub const OTF2_PARADIGM_SHMEM: OTF2_Paradigm = 13;
+
+/// Members are locations; member `i` is the location of rank `i`.
+pub const OTF2_GROUP_TYPE_COMM_LOCATIONS: OTF2_GroupType = 4;
+/// Members are indexes into the group of locations.
+pub const OTF2_GROUP_TYPE_COMM_GROUP: OTF2_GroupType = 5;
+/// No members: everybody is alone with itself.
+pub const OTF2_GROUP_TYPE_COMM_SELF: OTF2_GroupType = 6;
+/// Ranks in events are indexes into the group of locations already.
+pub const OTF2_GROUP_FLAG_GLOBAL_MEMBERS: OTF2_GroupFlag = 1;
+
+/// A function.
+pub const OTF2_REGION_ROLE_FUNCTION: OTF2_RegionRole = 1;
+/// From one process to all.
+pub const OTF2_REGION_ROLE_COLL_ONE2ALL: OTF2_RegionRole = 23;
+/// From all processes to one.
+pub const OTF2_REGION_ROLE_COLL_ALL2ONE: OTF2_RegionRole = 24;
+/// From all processes to all.
+pub const OTF2_REGION_ROLE_COLL_ALL2ALL: OTF2_RegionRole = 25;
+/// From several processes to several.
+pub const OTF2_REGION_ROLE_COLL_OTHER: OTF2_RegionRole = 26;
+/// From one process to another.
+pub const OTF2_REGION_ROLE_POINT2POINT: OTF2_RegionRole = 28;
+/// Access to the memory of another process.
+pub const OTF2_REGION_ROLE_RMA: OTF2_RegionRole = 29;

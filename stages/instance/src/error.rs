@@ -2,9 +2,17 @@
 
 use miette::Diagnostic;
 
-use crate::pairs::{MAX_PAIRS, MAX_RANKS as MAX_GENERATED};
-use crate::problem::MAX_SIZE;
-use crate::stencil::MAX_RANKS;
+/// Most facilities of an instance: both matrices have so many rows and columns.
+pub(crate) const MAX_SIZE: u32 = 1 << 12;
+
+/// Most ranks of a stencil.
+pub(crate) const MAX_STENCIL_RANKS: u32 = 1 << 20;
+
+/// Most ranks of a generated graph.
+pub(crate) const MAX_RANKS: u32 = 1 << 24;
+
+/// Most pairs of ranks that send to each other.
+pub(crate) const MAX_PAIRS: u64 = 1 << 26;
 
 /// An instance that cannot be read or made.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -29,7 +37,7 @@ pub enum InstanceError {
         shape: String,
     },
     /// A grid has too many ranks.
-    #[error("shape `{shape}` has more than {MAX_RANKS} ranks")]
+    #[error("shape `{shape}` has more than {MAX_STENCIL_RANKS} ranks")]
     #[diagnostic(help("the number of ranks is the product of all dimensions: make some of them smaller"))]
     TooManyRanks {
         /// The parameter.
@@ -37,7 +45,7 @@ pub enum InstanceError {
     },
     /// There are no ranks, or too many.
     #[error("n is {n}")]
-    #[diagnostic(help("give a number of ranks from 1 to {MAX_GENERATED}"))]
+    #[diagnostic(help("give a number of ranks from 1 to {MAX_RANKS}"))]
     Ranks {
         /// The parameter.
         n: u32,

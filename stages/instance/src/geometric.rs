@@ -5,7 +5,8 @@ use std::f64::consts::PI;
 use hopmap_model::{Stage, TaskGraph, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
-use crate::pairs::{MAX_PAIRS, Pair, both_ways, check_ranks, pairs_of_degree};
+use crate::error::MAX_PAIRS;
+use crate::random::{Pair, both_ways, check_ranks, pairs_of_degree};
 use crate::{Geometric, GeometricParams, GeometricWeights, InstanceError};
 
 /// Length of a side of the square or cube in whole numbers.

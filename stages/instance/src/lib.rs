@@ -7,13 +7,10 @@
 mod error;
 mod geometric;
 mod metis;
-mod pairs;
 mod params;
-mod power_law;
 mod problem;
 mod qaplib;
 mod random;
-mod solution;
 mod stage;
 mod stencil;
 mod taillard;
@@ -25,11 +22,9 @@ pub use params::{
     FlowMatrix, GeometricParams, GeometricWeights, GraphParams, Neighbours, PowerLawParams, QaplibParams,
     RandomGraphParams, StencilParams, TaillardEParams,
 };
-pub use power_law::power_law;
 pub use problem::AssignmentProblem;
-pub use qaplib::read;
-pub use random::random_graph;
-pub use solution::{Reading, Solution, check_solution};
+pub use qaplib::{Reading, Solution, check_solution, read};
+pub use random::{power_law, random_graph};
 pub use stage::{Geometric, Graph, PowerLaw, Qaplib, RandomGraph, Stencil, TaillardE};
 pub use stencil::stencil;
 pub use taillard::{LookAlike, taillard_e};

@@ -2,9 +2,6 @@
 
 use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph};
 
-/// Most facilities of an instance: both matrices have so many rows and columns.
-pub(crate) const MAX_SIZE: u32 = 1 << 12;
-
 /// Up to here floats hold every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 

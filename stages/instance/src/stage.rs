@@ -4,11 +4,11 @@ use hopmap_model::{
     Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,
 };
 
-use crate::solution::{Reading, Solution};
+use crate::qaplib::{Reading, Solution};
 use crate::{
     AssignmentProblem, GeometricParams, GraphParams, PowerLawParams, QaplibParams, RandomGraphParams,
-    StencilParams, TaillardEParams, check_solution, geometric, power_law, qaplib, random_graph, read_graph,
-    stencil, taillard, taillard_e,
+    StencilParams, TaillardEParams, check_solution, geometric, power_law, qaplib, random, random_graph,
+    read_graph, stencil, taillard, taillard_e,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
@@ -161,7 +161,7 @@ impl Stage for RandomGraph {
     }
 
     fn check(params: &RandomGraphParams) -> Result<(), Error> {
-        crate::random::check(params)?;
+        random::check(params)?;
         Ok(())
     }
 
@@ -181,12 +181,12 @@ impl Stage for PowerLaw {
     }
 
     fn check(params: &PowerLawParams) -> Result<(), Error> {
-        crate::power_law::check(params)?;
+        random::check_power_law(params)?;
         Ok(())
     }
 
     fn run(params: PowerLawParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let (wanted, _) = crate::power_law::check(&params)?;
+        let (wanted, _) = random::check_power_law(&params)?;
         let graph = power_law(&params)?;
         let missing = wanted - graph.edges.len() as u64 / 2;
         if missing > 0 {

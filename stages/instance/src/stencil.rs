@@ -2,10 +2,8 @@
 
 use hopmap_model::{Edge, Process, TaskGraph};
 
+use crate::error::MAX_STENCIL_RANKS;
 use crate::{InstanceError, Neighbours, StencilParams};
-
-/// Most ranks of a grid.
-pub(crate) const MAX_RANKS: u32 = 1 << 20;
 
 /// The program that the parameters describe.
 ///
@@ -58,10 +56,10 @@ fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
         if !digits || word.bytes().all(|byte| byte == b'0') {
             return Err(malformed());
         }
-        extents.push(word.parse().ok().filter(|extent| *extent <= MAX_RANKS).ok_or_else(too_many)?);
+        extents.push(word.parse().ok().filter(|extent| *extent <= MAX_STENCIL_RANKS).ok_or_else(too_many)?);
     }
     let ranks = extents.iter().try_fold(1u32, |ranks, extent| ranks.checked_mul(*extent));
-    ranks.filter(|ranks| *ranks <= MAX_RANKS).map(|_| extents).ok_or_else(too_many)
+    ranks.filter(|ranks| *ranks <= MAX_STENCIL_RANKS).map(|_| extents).ok_or_else(too_many)
 }
 
 /// All ranks up to one step away along every dimension, one entry per way there.

@@ -15,7 +15,7 @@
 use hopmap_model::{Stage, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use crate::problem::MAX_SIZE;
+use crate::error::MAX_SIZE;
 use crate::{AssignmentProblem, InstanceError, TaillardE, TaillardEParams};
 
 /// Values between groups: ten in a row from here on …

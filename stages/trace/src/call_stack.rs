@@ -3,87 +3,7 @@
 use std::collections::HashMap;
 
 use crate::numbering::Numbering;
-use crate::selection::{Inside, Ledger, Selection};
-
-/// What matters about a region.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RegionKind {
-    /// Time in it is not spent computing.
-    pub(crate) communication: bool,
-    /// The kind of call that it is.
-    pub(crate) call: Call,
-    /// What happens inside counts, if not everything does.
-    pub(crate) selected: bool,
-    /// Number of the phase it stands for; 0 if it stands for none.
-    pub(crate) phase: u32,
-}
-
-/// The kinds of calls that are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Call {
-    /// Any other.
-    #[default]
-    Other,
-    /// `MPI_Sendrecv` or one of its kin, which always send.
-    SendReceive,
-    /// A collective operation.
-    Collective,
-}
-
-impl RegionKind {
-    /// Communication is every region that the trace `marked` as such, and every region whose name begins with `MPI_`
-    /// or `PMPI_` in small or capital letters (Fortran). `MPI_Init`, `MPI_Finalize` and files accessed through MPI
-    /// are among them: no process computes there. Barriers between threads are not: they are part of how the
-    /// process computes. Collective operations are known by their names in MPI, or `marked` too.
-    pub(crate) fn new(name: &str, marked: bool, collective: bool) -> Self {
-        let name = name.to_ascii_lowercase();
-        let mpi = name.strip_prefix('p').filter(|name| name.starts_with("mpi_")).unwrap_or(&name);
-        let called = |names: &[&str]| names.iter().any(|name| mpi.starts_with(name));
-        let collective = collective || mpi.strip_prefix("mpi_").is_some_and(is_collective);
-        Self {
-            communication: marked || collective || called(&["mpi_"]),
-            call: match called(&["mpi_sendrecv", "mpi_isendrecv"]) {
-                _ if collective => Call::Collective,
-                true => Call::SendReceive,
-                false => Call::Other,
-            },
-            ..Self::default()
-        }
-    }
-
-    fn matters(self, everything_counts_alike: bool) -> Matters {
-        match self {
-            Self { call: Call::Other, selected: false, phase: 0, communication } => match communication {
-                true if everything_counts_alike => Matters::AsCommunication,
-                true => Matters::Otherwise,
-                false => Matters::Never,
-            },
-            _ => Matters::Otherwise,
-        }
-    }
-}
-
-/// Whether a function of MPI, without its prefix, is a collective operation.
-fn is_collective(function: &str) -> bool {
-    const NAMES: [&str; 10] = [
-        "barrier",
-        "bcast",
-        "gather",
-        "scatter",
-        "allgather",
-        "alltoall",
-        "allreduce",
-        "reduce",
-        "scan",
-        "exscan",
-    ];
-    let function = function.strip_prefix("neighbor_").unwrap_or(function);
-    let called = |function: &str| NAMES.iter().any(|name| function.starts_with(name));
-    // Those that do not block begin with another letter, `reduce_local` sends nothing.
-    let waits = called(function) && !function.starts_with("reduce_local");
-    waits
-        || function.strip_prefix('i').is_some_and(|function| called(function.trim_start_matches("neighbor_")))
-}
+use crate::selection::{Call, Inside, Ledger, Matters, RegionKind, Selection};
 
 /// What a location did in its regions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,16 +33,6 @@ struct Region {
     open: u64,
     kind: RegionKind,
     matters: Matters,
-}
-
-/// Whether entering and leaving a region changes anything but the stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Matters {
-    Never,
-    /// Only the time in communication.
-    AsCommunication,
-    /// More than that.
-    Otherwise,
 }
 
 /// The regions a location is in.
@@ -356,11 +266,55 @@ impl<'a> CallStack<'a> {
     }
 }
 
+/// The regions that a location is in, from the outside in, each with what is known of it.
+///
+/// As in [`CallStack`](CallStack): leaving a region closes those entered inside it and never left, and
+/// leaving one that is not open changes nothing.
+#[derive(Debug)]
+pub(super) struct OpenRegions<T> {
+    stack: Vec<(u32, T)>,
+    /// How often each place is on the stack.
+    times: Vec<u32>,
+}
+
+impl<T> OpenRegions<T> {
+    pub(super) fn new() -> Self {
+        Self { stack: Vec::new(), times: Vec::new() }
+    }
+
+    /// Enters the region of a place.
+    pub(super) fn enter(&mut self, place: u32, known: T) {
+        if self.times.len() <= place as usize {
+            self.times.resize(place as usize + 1, 0);
+        }
+        self.times[place as usize] += 1;
+        self.stack.push((place, known));
+    }
+
+    /// Leaves the region of a place; tells what is known of every region that this closes, from the inside out.
+    pub(super) fn leave(&mut self, place: u32, mut closed: impl FnMut(T)) {
+        if self.times.get(place as usize).is_none_or(|times| *times == 0) {
+            return;
+        }
+        while let Some((innermost, known)) = self.stack.pop() {
+            self.times[innermost as usize] -= 1;
+            closed(known);
+            if innermost == place {
+                break;
+            }
+        }
+    }
+
+    /// What is known of the region entered last.
+    pub(super) fn innermost(&self) -> Option<&T> {
+        self.stack.last().map(|(_, known)| known)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     const MAIN: u32 = 1;
     const WAIT: u32 = 2;
@@ -484,5 +438,28 @@ mod tests {
             let calls: Vec<_> = calls.into_iter().map(|(region, step)| { time += step; (region, time) }).collect();
             prop_assert!(activity(&calls, time).communication <= time);
         }
+    }
+
+    #[test]
+    fn leaving_closes_what_is_inside_and_nothing_else() {
+        let mut open = OpenRegions::new();
+        for (place, name) in [(3, "a"), (5, "b"), (3, "c"), (4, "d")] {
+            open.enter(place, name);
+        }
+        let mut closed = Vec::new();
+        for place in [9, 5, 5, 3] {
+            open.leave(place, |name| closed.push(name));
+        }
+        assert_eq!(closed, ["d", "c", "b", "a"]);
+        assert_eq!(open.innermost(), None);
+    }
+
+    /// With a search through the stack this would take hours.
+    #[test]
+    fn leaving_what_is_not_open_takes_no_search() {
+        let mut open = OpenRegions::new();
+        (0..300_000).for_each(|_| open.enter(1, ()));
+        (0..300_000).for_each(|_| open.leave(2, |()| ()));
+        assert_eq!(open.stack.len(), 300_000);
     }
 }

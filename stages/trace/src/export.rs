@@ -1,11 +1,17 @@
-//! Task graphs as text that other programs read.
+//! Files that other programs read: task graphs as text, and the steps of every rank in the format of a simulator.
 
-use std::fmt::Write;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
-use hopmap_model::{Context, Edge, TaskGraph, TextFile};
+use hopmap_model::{Context, Edge, TaskDag, TaskGraph, TextFile, TraceArchive};
+use hopmap_replay::{Step, steps};
 
-use crate::ExportFormat;
+use crate::error::ReplayError;
 use crate::import::matrix_market::MESSAGES;
+use crate::{ExportFormat, ReplayParams, Simulator};
 
 /// Numbers of messages in one comment: Matrix Market allows lines of up to 1024 characters.
 const NUMBERS_PER_LINE: usize = 40;
@@ -72,4 +78,112 @@ fn matrix_market(graph: &TaskGraph) -> String {
         let _ = writeln!(text, "{} {} {}", edge.source + 1, edge.destination + 1, edge.bytes);
     }
     text
+}
+
+/// The file of a GOAL schedule.
+const GOAL_FILE: &str = "program.goal";
+/// The number of `MPI_BYTE` among the types of the format.
+const BYTE: u32 = 6;
+/// The file that names all others, by which a replay is started.
+const LIST: &str = "ti.txt";
+
+/// Writes the files of a program into a temporary folder, which goes when they do.
+pub(crate) fn write(
+    dag: &TaskDag,
+    params: &ReplayParams,
+    cx: &Context<'_>,
+) -> Result<TraceArchive, ReplayError> {
+    let ranks = steps(dag)?;
+    if ranks.len() > 1 && ranks.iter().flatten().all(|step| step.sent.is_empty()) {
+        cx.log("warning: no task waits for one of another rank, so nothing is sent in this program");
+    }
+    let scratch = cx.scratch();
+    let unwritable = |source| ReplayError::Folder { path: scratch.clone(), source };
+    let folder = tempfile::Builder::new().prefix(".hopmap-replay-").tempdir_in(&scratch);
+    let folder = folder.map_err(unwritable)?;
+    let names = match params.to {
+        Simulator::Simgrid => write_simgrid(&ranks, params.flops_per_s, folder.path()),
+        Simulator::Goal => write_goal(&ranks, folder.path()),
+    };
+    let names = names.map_err(unwritable)?;
+    let files: BTreeMap<_, _> =
+        names.into_iter().map(|name| (name.clone(), folder.path().join(name))).collect();
+    Ok(TraceArchive::new(files).kept_by(folder))
+}
+
+/// Creates a file, fills it and makes sure that it is written.
+fn create(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    contents(&mut file)?;
+    file.flush()
+}
+
+/// A GOAL schedule, which `txt2bin` makes readable for `LogGOPSim`: per rank, calculations in nanoseconds, sends and receives with labels, and
+/// which of them requires which others. Gives the name of the file.
+fn write_goal(ranks: &[Vec<Step>], folder: &Path) -> io::Result<Vec<String>> {
+    create(&folder.join(GOAL_FILE), |file| {
+        writeln!(file, "num_ranks {}", ranks.len())?;
+        ranks.iter().enumerate().try_for_each(|(rank, steps)| write_goal_rank(rank, steps, file))
+    })?;
+    Ok(vec![GOAL_FILE.into()])
+}
+
+fn write_goal_rank(rank: usize, steps: &[Step], file: &mut impl Write) -> io::Result<()> {
+    writeln!(file, "rank {rank} {{")?;
+    // Labels of calculations by task.
+    let mut labels = HashMap::with_capacity(steps.len());
+    let mut last = 0u64;
+    let mut label = || {
+        last += 1;
+        last
+    };
+    for step in steps {
+        let calculation = label();
+        labels.insert(step.task, calculation);
+        writeln!(file, "l{calculation}: calc {:.0}", step.work * 1e9)?;
+        for before in step.after.iter().filter_map(|task| labels.get(task)) {
+            writeln!(file, "l{calculation} requires l{before}")?;
+        }
+        for message in &step.received {
+            let receive = label();
+            let (peer, tag, bytes) = (message.peer, message.tag, message.bytes);
+            writeln!(file, "l{receive}: recv {bytes}b from {peer} tag {tag}")?;
+            writeln!(file, "l{calculation} requires l{receive}")?;
+        }
+        for message in &step.sent {
+            let send = label();
+            let (peer, tag, bytes) = (message.peer, message.tag, message.bytes);
+            writeln!(file, "l{send}: send {bytes}b to {peer} tag {tag}")?;
+            writeln!(file, "l{send} requires l{calculation}")?;
+        }
+    }
+    writeln!(file, "}}")
+}
+
+/// Time-independent traces, which `smpirun -replay` of `SimGrid` reads: a file of actions per rank, and one that names them all (`SimGrid` 3.32,
+/// `src/smpi/internals/smpi_replay.cpp`). Gives the names of the files.
+fn write_simgrid(ranks: &[Vec<Step>], flops_per_s: f64, folder: &Path) -> io::Result<Vec<String>> {
+    let mut names: Vec<String> = (0..ranks.len()).map(|rank| format!("rank-{rank}.ti")).collect();
+    for ((rank, steps), name) in ranks.iter().enumerate().zip(&names) {
+        create(&folder.join(name), |file| write_actions(rank, steps, flops_per_s, file))?;
+    }
+    create(&folder.join(LIST), |file| names.iter().try_for_each(|name| writeln!(file, "{name}")))?;
+    names.push(LIST.into());
+    Ok(names)
+}
+
+fn write_actions(rank: usize, steps: &[Step], flops_per_s: f64, file: &mut impl Write) -> io::Result<()> {
+    writeln!(file, "{rank} init")?;
+    for step in steps {
+        for message in &step.received {
+            writeln!(file, "{rank} recv {} {} {} {BYTE}", message.peer, message.tag, message.bytes)?;
+        }
+        if step.work > 0.0 {
+            writeln!(file, "{rank} compute {:.0}", step.work * flops_per_s)?;
+        }
+        for message in &step.sent {
+            writeln!(file, "{rank} isend {} {} {} {BYTE}", message.peer, message.tag, message.bytes)?;
+        }
+    }
+    writeln!(file, "{rank} finalize")
 }

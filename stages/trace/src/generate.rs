@@ -1,16 +1,17 @@
 //! Traces of programs whose messages are known.
 
-mod archive;
 mod pattern;
-mod schedule;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, Process, TaskGraph, TraceArchive};
 
+use crate::error::MOST_GENERATED_RANKS;
+use crate::otf2::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 use crate::{GenerateError, GenerateParams};
-use schedule::Schedule;
-
-/// Most ranks there can be: each is a file.
-pub(crate) const MOST_RANKS: u32 = 1 << 16;
+use pattern::Program;
 
 /// Ranks on a host.
 const RANKS_PER_HOST: u32 = 16;
@@ -26,7 +27,7 @@ pub(crate) fn generate(
     cx: &Context<'_>,
 ) -> Result<(TraceArchive, TaskGraph), GenerateError> {
     let schedule = Schedule::new(params)?;
-    let archive = archive::write(&schedule, cx)?;
+    let archive = write(&schedule, cx)?;
     cx.log(format_args!("{} ranks, {} rounds, {} events", params.ranks, schedule.rounds, schedule.events()));
     Ok((archive, task_graph(&schedule)))
 }
@@ -78,4 +79,225 @@ fn host(rank: u32) -> String {
 
 fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
+}
+
+const NAME: &str = "traces";
+
+const MAIN: u32 = 0;
+const COMPUTE: u32 = 1;
+const SEND: u32 = 2;
+const RECEIVE: u32 = 3;
+/// Regions by id: name, and whether they are of MPI.
+const REGIONS: [(&str, bool); 4] =
+    [("main", false), ("compute", false), ("MPI_Send", true), ("MPI_Recv", true)];
+
+/// When the first event of all is.
+const START: u64 = 1_000_000;
+
+/// Writes the archive into a temporary folder, which goes when the archive does.
+fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchive, GenerateError> {
+    let scratch = cx.scratch();
+    let unwritable = |source| GenerateError::Folder { path: scratch.clone(), source };
+    let folder =
+        tempfile::Builder::new().prefix(".hopmap-trace-").tempdir_in(&scratch).map_err(unwritable)?;
+    let archive = ArchiveWriter::create(folder.path(), NAME).map_err(unwritable)?;
+    let ranks = schedule.program.ranks;
+    for rank in 0..ranks {
+        if cx.should_stop() {
+            return Err(GenerateError::Stopped { done: rank, ranks });
+        }
+        let events = archive.events(rank.into()).map_err(unwritable)?;
+        RankWriter { schedule, rank, events, time: START }.write().map_err(unwritable)?;
+        cx.progress(u64::from(rank) + 1, ranks.into());
+    }
+    archive.definitions().and_then(|definitions| define(schedule, definitions)).map_err(unwritable)?;
+    Ok(TraceArchive::new(files(folder.path(), ranks)).kept_by(folder))
+}
+
+fn files(folder: &Path, ranks: u32) -> BTreeMap<String, PathBuf> {
+    let local = (0..ranks).flat_map(|rank| ["evt", "def"].map(|kind| format!("{NAME}/{rank}.{kind}")));
+    let shared = ["otf2", "def"].map(|kind| format!("{NAME}.{kind}"));
+    local.chain(shared).map(|name| (name.clone(), folder.join(name))).collect()
+}
+
+/// Writes the events of one rank.
+struct RankWriter<'a> {
+    schedule: &'a Schedule,
+    rank: u32,
+    events: EventWriter,
+    time: u64,
+}
+
+impl RankWriter<'_> {
+    fn write(mut self) -> io::Result<()> {
+        let program = &self.schedule.program;
+        let phases: Vec<_> = (0..program.phases())
+            .map(|phase| (program.destinations(self.rank, phase), program.sources(self.rank, phase)))
+            .collect();
+        self.events.enter(self.time, MAIN)?;
+        self.time += GAP;
+        for round in 0..self.schedule.rounds {
+            let computing = self.schedule.computing(self.rank, round);
+            let (destinations, sources) = &phases[(round % program.phases()) as usize];
+            for &destination in destinations {
+                self.region(COMPUTE, computing)?;
+                self.send(destination)?;
+            }
+            for &source in sources {
+                self.receive(source)?;
+                self.region(COMPUTE, computing)?;
+            }
+        }
+        self.events.leave(self.time, MAIN)?;
+        self.events.close()
+    }
+
+    fn region(&mut self, region: u32, length: u64) -> io::Result<()> {
+        self.events.enter(self.time, region)?;
+        self.events.leave(self.time + length, region)?;
+        self.time += length + GAP;
+        Ok(())
+    }
+
+    fn transfer(&self, source: u32, destination: u32, peer: u32) -> Transfer {
+        let (communicator, peer) = self.schedule.program.address(peer);
+        Transfer { peer, communicator, bytes: self.schedule.program.bytes(source, destination) }
+    }
+
+    fn send(&mut self, destination: u32) -> io::Result<()> {
+        let length = self.schedule.transfer(self.rank, destination);
+        self.events.enter(self.time, SEND)?;
+        self.events.send(self.time + GAP, self.transfer(self.rank, destination, destination))?;
+        self.events.leave(self.time + length, SEND)?;
+        self.time += length + GAP;
+        Ok(())
+    }
+
+    fn receive(&mut self, source: u32) -> io::Result<()> {
+        let length = self.schedule.transfer(source, self.rank);
+        self.events.enter(self.time, RECEIVE)?;
+        self.events.receive(self.time + GAP, self.transfer(source, self.rank, source))?;
+        self.events.leave(self.time + length, RECEIVE)?;
+        self.time += length + GAP;
+        Ok(())
+    }
+}
+
+fn define(schedule: &Schedule, mut definitions: DefinitionWriter) -> io::Result<()> {
+    let program = &schedule.program;
+    let length = (0..program.ranks).map(|rank| schedule.duration(rank)).max().unwrap_or(0);
+    definitions.nanoseconds(START, length + 1)?;
+    let class = definitions.string("node")?;
+    for (id, (name, mpi)) in (0..).zip(REGIONS) {
+        let name = definitions.string(name)?;
+        definitions.region(id, name, mpi)?;
+    }
+    for rank in 0..program.ranks {
+        let node = rank / RANKS_PER_HOST;
+        if rank % RANKS_PER_HOST == 0 {
+            let name = definitions.string(&host(rank))?;
+            definitions.node(node, name, class)?;
+        }
+        let name = definitions.string(&format!("rank {rank}"))?;
+        definitions.process(rank, name, node, schedule.events_of(rank))?;
+    }
+    let communicators = program.communicators();
+    let name = definitions.string("MPI_COMM_WORLD")?;
+    definitions.ranks(0, name, &communicators[0])?;
+    for (id, members) in (0..).zip(&communicators) {
+        let name = if id == 0 { name } else { definitions.string(&format!("row {}", id - 1))? };
+        definitions.communicator(id, name, id + 1, members)?;
+    }
+    // The seed takes the place of what makes an archive different each time, so that the same parameters give the same
+    // bytes.
+    definitions.close(program.mix(schedule.rounds, 3))
+}
+
+/// Events of a message at each of its ends: a call of MPI with the message in it, and some computing.
+const EVENTS_PER_MESSAGE: u64 = 5;
+/// Events around all rounds of a rank.
+const EVENTS_AROUND: u64 = 2;
+/// Time between two regions, and before a message within its call.
+const GAP: u64 = 1;
+
+/// A program and when it does what. Times are in nanoseconds.
+#[derive(Debug)]
+struct Schedule {
+    program: Program,
+    rounds: u64,
+}
+
+impl Schedule {
+    /// As many rounds as bring the number of events nearest to what is asked for.
+    fn new(params: &GenerateParams) -> Result<Self, GenerateError> {
+        let ranks = params.ranks;
+        if !(2..=MOST_GENERATED_RANKS).contains(&ranks) {
+            return Err(GenerateError::Ranks { ranks });
+        }
+        let program = Program::new(params);
+        let around = EVENTS_AROUND * u64::from(ranks);
+        // Rounds of different phases have different numbers of messages.
+        let phases = program.phases();
+        let per_turn = 2 * EVENTS_PER_MESSAGE * (0..phases).map(|phase| program.messages(phase)).sum::<u64>();
+        let events = params.events.saturating_sub(around).saturating_mul(phases);
+        let rounds = events.saturating_add(per_turn / 2) / per_turn;
+        if rounds == 0 {
+            return Err(GenerateError::TooFew { events: params.events, needed: around + per_turn / phases });
+        }
+        Ok(Self { program, rounds })
+    }
+
+    /// Number of rounds of a phase.
+    fn rounds_of(&self, phase: u64) -> u64 {
+        (self.rounds + self.program.phases() - 1 - phase) / self.program.phases()
+    }
+
+    /// Number of events of all ranks.
+    fn events(&self) -> u64 {
+        (0..self.program.ranks).map(|rank| self.events_of(rank)).sum()
+    }
+
+    /// Number of events of a rank.
+    fn events_of(&self, rank: u32) -> u64 {
+        let messages = |phase| {
+            let ends = self.program.destinations(rank, phase).len() + self.program.sources(rank, phase).len();
+            self.rounds_of(phase) * ends as u64
+        };
+        EVENTS_AROUND + EVENTS_PER_MESSAGE * (0..self.program.phases()).map(messages).sum::<u64>()
+    }
+
+    /// How long a rank computes for each message of a round.
+    fn computing(&self, rank: u32, round: u64) -> u64 {
+        200 + self.program.mix((2 << 40) + u64::from(rank), round) % 800
+    }
+
+    /// How long a call of MPI takes at either end.
+    fn transfer(&self, source: u32, destination: u32) -> u64 {
+        1000 + self.program.bytes(source, destination) / 10
+    }
+
+    /// Time a rank spends outside of MPI.
+    fn compute(&self, rank: u32) -> u64 {
+        let ends: Vec<u64> = (0..self.program.phases())
+            .map(|phase| {
+                let sent = self.program.destinations(rank, phase).len();
+                (sent + self.program.sources(rank, phase).len()) as u64
+            })
+            .collect();
+        let phases = self.program.phases();
+        let round = |round| ends[(round % phases) as usize] * (self.computing(rank, round) + 2 * GAP);
+        GAP + (0..self.rounds).map(round).sum::<u64>()
+    }
+
+    /// Time between the first and the last event of a rank.
+    fn duration(&self, rank: u32) -> u64 {
+        let transfers = |phase| {
+            let sent = self.program.destinations(rank, phase).into_iter();
+            let received = self.program.sources(rank, phase).into_iter();
+            let sent = sent.map(|other| self.transfer(rank, other)).sum::<u64>();
+            sent + received.map(|other| self.transfer(other, rank)).sum::<u64>()
+        };
+        let transfers = (0..self.program.phases()).map(|phase| self.rounds_of(phase) * transfers(phase));
+        self.compute(rank) + transfers.sum::<u64>()
+    }
 }

@@ -1,29 +1,88 @@
 //! Traces and matrices of other tools, recognised by what is in them.
+//!
+//! A new format is a module with a [`Reader`] and a line in the table of [`Format`].
 
 mod clog2;
+pub(crate) mod csv_matrix;
 mod ipm;
 pub(crate) mod matrix_market;
 mod paraver;
-mod recognise;
+mod reader;
 mod simgrid;
-mod tally;
 mod tau;
 
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Process, TaskGraph};
+use hopmap_text::FileError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::csv_matrix::{self, MAX_RANKS};
-use crate::{Format, ImportError};
+use crate::ImportError;
+use crate::matrix::MAX_RANKS;
+use reader::{Reader, Sample};
+
+/// Makes [`Format`] of a table of formats: by which name each is asked for, and its reader.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident, $name:literal, $reader:expr;)*) => {
+        /// What other tools write.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+        pub enum Format {
+            /// Whatever it looks like.
+            #[default]
+            #[serde(rename = "auto")]
+            Auto,
+            $($(#[$doc])* #[serde(rename = $name)] $format,)*
+        }
+
+        impl Format {
+            /// All formats that can be asked for.
+            pub const ALL: &'static [Self] = &[Self::Auto, $(Self::$format),*];
+
+            /// The name by which it is asked for.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::Auto => "auto",
+                    $(Self::$format => $name,)*
+                }
+            }
+
+            fn reader(self) -> Option<&'static Reader> {
+                match self {
+                    Self::Auto => None,
+                    $(Self::$format => Some(&$reader),)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    /// A CLOG-2 file, as MPE writes it.
+    Clog2, "clog2", clog2::READER;
+    /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
+    Csv, "csv", csv_matrix::READER;
+    /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
+    Ipm, "ipm", ipm::READER;
+    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
+    MatrixMarket, "matrix-market", matrix_market::READER;
+    /// A Paraver trace (`.prv`), as Extrae writes it.
+    Paraver, "paraver", paraver::READER;
+    /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
+    Simgrid, "simgrid", simgrid::READER;
+    /// The same where messages have tags, as since SimGrid 3.20, if that cannot be seen.
+    SimgridTagged, "simgrid-tagged", simgrid::TAGGED;
+    /// The same where messages have none.
+    SimgridUntagged, "simgrid-untagged", simgrid::UNTAGGED;
+    /// The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`.
+    Tau, "tau", tau::READER;
+}
 
 /// Every file behind a path, as the stage names them in keys.
 pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, ImportError> {
-    match resolve(path, format)? {
-        Format::Simgrid | Format::SimgridTagged | Format::SimgridUntagged => Ok(simgrid::files(path)?),
-        Format::Tau => Ok(tau::files(path)?),
-        // Always under one name, so that renaming the file changes no key.
-        _ => Ok(vec![InputPath::named(path, "trace")]),
-    }
+    let (_, reader) = resolve(path, format)?;
+    Ok((reader.files)(path)?)
 }
 
 /// Reads a file, or a folder of files: messages and bytes per ordered pair of processes.
@@ -33,23 +92,11 @@ pub(crate) fn read(
     ranks: Option<u32>,
     cx: &Context<'_>,
 ) -> Result<TaskGraph, Error> {
-    let resolved = resolve(path, format)?;
+    let (resolved, reader) = resolve(path, format)?;
     if format == Format::Auto {
         cx.log(format_args!("format: {}", resolved.name()));
     }
-    let graph = match resolved {
-        Format::Csv => return Ok(csv_matrix::read(path, ranks)?),
-        Format::MatrixMarket => matrix_market::read(path, cx)?,
-        Format::Clog2 => clog2::read(path, cx)?,
-        Format::Ipm => ipm::read(path, cx)?,
-        Format::Paraver => paraver::read(path, cx)?,
-        Format::Simgrid => simgrid::read(path, None, cx)?,
-        Format::SimgridTagged => simgrid::read(path, Some(true), cx)?,
-        Format::SimgridUntagged => simgrid::read(path, Some(false), cx)?,
-        Format::Tau => tau::read(path, cx)?,
-        Format::Auto => return Err(ImportError::Unknown { path: path.to_owned() }.into()),
-    };
-    Ok(with_ranks(graph, ranks, path)?)
+    Ok(with_ranks((reader.read)(path, ranks, cx)?, ranks, path)?)
 }
 
 /// Checks what does not depend on the file.
@@ -57,19 +104,6 @@ pub(crate) fn check(ranks: Option<u32>) -> Result<(), ImportError> {
     match ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
         Some(ranks) => Err(ImportError::Ranks { ranks, most: MAX_RANKS }),
         None => Ok(()),
-    }
-}
-
-fn resolve(path: &Path, format: Format) -> Result<Format, ImportError> {
-    if format == Format::Auto { recognise::recognise(path) } else { Ok(format) }
-}
-
-/// Says how much of a trace does not count.
-fn warn_of_collectives(count: u64, cx: &Context<'_>) {
-    if count > 0 {
-        cx.log(format_args!(
-            "warning: collective operations, once for every process, which do not count: {count}"
-        ));
     }
 }
 
@@ -83,4 +117,196 @@ fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<T
         graph.processes.resize(ranks as usize, Process::default());
     }
     Ok(graph)
+}
+
+/// The format and its reader; what lies at the path decides where none is named.
+fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), ImportError> {
+    if let Some(reader) = format.reader() {
+        return Ok((format, reader));
+    }
+    let sample = Sample::new(path)?;
+    if let Some(Foreign { what, why, instead }) = foreign(&sample.head) {
+        return Err(ImportError::Refused { path: path.to_owned(), what, why, instead });
+    }
+    if let Some(known) = known(&sample) {
+        return Ok(known);
+    }
+    if let Some(Foreign { what, why, instead }) = if sample.is_folder { foreign_folder(path)? } else { None }
+    {
+        return Err(ImportError::Refused { path: path.to_owned(), what, why, instead });
+    }
+    let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
+    Err(ImportError::Unknown { path: path.to_owned(), known: names.join(", ") })
+}
+
+fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
+    let readers = Format::ALL.iter().filter_map(|format| Some((*format, format.reader()?)));
+    readers.into_iter().find(|(_, reader)| (reader.recognises)(sample))
+}
+
+/// Something that is known but gives no task graph here.
+struct Foreign {
+    what: &'static str,
+    why: &'static str,
+    instead: &'static str,
+}
+
+const MPIP: Foreign = Foreign {
+    what: "an mpiP report",
+    why: "it sums up messages per call site, and does not say to whom they went",
+    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver",
+};
+
+const HPCTOOLKIT: Foreign = Foreign {
+    what: "an HPCToolkit database",
+    why: "it holds samples of where time goes, and no messages",
+    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver",
+};
+
+const VTUNE: Foreign = Foreign {
+    what: "a report of VTune",
+    why: "it holds times per process and function, and no pairs of processes",
+    instead: "record the program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the \
+              columns source, destination, messages and bytes",
+};
+
+const SLOG2: Foreign = Foreign {
+    what: "an SLOG-2 file",
+    why: "it is made from a CLOG-2 file for drawing, and joins messages that lie close together",
+    instead: "give the `.clog2` file it was made from",
+};
+
+const OTF2: Foreign = Foreign {
+    what: "an OTF2 archive",
+    why: "such archives have a stage of their own",
+    instead: "use the stage `trace/otf2`",
+};
+
+const OTF1: Foreign = Foreign {
+    what: "an OTF 1 archive",
+    why: "such archives have a stage of their own",
+    instead: "use the stage `trace/otf`",
+};
+
+const COMPRESSED: Foreign = Foreign {
+    what: "compressed",
+    why: "only plain files are read",
+    instead: "unpack it first, for example with `gunzip`; a packed profile of TAU (`.ppk`) with `paraprof --dump`",
+};
+
+/// Names of files that only HPCToolkit writes.
+const OF_HPCTOOLKIT: [&str; 4] = ["experiment.xml", "meta.db", "profile.db", "cct.db"];
+
+/// A folder that is known to give no graph here.
+fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
+    if OF_HPCTOOLKIT.iter().any(|name| path.join(name).is_file()) {
+        return Ok(Some(HPCTOOLKIT));
+    }
+    let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
+    Ok(entries.filter_map(Result::ok).find_map(|entry| {
+        match Path::new(&entry.file_name()).extension()?.to_str()? {
+            "otf2" => Some(OTF2),
+            "otf" => Some(OTF1),
+            "hpcrun" | "hpctrace" => Some(HPCTOOLKIT),
+            _ => None,
+        }
+    }))
+}
+
+/// What is known to give no graph here.
+fn foreign(head: &[u8]) -> Option<Foreign> {
+    let text = String::from_utf8_lossy(head);
+    let begin = text.trim_start();
+    if head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh") || head.starts_with(b"\xfd7zXZ") {
+        Some(COMPRESSED)
+    } else if begin.starts_with("@ mpiP") || begin.starts_with("@mpiP") {
+        Some(MPIP)
+    } else if ["HPCTOOLKIT", "HPCPROF", "HPCRUN"].iter().any(|magic| head.starts_with(magic.as_bytes()))
+        || (begin.starts_with("<?xml") && text.contains("<HPCToolkitExperiment"))
+    {
+        Some(HPCTOOLKIT)
+    } else if head.get(..16).is_some_and(|head| head.windows(6).any(|part| part == b"SLOG 2")) {
+        Some(SLOG2)
+    } else if head.get(2..6) == Some(b"OTF2") {
+        Some(OTF2)
+    } else if is_otf1_master(&text) {
+        Some(OTF1)
+    } else if is_vtune(&text) {
+        Some(VTUNE)
+    } else {
+        None
+    }
+}
+
+/// A master file lists streams and their processes in hexadecimal: `1:1,2`.
+fn is_otf1_master(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(8).peekable();
+    let hexadecimal = |number: &str| {
+        !number.is_empty() && number.len() <= 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    lines.peek().is_some()
+        && lines.all(|line| {
+            let parts = line.split_once(':');
+            parts.is_some_and(|(stream, processes)| {
+                hexadecimal(stream) && processes.trim_end_matches(',').split(',').all(hexadecimal)
+            })
+        })
+}
+
+/// The header of `vtune -report … -format csv`, whatever stands between the columns.
+fn is_vtune(text: &str) -> bool {
+    text.lines().take(5).any(|line| {
+        let columns: Vec<&str> =
+            line.split(['\t', ',', ';']).map(|column| column.trim_matches('"')).collect();
+        let is = |name: &str| columns.iter().any(|column| *column == name || column.starts_with(name));
+        is("CPU Time") && ["Function", "Process", "Module", "Thread", "Source"].into_iter().any(is)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_foreign_is_named() {
+        for (head, what) in [
+            (&b"\x1f\x8b\x08"[..], "compressed"),
+            (b"@ mpiP\n@ Command : ./a.out\n@ Version : 3.5.0\n", MPIP.what),
+            (b"HPCTOOLKITmeta\x04\x00", HPCTOOLKIT.what),
+            (
+                b"<?xml version=\"1.0\"?>\n<!DOCTYPE HPCToolkitExperiment>\n<HPCToolkitExperiment>",
+                HPCTOOLKIT.what,
+            ),
+            (b"\x00\x0aSLOG 2.0.6\x00\x00\x00\x00\x00", SLOG2.what),
+            (b"\x03\x42OTF2\x02", OTF2.what),
+            (b"1:1\n2:2\na:10002,3\n", OTF1.what),
+            (b"Function\tCPU Time\tModule\nmain\t1.5\ta.out\n", VTUNE.what),
+            (b"Process,CPU Time:Self,PID\na.out,1.5,17\n", VTUNE.what),
+        ] {
+            let found = foreign(head).map(|foreign| foreign.what);
+            assert_eq!(found, Some(what), "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_not_foreign() {
+        for (head, format) in [
+            ("%%MatrixMarket matrix coordinate real general\n", Some(Format::MatrixMarket)),
+            ("%%matrixmarket matrix array real general\n", Some(Format::MatrixMarket)),
+            ("# made by hand\n\nbytes, messages,source ,destination\n", Some(Format::Csv)),
+            ("\u{feff}\"source\",\"destination\",messages,bytes\n", Some(Format::Csv)),
+            ("#Paraver (12/03/2024 at 10:11):5000_ns:0:1:1(1:0)\n", Some(Format::Paraver)),
+            ("# a remark\n0 init\n0 send 1 5 8\n", Some(Format::Simgrid)),
+            ("3 compute 1e6\n", Some(Format::Simgrid)),
+            ("<?xml version=\"1.0\"?>\n<ipm_job_profile>\n", Some(Format::Ipm)),
+            ("12 templated_functions_MULTI_TIME\n", Some(Format::Tau)),
+            ("CLOG-02.44\0is_big_endian=\0TRUE \0", Some(Format::Clog2)),
+            ("", None),
+            ("hello, world\n", None),
+        ] {
+            assert!(foreign(head.as_bytes()).is_none(), "{head}");
+            let sample = Sample::of(Path::new("trace"), false, head.into());
+            assert_eq!(known(&sample).map(|(format, _)| format), format, "{head}");
+        }
+    }
 }

@@ -24,29 +24,26 @@
 //! pass through memory as a whole. Names, sizes and ranks that a file claims reserve no memory beyond 2²⁴ ranks.
 
 mod call_stack;
-mod csv_matrix;
 mod dag;
 mod error;
 mod export;
 mod generate;
-mod headings;
 mod import;
 mod matrix;
-mod messages;
 mod numbering;
 mod otf1;
 mod otf2;
 mod params;
-mod replay;
 mod selection;
 mod stage;
 mod summary;
 
 pub use error::{DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError};
+pub use import::Format;
 pub use params::{
     Algorithm, Algorithms, Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams,
-    Format, GenerateParams, ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams,
-    Select, Simulator, SummaryParams,
+    GenerateParams, ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select,
+    Simulator, SummaryParams,
 };
 pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};
 

@@ -3,24 +3,441 @@
 //! An archive is a master file `X.otf`, the definitions `X.0.def` and the events `X.N.events` of every stream `N`,
 //! all of them lines of text, perhaps compressed. Format: the sources of libotf (Open Trace Format) 1.12.5; what
 //! VampirTrace makes of it: the sources of VampirTrace 5.14.
+//!
+//! The master file says which processes are in which stream, a line `STREAM:PROCESS,PROCESS,…` for each
+//! (`OTF_MasterControl.c`). What a stream defines for itself is in `X.N.def`. Any file may be compressed and then ends in
+//! `.z`; if both are there, libotf takes the plain one, and so do we (`OTF_Filenames.c`, `OTF_File.c`).
 
-use std::path::Path;
-
-use hopmap_model::InputPath;
-
-use crate::OtfError;
-
-mod archive_files;
 mod definitions;
 mod fields;
-mod inflate;
-mod processes;
-mod read;
 mod stream;
 
-pub(crate) use read::read;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hopmap_model::{Context, Edge, Error, InputPath, Process, TaskGraph, open_input};
+use hopmap_text::FileError;
+use rayon::prelude::*;
+
+use crate::matrix::{Headings, Overflow};
+use crate::selection::{Marks, RegionKind, Request, Selection};
+use crate::{OtfError, matrix};
+use definitions::{Definitions, ProcessOf, Processes};
+use fields::{Fault, Fields, open_lines, told};
+use stream::{Counts, ProcessRecord, Sent, StreamRecord};
 
 /// Every file of an archive that matters, named independent of what the archive is called.
 pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, OtfError> {
-    archive_files::ArchiveFiles::find(path)?.list()
+    ArchiveFiles::find(path)?.list()
+}
+
+/// Where the files of an archive lie.
+#[derive(Debug)]
+struct ArchiveFiles {
+    master: PathBuf,
+    definitions: PathBuf,
+    /// The processes of every stream, as the master file lists them.
+    streams: BTreeMap<u32, Vec<u32>>,
+}
+
+impl ArchiveFiles {
+    /// The archive of a master file, or the only one in a folder.
+    fn find(path: &Path) -> Result<Self, OtfError> {
+        let unreadable = |error| FileError::unreadable(path, &error);
+        if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+            return Self::of_master(path.to_owned());
+        }
+        let entries = fs::read_dir(path).map_err(unreadable)?;
+        let mut masters = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(unreadable)?.path();
+            if has_extension(&entry, "otf") && entry.is_file() {
+                masters.push(entry);
+            }
+        }
+        masters.sort_unstable();
+        match masters.as_mut_slice() {
+            [master] => Self::of_master(std::mem::take(master)),
+            _ => Err(OtfError::Folder {
+                path: path.to_owned(),
+                names: masters.iter().map(|master| file_name(master)).collect(),
+            }),
+        }
+    }
+
+    fn of_master(master: PathBuf) -> Result<Self, OtfError> {
+        if has_extension(&master, "otf2") {
+            return Err(OtfError::Otf2 { path: master });
+        }
+        let refuse = |reason| Err(OtfError::NotAMaster { path: master.clone(), reason });
+        if !has_extension(&master, "otf") {
+            return refuse("its name does not end in `.otf`");
+        }
+        match first_bytes(&master)?.as_slice() {
+            b"OTTO" => return refuse("it is an OpenType font"),
+            [] => return refuse("it is empty"),
+            [b'0'..=b'9' | b'a'..=b'f' | b' ' | b'\t' | b'\n' | b'i', ..] => {}
+            _ => return refuse("it does not begin like one"),
+        }
+        let streams = read_master(&master)?;
+        if streams.is_empty() {
+            return refuse("it lists no stream");
+        }
+        let definitions = master.with_extension("0.def");
+        let definitions = present(&definitions).ok_or(OtfError::NoDefinitions { path: definitions })?;
+        Ok(Self { master, definitions, streams })
+    }
+
+    /// The events of a stream.
+    fn events_of(&self, stream: u32) -> Result<PathBuf, OtfError> {
+        let path = self.master.with_extension(format!("{stream:x}.events"));
+        present(&path).ok_or(OtfError::NoEvents { path, stream })
+    }
+
+    /// What a stream defines for itself, if it does.
+    fn definitions_of(&self, stream: u32) -> Option<PathBuf> {
+        present(&self.master.with_extension(format!("{stream:x}.def")))
+    }
+
+    /// All of them, sorted by names in which the archive is always called `archive`.
+    fn list(&self) -> Result<Vec<InputPath>, OtfError> {
+        let mut files = vec![
+            InputPath::named(&self.master, "archive.otf"),
+            InputPath::named(&self.definitions, format!("archive.0.{}", kind(&self.definitions, "def"))),
+        ];
+        for stream in self.streams.keys() {
+            let events = self.events_of(*stream)?;
+            let name = format!("archive.{stream:x}.{}", kind(&events, "events"));
+            files.push(InputPath::named(events, name));
+            if let Some(definitions) = self.definitions_of(*stream) {
+                let name = format!("archive.{stream:x}.{}", kind(&definitions, "def"));
+                files.push(InputPath::named(definitions, name));
+            }
+        }
+        files.sort_by(|one, other| one.name().cmp(&other.name()));
+        Ok(files)
+    }
+}
+
+/// The processes of every stream.
+fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, OtfError> {
+    let mut streams = BTreeMap::<u32, Vec<u32>>::new();
+    let mut listed = BTreeSet::new();
+    let mut lines = open_lines(path)?;
+    while let Some(line) = lines.next_bytes()? {
+        let mut fields = Fields::new(line.text);
+        if fields.is_empty() {
+            continue;
+        }
+        if fields.first() == Some(b'i') {
+            let what =
+                "was written through the I/O forwarding layer IOFSL, which joins the streams in one file";
+            return Err(OtfError::Unsupported { path: path.to_owned(), what });
+        }
+        let (stream, processes) =
+            stream_and_processes(fields).map_err(|what| line.error(told(line.text, what)))?;
+        for process in &processes {
+            if !listed.insert(*process) {
+                return Err(line.error(told(line.text, "a process is listed twice")).into());
+            }
+        }
+        streams.entry(stream).or_default().extend(processes);
+    }
+    Ok(streams)
+}
+
+/// A line of the master file.
+fn stream_and_processes(mut fields: Fields<'_>) -> Result<(u32, Vec<u32>), Fault> {
+    let stream = fields.short()?;
+    if !fields.take(b':') {
+        return Err("a colon is missing");
+    }
+    let processes = fields.list()?;
+    fields.end()?;
+    if stream == 0 { Err("stream 0 is for definitions") } else { Ok((stream, processes)) }
+}
+
+fn first_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    let read = open_input(path).and_then(|file| file.take(4).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|error| FileError::unreadable(path, &error))
+}
+
+/// The file, or its compressed form.
+fn present(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return Some(path.to_owned());
+    }
+    let mut compressed = path.as_os_str().to_owned();
+    compressed.push(".z");
+    Some(PathBuf::from(compressed)).filter(|path| path.is_file())
+}
+
+/// The end of a name: what is in the file, and whether it is compressed.
+fn kind(path: &Path, what: &str) -> String {
+    if has_extension(path, "z") { format!("{what}.z") } else { what.to_owned() }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
+pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
+    let files = ArchiveFiles::find(path)?;
+    let definitions = Definitions::read(&files.definitions)?;
+    let listed = files.streams.values().flatten().copied();
+    let processes = Processes::new(&definitions, listed).map_err(|what| {
+        FileError::new(format!("the definitions make no sense: {what}"), "").in_file(&files.definitions)
+    })?;
+    let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
+    let kinds = region_kinds(&files, &definitions, request)?;
+    let selection = select(&files, &definitions, request, ticks)?;
+    let program = Program {
+        files: &files,
+        definitions: &definitions,
+        processes: &processes,
+        request,
+        selection: selection.as_ref(),
+        kinds,
+    };
+    let streams: Vec<u32> = files.streams.keys().copied().collect();
+    let records = program.read_all(&streams, cx)?;
+    report(&processes, &records, cx);
+    if ticks.is_none() {
+        cx.log("warning: the trace does not say how long a tick of its clock is, so there are no times");
+    }
+    assemble(&program, &records, ticks)
+}
+
+/// What matters about the functions that are the same for all streams, once it is sure that those exist which the
+/// request names.
+fn region_kinds(
+    files: &ArchiveFiles,
+    definitions: &Definitions,
+    request: &Request<'_>,
+) -> Result<HashMap<u32, RegionKind>, Error> {
+    let mut marks = Marks::new(request);
+    let kinds = definitions.region_kinds(None, &mut marks);
+    if marks.check().is_err() {
+        for stream in files.streams.keys() {
+            if let Some(own) = files.definitions_of(*stream) {
+                Definitions::read(&own)?.region_kinds(Some(definitions), &mut marks);
+            }
+        }
+    }
+    marks.check()?;
+    Ok(kinds)
+}
+
+fn select(
+    files: &ArchiveFiles,
+    definitions: &Definitions,
+    request: &Request<'_>,
+    ticks: Option<u64>,
+) -> Result<Option<Selection>, Error> {
+    if request.is_plain() {
+        return Ok(None);
+    }
+    let mut first = None;
+    if request.needs_time() {
+        for stream in files.streams.keys() {
+            let time = stream::first_time(&files.events_of(*stream)?)?;
+            first = first.into_iter().chain(time).min();
+        }
+    }
+    let clock = (ticks.map(|ticks| ticks as f64), first.unwrap_or(0));
+    Ok(Some(Selection::new(request, clock, |name| definitions.groups_called(name))?))
+}
+
+/// What all streams are read with.
+struct Program<'a> {
+    files: &'a ArchiveFiles,
+    definitions: &'a Definitions,
+    processes: &'a Processes,
+    request: &'a Request<'a>,
+    selection: Option<&'a Selection>,
+    kinds: HashMap<u32, RegionKind>,
+}
+
+impl Program<'_> {
+    /// Reads all streams, on as many threads as the context allows. Of several errors the one of the lowest stream
+    /// is given, whatever the number of threads.
+    fn read_all(&self, streams: &[u32], cx: &Context<'_>) -> Result<Vec<StreamRecord>, OtfError> {
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Streams behind the first that failed need not be read.
+        let limit = AtomicUsize::new(streams.len());
+        let work = |_| {
+            let mut records = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= limit.load(Ordering::Relaxed) {
+                    return records;
+                }
+                let record = self.read_stream(streams[index], cx);
+                match &record {
+                    Ok(Some(_)) => {
+                        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                        cx.progress(done as u64, streams.len() as u64);
+                    }
+                    _ => drop(limit.fetch_min(index, Ordering::Relaxed)),
+                }
+                records.push((index, record));
+            }
+        };
+        let workers = cx.threads().clamp(1, streams.len().max(1));
+        let mut records: Vec<_> = (0..workers).into_par_iter().map(work).flatten().collect();
+        records.sort_unstable_by_key(|(index, _)| *index);
+        let stopped = || Err(OtfError::Stopped { done: done.load(Ordering::Relaxed), total: streams.len() });
+        records.into_iter().map(|(_, record)| record?.map_or_else(stopped, Ok)).collect()
+    }
+
+    /// Reads one stream; nothing if it was stopped.
+    fn read_stream(&self, stream: u32, cx: &Context<'_>) -> Result<Option<StreamRecord>, OtfError> {
+        if cx.should_stop() {
+            return Ok(None);
+        }
+        let events = self.files.events_of(stream)?;
+        match self.files.definitions_of(stream) {
+            None => Ok(stream::read(&events, (self.processes, self.selection), &self.kinds, cx)?),
+            // What a stream defines for itself names its functions; the rest is the same for all streams.
+            Some(own) => {
+                let mut marks = Marks::new(self.request);
+                let kinds = Definitions::read(&own)?.region_kinds(Some(self.definitions), &mut marks);
+                Ok(stream::read(&events, (self.processes, self.selection), &kinds, cx)?)
+            }
+        }
+    }
+}
+
+/// Tells what was read and what is missing.
+fn report(processes: &Processes, records: &[StreamRecord], cx: &Context<'_>) {
+    let sum =
+        |of: fn(&Counts) -> u64| records.iter().map(|record| of(&record.counts)).fold(0, u64::saturating_add);
+    cx.log(format_args!(
+        "{} processes, {} streams, {} events, {} messages",
+        processes.list.len(),
+        records.len(),
+        sum(|counts| counts.events),
+        sum(|counts| counts.messages),
+    ));
+    let tell = |what: &str, count: u64| {
+        if count > 0 {
+            cx.log(format_args!("{what}: {count}"));
+        }
+    };
+    tell("collective operations, which do not count", sum(|counts| counts.collectives));
+    tell("accesses to remote memory, which do not count", sum(|counts| counts.remote_accesses));
+    tell("threads without a parent, known by their numbers", processes.threads_by_number);
+    let silent = records.iter().flat_map(|record| &record.processes);
+    tell(
+        "calls of MPI_Sendrecv and the like whose messages are not in the trace",
+        silent.map(|process| process.activity.silent_send_receives).fold(0, u64::saturating_add),
+    );
+    tell(
+        "warning: messages from or to processes that belong to no MPI rank, which do not count",
+        sum(|counts| counts.without_rank),
+    );
+    tell(
+        "warning: processes that begin and do not end, so that their events may be cut off",
+        sum(|counts| counts.unfinished),
+    );
+    tell("warning: times that go back", sum(|counts| counts.backwards));
+    let empty = records.iter().filter(|record| record.counts.events == 0).count();
+    tell("warning: streams without events", empty as u64);
+}
+
+/// What the streams of one process tell of its main thread.
+#[derive(Debug, Clone, Default)]
+struct Main {
+    span: Option<(u64, u64)>,
+    communication: u64,
+    collective: u64,
+    compute: Option<Vec<u64>>,
+}
+
+impl Main {
+    fn add(&mut self, record: &ProcessRecord) {
+        let ((first, last), activity) = (record.span, &record.activity);
+        self.span = Some(self.span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        self.communication = self.communication.saturating_add(activity.communication);
+        self.collective = self.collective.saturating_add(activity.collective);
+        if let Some(ticks) = &activity.compute {
+            let sum = self.compute.get_or_insert_default();
+            sum.resize(sum.len().max(ticks.len()), 0);
+            sum.iter_mut().zip(ticks).for_each(|(sum, ticks)| *sum = sum.saturating_add(*ticks));
+        }
+    }
+
+    /// Ticks in which it computed, by phase.
+    fn computing(&self) -> Option<Vec<u64>> {
+        let (first, last) = self.span?;
+        let all = || vec![(last - first).saturating_sub(self.communication)];
+        Some(self.compute.clone().unwrap_or_else(all))
+    }
+
+    /// Ticks in communication and those of them in collective operations, unless only a part of the trace counts.
+    fn communicating(&self) -> Option<(u64, u64)> {
+        (self.span.is_some() && self.compute.is_none()).then_some((self.communication, self.collective))
+    }
+}
+
+fn assemble(
+    program: &Program<'_>,
+    records: &[StreamRecord],
+    ticks_per_second: Option<u64>,
+) -> Result<TaskGraph, Error> {
+    let Program { processes, request, selection, .. } = program;
+    let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second as f64);
+    let mut headings = Headings::new(request, 0);
+    let overflow =
+        |overflow: Overflow| FileError::new(overflow.to_string(), "").in_file(&program.files.master);
+    let mut mains = vec![Main::default(); processes.list.len()];
+    let mut whole: Option<(u64, u64)> = None;
+    for record in records.iter().flat_map(|record| &record.processes) {
+        let (first, last) = record.span;
+        whole = Some(whole.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        let Some(source) = processes.rank(record.process) else { continue };
+        for &Sent { destination, class, messages, bytes } in &record.sent {
+            headings.add(class, Edge { source, destination, messages, bytes }).map_err(overflow)?;
+        }
+        if processes.is_main(record.process) {
+            mains[source as usize].add(record);
+        }
+    }
+    let duration = whole.map(|(from, to)| to - from);
+    if let Some(selection) = selection {
+        selection.check_length(duration.unwrap_or(0))?;
+    }
+    let compute: Vec<Option<Vec<u64>>> = mains.iter().map(Main::computing).collect();
+    let (edges, sizes, by_phase) = headings.finish();
+    let ticks = (duration.unwrap_or(0), seconds);
+    let phases = matrix::phases(request, *selection, by_phase, &compute, ticks);
+    let list = processes.list.iter().zip(&mains).zip(&compute);
+    let of_process = |((process, main), compute): ((&ProcessOf, &Main), &Option<Vec<u64>>)| {
+        let communicating = main.communicating();
+        Process {
+            host: process.host.clone(),
+            compute_s: compute
+                .as_ref()
+                .and_then(|ticks| seconds(ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)))),
+            communication_s: communicating.and_then(|(all, _)| seconds(all)),
+            collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
+        }
+    };
+    Ok(TaskGraph {
+        processes: list.map(of_process).collect(),
+        edges,
+        duration_s: duration.and_then(seconds),
+        sizes,
+        phases,
+        ..TaskGraph::default()
+    })
 }

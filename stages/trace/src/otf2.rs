@@ -9,36 +9,23 @@ use hopmap_model::InputPath;
 
 use crate::Otf2Error;
 
-mod anchor;
 mod archive_files;
-mod assemble;
-mod clock;
 mod collectives;
 mod communicators;
-mod constants;
 mod definitions;
-mod expansion;
-mod global_definitions;
-mod kept;
 mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;
 mod list;
-mod listing;
 mod local_definitions;
-mod moments;
 mod native;
-mod open_regions;
 mod processes;
 mod program;
 mod program_dag;
 mod read;
 mod record;
-mod region_kinds;
 mod structure;
 mod tally;
-#[cfg_attr(not(feature = "libotf2"), path = "otf2/no_library.rs")]
-mod through_library;
 mod visitor;
 mod writer;
 

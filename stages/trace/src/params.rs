@@ -5,6 +5,7 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::import::Format;
 use crate::selection::Request;
 
 /// Parameters of `trace/otf2`.
@@ -300,66 +301,6 @@ impl ImportParams {
     #[must_use]
     pub fn new(file: InputPath) -> Self {
         Self { file, format: Format::Auto, ranks: None }
-    }
-}
-
-/// What other tools write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// Whatever it looks like.
-    #[default]
-    Auto,
-    /// A CLOG-2 file, as MPE writes it.
-    Clog2,
-    /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
-    Csv,
-    /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
-    Ipm,
-    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
-    MatrixMarket,
-    /// A Paraver trace (`.prv`), as Extrae writes it.
-    Paraver,
-    /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
-    Simgrid,
-    /// The same where messages have tags, as since SimGrid 3.20, if that cannot be seen.
-    SimgridTagged,
-    /// The same where messages have none.
-    SimgridUntagged,
-    /// The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`.
-    Tau,
-}
-
-impl Format {
-    /// All formats that can be asked for.
-    pub const ALL: [Self; 10] = [
-        Self::Auto,
-        Self::Clog2,
-        Self::Csv,
-        Self::Ipm,
-        Self::MatrixMarket,
-        Self::Paraver,
-        Self::Simgrid,
-        Self::SimgridTagged,
-        Self::SimgridUntagged,
-        Self::Tau,
-    ];
-
-    /// The name by which it is asked for.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Clog2 => "clog2",
-            Self::Csv => "csv",
-            Self::Ipm => "ipm",
-            Self::MatrixMarket => "matrix-market",
-            Self::Paraver => "paraver",
-            Self::Simgrid => "simgrid",
-            Self::SimgridTagged => "simgrid-tagged",
-            Self::SimgridUntagged => "simgrid-untagged",
-            Self::Tau => "tau",
-        }
     }
 }
 

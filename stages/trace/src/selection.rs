@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::call_stack::RegionKind;
 use crate::error::SelectionError;
 use crate::{Phases, Select};
 
@@ -294,6 +293,96 @@ impl<'a> Ledger<'a> {
         }
         self.ticks
     }
+}
+
+/// What matters about a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RegionKind {
+    /// Time in it is not spent computing.
+    pub(crate) communication: bool,
+    /// The kind of call that it is.
+    pub(crate) call: Call,
+    /// What happens inside counts, if not everything does.
+    pub(crate) selected: bool,
+    /// Number of the phase it stands for; 0 if it stands for none.
+    pub(crate) phase: u32,
+}
+
+/// The kinds of calls that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Call {
+    /// Any other.
+    #[default]
+    Other,
+    /// `MPI_Sendrecv` or one of its kin, which always send.
+    SendReceive,
+    /// A collective operation.
+    Collective,
+}
+
+impl RegionKind {
+    /// Communication is every region that the trace `marked` as such, and every region whose name begins with `MPI_`
+    /// or `PMPI_` in small or capital letters (Fortran). `MPI_Init`, `MPI_Finalize` and files accessed through MPI
+    /// are among them: no process computes there. Barriers between threads are not: they are part of how the
+    /// process computes. Collective operations are known by their names in MPI, or `marked` too.
+    pub(crate) fn new(name: &str, marked: bool, collective: bool) -> Self {
+        let name = name.to_ascii_lowercase();
+        let mpi = name.strip_prefix('p').filter(|name| name.starts_with("mpi_")).unwrap_or(&name);
+        let called = |names: &[&str]| names.iter().any(|name| mpi.starts_with(name));
+        let collective = collective || mpi.strip_prefix("mpi_").is_some_and(is_collective);
+        Self {
+            communication: marked || collective || called(&["mpi_"]),
+            call: match called(&["mpi_sendrecv", "mpi_isendrecv"]) {
+                _ if collective => Call::Collective,
+                true => Call::SendReceive,
+                false => Call::Other,
+            },
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn matters(self, everything_counts_alike: bool) -> Matters {
+        match self {
+            Self { call: Call::Other, selected: false, phase: 0, communication } => match communication {
+                true if everything_counts_alike => Matters::AsCommunication,
+                true => Matters::Otherwise,
+                false => Matters::Never,
+            },
+            _ => Matters::Otherwise,
+        }
+    }
+}
+
+/// Whether entering and leaving a region changes anything but the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Matters {
+    Never,
+    /// Only the time in communication.
+    AsCommunication,
+    /// More than that.
+    Otherwise,
+}
+
+/// Whether a function of MPI, without its prefix, is a collective operation.
+fn is_collective(function: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "barrier",
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "allreduce",
+        "reduce",
+        "scan",
+        "exscan",
+    ];
+    let function = function.strip_prefix("neighbor_").unwrap_or(function);
+    let called = |function: &str| NAMES.iter().any(|name| function.starts_with(name));
+    // Those that do not block begin with another letter, `reduce_local` sends nothing.
+    let waits = called(function) && !function.starts_with("reduce_local");
+    waits
+        || function.strip_prefix('i').is_some_and(|function| called(function.trim_start_matches("neighbor_")))
 }
 
 #[cfg(test)]

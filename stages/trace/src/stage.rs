@@ -8,7 +8,7 @@ use hopmap_model::{
 use crate::{
     Algorithms, Collectives, CsvParams, DagError, DagParams, EventsParams, ExportFormat, ExportParams,
     GenerateParams, ImportParams, LIBOTF2, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError,
-    ReplayParams, SummaryParams, csv_matrix, export, generate, import, otf1, otf2, replay, summary,
+    ReplayParams, SummaryParams, export, generate, import, otf1, otf2, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -192,7 +192,7 @@ impl Stage for Replay {
 
     fn run(params: ReplayParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let dag = inputs.one::<TaskDag>("task-dag")?.value;
-        let archive = replay::write(&dag, &params, cx)?;
+        let archive = export::write(&dag, &params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("archive", archive)))
     }
 }
@@ -286,7 +286,7 @@ impl Stage for Csv {
     }
 
     fn run(params: CsvParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = csv_matrix::read(params.file.path(), params.ranks)?;
+        let graph = import::csv_matrix::read(params.file.path(), params.ranks)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }

@@ -15,12 +15,17 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, TaskGraph, open_input};
 use hopmap_text::{FileError, shown};
 
-use super::tally::Tally;
-use crate::csv_matrix::MAX_RANKS;
-use crate::matrix::Matrix;
+use super::reader::{self, Reader};
+use crate::matrix::{MAX_RANKS, Matrix, Tally};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| sample.head.starts_with(MAGIC),
+    files: reader::one_file,
+    read: |path, _, cx| Ok(read(path, cx)?),
+};
 
 /// What a file begins with.
-pub(super) const MAGIC: &[u8] = b"CLOG-02.";
+const MAGIC: &[u8] = b"CLOG-02.";
 
 const PREAMBLE_BYTES: usize = 1024;
 
@@ -49,7 +54,7 @@ const CREATIONS: [i32; 4] = [0, 1, 100, 101];
 type Place = (i32, i32);
 
 /// Reads a file.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut log = Log::open(path)?;
     let preamble = log.preamble()?;
     let mut content = Content::default();

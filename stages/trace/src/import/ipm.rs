@@ -10,10 +10,14 @@ use std::path::Path;
 use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines};
 
-use super::tally::Tally;
-use super::warn_of_collectives;
-use crate::csv_matrix::MAX_RANKS;
-use crate::matrix::Overflow;
+use super::reader::{self, Reader};
+use crate::matrix::{MAX_RANKS, Overflow, Tally};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| is_report(&sample.text),
+    files: reader::one_file,
+    read: |path, _, cx| Ok(read(path, cx)?),
+};
 
 const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
                     orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
@@ -54,12 +58,12 @@ const COLLECTIVES: [&str; 16] = [
 ];
 
 /// Whether a file begins like a report.
-pub(super) fn is_report(head: &str) -> bool {
+fn is_report(head: &str) -> bool {
     head.contains("<ipm_job_profile") || head.contains("<task ipm_version=")
 }
 
 /// Reads a report.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut lines = Lines::open(path, HINT)?.with(cx).lossy().ending_with(b'>');
     let mut report = Report::default();
     while let Some(line) = lines.next()? {
@@ -203,7 +207,7 @@ impl Report {
 
 impl Counts {
     fn log(&self, cx: &Context<'_>) {
-        warn_of_collectives(self.collectives, cx);
+        reader::warn_of_collectives(self.collectives, cx);
         let warn = |what: &str, count: u64| {
             if count > 0 {
                 cx.log(format_args!("warning: {what}: {count}"));

@@ -8,8 +8,20 @@ use std::path::Path;
 use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::tally::Tally;
-use crate::csv_matrix::MAX_RANKS;
+use super::reader::{self, Reader};
+use crate::matrix::{MAX_RANKS, Tally};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| {
+        let begin = sample.text.get(..BANNER.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(BANNER))
+    },
+    files: reader::one_file,
+    read: |path, _, cx| Ok(read(path, cx)?),
+};
+
+/// What a file begins with, in whatever case.
+const BANNER: &str = "%%MatrixMarket";
 
 /// Comments that say how many messages the entries stand for.
 pub(crate) const MESSAGES: &str = "%hopmap messages";
@@ -26,7 +38,7 @@ struct Banner {
 }
 
 /// Reads a matrix.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
     let banner = banner(&mut lines)?;
     let (line, messages, (ranks, entries)) = messages_and_size(&mut lines)?;

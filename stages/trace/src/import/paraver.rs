@@ -15,12 +15,17 @@ use std::path::Path;
 use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::tally::Tally;
-use super::warn_of_collectives;
-use crate::csv_matrix::MAX_RANKS;
+use super::reader::{self, Reader};
+use crate::matrix::{MAX_RANKS, Tally};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| sample.text.starts_with(MAGIC),
+    files: reader::one_file,
+    read: |path, _, cx| Ok(read(path, cx)?),
+};
 
 /// What a file begins with.
-pub(super) const MAGIC: &str = "#Paraver";
+const MAGIC: &str = "#Paraver";
 
 const HINT: &str = "a trace begins with `#Paraver (date):end_ns:nodes(cpus):applications:tasks(threads:node,…)`; a \
                     message is `3:`, cpu, application, task, thread and two times of the sender, the same of the \
@@ -46,7 +51,7 @@ struct Header {
 type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
     let header = header(lines.next_or(|| NO_HEADER.to_owned())?)?;
     let mut tally = Tally::default();
@@ -70,7 +75,7 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError
             _ => return Err(line.error(format!("`{}` is no record of Paraver", shown(line.text)))),
         }
     }
-    warn_of_collectives(collectives, cx);
+    reader::warn_of_collectives(collectives, cx);
     let seconds = |ticks: u64| ticks as f64 / header.ticks_per_second;
     let mut graph = tally.into_graph();
     for (process, ticks) in graph.processes.iter_mut().zip(computing) {

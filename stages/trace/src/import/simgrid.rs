@@ -16,9 +16,24 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, InputPath, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
-use super::tally::Tally;
-use crate::csv_matrix::MAX_RANKS;
-use crate::matrix::Overflow;
+use super::reader::Reader;
+use crate::matrix::{MAX_RANKS, Overflow, Tally};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| {
+        sample.first_line().is_some_and(|line| is_action(line) || is_index(sample.path, line))
+    },
+    files,
+    read: |path, _, cx| Ok(read(path, None, cx)?),
+};
+
+/// Only when it is asked for.
+pub(super) static TAGGED: Reader =
+    Reader { recognises: |_| false, files, read: |path, _, cx| Ok(read(path, Some(true), cx)?) };
+
+/// Only when it is asked for.
+pub(super) static UNTAGGED: Reader =
+    Reader { recognises: |_| false, files, read: |path, _, cx| Ok(read(path, Some(false), cx)?) };
 
 const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
                     index lists one file of actions per line, relative to where it lies";
@@ -108,7 +123,7 @@ const SILENT: [&str; 19] = [
 const WINDOW: &str = "win_";
 
 /// Reads a trace. Whether its messages have tags is seen if it is not said.
-pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let files = action_files(path, cx)?;
     let mut survey = Survey::default();
     for file in &files {
@@ -138,7 +153,7 @@ pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<
 }
 
 /// Every file of a trace.
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
+fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let actions = action_files(path, &Context::detached())?;
     let listed = actions.into_iter().enumerate().filter(|(_, file)| file != path);
     let listed = listed.map(|(place, file)| InputPath::named(file, format!("actions/{place}")));
@@ -178,14 +193,14 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
 }
 
 /// Whether a line is an action.
-pub(super) fn is_action(line: &str) -> bool {
+fn is_action(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_rank = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     words.next().is_some_and(is_rank) && words.next().is_some_and(|word| Kind::of(word).is_some())
 }
 
 /// Whether a file is an index: its first line names a file of actions.
-pub(super) fn is_index(path: &Path, line: &str) -> bool {
+fn is_index(path: &Path, line: &str) -> bool {
     let Some(folder) = path.parent() else { return false };
     let first = folder.join(line);
     if first.as_path() == path || !first.is_file() {

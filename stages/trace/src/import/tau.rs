@@ -20,10 +20,14 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::tally::Tally;
-use super::warn_of_collectives;
-use crate::csv_matrix::MAX_RANKS;
-use crate::matrix::Overflow;
+use super::reader::{self, Reader};
+use crate::matrix::{MAX_RANKS, Overflow, Tally};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| if sample.is_folder { is_folder(sample.path) } else { is_profile(&sample.text) },
+    files,
+    read: |path, _, cx| Ok(read(path, cx)?),
+};
 
 const HINT: &str = "TAU writes a file `profile.NODE.CONTEXT.THREAD` for every thread; give the folder with all of them, \
                     recorded with TAU_COMM_MATRIX=1";
@@ -50,24 +54,24 @@ struct Profile {
 }
 
 /// Whether a file is a profile.
-pub(super) fn is_profile(head: &str) -> bool {
+fn is_profile(head: &str) -> bool {
     let words = head.lines().next().and_then(|line| line.trim().split_once(' '));
     words.is_some_and(|(number, rest)| number.parse::<u64>().is_ok() && rest.starts_with(TEMPLATED))
 }
 
 /// Whether there are profiles in a folder.
-pub(super) fn is_folder(path: &Path) -> bool {
+fn is_folder(path: &Path) -> bool {
     profiles(path).is_ok_and(|profiles| !profiles.is_empty())
 }
 
 /// Every profile.
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
+fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let profiles = profiles(path)?.into_iter();
     Ok(profiles.map(|profile| InputPath::new(profile.path)).collect())
 }
 
 /// Reads all profiles of a folder, or those beside a file.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let refuse = |what: String| FileError::new(what, HINT).in_file(path);
     let profiles = profiles(path)?;
     let mut sums = Sums::default();
@@ -86,7 +90,7 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError
     if let Some(missing) = (0..graph.ranks() as u32).find(|node| !nodes.contains(node)) {
         return Err(refuse(format!("`profile.{missing}.0.0` is missing")));
     }
-    warn_of_collectives(collectives, cx);
+    reader::warn_of_collectives(collectives, cx);
     Ok(graph)
 }
 

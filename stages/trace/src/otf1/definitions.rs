@@ -1,14 +1,16 @@
-//! The definitions of an archive, as far as they matter here.
+//! The definitions of an archive, as far as they matter here, and the processes of the program: which process of the trace
+//! belongs to which rank, and where it ran.
+//!
+//! OTF 1 calls threads processes as well. VampirTrace gives each its own id, `thread << 20 | process` (`<< 16` in
+//! older versions), and names the process as its parent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use hopmap_text::FileError;
 
-use super::fields::{Fault, Fields, told};
-use super::inflate::open_lines;
-use crate::call_stack::RegionKind;
-use crate::selection::Marks;
+use super::fields::{Fault, Fields, open_lines, told};
+use crate::selection::{Marks, RegionKind};
 
 /// The attribute of a group that is a communicator (`OTF_ATTR_IsCommunicator`).
 const IS_COMMUNICATOR: u32 = 7;
@@ -203,4 +205,247 @@ fn is_known(keyword: &[u8]) -> bool {
             | b"K"
             | b"KEY"
     )
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProcessOf {
+    /// The process of the trace that stands for it: the others are its threads.
+    pub(super) main: u32,
+    /// Where it ran.
+    pub(super) host: Option<String>,
+}
+
+/// The processes of the program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Processes {
+    /// The processes by rank.
+    pub(super) list: Vec<ProcessOf>,
+    /// Rank of every process of the trace that belongs to one.
+    ranks: HashMap<u32, Option<u32>>,
+    /// How many are taken for threads because of their numbers alone.
+    pub(super) threads_by_number: u64,
+}
+
+impl Processes {
+    /// The members of `MPI_COMM_WORLD` in their order if there is such a group, else all that have no parent, in the
+    /// order of ids. `listed` are the processes of the master file.
+    pub(super) fn new(definitions: &Definitions, listed: impl Iterator<Item = u32>) -> Result<Self, String> {
+        let mut parents = definitions.processes.clone();
+        for process in listed {
+            parents.entry(process).or_insert(0);
+        }
+        let world = world(&definitions.groups)?;
+        let members: BTreeSet<u32> = world.iter().flat_map(|world| &world.members).copied().collect();
+        if let Some(missing) = members.iter().find(|member| !parents.contains_key(*member)) {
+            return Err(format!("process {missing:x} of MPI_COMM_WORLD is not defined"));
+        }
+        let anchors = anchors(&parents, &members)?;
+        let order: Vec<u32> = match world {
+            Some(world) if members.len() != world.members.len() => {
+                return Err("a process is in MPI_COMM_WORLD twice".into());
+            }
+            Some(world) => world.members.clone(),
+            None => parents.iter().filter(|(_, parent)| **parent == 0).map(|(id, _)| *id).collect(),
+        };
+        if order.is_empty() {
+            return Err("there is no process".into());
+        }
+        let rank_of: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
+        let mut threads_by_number = 0;
+        let mut ranks = HashMap::with_capacity(parents.len());
+        for (id, anchor) in anchors {
+            let mut rank = rank_of.get(&anchor).copied();
+            if rank.is_none() && world.is_some() && parents.get(&id) == Some(&0) {
+                rank = process_in_number(id, &members).and_then(|process| rank_of.get(&process).copied());
+                threads_by_number += u64::from(rank.is_some());
+            }
+            ranks.insert(id, rank);
+        }
+        let hosts = hosts(definitions, &rank_of);
+        let list = order.iter().zip(hosts).map(|(main, host)| ProcessOf { main: *main, host }).collect();
+        Ok(Self { list, ranks, threads_by_number })
+    }
+
+    /// Whether the archive knows of a process.
+    pub(super) fn is_known(&self, process: u32) -> bool {
+        self.ranks.contains_key(&process)
+    }
+
+    /// Rank of the process that a process of the trace belongs to.
+    pub(super) fn rank(&self, process: u32) -> Option<u32> {
+        self.ranks.get(&process).copied().flatten()
+    }
+
+    /// Whether it stands for its process.
+    pub(super) fn is_main(&self, process: u32) -> bool {
+        self.rank(process).is_some_and(|rank| self.list[rank as usize].main == process)
+    }
+}
+
+/// The group of all MPI processes. Before its parts are unified, VampirTrace writes the name in underscores.
+fn world(groups: &[Group]) -> Result<Option<&Group>, String> {
+    let is_world = |group: &&Group| matches!(group.name.as_str(), "MPI_COMM_WORLD" | "__MPI_COMM_WORLD__");
+    let mut worlds = groups.iter().filter(is_world);
+    match worlds.next() {
+        Some(first) if worlds.any(|other| other.members != first.members) => {
+            Err("MPI_COMM_WORLD is defined in two ways".into())
+        }
+        first => Ok(first),
+    }
+}
+
+/// For every process the nearest above it, itself included, that is in `members` or has no parent.
+fn anchors(parents: &BTreeMap<u32, u32>, members: &BTreeSet<u32>) -> Result<BTreeMap<u32, u32>, String> {
+    let mut anchors = BTreeMap::new();
+    for process in parents.keys() {
+        let mut path = Vec::new();
+        let mut at = *process;
+        let anchor = loop {
+            if let Some(anchor) = anchors.get(&at) {
+                break *anchor;
+            }
+            let Some(parent) = parents.get(&at) else {
+                let child = path.last().copied().unwrap_or_default();
+                return Err(format!("process {at:x}, the parent of process {child:x}, is not defined"));
+            };
+            path.push(at);
+            if *parent == 0 || members.contains(&at) {
+                break at;
+            }
+            if path.len() > parents.len() {
+                return Err(format!("process {process:x} is a parent of itself, or under one that is"));
+            }
+            at = *parent;
+        };
+        anchors.extend(path.into_iter().map(|process| (process, anchor)));
+    }
+    Ok(anchors)
+}
+
+/// The process in the number of a thread, if both ways to read it lead to the same one or only one leads to any.
+fn process_in_number(id: u32, members: &BTreeSet<u32>) -> Option<u32> {
+    let mut found = [id & 0xffff, id & 0xf_ffff].into_iter().filter(|process| members.contains(process));
+    match (found.next(), found.next()) {
+        (Some(one), Some(other)) if one != other => None,
+        (first, _) => first,
+    }
+}
+
+/// Names of groups that VampirTrace makes and that are no nodes begin like this.
+const NO_NODES: [&str; 7] =
+    ["All", "MPI_COMM_", "MPI Communicator", "MPI Group", "OMP Thread Team", "OpenMP Thread Team", "GPU_"];
+
+/// Where the ranks ran. VampirTrace makes a group for each node and calls it like the node, `__NODE__` before the name
+/// until its parts are unified. If groups that may be nodes do not cover every rank once, nothing is known.
+fn hosts(definitions: &Definitions, rank_of: &HashMap<u32, u32>) -> Vec<Option<String>> {
+    let unknown = vec![None; rank_of.len()];
+    let vampirtrace = definitions.creator.contains("VampirTrace");
+    let node = |group: &Group| match group.name.strip_prefix("__NODE__") {
+        Some(name) => Some(name.to_owned()),
+        None if !vampirtrace || definitions.is_communicator(group.id) => None,
+        None => Some(group.name.clone()).filter(|name| !NO_NODES.iter().any(|other| name.starts_with(other))),
+    };
+    let mut hosts = unknown.clone();
+    for group in &definitions.groups {
+        let Some(name) = node(group).filter(|name| !name.is_empty()) else { continue };
+        for rank in group.members.iter().filter_map(|member| rank_of.get(member)) {
+            if hosts[*rank as usize].replace(name.clone()).is_some_and(|other| other != name) {
+                return unknown;
+            }
+        }
+    }
+    if hosts.iter().all(Option::is_some) { hosts } else { unknown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(name: &str, members: &[u32]) -> Group {
+        Group { id: 0x100, name: name.into(), members: members.to_vec() }
+    }
+
+    /// Processes 1 to 3, a thread of each of the first two, and a thread of a thread.
+    fn definitions(groups: &[Group]) -> Definitions {
+        let parents = [(1, 0), (2, 0), (3, 0), (0x10_0001, 1), (0x10_0002, 2), (0x20_0001, 0x10_0001)];
+        Definitions { processes: parents.into(), groups: groups.to_vec(), ..Definitions::default() }
+    }
+
+    fn processes(groups: &[Group]) -> Processes {
+        Processes::new(&definitions(groups), [].into_iter()).unwrap()
+    }
+
+    fn ranks(processes: &Processes, ids: &[u32]) -> Vec<Option<u32>> {
+        ids.iter().map(|id| processes.rank(*id)).collect()
+    }
+
+    #[test]
+    fn ranks_are_places_in_the_world() {
+        let processes = processes(&[group("MPI_COMM_WORLD", &[3, 1])]);
+        assert_eq!(
+            ranks(&processes, &[1, 2, 3, 0x10_0001, 0x20_0001, 0x10_0002]),
+            [Some(1), None, Some(0), Some(1), Some(1), None]
+        );
+        assert!(processes.is_main(1) && !processes.is_main(0x10_0001) && !processes.is_main(2));
+        assert!(processes.is_known(2) && !processes.is_known(9));
+    }
+
+    #[test]
+    fn without_a_world_all_without_parent_count() {
+        let processes = processes(&[]);
+        assert_eq!(ranks(&processes, &[1, 2, 3, 0x20_0001]), [Some(0), Some(1), Some(2), Some(0)]);
+        let listed = Processes::new(&Definitions::default(), [7, 5].into_iter()).unwrap();
+        assert_eq!(ranks(&listed, &[5, 7]), [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn threads_without_parent_are_known_by_number_where_it_is_clear() {
+        let mut definitions = definitions(&[group("MPI_COMM_WORLD", &[1, 2, 3])]);
+        definitions.processes.extend([(0x1_0002, 0), (0x10_0003, 0), (0x1_0009, 0)]);
+        let processes = Processes::new(&definitions, [].into_iter()).unwrap();
+        assert_eq!(ranks(&processes, &[0x1_0002, 0x10_0003, 0x1_0009]), [Some(1), Some(2), None]);
+        assert_eq!(processes.threads_by_number, 2);
+        // A thread of process 1, or of process 1_0001?
+        assert_eq!(process_in_number(0x11_0001, &[1, 0x1_0001].into()), None);
+    }
+
+    #[test]
+    fn hosts_are_groups_that_cover_every_rank_once() {
+        let hosts = |creator: &str, groups: &[Group]| {
+            let definitions = Definitions { creator: creator.into(), ..definitions(groups) };
+            let processes = Processes::new(&definitions, [].into_iter()).unwrap();
+            processes.list.into_iter().map(|process| process.host.unwrap_or_default()).collect::<Vec<_>>()
+        };
+        let world = group("MPI_COMM_WORLD", &[1, 2, 3]);
+        let nodes =
+            [world.clone(), group("All", &[1, 2, 3]), group("n1", &[1, 0x10_0001, 2]), group("n2", &[3])];
+        assert_eq!(hosts("VampirTrace 5.14.4", &nodes), ["n1", "n1", "n2"]);
+        assert_eq!(hosts("w1", &nodes), ["", "", ""]);
+        let raw =
+            [world.clone(), group("__NODE__a", &[1]), group("__NODE__a", &[2]), group("__NODE__b", &[3])];
+        assert_eq!(hosts("w1", &raw), ["a", "a", "b"]);
+        let twice = [world, group("n1", &[1, 2]), group("n2", &[2, 3])];
+        assert_eq!(hosts("VampirTrace", &twice), ["", "", ""]);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let error = |definitions: &Definitions| Processes::new(definitions, [].into_iter()).unwrap_err();
+        let with = |groups: &[Group]| error(&definitions(groups));
+        assert_eq!(with(&[group("MPI_COMM_WORLD", &[9])]), "process 9 of MPI_COMM_WORLD is not defined");
+        assert_eq!(with(&[group("MPI_COMM_WORLD", &[1, 1])]), "a process is in MPI_COMM_WORLD twice");
+        assert_eq!(with(&[group("MPI_COMM_WORLD", &[])]), "there is no process");
+        assert_eq!(
+            with(&[group("MPI_COMM_WORLD", &[1]), group("MPI_COMM_WORLD", &[2])]),
+            "MPI_COMM_WORLD is defined in two ways"
+        );
+        let parents = |processes: &[(u32, u32)]| {
+            error(&Definitions { processes: processes.iter().copied().collect(), ..Definitions::default() })
+        };
+        assert_eq!(parents(&[(1, 2), (2, 1)]), "process 1 is a parent of itself, or under one that is");
+        assert_eq!(parents(&[(1, 1)]), "process 1 is a parent of itself, or under one that is");
+        assert_eq!(parents(&[(1, 7)]), "process 7, the parent of process 1, is not defined");
+        assert_eq!(parents(&[]), "there is no process");
+    }
 }

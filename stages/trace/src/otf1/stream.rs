@@ -10,12 +10,12 @@ use std::path::Path;
 use hopmap_model::Context;
 use hopmap_text::FileError;
 
+use super::definitions::Processes;
+use super::fields::open_lines;
 use super::fields::{Fault, Fields, told};
-use super::inflate::open_lines;
-use super::processes::Processes;
-use crate::call_stack::{Activity, CallStack, RegionKind};
+use crate::call_stack::{Activity, CallStack};
 use crate::numbering::Numbering;
-use crate::selection::{Class, Selection};
+use crate::selection::{Class, RegionKind, Selection};
 
 /// What libotf writes in place of everything that follows a time that goes back (`OTF_WBuffer_setTimeAndProcess`).
 const GIVEN_UP: &str = "error due to unsorted time stamp";

@@ -1,11 +1,15 @@
-//! The collective operations that a location took part in.
+//! The collective operations of a program: those that a location took part in, their sums by communicator, and the messages
+//! they are made of, brought together from what the processes recorded.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::constants::OTF2_UNDEFINED_UINT64;
+use hopmap_collectives::{self as collectives, Algorithms, Call, Convention, Operation};
+use hopmap_model::{CollectiveCalls, CollectiveTable, Edge};
 
+use super::communicators::Communicators;
+use super::layouts::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Collective, Through};
-use crate::selection::Class;
+use crate::selection::{Class, Selection};
 
 /// Operations in which every process may send another number of bytes to every other: `GATHERV`, `SCATTERV`,
 /// `ALLGATHERV`, `ALLTOALLV`, `ALLTOALLW` and `REDUCE_SCATTER` (`OTF2_CollectiveOp`).
@@ -76,6 +80,307 @@ impl CollectiveTally {
     /// Operations that have to be brought together with those of others, by communicator, as they began.
     pub(super) fn into_irregular(self) -> impl Iterator<Item = (Through, Vec<Taken>)> {
         self.irregular.into_iter().map(|(through, all)| (through, all.into_values().collect()))
+    }
+}
+
+/// What of operations is the same: whose they are, what they do, the root, and the bytes of a block.
+type Key = (Through, Operation, Option<u32>, u64);
+
+/// How many equal operations there are, and how many of them have blocks of different lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Count {
+    calls: u64,
+    uneven: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.uneven = self.uneven.saturating_add(other.uneven);
+    }
+}
+
+/// Operations that were met so far.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    counts: BTreeMap<Key, Count>,
+}
+
+impl Kept {
+    /// Adds so many calls of an operation; `even` if all blocks have the same length.
+    pub(super) fn add(&mut self, through: Through, (call, even): (Call, bool), calls: u64) {
+        let Call { operation, root, bytes, .. } = call;
+        let uneven = if even { 0 } else { calls };
+        self.counts.entry((through, operation, root, bytes)).or_default().add(Count { calls, uneven });
+    }
+
+    /// How many operations have blocks of different lengths.
+    pub(super) fn uneven(&self) -> u64 {
+        self.counts.values().map(|count| count.uneven).fold(0, u64::saturating_add)
+    }
+
+    /// The operations by the members of their communicators. Communicators with the same members are one.
+    pub(super) fn into_table(self, communicators: &Communicators) -> CollectiveTable {
+        let members = |through: &Through| communicators.members(*through).unwrap_or_default().to_vec();
+        let mut by_through: BTreeMap<Through, Vec<u32>> = BTreeMap::new();
+        for (through, ..) in self.counts.keys() {
+            by_through.entry(*through).or_insert_with(|| members(through));
+        }
+        let mut lists: Vec<Vec<u32>> = by_through.values().cloned().collect();
+        lists.sort_unstable();
+        lists.dedup();
+        let mut sums: BTreeMap<(u32, Operation, Option<u32>, u64), Count> = BTreeMap::new();
+        for ((through, operation, root, bytes), count) in self.counts {
+            let place = lists.binary_search(&by_through[&through]).unwrap_or_else(|place| place);
+            sums.entry((place as u32, operation, root, bytes)).or_default().add(count);
+        }
+        let calls = |((communicator, operation, root, bytes), count): (_, Count)| CollectiveCalls {
+            communicator,
+            operation,
+            root,
+            bytes,
+            calls: count.calls,
+            uneven: count.uneven,
+        };
+        CollectiveTable { communicators: lists, calls: sums.into_iter().map(calls).collect() }
+    }
+}
+
+/// The operation of a number (`OTF2_CollectiveOp`). Those above 16 make and free windows and move nothing.
+pub(super) fn operation(number: u8) -> Option<Operation> {
+    Some(match number {
+        0 => Operation::Barrier,
+        1 => Operation::Broadcast,
+        2 => Operation::Gather,
+        3 => Operation::GatherV,
+        4 => Operation::Scatter,
+        5 => Operation::ScatterV,
+        6 => Operation::AllGather,
+        7 => Operation::AllGatherV,
+        8 => Operation::AllToAll,
+        9 => Operation::AllToAllV,
+        10 => Operation::AllToAllW,
+        11 => Operation::AllReduce,
+        12 => Operation::Reduce,
+        13 => Operation::ReduceScatter,
+        14 => Operation::Scan,
+        15 => Operation::ExclusiveScan,
+        16 => Operation::ReduceScatterBlock,
+        _ => return None,
+    })
+}
+
+/// Rank of the process whose record tells what all processes send: not the root, which counts differently.
+fn witness(operation: Operation, root: u32, processes: u32) -> u32 {
+    match operation {
+        operation if operation.has_root() => (root + 1) % processes,
+        Operation::ExclusiveScan => 1 % processes,
+        _ => 0,
+    }
+}
+
+/// What became of the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Expanded {
+    /// Operations of a communicator.
+    pub(super) operations: u64,
+    /// Messages they are made of.
+    pub(super) messages: u64,
+    /// Records of operations whose communicator is not one of one group of processes.
+    pub(super) elsewhere: u64,
+    /// Operations that some of their processes did not record, or recorded differently.
+    pub(super) incomplete: u64,
+    /// Operations that count as one process recorded them, or do not, though others disagree.
+    pub(super) uneven: u64,
+    /// Operations that cannot use the algorithm that is chosen for them.
+    pub(super) unfit: u64,
+}
+
+/// Brings operations together.
+pub(super) struct Expansion<'a> {
+    pub(super) communicators: &'a Communicators,
+    pub(super) convention: Convention,
+    pub(super) selection: Option<&'a Selection>,
+    /// How operations become messages, if they do.
+    pub(super) algorithms: Option<Algorithms>,
+}
+
+/// What is done with the operations: messages are told, and operations are kept.
+struct Ends<'a, M> {
+    message: M,
+    kept: &'a mut Kept,
+    expanded: Expanded,
+}
+
+impl Expansion<'_> {
+    /// Keeps all operations, and tells the messages of them, with the class of each.
+    pub(super) fn expand<E>(
+        &self,
+        tallies: Vec<(u32, CollectiveTally)>,
+        kept: &mut Kept,
+        message: impl FnMut(Class, Edge) -> Result<(), E>,
+    ) -> Result<Expanded, E> {
+        let mut ends = Ends { message, kept, expanded: Expanded::default() };
+        let mut irregular: BTreeMap<Through, BTreeMap<u32, Vec<Taken>>> = BTreeMap::new();
+        let mut regular: BTreeMap<(Through, u8), BTreeMap<u32, u64>> = BTreeMap::new();
+        for (rank, tally) in tallies {
+            for (taken, count) in tally.regular() {
+                let key = (taken.collective.through, taken.collective.operation);
+                *regular.entry(key).or_default().entry(rank).or_default() += count;
+                self.regular(rank, taken, count, &mut ends)?;
+            }
+            for (through, all) in tally.into_irregular() {
+                irregular.entry(through).or_default().entry(rank).or_default().extend(all);
+            }
+        }
+        for (through, by_rank) in irregular {
+            self.irregular(through, by_rank, &mut ends)?;
+        }
+        // With a selection the processes may well count differently.
+        if self.selection.is_none() {
+            ends.expanded.uneven =
+                regular.iter().map(|((through, _), ranks)| self.uneven(*through, ranks)).sum();
+        }
+        Ok(ends.expanded)
+    }
+
+    /// How many operations some members of a communicator recorded and others did not.
+    fn uneven(&self, through: Through, ranks: &BTreeMap<u32, u64>) -> u64 {
+        let Some(members) = self.communicators.members(through) else { return 0 };
+        let counts = || members.iter().map(|rank| ranks.get(rank).copied().unwrap_or(0));
+        counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
+    }
+
+    /// Whether the communicator of a window is selected; that of others has been asked for already.
+    fn counts(&self, through: Through) -> bool {
+        match (through, self.selection) {
+            (Through::Window(window), Some(selection)) => {
+                let communicator = self.communicators.of_window(window).ok().flatten();
+                communicator.is_some_and(|id| selection.counts_communicator(id))
+            }
+            _ => true,
+        }
+    }
+
+    /// An operation in which the record of one process tells what all send.
+    fn regular<E>(
+        &self,
+        rank: u32,
+        taken: Taken,
+        count: u64,
+        ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
+    ) -> Result<(), E> {
+        let recorded = taken.collective;
+        let (Some(operation), Some(class)) = (operation(recorded.operation), taken.class) else {
+            return Ok(());
+        };
+        let Some(members) = self.communicators.members(recorded.through) else {
+            ends.expanded.elsewhere += count;
+            return Ok(());
+        };
+        let witness = witness(operation, recorded.root, members.len().max(1) as u32);
+        if members.get(witness as usize) != Some(&rank) || !self.counts(recorded.through) {
+            return Ok(());
+        }
+        let (sent, received) = (vec![recorded.sent; members.len()], vec![recorded.received; members.len()]);
+        let root = Some(recorded.root);
+        let collective = collectives::Collective {
+            operation,
+            root,
+            convention: self.convention,
+            sent: &sent,
+            received: &received,
+        };
+        self.messages(&collective, (recorded.through, members), (class, count), ends)
+    }
+
+    /// Operations in which every process may send another number of bytes: the first that each of the processes
+    /// recorded belong together, then the second, and so on.
+    fn irregular<E>(
+        &self,
+        through: Through,
+        mut by_rank: BTreeMap<u32, Vec<Taken>>,
+        ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
+    ) -> Result<(), E> {
+        let most = by_rank.values().map(Vec::len).max().unwrap_or(0);
+        let Some(members) = self.communicators.members(through).filter(|_| self.counts(through)) else {
+            ends.expanded.elsewhere += by_rank.values().map(|all| all.len() as u64).sum::<u64>();
+            return Ok(());
+        };
+        let lists: Vec<Vec<Taken>> =
+            members.iter().map(|rank| by_rank.remove(rank).unwrap_or_default()).collect();
+        for place in 0..most {
+            let all: Option<Vec<Taken>> = lists.iter().map(|list| list.get(place).copied()).collect();
+            let Some((all, first)) = all.and_then(|all| Some((all.clone(), *all.first()?))) else {
+                ends.expanded.incomplete += 1;
+                continue;
+            };
+            let same = |taken: &Taken| {
+                (taken.collective.operation, taken.collective.root)
+                    == (first.collective.operation, first.collective.root)
+            };
+            if !all.iter().all(same) {
+                ends.expanded.incomplete += 1;
+                continue;
+            }
+            let (Some(operation), Some(class)) = (operation(first.collective.operation), first.class) else {
+                continue;
+            };
+            let sent: Vec<u64> = all.iter().map(|taken| taken.collective.sent).collect();
+            let received: Vec<u64> = all.iter().map(|taken| taken.collective.received).collect();
+            let root = Some(first.collective.root);
+            let collective = collectives::Collective {
+                operation,
+                root,
+                convention: self.convention,
+                sent: &sent,
+                received: &received,
+            };
+            self.messages(&collective, (through, members), (class, 1), ends)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps `count` equal operations, and tells their messages.
+    fn messages<E>(
+        &self,
+        collective: &collectives::Collective<'_>,
+        (through, members): (Through, &[u32]),
+        (class, count): (Class, u64),
+        ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
+    ) -> Result<(), E> {
+        let expanded = &mut ends.expanded;
+        let Ok(summary) = collectives::summary(collective) else {
+            expanded.incomplete += count;
+            return Ok(());
+        };
+        expanded.operations += count;
+        let call = summary.0;
+        ends.kept.add(through, summary, count);
+        let Some(algorithms) = self.algorithms else { return Ok(()) };
+        let chosen = algorithms.of(collective.operation);
+        if call.processes > 1 && chosen.is_some_and(|chosen| !call.suits(chosen)) {
+            expanded.unfit += count;
+        }
+        let mut outcome = Ok(());
+        let told = collectives::expand(collective, chosen, |edge| {
+            let length = edge.bytes / edge.messages.max(1);
+            let counts = self.selection.is_none_or(|selection| selection.counts_length(length));
+            if outcome.is_err() || !counts {
+                return;
+            }
+            let class = match self.selection {
+                Some(selection) if selection.sizes => class.of_length(length),
+                _ => class,
+            };
+            let messages = edge.messages.saturating_mul(count);
+            expanded.messages = expanded.messages.saturating_add(messages);
+            let (source, destination) = (members[edge.source as usize], members[edge.destination as usize]);
+            let bytes = edge.bytes.saturating_mul(count);
+            outcome = (ends.message)(class, Edge { source, destination, messages, bytes });
+        });
+        debug_assert!(told.is_ok(), "it has been summed up before");
+        outcome
     }
 }
 

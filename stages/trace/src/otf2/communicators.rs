@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use super::constants::{
+use super::definitions::{Definitions, Group};
+use super::layouts::{
     OTF2_GROUP_FLAG_GLOBAL_MEMBERS, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS,
     OTF2_GROUP_TYPE_COMM_SELF, OTF2_UNDEFINED_UINT32,
 };
-use super::definitions::{Definitions, Group};
 use super::processes::PARADIGMS;
 use super::visitor::Through;
 
@@ -228,7 +228,7 @@ impl<'a> Groups<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::otf2::constants::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
+    use super::super::layouts::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
 
     use super::*;
 

@@ -1,12 +1,22 @@
 //! The definitions of an archive, as far as they matter here.
+//!
+//! What the records mean is what libotf2 3.0.2 takes them for (`OTF2_GlobalDefReader_inc.c`), also where an early version
+//! of the format said it in another way (`otf2_attic.c`).
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
-use super::constants::OTF2_UNDEFINED_LOCATION;
-
-use super::region_kinds;
-use crate::call_stack::RegionKind;
-use crate::selection::Marks;
+use super::layouts::{
+    OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_GROUP_TYPE_COMM_SELF,
+    OTF2_PARADIGM_GASPI, OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_UPC, OTF2_PARADIGM_USER,
+    OTF2_REGION_ROLE_COLL_ALL2ALL, OTF2_REGION_ROLE_COLL_ALL2ONE, OTF2_REGION_ROLE_COLL_ONE2ALL,
+    OTF2_REGION_ROLE_COLL_OTHER, OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA, OTF2_UNDEFINED_LOCATION,
+};
+use super::record::{Cursor, Flaw};
+use super::structure::End;
+use super::{layouts, structure};
+use crate::Otf2Error;
+use crate::selection::{Marks, RegionKind};
 
 /// A node of the tree of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +149,7 @@ impl Definitions {
     pub(super) fn region_kinds(&self, marks: &mut Marks<'_>) -> HashMap<u32, RegionKind> {
         let mut kind = |region: &Region| {
             let name = self.strings.get(&region.name).map_or("", String::as_str);
-            marks.mark(name, region_kinds::kind(name, region.paradigm, region.role))
+            marks.mark(name, kind(name, region.paradigm, region.role))
         };
         self.regions.iter().map(|(id, region)| (*id, kind(region))).collect()
     }
@@ -156,9 +166,201 @@ impl Definitions {
     }
 }
 
+/// Communication is every region of a library that passes messages or shares memory between processes (MPI, GASPI,
+/// UPC, SHMEM), by its paradigm; every region whose role is to send, to take part in a collective operation or to
+/// access remote memory; and, since EZTrace gives neither paradigm nor role, every region with such a name.
+pub(super) fn kind(name: &str, paradigm: u8, role: u8) -> RegionKind {
+    let library = [OTF2_PARADIGM_MPI, OTF2_PARADIGM_GASPI, OTF2_PARADIGM_UPC, OTF2_PARADIGM_SHMEM];
+    let collective = [
+        OTF2_REGION_ROLE_COLL_ONE2ALL,
+        OTF2_REGION_ROLE_COLL_ALL2ONE,
+        OTF2_REGION_ROLE_COLL_ALL2ALL,
+        OTF2_REGION_ROLE_COLL_OTHER,
+    ];
+    let roles = [OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA];
+    let marked = library.contains(&paradigm) || roles.contains(&role);
+    RegionKind::new(name, marked, collective.contains(&role))
+}
+
+pub(super) const CLOCK_PROPERTIES: u8 = 5;
+pub(super) const STRING: u8 = 10;
+pub(super) const SYSTEM_TREE_NODE: u8 = 12;
+pub(super) const LOCATION_GROUP: u8 = 13;
+pub(super) const LOCATION: u8 = 14;
+pub(super) const REGION: u8 = 15;
+pub(super) const GROUP: u8 = 18;
+pub(super) const COMM: u8 = 22;
+const RMA_WIN: u8 = 24;
+const CALLING_CONTEXT: u8 = 34;
+const INTER_COMM: u8 = 43;
+
+const OPENMP: u8 = 3;
+
+/// Reads and checks the definitions of an archive; tells how many records there are, those that do not matter among them.
+pub(super) fn read(path: &Path, chunk_size: u64) -> Result<(Definitions, u64), Otf2Error> {
+    let (mut definitions, mut records) = (Definitions::default(), 0);
+    structure::walk_chunks(path, chunk_size, None, &mut Vec::new(), |cursor| {
+        structure::header(cursor)?;
+        loop {
+            let kind = cursor.byte()?;
+            if let Some(end) = End::of(kind) {
+                return Ok(end);
+            }
+            let mut body = *cursor;
+            structure::record(cursor, layouts::global_definition(kind))?;
+            add(&mut definitions, kind, &mut body.record()?)?;
+            records += 1;
+        }
+    })?;
+    Ok((definitions, records))
+}
+
+/// Adds a record whose structure was checked before.
+fn add(all: &mut Definitions, kind: u8, record: &mut Cursor<'_>) -> Result<(), Flaw> {
+    match kind {
+        CLOCK_PROPERTIES => all.ticks_per_second = Some(record.compressed(8)?),
+        STRING => {
+            let (id, text) = (number(record)?, record.text()?);
+            all.strings.entry(id).or_insert_with(|| String::from_utf8_lossy(text).into_owned());
+        }
+        SYSTEM_TREE_NODE => {
+            let [id, name, class, parent] = numbers(record)?;
+            all.nodes.entry(id).or_insert(Node { name, class, parent });
+        }
+        LOCATION_GROUP => {
+            let [id, _name] = numbers(record)?;
+            let (kind, node) = (record.byte()?, number(record)?);
+            all.add_location_group(id, LocationGroup { kind, node });
+        }
+        LOCATION => {
+            let (id, _name) = (record.compressed(8)?, number(record)?);
+            let (kind, events, group) = (record.byte()?, record.compressed(8)?, number(record)?);
+            all.add_location(id, Location { kind, events, group });
+        }
+        REGION => {
+            let (id, region) = region(record)?;
+            all.regions.entry(id).or_insert(region);
+        }
+        GROUP => {
+            let (kind, id, group) = group(record)?;
+            all.add_group(kind, id, group);
+        }
+        COMM => {
+            let [id, name, group] = numbers(record)?;
+            all.add_communicator(id, group);
+            all.communicator_names.entry(id).or_insert(name);
+        }
+        INTER_COMM => {
+            let [id, name, one, other] = numbers(record)?;
+            all.add_inter_communicator(id, (one, other));
+            all.communicator_names.entry(id).or_insert(name);
+        }
+        RMA_WIN => {
+            let [id, _name, communicator] = numbers(record)?;
+            all.add_window(id, communicator);
+        }
+        CALLING_CONTEXT => {
+            let [id, region] = numbers(record)?;
+            all.calling_contexts.entry(id).or_insert(region);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn region(record: &mut Cursor<'_>) -> Result<(u32, Region), Flaw> {
+    let [id, name, _description] = numbers(record)?;
+    let old_type = record.byte()?;
+    let [_file, _begin, _end] = numbers(record)?;
+    // Version 1.1 split the type.
+    let (role, paradigm) = if record.rest().is_empty() {
+        role_and_paradigm(old_type)
+    } else {
+        let _canonical_name = number(record)?;
+        (record.byte()?, record.byte()?)
+    };
+    Ok((id, Region { name, paradigm, role }))
+}
+
+fn group(record: &mut Cursor<'_>) -> Result<(u8, u32, Group), Flaw> {
+    let [id, _name] = numbers(record)?;
+    let old_type = record.byte()?;
+    // Every member takes a byte at least, and the record was checked: the count is no more than its length.
+    let members = (0..number(record)?).map(|_| record.compressed(8)).collect::<Result<_, _>>()?;
+    // Version 1.2 split the type.
+    let (kind, paradigm, flags) = if record.rest().is_empty() {
+        let (kind, paradigm) = kind_and_paradigm(old_type);
+        (kind, paradigm, 0)
+    } else {
+        (record.byte()?, record.byte()?, number(record)?)
+    };
+    Ok((kind, id, Group { paradigm, flags, members }))
+}
+
+/// Role and paradigm of a region by its type before version 1.1 (`OTF2_RegionType`).
+const fn role_and_paradigm(old_type: u8) -> (u8, u8) {
+    match old_type {
+        // Functions and regions of the user, for which no paradigm was told.
+        1 | 3 => (1, 0),
+        2 | 30 | 32 => (3, OTF2_PARADIGM_USER),
+        4 => (27, OTF2_PARADIGM_USER),
+        27..=29 => (4, OTF2_PARADIGM_USER),
+        31 => (1, OTF2_PARADIGM_USER),
+        5 => (5, OPENMP),
+        6 => (3, OPENMP),
+        // Sections, section, workshare, single.
+        7..=10 => (old_type - 1, OPENMP),
+        // Master, critical.
+        11 | 12 => (old_type, OPENMP),
+        // Atomic, barrier, implicit barrier, flush.
+        13..=16 => (old_type + 1, OPENMP),
+        // The blocks of critical and single.
+        17 => (13, OPENMP),
+        18 => (10, OPENMP),
+        // Wrapper, task, wait for tasks, create a task, ordered, its block.
+        19 => (2, OPENMP),
+        20 => (20, OPENMP),
+        21 => (22, OPENMP),
+        33 => (21, OPENMP),
+        34 => (18, OPENMP),
+        35 => (19, OPENMP),
+        22 => (15, OTF2_PARADIGM_MPI),
+        // Collective operations: one to all, all to one, all to all, others.
+        23..=26 => (old_type, OTF2_PARADIGM_MPI),
+        _ => (0, 0),
+    }
+}
+
+/// Type and paradigm of a group by its type before version 1.2 (`OTF2_GroupTypePre12`). libotf2 takes groups of metrics
+/// for groups of regions.
+const fn kind_and_paradigm(old_type: u8) -> (u8, u8) {
+    match old_type {
+        1 => (1, 0),
+        2 | 3 => (2, 0),
+        4 => (OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI),
+        5 => (OTF2_GROUP_TYPE_COMM_SELF, OTF2_PARADIGM_MPI),
+        6 => (OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI),
+        _ => (0, 0),
+    }
+}
+
+/// A number of 32 bits, all set if the length byte says so.
+fn number(record: &mut Cursor<'_>) -> Result<u32, Flaw> {
+    record.compressed(4).map(|number| number as u32)
+}
+
+fn numbers<const N: usize>(record: &mut Cursor<'_>) -> Result<[u32; N], Flaw> {
+    let mut numbers = [0; N];
+    for place in &mut numbers {
+        *place = number(record)?;
+    }
+    Ok(numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_same_definition_may_come_twice() {
@@ -197,5 +399,117 @@ mod tests {
         let mut definitions = Definitions::default();
         definitions.add_location(u64::MAX, location);
         assert_eq!(definitions.contradiction.unwrap(), "a location has no id");
+    }
+
+    #[test]
+    fn communication_is_known_by_paradigm_role_or_name() {
+        let communication = |name, paradigm, role| kind(name, paradigm, role).communication;
+        assert!(communication("MPI_Init", 0, 0));
+        assert!(communication("x", OTF2_PARADIGM_MPI, 0) && communication("x", OTF2_PARADIGM_SHMEM, 0));
+        assert!(communication("x", 0, OTF2_REGION_ROLE_POINT2POINT));
+        assert!(!communication("main", 1, 1));
+        // A barrier of OpenMP.
+        assert!(!communication("!$omp barrier", 3, 15));
+    }
+
+    fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+        [&[kind, body.len() as u8], body].concat()
+    }
+
+    fn file(records: &[Vec<u8>]) -> Vec<u8> {
+        [&[3, 0x42][..], &[0; 16], &records.concat(), &[2, 1]].concat()
+    }
+
+    fn read_bytes(bytes: &[u8]) -> Result<(Definitions, u64), String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        read(file.path(), 1 << 18)
+            .map_err(|error| error.to_string().replace(&file.path().display().to_string(), "FILE"))
+    }
+
+    fn some_records() -> Vec<Vec<u8>> {
+        vec![
+            record(99, &[7, 7, 7]),
+            record(CLOCK_PROPERTIES, &[2, 0, 4, 1, 9, 0]),
+            record(STRING, &[1, 7, b'a', 0]),
+            record(STRING, &[1, 7, b'b', 0]),
+            record(SYSTEM_TREE_NODE, &[0, 1, 7, 0, 255]),
+            record(LOCATION_GROUP, &[1, 5, 0, 1, 0]),
+            record(LOCATION, &[1, 3, 0, 1, 1, 2, 1, 5, 42]),
+            record(REGION, &[0, 1, 7, 0, 0, 0, 0, 0, 0, 28, 4, 0]),
+            // Locations 9 and 300 of MPI, then their ranks.
+            record(GROUP, &[0, 0, 0, 1, 2, 1, 9, 2, 44, 1, 4, 4, 0]),
+            record(GROUP, &[0, 0, 0, 1, 2, 0, 1, 1, 5, 4, 1, 1]),
+            record(COMM, &[1, 2, 1, 7, 0, 255]),
+            record(INTER_COMM, &[1, 1, 1, 7, 0, 1, 2, 255, 0]),
+            record(RMA_WIN, &[0, 0, 1, 1]),
+            record(CALLING_CONTEXT, &[1, 4, 1, 6, 0, 0]),
+        ]
+    }
+
+    #[test]
+    fn the_first_definition_of_an_id_counts_and_unknown_records_are_passed() {
+        let (all, records) = read_bytes(&file(&some_records())).unwrap();
+        assert_eq!(records, 14);
+        assert_eq!((all.ticks_per_second, all.strings[&7].as_str()), (Some(1024), "a"));
+        assert_eq!(all.nodes[&0], Node { name: 7, class: 0, parent: u32::MAX });
+        assert_eq!(all.location_groups[&5], LocationGroup { kind: 1, node: 0 });
+        assert_eq!(all.locations[&3], Location { kind: 1, events: 2, group: 5 });
+        assert_eq!(all.regions[&0], Region { name: 7, paradigm: 4, role: 28 });
+        assert_eq!((all.communicators[&2], all.communicator_names[&2]), (0, 7));
+        assert_eq!((all.inter_communicators[&1], all.communicator_names[&1]), ((0, 2), 7));
+        assert_eq!((all.windows[&0], all.calling_contexts[&4]), (1, 6));
+    }
+
+    #[test]
+    fn groups_are_told_apart_by_type_and_id_and_keep_their_order() {
+        let (all, _) = read_bytes(&file(&some_records())).unwrap();
+        assert_eq!(all.groups[&(4, 0)], Group { paradigm: 4, flags: 0, members: vec![9, 300] });
+        assert_eq!(all.groups[&(5, 0)], Group { paradigm: 4, flags: 1, members: vec![0, 1] });
+        assert_eq!(all.contradiction, None);
+    }
+
+    #[test]
+    fn types_of_early_versions_are_split() {
+        // A barrier of MPI and the locations of MPI ranks.
+        let records = [record(REGION, &[0, 0, 0, 22, 0, 0, 0]), record(GROUP, &[0, 0, 6, 1, 1, 0])];
+        let (all, _) = read_bytes(&file(&records)).unwrap();
+        assert_eq!(all.regions[&0], Region { name: 0, paradigm: 4, role: 15 });
+        assert_eq!(all.groups[&(4, 0)], Group { paradigm: 4, flags: 0, members: vec![0] });
+    }
+
+    #[test]
+    fn numbers_may_have_the_highest_byte_first() {
+        let mut bytes = file(&[record(CLOCK_PROPERTIES, &[2, 4, 0, 0, 0])]);
+        bytes[1] = 0x23;
+        assert_eq!(read_bytes(&bytes).unwrap().0.ticks_per_second, Some(1024));
+    }
+
+    #[test]
+    fn claims_reserve_nothing() {
+        // A group of all members that 32 bits can count.
+        let error = read_bytes(&file(&[record(GROUP, &[0, 0, 0, 255, 0, 0, 0])])).map(drop).unwrap_err();
+        assert_eq!(error, "`FILE` is damaged at byte 29: the file is cut off");
+    }
+
+    proptest! {
+        #[test]
+        fn damage_ends_in_an_error_or_definitions(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            length in any::<prop::sample::Index>(),
+            cut in any::<bool>(),
+        ) {
+            let mut bytes = file(&some_records());
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if cut {
+                bytes.truncate(length.index(bytes.len()));
+            }
+            if let Err(error) = read_bytes(&bytes) {
+                prop_assert!(error.contains("is damaged at byte"), "{error}");
+            }
+        }
     }
 }

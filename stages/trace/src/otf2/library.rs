@@ -2,25 +2,432 @@
 //!
 //! An [`Archive`] hands out plain values. The files it reads must have passed [`structure`](super::structure):
 //! libotf2 reads beyond its buffers, loops or aborts on files that are damaged.
+
 // Foreign functions cannot be called otherwise.
 #![allow(unsafe_code)]
 // All names of the C interface begin with `OTF2_`; lists of them would say nothing more.
 #![allow(clippy::wildcard_imports)]
 
-mod archive;
-mod definitions;
-mod events;
-mod locks;
-mod messages;
+mod callbacks;
 
-pub(super) use archive::{Archive, Ended, LocationReader};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::{Condvar, Mutex, Once, PoisonError};
 
-use otf2_sys::{OTF2_CALLBACK_ERROR, OTF2_CALLBACK_SUCCESS, OTF2_CallbackCode};
+use otf2_sys::*;
 
-/// Runs a callback. A panic must not get into libotf2, so it becomes an error code.
-fn guarded(callback: impl FnOnce()) -> OTF2_CallbackCode {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)) {
-        Ok(()) => OTF2_CALLBACK_SUCCESS,
-        Err(_) => OTF2_CALLBACK_ERROR,
+use super::definitions::Definitions;
+use super::local_definitions::ClockOffsets;
+use super::visitor::Visitor;
+use callbacks::{EventCallbacks, GlobalCallbacks, LocalCallbacks, Told, guarded};
+
+/// Events between two looks at whether to stop.
+const BATCH: u64 = 1 << 22;
+
+/// An archive opened through libotf2. Errors are what libotf2 says.
+#[derive(Debug)]
+pub(super) struct Archive {
+    reader: NonNull<OTF2_Reader>,
+}
+
+// SAFETY: libotf2 lets several threads use one archive once locking callbacks are set, which `open` does, as long as
+// no two of them read the same location at once. There is one [`LocationReader`] per location, and reading borrows
+// it mutably.
+unsafe impl Send for Archive {}
+// SAFETY: as above.
+unsafe impl Sync for Archive {}
+
+/// How the reading of events ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With the last of so many events.
+    Complete(u64),
+    /// By a callback or because it was asked to stop.
+    Early,
+}
+
+/// Turns the answer of libotf2 into a result.
+fn check(error: OTF2_ErrorCode) -> Result<(), String> {
+    if error == OTF2_SUCCESS { Ok(()) } else { Err(take(error)) }
+}
+
+/// Turns null into an error.
+fn some<T>(pointer: *mut T) -> Result<NonNull<T>, String> {
+    NonNull::new(pointer).ok_or_else(|| take(OTF2_SUCCESS))
+}
+
+impl Archive {
+    /// Opens the archive of an anchor file.
+    pub(in crate::otf2) fn open(anchor: &Path) -> Result<Self, String> {
+        capture();
+        forget();
+        let path = CString::new(anchor.as_os_str().as_bytes()).map_err(|_| "its path holds a zero byte")?;
+        // SAFETY: the path is a text that ends with a zero byte.
+        let archive = Self { reader: some(unsafe { OTF2_Reader_Open(path.as_ptr()) })? };
+        // SAFETY: the reader is open; the locking callbacks live for ever and need no user data.
+        unsafe {
+            check(OTF2_Reader_SetSerialCollectiveCallbacks(archive.reader()))?;
+            check(OTF2_Reader_SetLockingCallbacks(
+                archive.reader(),
+                &raw const CALLBACKS,
+                std::ptr::null_mut(),
+            ))?;
+        }
+        Ok(archive)
+    }
+
+    fn reader(&self) -> *mut OTF2_Reader {
+        self.reader.as_ptr()
+    }
+
+    /// The definitions of the archive, and how many there are.
+    pub(in crate::otf2) fn definitions(&mut self) -> Result<(Definitions, u64), String> {
+        forget();
+        let mut definitions = Definitions::default();
+        let mut count = 0;
+        let callbacks = GlobalCallbacks::new().ok_or("no memory")?;
+        // SAFETY: all handles belong to this reader. `definitions` outlives the reading, and nobody else uses it.
+        unsafe {
+            let source = some(OTF2_Reader_GetGlobalDefReader(self.reader()))?.as_ptr();
+            check(OTF2_Reader_RegisterGlobalDefCallbacks(
+                self.reader(),
+                source,
+                callbacks.as_ptr(),
+                (&raw mut definitions).cast(),
+            ))?;
+            check(OTF2_Reader_ReadAllGlobalDefinitions(self.reader(), source, &raw mut count))?;
+            check(OTF2_Reader_CloseGlobalDefReader(self.reader(), source))?;
+        }
+        Ok((definitions, count))
+    }
+
+    /// Readers of some locations, in the order of ids.
+    pub(in crate::otf2) fn locations(
+        &mut self,
+        ids: &BTreeSet<u64>,
+    ) -> Result<Vec<LocationReader<'_>>, String> {
+        forget();
+        // SAFETY: the reader is open. No location is undefined, on which libotf2 would abort: see `Definitions`.
+        unsafe {
+            for id in ids {
+                check(OTF2_Reader_SelectLocation(self.reader(), *id))?;
+            }
+            check(OTF2_Reader_OpenDefFiles(self.reader()))?;
+            check(OTF2_Reader_OpenEvtFiles(self.reader()))?;
+        }
+        let archive = &*self;
+        Ok(ids.iter().map(|&location| LocationReader { archive, location }).collect())
+    }
+}
+
+/// Reads what one location did.
+#[derive(Debug)]
+pub(super) struct LocationReader<'a> {
+    archive: &'a Archive,
+    location: u64,
+}
+
+impl LocationReader<'_> {
+    /// Id of the location.
+    pub(in crate::otf2) fn id(&self) -> u64 {
+        self.location
+    }
+
+    /// Reads the definitions of the location, so that libotf2 translates the ids in its events and corrects their
+    /// times. Returns what it corrects the times by.
+    pub(in crate::otf2) fn definitions(&mut self) -> Result<ClockOffsets, String> {
+        forget();
+        let reader = self.archive.reader();
+        let mut clock = ClockOffsets::default();
+        let callbacks = LocalCallbacks::new().ok_or("no memory")?;
+        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `clock`
+        // outlives the reading, and nobody else uses it.
+        unsafe {
+            let source = some(OTF2_Reader_GetDefReader(reader, self.location))?.as_ptr();
+            check(OTF2_Reader_RegisterDefCallbacks(
+                reader,
+                source,
+                callbacks.as_ptr(),
+                (&raw mut clock).cast(),
+            ))?;
+            let mut count = 0;
+            loop {
+                match OTF2_Reader_ReadAllLocalDefinitions(reader, source, &raw mut count) {
+                    // The first of two id maps counts, and reading goes on behind the second.
+                    OTF2_ERROR_DUPLICATE_MAPPING_TABLE => forget(),
+                    error => break check(error)?,
+                }
+            }
+            check(OTF2_Reader_CloseDefReader(reader, source))?;
+        }
+        Ok(clock)
+    }
+
+    /// Tells a visitor the events, until `stop` says so. `contexts` has the region of every calling context.
+    pub(in crate::otf2) fn events<V: Visitor>(
+        &mut self,
+        visitor: &mut V,
+        contexts: &HashMap<u32, u32>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Ended, String> {
+        forget();
+        let reader = self.archive.reader();
+        let callbacks = EventCallbacks::new::<V>().ok_or("no memory")?;
+        let mut total = 0;
+        let mut told = Told { visitor, contexts, panic: None };
+        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `told`
+        // outlives the reading, and nobody else uses it meanwhile.
+        let ended = unsafe {
+            let source = some(OTF2_Reader_GetEvtReader(reader, self.location))?.as_ptr();
+            check(OTF2_Reader_RegisterEvtCallbacks(
+                reader,
+                source,
+                callbacks.as_ptr(),
+                (&raw mut told).cast(),
+            ))?;
+            let ended = loop {
+                let mut count = 0;
+                match OTF2_Reader_ReadLocalEvents(reader, source, BATCH, &raw mut count) {
+                    OTF2_ERROR_INTERRUPTED_BY_CALLBACK => break Ended::Early,
+                    error => check(error)?,
+                }
+                total += count;
+                if count < BATCH {
+                    break Ended::Complete(total);
+                }
+                if stop() {
+                    break Ended::Early;
+                }
+            };
+            check(OTF2_Reader_CloseEvtReader(reader, source))?;
+            ended
+        };
+        match told.panic {
+            Some(panic) => std::panic::resume_unwind(panic),
+            None => Ok(ended),
+        }
+    }
+}
+
+impl Drop for Archive {
+    fn drop(&mut self) {
+        // SAFETY: the reader is open and closed once; this closes everything opened through it.
+        unsafe { OTF2_Reader_Close(self.reader()) };
+        forget();
+    }
+}
+
+/// A lock that is taken by one call and given back by another.
+#[derive(Debug, Default)]
+struct Lock {
+    taken: Mutex<bool>,
+    given_back: Condvar,
+}
+
+impl Lock {
+    fn take(&self) {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken =
+            self.given_back.wait_while(taken, |taken| *taken).unwrap_or_else(PoisonError::into_inner);
+        *taken = true;
+    }
+
+    fn give_back(&self) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.given_back.notify_one();
+    }
+}
+
+/// How libotf2 makes and uses locks.
+static CALLBACKS: OTF2_LockingCallbacks = OTF2_LockingCallbacks {
+    otf2_release: None,
+    otf2_create: Some(create),
+    otf2_destroy: Some(destroy),
+    otf2_lock: Some(lock),
+    otf2_unlock: Some(unlock),
+};
+
+unsafe extern "C" fn create(_: *mut c_void, lock: *mut OTF2_Lock) -> OTF2_CallbackCode {
+    if lock.is_null() {
+        return OTF2_CALLBACK_ERROR;
+    }
+    // SAFETY: libotf2 passes the place for a lock.
+    unsafe { lock.write(Box::into_raw(Box::<Lock>::default()).cast()) };
+    OTF2_CALLBACK_SUCCESS
+}
+
+unsafe extern "C" fn destroy(_: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode {
+    if lock.is_null() {
+        return OTF2_CALLBACK_ERROR;
+    }
+    // SAFETY: libotf2 destroys a lock that `create` made once, when nobody uses it any more.
+    drop(unsafe { Box::from_raw(lock.cast::<Lock>()) });
+    OTF2_CALLBACK_SUCCESS
+}
+
+unsafe extern "C" fn lock(_: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode {
+    // SAFETY: libotf2 passes a lock that `create` made and `destroy` has not seen, or null.
+    let Some(lock) = (unsafe { lock.cast::<Lock>().as_ref() }) else { return OTF2_CALLBACK_ERROR };
+    guarded(|| lock.take())
+}
+
+unsafe extern "C" fn unlock(_: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode {
+    // SAFETY: as in `lock`.
+    let Some(lock) = (unsafe { lock.cast::<Lock>().as_ref() }) else { return OTF2_CALLBACK_ERROR };
+    guarded(|| lock.give_back())
+}
+
+thread_local! {
+    /// The first message since the last call of [`take`]: the cause; others follow from it.
+    static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Silences libotf2 for the whole process. Its messages are kept per thread.
+fn capture() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the callback lives for ever and needs no user data.
+    ONCE.call_once(|| unsafe {
+        OTF2_Error_RegisterCallback(Some(keep), std::ptr::null_mut());
+    });
+}
+
+/// Forgets what was said so far, so that old messages are not taken for new ones.
+fn forget() {
+    let _ = FIRST.try_with(|first| first.replace(None));
+}
+
+/// Why the last call on this thread failed.
+fn take(error: OTF2_ErrorCode) -> String {
+    let message = FIRST.try_with(RefCell::take).ok().flatten();
+    message.unwrap_or_else(|| description(error))
+}
+
+fn description(error: OTF2_ErrorCode) -> String {
+    // SAFETY: the function takes any code and returns a static text or null.
+    let text = unsafe { OTF2_Error_GetDescription(error) };
+    if error == OTF2_SUCCESS || text.is_null() {
+        return "no reason given".into();
+    }
+    // SAFETY: it is not null, so it is a text that ends with a zero byte and is never freed.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+unsafe extern "C" fn keep(
+    _: *mut c_void,
+    _: *const c_char,
+    _: u64,
+    _: *const c_char,
+    error: OTF2_ErrorCode,
+    format: *const c_char,
+    arguments: *mut c_void,
+) -> OTF2_ErrorCode {
+    // SAFETY: libotf2 passes a format, which may be null, and the arguments that belong to it.
+    guarded(|| unsafe { remember(error, format, arguments) });
+    error
+}
+
+/// # Safety
+///
+/// `format` is null, or a format of `printf` that `arguments`, a `va_list` not yet used, belong to.
+unsafe fn remember(error: OTF2_ErrorCode, format: *const c_char, arguments: *mut c_void) {
+    let _ = FIRST.try_with(|first| {
+        let Ok(mut first) = first.try_borrow_mut() else { return };
+        if first.is_some() {
+            return;
+        }
+        let description = description(error);
+        let mut buffer = [0u8; 512];
+        if !format.is_null() {
+            // SAFETY: see above; the buffer is as long as said, and its last byte stays zero.
+            unsafe { vsnprintf(buffer.as_mut_ptr().cast(), buffer.len() - 1, format, arguments) };
+        }
+        let message = CStr::from_bytes_until_nul(&buffer).unwrap_or_default().to_string_lossy();
+        *first = Some(if message.is_empty() { description } else { format!("{message} ({description})") });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::visitor::{BadEvent, Event, Message};
+    use super::*;
+
+    /// Panics at the first region that is entered.
+    struct Panics;
+
+    impl Visitor for Panics {
+        const BOTH_ENDS: bool = false;
+        fn place(&mut self, region: u32) -> u32 {
+            region
+        }
+        fn enter(&mut self, _: u32, _: impl Fn() -> u64) {
+            panic!("a fault of the visitor");
+        }
+        fn leave(&mut self, _: u32, _: impl Fn() -> u64) {}
+        fn send(&mut self, _: u64, _: Message, _: impl Fn() -> u64) {}
+        fn event(&mut self, _: u64, _: Event, _: impl Fn() -> u64) {}
+        fn bad_event(&self) -> Option<&BadEvent> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_visitor_is_no_stop() {
+        let sample = "../../sample-traces/rows-columns-16/eztrace_log.otf2";
+        let mut archive = Archive::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(sample)).unwrap();
+        archive.definitions().unwrap();
+        let mut readers = archive.locations(&BTreeSet::from([0])).unwrap();
+        readers[0].definitions().unwrap();
+        let read = || readers[0].events(&mut Panics, &HashMap::new(), || false);
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a fault of the visitor"));
+    }
+
+    #[test]
+    fn only_one_thread_has_the_lock() {
+        let mut handle: OTF2_Lock = std::ptr::null_mut();
+        // SAFETY: the place for the lock is there.
+        assert_eq!(unsafe { create(std::ptr::null_mut(), &raw mut handle) }, OTF2_CALLBACK_SUCCESS);
+        let address = handle as usize;
+        let counter = Mutex::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        // SAFETY: the lock is destroyed only after all threads have ended.
+                        unsafe { lock(std::ptr::null_mut(), address as OTF2_Lock) };
+                        *counter.try_lock().unwrap() += 1;
+                        // SAFETY: as above.
+                        unsafe { unlock(std::ptr::null_mut(), address as OTF2_Lock) };
+                    }
+                });
+            }
+        });
+        assert_eq!(*counter.lock().unwrap(), 4000);
+        // SAFETY: nobody uses the lock any more.
+        assert_eq!(unsafe { destroy(std::ptr::null_mut(), handle) }, OTF2_CALLBACK_SUCCESS);
+    }
+
+    #[test]
+    fn no_lock_is_an_error() {
+        let none = std::ptr::null_mut();
+        // SAFETY: null is allowed.
+        let answers = unsafe { [create(none, std::ptr::null_mut()), lock(none, std::ptr::null_mut())] };
+        assert_eq!(answers, [OTF2_CALLBACK_ERROR; 2]);
+    }
+
+    #[test]
+    fn messages_are_kept_and_not_printed() {
+        capture();
+        forget();
+        // SAFETY: the path is a text; what is returned is null.
+        let reader = unsafe { otf2_sys::OTF2_Reader_Open(c"/nowhere/trace.otf2".as_ptr()) };
+        assert!(reader.is_null());
+        let message = take(OTF2_SUCCESS);
+        assert!(message.contains("/nowhere/trace.otf2"), "{message}");
+        assert_eq!(take(OTF2_SUCCESS), "no reason given");
     }
 }

@@ -1,14 +1,22 @@
-//! From an archive to a table of messages.
+//! From an archive to a table of messages, one row each, written as it is read.
 
-use std::sync::{Mutex, PoisonError};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use hopmap_artifact::ArtifactError;
+use arrow_array::{ArrayRef, Float64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use hopmap_artifact::{ArtifactError, TableWriter};
 use hopmap_model::{Context, Error, Events};
 
-use super::listing::{Listed, Listing, Skipped};
+use super::communicators::{Communicators, NoReceiver, is_nobody};
+use super::layouts::OTF2_UNDEFINED_UINT64;
 use super::program::{Overview, Program, Way, read_by, warn};
-use crate::messages::{MessageWriter, Names, Rows};
-use crate::selection::Marks;
+use super::visitor::{Access, BadEvent, Event, Message, Visitor};
+use crate::call_stack::{CallStack, OpenRegions};
+use crate::numbering::Numbering;
+use crate::selection::{Marks, RegionKind, Selection};
 use crate::{EventsParams, Otf2Error};
 
 /// Name of the table in its temporary folder.
@@ -118,4 +126,314 @@ fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, c
     let nowhere = "messages of locations that belong to no MPI rank, or to several, which are not listed";
     warn(cx, nowhere, skipped.without_process);
     overview.warn(cx);
+}
+
+/// What all locations are listed with.
+#[derive(Clone, Copy)]
+struct Listed<'a> {
+    regions: &'a HashMap<u32, RegionKind>,
+    communicators: &'a Communicators,
+    selection: Option<&'a Selection>,
+    /// Whether processes are ranks that can send.
+    ranked: bool,
+}
+
+/// Lists the messages of a location, and gives full batches away.
+struct Listing<'a, F> {
+    listed: Listed<'a>,
+    /// Rank of its process, if it belongs to one.
+    rank: Option<u32>,
+    /// Tells the selection where the location is.
+    stack: CallStack<'a>,
+    /// Id of the region of every place, and whether it communicates.
+    regions: Vec<(u32, bool)>,
+    /// The regions it is in: for each the call that the location is in then, and the function that called it.
+    open: OpenRegions<(u32, u32)>,
+    peers: Numbering<(u32, u32)>,
+    /// Rank of every peer.
+    ranks: Vec<u32>,
+    rows: Rows,
+    give: F,
+    /// Why reading on makes no sense.
+    bad_event: Option<BadEvent>,
+    skipped: Skipped,
+}
+
+/// What is not listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Skipped {
+    /// Messages to `MPI_PROC_NULL`.
+    to_nobody: u64,
+    /// Accesses to memory within a process.
+    within_process: u64,
+    /// Messages and accesses of locations that belong to no process.
+    without_process: u64,
+    /// Collective operations.
+    collectives: u64,
+}
+
+impl Skipped {
+    /// Adds what another location skipped.
+    fn add(&mut self, other: Self) {
+        self.to_nobody += other.to_nobody;
+        self.within_process += other.within_process;
+        self.without_process += other.without_process;
+        self.collectives += other.collectives;
+    }
+}
+
+impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
+    /// A listing that gives batches to `give`, which tells whether to go on.
+    fn new(listed: Listed<'a>, rank: Option<u32>, give: F) -> Self {
+        Self {
+            listed,
+            rank,
+            stack: CallStack::new(listed.regions, listed.selection),
+            regions: Vec::new(),
+            open: OpenRegions::new(),
+            peers: Numbering::new(),
+            ranks: Vec::new(),
+            rows: Rows::default(),
+            give,
+            bad_event: None,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// Gives the last batch away.
+    fn finish(&mut self) {
+        (self.give)(&mut self.rows);
+    }
+
+    fn bad(&mut self, event: u64, what: impl Into<Cow<'static, str>>) {
+        self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
+    }
+
+    /// The call that the location is in, and the function that called it.
+    fn place_in_code(&self) -> (u32, u32) {
+        self.open.innermost().copied().unwrap_or((NONE, NONE))
+    }
+
+    /// Rank of the other end.
+    fn peer(&mut self, rank: u32, communicator: u32, peer: u32) -> Result<u32, NoReceiver> {
+        let place = self.peers.of((communicator, peer)) as usize;
+        if place >= self.ranks.len() {
+            self.ranks.push(self.listed.communicators.receiver(communicator, rank, peer)?);
+        }
+        Ok(self.ranks[place])
+    }
+
+    fn counts(&self, communicator: u32, bytes: u64, time: u64) -> bool {
+        self.listed.selection.is_none_or(|selection| {
+            selection.counts_communicator(communicator)
+                && selection.counts_length(bytes)
+                && selection.class(self.stack.inside(), || time).is_some()
+        })
+    }
+
+    fn list(&mut self, number: u64, message: Message, outwards: bool, tag: Option<u32>, time: u64) {
+        let Message { communicator, bytes, .. } = message;
+        if bytes == OTF2_UNDEFINED_UINT64 {
+            return self.bad(number, "it moves an unknown number of bytes");
+        }
+        if !self.listed.ranked {
+            return self.bad(number, "it sends, but the archive defines no MPI ranks");
+        }
+        let Some(rank) = self.rank else {
+            self.skipped.without_process += 1;
+            return;
+        };
+        let peer = match self.peer(rank, communicator, message.peer) {
+            Ok(peer) => peer,
+            Err(reason) => return self.bad(number, reason.to_string()),
+        };
+        if !self.counts(communicator, bytes, time) {
+            return;
+        }
+        let (source, destination) = if outwards { (rank, peer) } else { (peer, rank) };
+        let (operation, region) = self.place_in_code();
+        self.rows.push(Row { time, source, destination, tag, bytes, communicator, operation, region });
+        if self.rows.is_full() && !(self.give)(&mut self.rows) {
+            self.bad(number, "nobody takes its message");
+        }
+    }
+
+    fn access(&mut self, number: u64, access: Access, time: u64) {
+        let communicator = match self.listed.communicators.of_window(access.window) {
+            Ok(Some(communicator)) => communicator,
+            Ok(None) => {
+                self.skipped.within_process += 1;
+                return;
+            }
+            Err(reason) => return self.bad(number, reason.to_string()),
+        };
+        for (bytes, outwards) in [(access.put, true), (access.got, false)] {
+            if let Some(bytes) = bytes {
+                let message = Message { peer: access.remote, communicator, tag: 0, bytes, request: None };
+                self.list(number, message, outwards, None, time);
+            }
+        }
+    }
+}
+
+impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
+    const BOTH_ENDS: bool = false;
+
+    fn place(&mut self, region: u32) -> u32 {
+        let place = self.stack.place(region);
+        if place as usize == self.regions.len() {
+            let communication = self.listed.regions.get(&region).is_some_and(|kind| kind.communication);
+            self.regions.push((region, communication));
+        }
+        place
+    }
+
+    fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
+        let code = match self.regions[place as usize] {
+            (call, true) => (call, self.place_in_code().1),
+            (function, false) => (NONE, function),
+        };
+        self.open.enter(place, code);
+        if self.listed.selection.is_some() {
+            self.stack.enter_at(place, time);
+        }
+    }
+
+    fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
+        self.open.leave(place, |_| ());
+        if self.listed.selection.is_some() {
+            self.stack.leave_at(place, time);
+        }
+    }
+
+    fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
+        if is_nobody(message.peer) {
+            self.skipped.to_nobody += 1;
+        } else {
+            self.list(number, message, true, Some(message.tag), time());
+        }
+    }
+
+    fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64) {
+        match event {
+            Event::Access(access) => self.access(number, access, time()),
+            Event::Collective(..) => self.skipped.collectives += 1,
+            _ => {}
+        }
+    }
+
+    fn bad_event(&self) -> Option<&BadEvent> {
+        self.bad_event.as_ref()
+    }
+}
+
+/// Rows of a batch.
+const BATCH: usize = 1 << 15;
+
+/// No region.
+const NONE: u32 = u32::MAX;
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    /// Ticks of the common clock.
+    time: u64,
+    source: u32,
+    destination: u32,
+    tag: Option<u32>,
+    bytes: u64,
+    /// Id of the communicator.
+    communicator: u32,
+    /// Id of the region of the call, or [`NONE`].
+    operation: u32,
+    /// Id of the region that called it, or [`NONE`].
+    region: u32,
+}
+
+/// A batch of messages.
+#[derive(Debug, Default)]
+struct Rows(Vec<Row>);
+
+impl Rows {
+    fn push(&mut self, row: Row) {
+        self.0.push(row);
+    }
+
+    /// Whether it is time to give the batch away.
+    fn is_full(&self) -> bool {
+        self.0.len() >= BATCH
+    }
+}
+
+/// What the numbers in rows stand for.
+#[derive(Debug)]
+struct Names {
+    /// First tick of the trace, and ticks per second if they are known.
+    clock: (u64, Option<f64>),
+    communicators: HashMap<u32, String>,
+    regions: HashMap<u32, String>,
+}
+
+/// Writes the table.
+struct MessageWriter {
+    names: Names,
+    table: TableWriter,
+}
+
+impl MessageWriter {
+    /// Begins a table.
+    fn create(path: &Path, names: Names) -> Result<Self, ArtifactError> {
+        let column = |name: &str, kind: DataType, nullable| Field::new(name, kind, nullable);
+        let schema = Schema::new(vec![
+            column("time_s", DataType::Float64, true),
+            column("source", DataType::UInt32, false),
+            column("destination", DataType::UInt32, false),
+            column("tag", DataType::UInt32, true),
+            column("bytes", DataType::UInt64, false),
+            column("communicator", DataType::Utf8, false),
+            column("operation", DataType::Utf8, true),
+            column("region", DataType::Utf8, true),
+        ]);
+        Ok(Self { names, table: TableWriter::create(path, schema)? })
+    }
+
+    /// Writes a batch, and empties it.
+    fn write(&mut self, rows: &mut Rows) -> Result<(), ArtifactError> {
+        let all = rows.0.as_slice();
+        let (start, per_second) = self.names.clock;
+        // Times before the first event are those of clocks that go back.
+        let time = |row: &Row| {
+            let ticks =
+                if row.time >= start { (row.time - start) as f64 } else { -((start - row.time) as f64) };
+            per_second.map(|per_second| ticks / per_second)
+        };
+        let region = |id: u32| self.names.regions.get(&id).map(String::as_str);
+        let unnamed: HashMap<u32, String> = all
+            .iter()
+            .filter(|row| !self.names.communicators.contains_key(&row.communicator))
+            .map(|row| (row.communicator, row.communicator.to_string()))
+            .collect();
+        let communicator = |row: &Row| {
+            let id = &row.communicator;
+            self.names.communicators.get(id).or_else(|| unnamed.get(id)).map(String::as_str)
+        };
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(all.iter().map(time).collect::<Float64Array>()),
+            Arc::new(UInt32Array::from_iter_values(all.iter().map(|row| row.source))),
+            Arc::new(UInt32Array::from_iter_values(all.iter().map(|row| row.destination))),
+            Arc::new(all.iter().map(|row| row.tag).collect::<UInt32Array>()),
+            Arc::new(UInt64Array::from_iter_values(all.iter().map(|row| row.bytes))),
+            Arc::new(all.iter().map(communicator).collect::<StringArray>()),
+            Arc::new(all.iter().map(|row| region(row.operation)).collect::<StringArray>()),
+            Arc::new(all.iter().map(|row| region(row.region)).collect::<StringArray>()),
+        ];
+        self.table.add(columns)?;
+        rows.0.clear();
+        Ok(())
+    }
+
+    /// Ends the table; gives the number of rows.
+    fn close(self) -> Result<u64, ArtifactError> {
+        self.table.close()
+    }
 }

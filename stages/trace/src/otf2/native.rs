@@ -7,15 +7,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::clock::ClockOffsets;
 use super::layouts;
-use super::local_definitions::LocalDefinitions;
+use super::local_definitions::{ClockOffsets, LocalDefinitions};
 use super::record::{Cursor, Flaw};
-use super::structure::common::{
-    self, ENTER, LEAVE, Listener, MPI_IRECV, MPI_IRECV_REQUEST, MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV,
-    MPI_SEND, Moment,
+use super::structure::{
+    self, ATTRIBUTE_LIST, ENTER, End, EventFile, EventWalk, LEAVE, Listener, MPI_IRECV, MPI_IRECV_REQUEST,
+    MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV, MPI_SEND, Moment,
 };
-use super::structure::{self, ATTRIBUTE_LIST, End, EventFile, EventWalk};
 use super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
 use crate::Otf2Error;
 
@@ -130,7 +128,7 @@ impl<V: Visitor> Events<'_, V> {
     fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
         loop {
             if !cursor.big_endian {
-                cursor.at += common::pass(cursor.rest(), &mut self.walk, &mut self.told);
+                cursor.at += structure::pass(cursor.rest(), &mut self.walk, &mut self.told);
             }
             if let Some(end) = self.next(cursor)? {
                 return Ok(end);
@@ -369,8 +367,8 @@ fn read_message(mut body: Cursor<'_>, kind: u8) -> Result<Message, Flaw> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::structure::some_events;
     use super::*;
-    use crate::otf2::structure::common::some_events;
     use crate::otf2::visitor::BadEvent;
 
     /// Writes down what it is told.

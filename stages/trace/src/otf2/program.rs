@@ -5,19 +5,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+#[cfg(feature = "libotf2")]
+use hopmap_model::open_input;
 use hopmap_model::{Context, Error};
 use rayon::prelude::*;
 
-use super::anchor::Anchor;
-use super::archive_files::{ArchiveFiles, has_extension};
-use super::clock::ClockOffsets;
+use super::archive_files::{Anchor, ArchiveFiles, has_extension};
 use super::communicators::Communicators;
 use super::definitions::Definitions;
-use super::local_definitions::LocalDefinitions;
+#[cfg(feature = "libotf2")]
+use super::library::{Archive, Ended, LocationReader};
+use super::local_definitions::{ClockOffsets, LocalDefinitions};
 use super::processes::Processes;
 use super::structure::{self, EventFile};
 use super::visitor::Visitor;
-use super::{global_definitions, native, through_library};
+use super::{definitions, native};
 use crate::selection::{Request, Selection};
 use crate::{LIBOTF2, Otf2Error, Reader};
 
@@ -131,7 +133,7 @@ impl Program {
         close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
     ) -> Result<Vec<T>, Otf2Error> {
         if way == Way::Library {
-            return through_library::visit(self, cx, visitor, close);
+            return visit_through_library(self, cx, visitor, close);
         }
         let ids: Vec<u64> = self.locations.iter().copied().collect();
         on_threads(ids.len(), cx, |index, buffer| {
@@ -246,7 +248,7 @@ pub(super) fn warn(cx: &Context<'_>, what: &str, count: u64) {
 
 fn read_definitions(files: &ArchiveFiles, anchor: &Anchor) -> Result<Definitions, Otf2Error> {
     let path = files.definitions();
-    let (definitions, there) = global_definitions::read(&path, anchor.definition_chunk)?;
+    let (definitions, there) = definitions::read(&path, anchor.definition_chunk)?;
     if there != anchor.definitions {
         let what = format!("there are {there}, but the anchor file announces {}", anchor.definitions);
         return Err(Otf2Error::Definitions { path, what });
@@ -327,4 +329,96 @@ pub(super) fn on_threads<T: Send>(
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let stopped = || Err(Otf2Error::Stopped { done, total });
     results.into_values().map(|result| result.unwrap_or_else(stopped)).collect()
+}
+
+/// Does what [`Program::visit`] does with libotf2, of files that were checked before.
+#[cfg(feature = "libotf2")]
+fn visit_through_library<V: Visitor, T: Send>(
+    program: &Program,
+    cx: &Context<'_>,
+    visitor: impl Fn(u64) -> V + Sync,
+    close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
+) -> Result<Vec<T>, Otf2Error> {
+    // libotf2 opens whatever stands there, and would wait for the other end of a pipe.
+    for file in program.files.list()? {
+        let path = file.path();
+        open_input(path).map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
+    }
+    let failed = |message| of_library(program.files.anchor(), None, message);
+    let mut archive = Archive::open(program.files.anchor()).map_err(failed)?;
+    check_definitions(program, &mut archive)?;
+    let readers = archive.locations(&program.locations).map_err(failed)?;
+    let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
+    on_threads(readers.len(), cx, |index, buffer| {
+        let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut visitor = visitor(reader.id());
+        let visited = tell_through_library(program, &mut reader, &mut visitor, buffer, cx)?;
+        visited.map(|visited| close(visited, visitor)).transpose()
+    })
+}
+
+/// Reads the definitions, without which libotf2 does not know the calling contexts in events. They must be those that
+/// hopmap read.
+#[cfg(feature = "libotf2")]
+fn check_definitions(program: &Program, archive: &mut Archive) -> Result<(), Otf2Error> {
+    let failed = |message| of_library(&program.files.definitions(), None, message);
+    let (definitions, read) = archive.definitions().map_err(failed)?;
+    let there = program.anchor.definitions;
+    if read != there {
+        return Err(failed(format!("it read {read} of {there} definitions")));
+    }
+    if definitions != program.definitions {
+        return Err(failed("it reads other definitions than hopmap does".into()));
+    }
+    Ok(())
+}
+
+/// Tells the events of one location; `None` if it was stopped.
+#[cfg(feature = "libotf2")]
+fn tell_through_library<V: Visitor>(
+    program: &Program,
+    reader: &mut LocationReader<'_>,
+    visitor: &mut V,
+    buffer: &mut Vec<u8>,
+    cx: &Context<'_>,
+) -> Result<Option<Visited>, Otf2Error> {
+    let location = reader.id();
+    let path = program.files.events_of(location);
+    let file = structure::check::check_events(&path, program.anchor.event_chunk, location, buffer)?;
+    let own = program.files.definitions_of(location);
+    let defined = own.exists();
+    let mut clock = ClockOffsets::default();
+    let chunk = program.anchor.definition_chunk;
+    // EZTrace writes files without any definition.
+    if defined && structure::check::check_local_definitions(&own, chunk, location)? > 0 {
+        let definitions = reader.definitions();
+        clock = definitions.map_err(|message| of_library(&own, Some(location), message))?;
+    }
+    let ended = reader.events(visitor, &program.definitions.calling_contexts, || cx.should_stop());
+    let ended = ended.map_err(|message| of_library(&path, Some(location), message))?;
+    program.check(location, visitor)?;
+    match ended {
+        Ended::Early => Ok(None),
+        Ended::Complete(read) if read != file.events => {
+            let message = format!("it read {read} of {} events", file.events);
+            Err(of_library(&path, Some(location), message))
+        }
+        Ended::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
+    }
+}
+
+#[cfg(feature = "libotf2")]
+fn of_library(path: &Path, location: Option<u64>, message: String) -> Otf2Error {
+    Otf2Error::Library { path: path.to_owned(), location, message }
+}
+
+/// Says that libotf2 is missing.
+#[cfg(not(feature = "libotf2"))]
+fn visit_through_library<V: Visitor, T: Send>(
+    _: &Program,
+    _: &Context<'_>,
+    _: impl Fn(u64) -> V + Sync,
+    _: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
+) -> Result<Vec<T>, Otf2Error> {
+    Err(LIBOTF2.missing(Reader::NEEDS_LIBRARY).into())
 }

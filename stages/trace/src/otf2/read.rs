@@ -1,18 +1,20 @@
-//! From an archive to a task graph.
+//! From an archive to a task graph: what every location did, and how all of it is put together.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use hopmap_model::{Context, Error, TaskGraph};
+use hopmap_collectives::Convention;
+use hopmap_model::{CollectiveTable, Context, Edge, Error, Process, TaskGraph};
 
-use super::assemble::{assemble, report};
-use super::collectives::CollectiveTally;
+use super::collectives::{CollectiveTally, Expanded, Expansion, Kept};
 use super::communicators::NoReceiver;
-use super::program::{Program, Visited, read_by};
+use super::processes::ProcessOf;
+use super::program::{Overview, Program, Visited, read_by, warn};
 use super::tally::{Question, RemoteTraffic, Tally, Total, Traffic};
-use crate::call_stack::{Activity, CallStack, RegionKind};
-use crate::selection::{Class, Marks, Request};
-use crate::{Algorithms, Collectives, Otf2Error, Reader};
+use crate::call_stack::{Activity, CallStack};
+use crate::matrix::{Headings, Overflow};
+use crate::selection::{Class, Marks, RegionKind, Request};
+use crate::{Algorithms, Collectives, Otf2Error, Reader, matrix};
 
 /// What is asked of an archive, and how it is read.
 #[derive(Debug, Clone, Copy)]
@@ -45,33 +47,33 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
 
 /// Messages of one class between a process and another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+struct Part {
     /// Rank of the other process.
-    pub(super) peer: u32,
+    peer: u32,
     /// The heading they count under.
-    pub(super) class: Class,
+    class: Class,
     /// How many there are.
-    pub(super) total: Total,
+    total: Total,
 }
 
 /// What one location did.
 #[derive(Debug)]
-pub(super) struct Record {
-    pub(super) visited: Visited,
+struct Record {
+    visited: Visited,
     /// What it sent, and what it put into remote memory; empty if it belongs to no process.
-    pub(super) sent: Vec<Part>,
+    sent: Vec<Part>,
     /// What it fetched from remote memory.
-    pub(super) fetched: Vec<Part>,
+    fetched: Vec<Part>,
     /// The collective operations it took part in.
-    pub(super) collectives: CollectiveTally,
+    collectives: CollectiveTally,
     /// Number of messages it sent, and those among them that count for no process or that nobody receives.
-    pub(super) messages: u64,
-    pub(super) without_process: u64,
-    pub(super) to_nobody: u64,
+    messages: u64,
+    without_process: u64,
+    to_nobody: u64,
     /// Number of accesses to remote memory, and those among them within a process.
-    pub(super) accesses: u64,
-    pub(super) within_process: u64,
-    pub(super) activity: Activity,
+    accesses: u64,
+    within_process: u64,
+    activity: Activity,
 }
 
 /// What all locations are counted with.
@@ -149,4 +151,174 @@ impl Counting<'_> {
         }
         Ok(())
     }
+}
+
+/// Tells what was read and what is missing.
+fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
+    let mut overview = Overview::default();
+    records.iter().for_each(|record| overview.add(&record.visited));
+    let sum = |of: fn(&Record) -> u64| records.iter().map(of).fold(0, u64::saturating_add);
+    cx.log(format_args!(
+        "{} processes, {} locations, {} events, {} messages",
+        program.processes.list.len(),
+        overview.locations,
+        overview.events,
+        sum(|record| record.messages),
+    ));
+    let warn = |what: &str, count: u64| warn(cx, what, count);
+    warn(
+        "calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record them), so that they are in no matrix",
+        sum(|record| record.activity.silent_send_receives),
+    );
+    if collectives == Collectives::Ignore {
+        let ignored = sum(|record| record.collectives.ignored);
+        if ignored > 0 {
+            cx.log(format_args!(
+                "collective operations, which do not count (`collectives = \"expand\"` counts them): {ignored}"
+            ));
+        }
+    }
+    warn(
+        "collective operations of unknown size, which do not count",
+        sum(|record| record.collectives.unknown),
+    );
+    let accesses = sum(|record| record.accesses);
+    if accesses > 0 {
+        cx.log(format_args!("accesses to remote memory, which count as messages: {accesses}"));
+    }
+    warn(
+        "accesses to memory within a process, or of locations that belong to no rank, which do not count",
+        sum(|record| record.within_process),
+    );
+    warn("messages to MPI_PROC_NULL, which do not count", sum(|record| record.to_nobody));
+    warn(
+        "messages sent by locations that belong to no MPI rank, or to several, which do not count",
+        sum(|record| record.without_process),
+    );
+    overview.warn(cx);
+}
+
+/// Tells what became of the collective operations.
+fn report_expanded(expanded: Expanded, collectives: Collectives, cx: &Context<'_>) {
+    let Expanded { operations, messages, elsewhere, incomplete, uneven, unfit } = expanded;
+    match collectives {
+        Collectives::Expand => {
+            cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages"));
+        }
+        _ => cx.log(format_args!("collective operations, which are kept and are no messages: {operations}")),
+    }
+    if unfit > 0 {
+        cx.log(format_args!(
+            "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: {unfit}"
+        ));
+    }
+    if elsewhere > 0 {
+        cx.log(format_args!(
+            "warning: records of collective operations between two groups or within a process, which do not count: {elsewhere}"
+        ));
+    }
+    let told = "collective operations that not all of their processes recorded, of which those count that one process did";
+    warn(cx, told, uneven);
+    if incomplete > 0 {
+        cx.log(format_args!(
+            "warning: collective operations that not all of their processes recorded alike, which do not count: {incomplete}"
+        ));
+    }
+}
+
+/// Brings the records of all locations together.
+fn assemble(
+    program: &Program,
+    request: &Request<'_>,
+    (question, algorithms): (Question<'_>, Algorithms),
+    records: Vec<Record>,
+    cx: &Context<'_>,
+) -> Result<TaskGraph, Error> {
+    let seconds = |ticks: u64| program.ticks_per_second.map(|per_second| ticks as f64 / per_second);
+    let spans = || records.iter().filter_map(|record| record.visited.span);
+    let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
+    let duration = ends.map(|(first, last)| last.saturating_sub(first));
+    let selection = question.selection;
+    if let Some(selection) = selection {
+        selection.check_length(duration.unwrap_or(0))?;
+    }
+    let overflow = |_: Overflow| Otf2Error::Overflow { path: program.files.anchor().to_owned() };
+    let mut headings = Headings::new(request, records.iter().map(|record| record.sent.len()).sum());
+    let mut tallies = Vec::new();
+    let mut compute: Vec<Option<Vec<u64>>> = vec![None; program.processes.list.len()];
+    let mut communicating: Vec<Option<(u64, u64)>> = vec![None; program.processes.list.len()];
+    // What is copied into the matrix is let go of at once.
+    for record in records {
+        let Some(rank) = program.processes.rank(record.visited.location) else { continue };
+        for part in record.sent {
+            headings.add(part.class, edge(rank, part.peer, part)).map_err(overflow)?;
+        }
+        for part in record.fetched {
+            headings.add(part.class, edge(part.peer, rank, part)).map_err(overflow)?;
+        }
+        if question.collectives != Collectives::Ignore {
+            tallies.push((rank, record.collectives));
+        }
+        if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
+        {
+            let activity = record.activity;
+            compute[rank as usize] = Some(activity.computing(span));
+            let all = selection.is_none().then_some((activity.communication, activity.collective));
+            communicating[rank as usize] = all;
+        }
+    }
+    let mut collectives = CollectiveTable::default();
+    if question.collectives != Collectives::Ignore {
+        let expansion = Expansion {
+            communicators: &program.communicators,
+            convention: Convention::of_creator(&program.anchor.creator),
+            selection,
+            algorithms: (question.collectives == Collectives::Expand).then_some(algorithms),
+        };
+        let mut kept = Kept::default();
+        let add = |class, edge| headings.add(class, edge);
+        let expanded = expansion.expand(tallies, &mut kept, add).map_err(overflow)?;
+        report_expanded(expanded, question.collectives, cx);
+        if kept.uneven() > 0 {
+            cx.log(format_args!(
+                "collective operations with blocks of different lengths, which are kept with their mean: {}",
+                kept.uneven()
+            ));
+        }
+        collectives = kept.into_table(&program.communicators);
+    }
+    let (edges, sizes, by_phase) = headings.finish();
+    // EZTrace leaves the creator empty.
+    if program.anchor.creator.is_empty() {
+        let to_itself = edges.iter().filter(|edge| edge.source == edge.destination);
+        let told = "messages from ranks to themselves (EZTrace also gives as such those through inter-communicators)";
+        warn(cx, told, to_itself.map(|edge| edge.messages).fold(0, u64::saturating_add));
+    }
+    let ticks = (duration.unwrap_or(0), seconds);
+    let phases = matrix::phases(request, selection, by_phase, &compute, ticks);
+    let process = |((process, compute), communicating): Told<'_>| Process {
+        host: process.host.clone(),
+        compute_s: compute
+            .as_ref()
+            .and_then(|ticks| seconds(ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)))),
+        communication_s: communicating.and_then(|(all, _)| seconds(all)),
+        collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
+    };
+    let list = program.processes.list.iter().zip(&compute).zip(communicating);
+    Ok(TaskGraph {
+        processes: list.map(process).collect(),
+        edges,
+        duration_s: duration.and_then(seconds),
+        sizes,
+        phases,
+        collectives,
+        ..TaskGraph::default()
+    })
+}
+
+/// A process, its ticks of computing by phase, and those in communication and in collective operations.
+type Told<'a> = ((&'a ProcessOf, &'a Option<Vec<u64>>), Option<(u64, u64)>);
+
+fn edge(source: u32, destination: u32, part: Part) -> Edge {
+    Edge { source, destination, messages: part.total.messages, bytes: part.total.bytes }
 }

@@ -3,21 +3,26 @@
 //! A file is a row of chunks of one size; the last may be shorter. A chunk is a header (3, the order of bytes,
 //! number of the first and last event), records, and a mark: 0 with padding up to the next chunk, or 2 at the end
 //! of the file. In event files 5 and eight bytes stand before a record whenever the time has changed.
+//!
+//! The events that most of a trace consists of are passed several times as fast as one by one: an event is looked at
+//! through a window of fixed size, in which nothing has to be asked about where the chunk ends. Whatever is unusual in any
+//! way is left to the way for all events, which also tells what is wrong.
 
 #[cfg(any(test, feature = "libotf2"))]
 pub(super) mod check;
-pub(super) mod common;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::path::Path;
 
 use hopmap_model::open_input;
 
+use super::layouts;
 use super::layouts::{Field, Layout};
 use super::record::{CUT_OFF, Cursor, Flaw};
+use super::visitor::Message;
 use crate::Otf2Error;
-use common::Moment;
 
 pub(super) const END_OF_CHUNK: u8 = 0;
 pub(super) const END_OF_BUFFER: u8 = 1;
@@ -233,5 +238,288 @@ impl EventWalk {
     /// The event counted last.
     pub(super) fn moment(&self) -> Moment {
         Moment { event: self.events, time: self.time, last: self.last }
+    }
+}
+
+pub(in crate::otf2) const ENTER: u8 = 12;
+pub(in crate::otf2) const LEAVE: u8 = 13;
+pub(in crate::otf2) const MPI_SEND: u8 = 14;
+pub(in crate::otf2) const MPI_ISEND: u8 = 15;
+pub(in crate::otf2) const MPI_ISEND_COMPLETE: u8 = 16;
+pub(in crate::otf2) const MPI_IRECV_REQUEST: u8 = 17;
+pub(in crate::otf2) const MPI_RECV: u8 = 18;
+pub(in crate::otf2) const MPI_IRECV: u8 = 19;
+
+/// The events here take at most 9 bytes for the time, 2 for type and length, 3 numbers of 5 and 2 of 9.
+const WINDOW: usize = 64;
+/// What is left of a window behind the time.
+const BODY: usize = WINDOW - 9;
+
+/// The event that is told.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::otf2) struct Moment {
+    /// Its number, counted from one.
+    pub(in crate::otf2) event: u64,
+    /// Its time by the clock of the location.
+    pub(in crate::otf2) time: u64,
+    /// The latest time of all events up to it.
+    pub(in crate::otf2) last: u64,
+}
+
+/// Is told the common events. Ids are those of the location.
+pub(in crate::otf2) trait Listener {
+    /// Whether it wants to know of messages received.
+    const RECEIVES: bool;
+
+    /// Whether it wants to know of an event that [`numbers`] could pass.
+    fn asks_for(kind: u8) -> bool;
+
+    /// A region is entered or left.
+    fn region(&mut self, enter: bool, region: u32, moment: Moment);
+
+    /// A message is sent.
+    fn send(&mut self, message: Message, moment: Moment);
+
+    /// A message is received.
+    fn receive(&mut self, message: Message, moment: Moment);
+
+    /// A request to send is complete, or one to receive is made: the kind of the event and the request.
+    fn request(&mut self, kind: u8, request: u64, moment: Moment);
+}
+
+/// Does not want to know anything: for a look at the structure before libotf2 reads.
+#[cfg(any(test, feature = "libotf2"))]
+struct Nobody;
+
+#[cfg(any(test, feature = "libotf2"))]
+impl Listener for Nobody {
+    const RECEIVES: bool = false;
+
+    fn asks_for(_: u8) -> bool {
+        false
+    }
+
+    fn region(&mut self, _: bool, _: u32, _: Moment) {}
+
+    fn send(&mut self, _: Message, _: Moment) {}
+
+    fn receive(&mut self, _: Message, _: Moment) {}
+
+    fn request(&mut self, _: u8, _: u64, _: Moment) {}
+}
+
+/// Passes and tells events until there is an unusual one or the end is near. Tells how many bytes it passed.
+// On its own, so that the loop has all registers to itself.
+#[inline(never)]
+pub(in crate::otf2) fn pass<L: Listener>(bytes: &[u8], walk: &mut EventWalk, listener: &mut L) -> usize {
+    // No event here is the first, and none goes back in time.
+    if walk.events == 0 || walk.time < walk.last {
+        return 0;
+    }
+    let (mut events, mut last) = (walk.events, walk.time);
+    let mut rest = bytes;
+    while let Some((time, behind)) = event(rest, (events, last), listener) {
+        events += 1;
+        (last, rest) = (time, behind);
+    }
+    (walk.events, walk.time, walk.last) = (events, last, last);
+    bytes.len() - rest.len()
+}
+
+/// Passes and tells an event. Gives its time and what is behind it, or nothing, and nothing is done, if it is an unusual
+/// one. Before it come so many `events`, the `last` at some time.
+#[expect(clippy::inline_always, reason = "it is the loop over all events")]
+#[inline(always)]
+fn event<'a, L: Listener>(
+    bytes: &'a [u8],
+    (events, last): (u64, u64),
+    listener: &mut L,
+) -> Option<(u64, &'a [u8])> {
+    let window = bytes.first_chunk::<WINDOW>()?;
+    match window.first_chunk::<9>()? {
+        [TIMESTAMP, word @ ..] => {
+            let time = u64::from_le_bytes(*word);
+            if time < last { None } else { event_at::<9, L>(bytes, (events, time), listener) }
+        }
+        _ => event_at_once(bytes, (events, last), listener),
+    }
+}
+
+/// The same for an event at the time of the one before.
+#[inline(never)]
+fn event_at_once<'a, L: Listener>(
+    bytes: &'a [u8],
+    (events, time): (u64, u64),
+    listener: &mut L,
+) -> Option<(u64, &'a [u8])> {
+    event_at::<0, L>(bytes, (events, time), listener)
+}
+
+/// The same for an event at some time that stands `START` bytes from the beginning.
+#[expect(clippy::inline_always, reason = "it is the loop over all events")]
+#[inline(always)]
+fn event_at<'a, const START: usize, L: Listener>(
+    bytes: &'a [u8],
+    (events, time): (u64, u64),
+    listener: &mut L,
+) -> Option<(u64, &'a [u8])> {
+    let moment = Moment { event: events + 1, time, last: time };
+    let body = bytes.get(START..)?.first_chunk::<BODY>()?;
+    let [kind, _, number, ..] = *body;
+    // Most events of all. Both bytes are looked at at once.
+    if u16::from_le_bytes(*body.first_chunk()?) & 0xfffe == u16::from_le_bytes([ENTER, 1]) {
+        let behind = bytes.get(START + 3..)?;
+        listener.region(kind == ENTER, number.into(), moment);
+        return Some((time, behind));
+    }
+    let behind = |used: usize| bytes.get(START + used..);
+    match kind {
+        ENTER | LEAVE => {
+            let (region, used) = number32(body, 1)?;
+            let behind = behind(used)?;
+            listener.region(kind == ENTER, region, moment);
+            Some((time, behind))
+        }
+        MPI_SEND | MPI_ISEND => {
+            let (message, used) = message(body, kind)?;
+            let behind = behind(used)?;
+            listener.send(message, moment);
+            Some((time, behind))
+        }
+        MPI_RECV | MPI_IRECV => {
+            let (message, used) = message(body, kind)?;
+            let behind = behind(used)?;
+            if L::RECEIVES {
+                listener.receive(message, moment);
+            }
+            Some((time, behind))
+        }
+        MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => {
+            let (request, used) = number64(body, 1)?;
+            let behind = behind(used)?;
+            listener.request(kind, request, moment);
+            Some((time, behind))
+        }
+        kind if L::asks_for(kind) => None,
+        _ => Some((time, numbers(behind(0)?)?)),
+    }
+}
+
+/// A number of 32 bits in a length byte and up to four bytes at some place, and the place behind it.
+#[inline]
+fn number32(body: &[u8; BODY], at: usize) -> Option<(u32, usize)> {
+    let (&length, rest) = body.get(at..)?.split_first()?;
+    let bytes = u32::from_le_bytes(*rest.first_chunk::<4>()?);
+    let mask = *[0, 0xff, 0xffff, 0xff_ffff, u32::MAX].get(usize::from(length))?;
+    Some((bytes & mask, at + 1 + usize::from(length)))
+}
+
+/// The same of 64 bits.
+#[inline]
+fn number64(body: &[u8; BODY], at: usize) -> Option<(u64, usize)> {
+    const MASKS: [u64; 9] =
+        [0, 0xff, 0xffff, 0xff_ffff, 0xffff_ffff, u64::MAX >> 24, u64::MAX >> 16, u64::MAX >> 8, u64::MAX];
+    let (&length, rest) = body.get(at..)?.split_first()?;
+    let bytes = u64::from_le_bytes(*rest.first_chunk::<8>()?);
+    let mask = *MASKS.get(usize::from(length))?;
+    Some((bytes & mask, at + 1 + usize::from(length)))
+}
+
+/// A message behind its type, and the place behind it.
+#[inline]
+fn message(body: &[u8; BODY], kind: u8) -> Option<(Message, usize)> {
+    let end = 2 + usize::from(body[1]);
+    let (peer, at) = number32(body, 2)?;
+    let (communicator, at) = number32(body, at)?;
+    let (tag, at) = number32(body, at)?;
+    let (bytes, mut at) = number64(body, at)?;
+    let mut request = None;
+    if kind & 1 == 1 {
+        let (number, behind) = number64(body, at)?;
+        (request, at) = (Some(number), behind);
+    }
+    (at <= end && end <= BODY).then_some((Message { peer, communicator, tag, bytes, request }, end))
+}
+
+/// What is behind an event that consists of compressed numbers only.
+fn numbers(bytes: &[u8]) -> Option<&[u8]> {
+    let (&kind, mut rest) = bytes.split_first()?;
+    let numbers = layouts::NUMBERS[usize::from(kind)].as_ref()?;
+    let mut behind = None;
+    if numbers.length {
+        let (&length, record) = rest.split_first().filter(|(length, _)| **length != u8::MAX)?;
+        let (record, after) = record.split_at_checked(usize::from(length))?;
+        (rest, behind) = (record, Some(after));
+    }
+    for &most in numbers.most() {
+        let (&length, digits) = rest.split_first()?;
+        let length = if length == u8::MAX { 0 } else { length };
+        if length > most {
+            return None;
+        }
+        rest = digits.get(usize::from(length)..)?;
+    }
+    Some(behind.unwrap_or(rest))
+}
+
+/// Bytes of events: some as they should be, some not.
+#[cfg(test)]
+pub(in crate::otf2) fn some_events() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+    use proptest::prelude::*;
+
+    let number = |most: usize| {
+        let digits = prop::collection::vec(any::<u8>(), 0..=most);
+        digits.prop_map(|digits| [&[digits.len() as u8][..], &digits].concat())
+    };
+    let with_length = |attributes: Vec<u8>| [&[attributes.len() as u8][..], &attributes].concat();
+    let single = (prop::sample::select(vec![ENTER, LEAVE, MPI_ISEND_COMPLETE, MPI_IRECV_REQUEST]), number(4));
+    let numbers = (number(4), number(4), number(4), number(8), number(8));
+    let message = (MPI_SEND..=MPI_IRECV, numbers, any::<bool>());
+    let event = prop_oneof![
+        4 => single.prop_map(|(kind, number)| [vec![kind], number].concat()),
+        4 => message.prop_map(move |(kind, (a, b, c, d, e), whole)| {
+            let request = if whole || kind & 1 == 1 { e } else { Vec::new() };
+            [vec![kind], with_length([a, b, c, d, request].concat())].concat()
+        }),
+        1 => (10u8..92, prop::collection::vec(prop_oneof![0u8..9, any::<u8>()], 0..40))
+            .prop_map(|(kind, bytes)| [vec![kind], bytes].concat()),
+    ];
+    let time = prop_oneof![
+        3 => (50u64..60).prop_map(|time| [&[TIMESTAMP][..], &time.to_le_bytes()].concat()),
+        1 => Just(Vec::new())
+    ];
+    let events = prop::collection::vec((time, event).prop_map(|(time, event)| [time, event].concat()), 0..8);
+    // Padding, so that the end is not near.
+    events.prop_map(|events| [events.concat(), vec![0; WINDOW]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_fast_way_is_the_way_for_all_events(bytes in some_events(), time in 48u64..58, later in 0u64..2) {
+            let walk = EventWalk { events: 1, unknown: 0, time, first: time, last: time + later };
+            let (mut fast, mut slow) = (walk, walk);
+            let passed = pass(&bytes, &mut fast, &mut Nobody);
+            let mut cursor = Cursor::new(&bytes);
+            while cursor.at < passed {
+                let kind = slow.kind(&mut cursor);
+                prop_assert_eq!(kind.and_then(|kind| slow.event(&mut cursor, kind)), Ok(()));
+            }
+            prop_assert_eq!((cursor.at, slow), (passed, fast));
+        }
+    }
+
+    #[test]
+    fn common_events_are_passed_at_once() {
+        let mut walk = EventWalk { events: 1, unknown: 0, time: 5, first: 5, last: 5 };
+        let enter = [&[TIMESTAMP][..], &7u64.to_le_bytes(), &[ENTER, 1, 3]].concat();
+        let send = [14, 6, 1, 3, 0, 0, 1, 8];
+        let bytes = [&enter[..], &send, &[0; WINDOW]].concat();
+        assert_eq!(pass(&bytes, &mut walk, &mut Nobody), enter.len() + send.len());
+        assert_eq!(walk, EventWalk { events: 3, unknown: 0, time: 7, first: 5, last: 7 });
     }
 }

@@ -1,6 +1,6 @@
 //! What one location sent and did, counted event by event.
 
-use super::constants::OTF2_UNDEFINED_UINT64;
+use super::layouts::OTF2_UNDEFINED_UINT64;
 
 use super::collectives::CollectiveTally;
 use super::communicators::is_nobody;

@@ -6,16 +6,16 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::archive_files::ArchiveFiles;
-use super::constants::{
+use super::definitions::{
+    CLOCK_PROPERTIES, COMM, GROUP, LOCATION, LOCATION_GROUP, REGION, STRING, SYSTEM_TREE_NODE,
+};
+use super::layouts::{
     OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_LOCATION_GROUP_TYPE_PROCESS,
     OTF2_LOCATION_TYPE_CPU_THREAD, OTF2_PARADIGM_MPI, OTF2_PARADIGM_USER, OTF2_REGION_ROLE_FUNCTION,
     OTF2_REGION_ROLE_POINT2POINT, OTF2_UNDEFINED_UINT32, OTF2_UNDEFINED_UINT64,
 };
-use super::global_definitions::{
-    CLOCK_PROPERTIES, COMM, GROUP, LOCATION, LOCATION_GROUP, REGION, STRING, SYSTEM_TREE_NODE,
-};
-use super::structure::common::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 use super::structure::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, TIMESTAMP};
+use super::structure::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 
 /// Size of the chunks of event files, as Score-P has it.
 const EVENT_CHUNK: usize = 1 << 20;
@@ -355,7 +355,7 @@ impl DefinitionWriter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::global_definitions;
+    use super::super::definitions;
     use super::*;
 
     #[test]
@@ -389,7 +389,7 @@ mod tests {
         definitions.close(1).unwrap();
         let path = folder.path().join("x.def");
         assert!(fs::metadata(&path).unwrap().len() > 2 * DEFINITION_CHUNK as u64);
-        let (read, count) = global_definitions::read(&path, DEFINITION_CHUNK as u64).unwrap();
+        let (read, count) = definitions::read(&path, DEFINITION_CHUNK as u64).unwrap();
         assert_eq!(count, 40_000);
         assert!((0..40_000).all(|id| read.strings[&id] == text(id)));
     }

@@ -7,13 +7,14 @@
 
 use std::path::Path;
 
-use super::common::{self, Nobody};
+use super::Nobody;
 use super::{
     ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, End, EventFile, EventWalk, header, record, walk_chunks,
 };
 use crate::Otf2Error;
 use crate::otf2::layouts;
 use crate::otf2::record::{Cursor, Flaw};
+use crate::otf2::structure;
 
 /// Checks an event file and counts its events. Chunks are read into a buffer that may be used again.
 pub(in crate::otf2) fn check_events(
@@ -59,7 +60,7 @@ impl EventWalk {
     fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
         loop {
             if !cursor.big_endian {
-                cursor.at += common::pass(cursor.rest(), self, &mut Nobody);
+                cursor.at += structure::pass(cursor.rest(), self, &mut Nobody);
             }
             match self.kind(cursor)? {
                 END_OF_CHUNK => return Ok(End::Chunk),

@@ -8,14 +8,18 @@ use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
 use hopmap_model::{Edge, Process, TaskGraph, open_input};
 use hopmap_text::{FileError, numbers, shown};
 
+use super::reader::{self, Reader};
 use crate::ImportError;
-use crate::matrix::Matrix;
+use crate::matrix::{MAX_RANKS, Matrix};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| sample.first_line().is_some_and(is_header),
+    files: reader::one_file,
+    read: |path, ranks, _| read(path, ranks),
+};
 
 /// Names of the columns, in the order in which [`Columns`] keeps their places.
 const COLUMNS: [&str; 4] = ["source", "destination", "messages", "bytes"];
-
-/// More ranks than any machine has; a bound for the memory a mistyped rank can claim.
-pub(crate) const MAX_RANKS: u32 = 1 << 24;
 
 /// The longest line.
 const LONGEST: u64 = 1 << 24;
@@ -25,7 +29,13 @@ const COLUMNS_HELP: &str = "the columns are source, destination, messages and by
 /// What is read at once.
 const BUFFER: usize = 1 << 16;
 
-type Reader = csv::Reader<ShortLines>;
+type CsvReader = csv::Reader<ShortLines>;
+
+/// Whether a line names columns of a matrix; which are right is said when it is read.
+fn is_header(line: &str) -> bool {
+    let columns = line.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"'));
+    columns.filter(|column| COLUMNS.contains(column)).count() >= 2
+}
 
 /// Reads a matrix. The number of ranks is `ranks`, or one more than the highest rank in the file.
 pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, ImportError> {
@@ -51,7 +61,7 @@ pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, ImportE
     })
 }
 
-fn open(path: &Path) -> Result<Reader, FileError> {
+fn open(path: &Path) -> Result<CsvReader, FileError> {
     let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
     Ok(ReaderBuilder::new()
         .buffer_capacity(BUFFER)
@@ -120,7 +130,7 @@ impl Read for ShortLines {
 struct Columns([usize; 4]);
 
 impl Columns {
-    fn find(path: &Path, reader: &mut Reader) -> Result<Self, FileError> {
+    fn find(path: &Path, reader: &mut CsvReader) -> Result<Self, FileError> {
         let header = reader.headers().map_err(|error| malformed(path, error))?;
         if header.iter().all(str::is_empty) {
             return Err(empty(path));
