@@ -19,23 +19,24 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 
 ROOT = Path(__file__).resolve().parent.parent
-PIPELINES = ["adca", "demo", "figure-3 ranks=16", "graph2sch", "route", "schedule", "full", "checkpoint"]
+PIPELINES = ["adca", "demo", "figure-3 ranks=[16] shapes=[\"tree:2x2x4\"]", "graph2sch", "route", "schedule", "full"]
 
 
 def renames():
-    """Old and new names of columns and metrics, from the tables of docs/renames.md."""
+    """New names of metrics and of columns by table, from the tables of docs/renames.md: `metric` or `KIND.TABLE` and the old name give the new one."""
     page, names = ROOT / "docs" / "renames.md", {}
-    for line in page.read_text().splitlines() if page.exists() else []:
-        cells = re.findall(r"`([^`]+)`", line)
-        if line.startswith(("| metric", "| column")):
-            names[cells[-2]] = cells[-1]
+    for line in page.read_text().splitlines():
+        cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
+        if cells[0] in ("metric", "column"):
+            names["metric" if cells[0] == "metric" else cells[1], cells[2]] = cells[3]
     return names
 
 
 def run(binary, checkout, pipeline, store):
     name, *values = pipeline.split()
+    text = (checkout / "pipelines" / f"{name}.toml").read_text()
     command = [binary, "run", checkout / "pipelines" / f"{name}.toml", "--store", store, "--report", store / "report.html", "-j", "2"]
-    for value in values + [f"out={store / 'out'}"] * ("out" in (checkout / "pipelines" / f"{name}.toml").read_text()):
+    for value in values + [f"out={store / 'out'}"] * bool(re.search(r"^out\s*=", text, re.MULTILINE)):
         command += ["-p", value]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 3):
@@ -59,13 +60,14 @@ def cells(store):
 
 def contents(folder, names):
     artifact = json.loads((folder / "artifact.json").read_text())
-    renamed = lambda table: {names.get(key, key): value for key, value in table.items()}
+    renamed = lambda table: {names.get(("metric", key), key): value for key, value in table.items()}
     yield "metrics", renamed(artifact.get("metrics", {}))
     yield "files", artifact.get("files", {})
     yield "attributes", renamed(artifact.get("attributes", {}))
     for table in artifact.get("tables", {}):
         read = parquet.read_table(folder / f"{table}.parquet")
-        yield f"table {table}", {names.get(name, name): read[name].to_pylist() for name in read.column_names}
+        place = f"{artifact['kind']}.{table}"
+        yield f"table {table}", {names.get((place, name), name): read[name].to_pylist() for name in read.column_names}
 
 
 def main():
