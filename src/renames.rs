@@ -55,6 +55,10 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { stage: "route/demands", old: "least", new: "min_bandwidth_bytes_per_s" },
     Parameter { stage: "route/demands", old: "heaviest", new: "top_flows" },
     Parameter { stage: "route/demands", old: "bandwidth", new: "bandwidth_bytes_per_s" },
+    Parameter { stage: "schedule/*", old: "seconds", new: "time_limit_s" },
+    Parameter { stage: "schedule/*", old: "file", new: "path" },
+    Parameter { stage: "schedule/exact", old: "evaluations", new: "max_search_nodes" },
+    Parameter { stage: "schedule/genetic", old: "exchange", new: "exchange_interval" },
 ];
 
 /// All metrics that were renamed.

@@ -399,7 +399,7 @@ tables    = [{ switch = "swA", destination = "h2", output = 2 }]
 fn schedules() -> Vec<Sample> {
     const FOLDER: &str = "sample-schedules/cholesky-5";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
-    let program = run("schedule/import", json!({ "file": folder.join("graph.grf") }), &[]);
+    let program = run("schedule/import", json!({ "path": folder.join("graph.grf") }), &[]);
     let dag = program.get("task-dag").unwrap();
     let on_files = |kind, mut with: Json| {
         with["procs"] = "@s/procs.vct".into();
@@ -418,12 +418,12 @@ fn schedules() -> Vec<Sample> {
     );
     let text = exported.get("file").unwrap().downcast_ref::<hopmap_model::TextFile>().unwrap().text.clone();
     vec![
-        Sample::new("schedule/import", json!({ "file": "@s/graph.grf" })).file("s", Content::Copy(FOLDER)),
+        Sample::new("schedule/import", json!({ "path": "@s/graph.grf" })).file("s", Content::Copy(FOLDER)),
         on_files("schedule/list", json!({})),
         on_files("schedule/genetic", json!({ "evaluations": 500, "ini": "@s/sch.ini" })),
-        on_files("schedule/exact", json!({ "evaluations": 500 })),
+        on_files("schedule/exact", json!({ "max_search_nodes": 500 })),
         on_files("schedule/auto", json!({ "evaluations": 500 })),
-        on_files("schedule/check", json!({ "file": "@plan.sch" })).file("plan.sch", Content::Text(text)),
+        on_files("schedule/check", json!({ "path": "@plan.sch" })).file("plan.sch", Content::Text(text)),
     ]
 }
 

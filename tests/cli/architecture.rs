@@ -286,7 +286,6 @@ const CIRCLES_LEFT: &[(&str, usize)] = &[
     ("hopmap-objective", 3),
     ("hopmap-partition", 1),
     ("hopmap-route", 6),
-    ("hopmap-schedule", 8),
     ("hopmap-topology", 5),
     ("hopmap-trace", 8),
     ("hopmap-views", 2),

@@ -156,7 +156,7 @@ fn what_is_no_file_is_refused_at_once() {
         ("trace/csv", "file", "/dev/zero", "it is a device, not a file"),
         ("trace/otf2", "archive", "pipe.otf2", "missing"),
         ("topology/import", "path", "pipe.csv", "it is a named pipe, not a file"),
-        ("schedule/import", "file", "/dev/zero", "it is a device, not a file"),
+        ("schedule/import", "path", "/dev/zero", "it is a device, not a file"),
     ] {
         sandbox.write("p.toml", p(kind, parameter, file));
         let output = ends_soon(sandbox.command(&["run", "p.toml", "--no-report"]));

@@ -124,7 +124,7 @@ launcher = ""
 
 [stages.graph]
 uses = "schedule/import"
-with = { file = "graph.dot" }
+with = { path = "graph.dot" }
 
 [stages.schedule]
 uses     = "schedule/auto"

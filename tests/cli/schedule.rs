@@ -87,7 +87,7 @@ fn files_of_parus_become_a_schedule() {
         "exec",
         "schedule/import",
         "--with",
-        &format!("file={}", sample("graph.grf")),
+        &format!("path={}", sample("graph.grf")),
         "--out",
         "graph",
     ]);
@@ -95,7 +95,7 @@ fn files_of_parus_become_a_schedule() {
         .map(|(key, name)| format!("{key}={}", sample(name)));
     let machine =
         ["--with", &procs, "--with", &network, "--with", "coordinator=true", "--with", "model=receive"];
-    let file = format!("file={schedule}");
+    let file = format!("path={schedule}");
     let check = ["exec", "schedule/check", "--in", "task-dag=graph", "--with", &file, "--out", "checked"];
     sandbox.stdout(&[&check[..], &machine[..]].concat());
     // Read from the file times are added up along paths, and not in ticks.
@@ -106,7 +106,7 @@ fn files_of_parus_become_a_schedule() {
 fn graphs_of_other_tools_are_scheduled() {
     let sandbox = Sandbox::new();
     sandbox.write("diamond.dot", DIAMOND);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "schedule/import", "--with", "file=diamond.dot", "--out", "graph"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "schedule/import", "--with", "path=diamond.dot", "--out", "graph"]), @r"
     task-dag DIGEST graph
     ------- stderr -------
     DOT, work is `Weight` of nodes, messages are `Weight` of edges: 4 tasks, 4 dependencies
@@ -131,7 +131,7 @@ fn graphs_of_other_tools_are_scheduled() {
     makespan 9, at most N.NN % above the optimum (lower bound 8)
     ");
     insta::assert_snapshot!(sandbox.stdout(&["show", "exact", "--table", "tasks", "--format", "csv"]), @r"
-    task,processor,rank,start,finish,waits_for,name
+    task,processor,turn,start,finish,waits_for,name
     0,0,0,0.0,2.0,,a
     1,1,0,3.0,6.0,0,b
     2,0,1,2.0,5.0,0,c
@@ -174,7 +174,7 @@ fn graphs_of_other_tools_are_scheduled() {
     }
     // What is exported as a workflow is imported again as the same graph.
     let imported =
-        ["exec", "schedule/import", "--with", "file=wfformat/files/workflow.json", "--out", "again"];
+        ["exec", "schedule/import", "--with", "path=wfformat/files/workflow.json", "--out", "again"];
     sandbox.stdout(&imported);
     let work = |artifact: &str| metric(&sandbox, artifact, "work");
     assert!(work("again").total_cmp(&work("graph")).is_eq());
@@ -184,10 +184,10 @@ fn graphs_of_other_tools_are_scheduled() {
 fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     let sandbox = Sandbox::new();
     sandbox.write("diamond.dot", DIAMOND);
-    sandbox.stdout(&["exec", "schedule/import", "--with", "file=diamond.dot", "--out", "graph"]);
+    sandbox.stdout(&["exec", "schedule/import", "--with", "path=diamond.dot", "--out", "graph"]);
     let import = |text: &str| {
         sandbox.write("bad", text);
-        sandbox.seen(&["exec", "schedule/import", "--with", "file=bad", "--out", "bad-graph"])
+        sandbox.seen(&["exec", "schedule/import", "--with", "path=bad", "--out", "bad-graph"])
     };
     insta::assert_snapshot!(import(&DIAMOND.replace("a -> b", "d -> a [Weight=1]; a -> b")), @r"
     ------- stderr -------
@@ -247,7 +247,7 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     let check = |text: &str| {
         sandbox.write("s.sch", text);
         let exec = ["exec", "schedule/check", "--in", "task-dag=graph", "--with", "processors=2"];
-        sandbox.seen(&[&exec[..], &["--with", "file=s.sch", "--out", "bad-check"]].concat())
+        sandbox.seen(&[&exec[..], &["--with", "path=s.sch", "--out", "bad-check"]].concat())
     };
     let sch = |nodes: &str| {
         format!(
@@ -285,7 +285,7 @@ fn schedules_are_the_same_with_any_number_of_threads() {
     };
     let edges = (2..40).map(edge).collect::<Vec<_>>().join("\n");
     sandbox.write("graph.dot", format!("digraph g {{ {tasks} {edges} }}"));
-    sandbox.stdout(&["exec", "schedule/import", "--with", "file=graph.dot", "--out", "graph"]);
+    sandbox.stdout(&["exec", "schedule/import", "--with", "path=graph.dot", "--out", "graph"]);
     for stage in ["auto", "genetic"] {
         for machine in ["processors=3", "speeds=[1.0, 0.5, 2.0]"] {
             let digest = |jobs: &str| {

@@ -21,7 +21,7 @@ use std::time::Instant;
 use hopmap_model::{Context, DelayModel, Observer, TaskDag};
 use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::{
-    Auto, AutoParams, Genetic, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
+    AutoParams, GeneticParams, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
 };
 
 /// A graph and what is known of it.
@@ -82,11 +82,11 @@ fn scheduler(seconds: f64) -> Result<Box<dyn Scheduler>, Box<dyn Error>> {
     params["islands"] = 1.into();
     match std::env::var("HOPMAP_EVALUATIONS") {
         Ok(text) => params["evaluations"] = text.parse::<u64>()?.into(),
-        Err(_) => params["seconds"] = seconds.into(),
+        Err(_) => params["time_limit_s"] = seconds.into(),
     }
     Ok(match std::env::var_os("HOPMAP_GENETIC") {
-        Some(_) => Box::new(Genetic::new(&serde_json::from_value(params)?)?),
-        None => Box::new(Auto::new(&serde_json::from_value::<AutoParams>(params)?)?),
+        Some(_) => Box::new(serde_json::from_value::<GeneticParams>(params)?),
+        None => Box::new(serde_json::from_value::<AutoParams>(params)?),
     })
 }
 

@@ -6,7 +6,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::index_below;
 use rand_pcg::Pcg64;
@@ -14,9 +14,9 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
-use crate::costs::{Costs, WithCosts, with_costs};
+use crate::costs::{Costs, with_costs};
 use crate::timeline::Timeline;
-use crate::{AutoParams, Evaluator, ParameterError, Plan, Problem, Scheduler, SearchResult, exact, list};
+use crate::{AutoParams, Evaluator, Plan, Problem, Scheduler, SearchResult, exact, list};
 use annealing::{Acceptance, Cycle, Moves};
 
 /// Evaluations of an island by default: so many for all tasks together, but no more and no fewer.
@@ -55,23 +55,15 @@ const SHORTEST: u64 = 1024;
 ///
 /// After some epochs the first island looks for a proof that the best plan is optimal, or for a better one, by branch and bound on a part
 /// of its budget. The search ends early where a plan is as good as the lower bound.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Auto {
-    seed: u64,
-    budget: Budget,
-}
-
-impl Auto {
-    /// Checks the parameters.
-    pub fn new(params: &AutoParams) -> Result<Self, ParameterError> {
-        let &AutoParams { seed, evaluations, seconds, islands, .. } = params;
-        Ok(Self { seed, budget: Budget::new(evaluations, seconds, islands)? })
+impl Scheduler for AutoParams {
+    fn check(&self) -> Result<(), Error> {
+        self.budget()?;
+        Ok(())
     }
-}
 
-impl Scheduler for Auto {
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
         let begin = Instant::now();
+        let budget = self.budget()?;
         let mut evaluator = Evaluator::new(problem);
         let mut starts: Vec<Candidate<Plan>> = list::all(problem)
             .into_iter()
@@ -82,47 +74,28 @@ impl Scheduler for Auto {
         let evaluations = starts.len() as u64;
         if let Some(best) = starts.first().filter(|best| best.cost <= bound) {
             let (best, makespan) = (best.solution.clone(), best.cost);
-            let convergence = Vec::new();
             return Ok(SearchResult {
                 best,
                 makespan,
                 lower_bound: makespan,
                 evaluations,
-                convergence,
+                convergence: Vec::new(),
                 complete: true,
             });
         }
-        let budget = self.budget.after(0, begin.elapsed());
-        let mut found = with_costs(problem, Search { seed: self.seed, budget, starts, bound, cx })?;
-        found.evaluations += evaluations;
-        Ok(found)
-    }
-}
-
-/// A search that knows where to begin.
-struct Search<'s> {
-    seed: u64,
-    budget: Budget,
-    starts: Vec<Candidate<Plan>>,
-    bound: i64,
-    cx: &'s Context<'s>,
-}
-
-impl WithCosts for Search<'_> {
-    type Output = Result<SearchResult<Plan>, Error>;
-
-    fn run<C: Costs>(self, costs: &C) -> Self::Output {
-        let default = default_evaluations(costs.problem().tasks());
-        let context = SearchContext::new(costs, self.starts, self.bound);
-        let islands = Islands { seed: self.seed, context, epoch: default / EPOCHS, cx: self.cx };
-        let found = self.budget.evolve(&islands, default, self.cx)?;
+        let budget = budget.after(0, begin.elapsed());
+        let default = default_evaluations(problem.tasks());
+        let found = with_costs!(problem, |costs| {
+            let context = SearchContext::new(&costs, starts, bound);
+            budget.evolve(&Islands { seed: self.seed, context, epoch: default / EPOCHS, cx }, default, cx)
+        })?;
         let bounds = found.bests.iter().map(|best| best.solution.bound);
         let makespan = found.best.cost;
         Ok(SearchResult {
             makespan,
-            lower_bound: bounds.max().unwrap_or(self.bound).min(makespan),
+            lower_bound: bounds.max().unwrap_or(bound).min(makespan),
             best: found.best.solution.plan,
-            evaluations: found.evaluations,
+            evaluations: found.evaluations + evaluations,
             convergence: found.convergence,
             complete: found.complete,
         })

@@ -1,32 +1,20 @@
 //! When a task is done, by a kernel for every kind of machine.
 
-use hopmap_model::DelayModel;
-
-use crate::Problem;
+use crate::problem::{ByTask, Message, Problem};
 
 /// What waits for what, and what follows at least.
 #[derive(Debug, Clone)]
 pub(crate) struct Graph {
-    parent_starts: Vec<u32>,
-    parents: Vec<u32>,
-    child_starts: Vec<u32>,
-    children: Vec<u32>,
+    parents: ByTask<u32>,
+    children: ByTask<u32>,
     /// What is left at least when a task is done: the work of the longest chain behind it on the fastest processors.
     tails: Vec<i64>,
 }
 
 impl Graph {
     pub(crate) fn new(problem: &Problem) -> Self {
-        let tasks = problem.tasks() as u32;
-        let (mut parent_starts, mut child_starts) = (vec![0], vec![0]);
-        let (mut parents, mut children) = (Vec::new(), Vec::new());
-        for task in 0..tasks {
-            parents.extend(problem.parents(task).iter().map(|message| message.task));
-            children.extend(problem.children(task).iter().map(|message| message.task));
-            parent_starts.push(parents.len() as u32);
-            child_starts.push(children.len() as u32);
-        }
-        let mut tails = vec![0i64; tasks as usize];
+        let tasks = problem.tasks();
+        let mut tails = vec![0i64; tasks];
         for &task in problem.order().iter().rev() {
             let least = problem.works(task).iter().copied().min().unwrap_or(0);
             let through = least + tails[task as usize];
@@ -35,19 +23,21 @@ impl Graph {
                 *tail = (*tail).max(through);
             }
         }
-        Self { parent_starts, parents, child_starts, children, tails }
+        Self {
+            parents: ByTask::new(tasks, |task| problem.parents(task).iter().map(|message| message.task)),
+            children: ByTask::new(tasks, |task| problem.children(task).iter().map(|message| message.task)),
+            tails,
+        }
     }
 
     #[inline]
     pub(crate) fn parents(&self, task: u32) -> &[u32] {
-        let task = task as usize;
-        &self.parents[self.parent_starts[task] as usize..self.parent_starts[task + 1] as usize]
+        self.parents.of(task)
     }
 
     #[inline]
     pub(crate) fn children(&self, task: u32) -> &[u32] {
-        let task = task as usize;
-        &self.children[self.child_starts[task] as usize..self.child_starts[task + 1] as usize]
+        self.children.of(task)
     }
 
     #[inline]
@@ -82,7 +72,7 @@ pub(crate) struct Uniform<'p, const RECEIVE: bool> {
     graph: Graph,
     works: Vec<i64>,
     /// The parents of every task, as in the graph, and what their messages take between processors.
-    arrivals: Vec<Arrival>,
+    arrivals: ByTask<Arrival>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -96,25 +86,14 @@ impl<'p, const RECEIVE: bool> Uniform<'p, RECEIVE> {
     pub(crate) fn new(problem: &'p Problem) -> Option<Self> {
         let delays = problem.delays().uniform()?;
         let is_local_free = (0..delays.len() as u32).all(|size| problem.delay(size, 0, 0) == 0);
-        let works: Option<Vec<i64>> = (0..problem.tasks() as u32)
-            .map(|task| match problem.works(task) {
-                [work] => Some(*work),
-                _ => None,
-            })
-            .collect();
-        if !is_local_free {
+        if !is_local_free || problem.works(0).len() != 1 {
             return None;
         }
-        let arrivals = (0..problem.tasks() as u32).flat_map(|task| problem.parents(task));
-        let arrivals =
-            arrivals.map(|message| Arrival { task: message.task, delay: delays[message.size as usize] });
-        Some(Self { problem, graph: Graph::new(problem), works: works?, arrivals: arrivals.collect() })
-    }
-
-    #[inline]
-    fn arrivals(&self, task: u32) -> &[Arrival] {
-        let starts = &self.graph.parent_starts;
-        &self.arrivals[starts[task as usize] as usize..starts[task as usize + 1] as usize]
+        let works = (0..problem.tasks() as u32).map(|task| problem.work(task, 0)).collect();
+        let arrival =
+            |message: &Message| Arrival { task: message.task, delay: delays[message.size as usize] };
+        let arrivals = ByTask::new(problem.tasks(), |task| problem.parents(task).iter().map(arrival));
+        Some(Self { problem, graph: Graph::new(problem), works, arrivals })
     }
 }
 
@@ -136,7 +115,7 @@ impl<const RECEIVE: bool> Costs for Uniform<'_, RECEIVE> {
     fn finish(&self, task: u32, processor: u32, free: i64, finish: &[i64], on: &[u32]) -> i64 {
         let mut start = free;
         let mut receives = 0;
-        for arrival in self.arrivals(task) {
+        for arrival in self.arrivals.of(task) {
             let delay = arrival.delay * i64::from(on[arrival.task as usize] != processor);
             let done = finish[arrival.task as usize];
             if RECEIVE {
@@ -154,7 +133,7 @@ impl<const RECEIVE: bool> Costs for Uniform<'_, RECEIVE> {
             let is_far = !RECEIVE && on[arrival.task as usize] != on[task as usize];
             (arrival.task, finish[arrival.task as usize] + arrival.delay * i64::from(is_far))
         };
-        self.arrivals(task).iter().map(there).max_by_key(|&(_, there)| there)
+        self.arrivals.of(task).iter().map(there).max_by_key(|&(_, there)| there)
     }
 }
 
@@ -215,25 +194,26 @@ impl<const RECEIVE: bool> Costs for General<'_, RECEIVE> {
     }
 }
 
-/// Work that is compiled anew for every kind of machine.
-pub(crate) trait WithCosts {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn run<C: Costs>(self, costs: &C) -> Self::Output;
+/// Does something with the fastest costs that a problem allows; it is compiled anew for every kind of machine.
+macro_rules! with_costs {
+    ($problem:expr, |$costs:ident| $run:expr) => {
+        match $problem.model() {
+            hopmap_model::DelayModel::Overlap => match $crate::costs::Uniform::<false>::new($problem) {
+                Some($costs) => $run,
+                None => {
+                    let $costs = $crate::costs::General::<false>::new($problem);
+                    $run
+                }
+            },
+            hopmap_model::DelayModel::Receive => match $crate::costs::Uniform::<true>::new($problem) {
+                Some($costs) => $run,
+                None => {
+                    let $costs = $crate::costs::General::<true>::new($problem);
+                    $run
+                }
+            },
+        }
+    };
 }
 
-/// Does something with the fastest costs that a problem allows.
-pub(crate) fn with_costs<W: WithCosts>(problem: &Problem, work: W) -> W::Output {
-    match problem.model() {
-        DelayModel::Overlap => match Uniform::<false>::new(problem) {
-            Some(costs) => work.run(&costs),
-            None => work.run(&General::<false>::new(problem)),
-        },
-        DelayModel::Receive => match Uniform::<true>::new(problem) {
-            Some(costs) => work.run(&costs),
-            None => work.run(&General::<true>::new(problem)),
-        },
-    }
-}
+pub(crate) use with_costs;

@@ -13,7 +13,8 @@ use hopmap_model::{Context, Error};
 use self::state::{Fixed, State, Step, is_small};
 use self::windows::{NEVER, Windows, has_room};
 use crate::bounds::lower_bound;
-use crate::{Evaluator, ExactParams, ParameterError, Plan, Problem, Scheduler, SearchResult, list};
+use crate::error::invalid;
+use crate::{Evaluator, ExactParams, Plan, Problem, Scheduler, SearchResult, list};
 
 /// States that are looked at where nobody says how many.
 const DEFAULT_NODES: u64 = 20_000_000;
@@ -25,33 +26,21 @@ const GROWTH: u64 = 4;
 const REMEMBERED: u64 = 1 << 20;
 
 /// Branch and bound.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Exact {
-    params: ExactParams,
-}
-
-impl Exact {
-    /// Checks the parameters.
-    pub fn new(params: &ExactParams) -> Result<Self, ParameterError> {
-        let wrong = |name: &'static str, value: String, help: &str| ParameterError::Value {
-            name,
-            value,
-            help: help.to_owned(),
-        };
-        if params.evaluations == Some(0) {
-            return Err(wrong("evaluations", "0".to_owned(), "give at least 1"));
+impl Scheduler for ExactParams {
+    fn check(&self) -> Result<(), Error> {
+        if self.max_search_nodes == Some(0) {
+            return invalid("max_search_nodes is 0", "give at least 1");
         }
-        match params.seconds {
-            Some(seconds) if !(seconds.is_finite() && seconds > 0.0 && seconds < 1e9) => {
-                Err(wrong("seconds", seconds.to_string(), "give more than 0"))
+        match self.time_limit_s {
+            Some(limit) if !(limit.is_finite() && limit > 0.0 && limit < 1e9) => {
+                invalid(format!("time_limit_s is {limit}"), "give more than 0")
             }
-            _ => Ok(Self { params: params.clone() }),
+            _ => Ok(()),
         }
     }
-}
 
-impl Scheduler for Exact {
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
+        self.check()?;
         let started = Instant::now();
         let tried = list::all(problem);
         let mut evaluator = Evaluator::new(problem);
@@ -60,10 +49,10 @@ impl Scheduler for Exact {
         if !is_small(problem) {
             cx.log("the problem is too large to be searched: there is a bound only");
         }
-        let time = self.params.seconds.map(Duration::from_secs_f64);
+        let time = self.time_limit_s.map(Duration::from_secs_f64);
         let default = if time.is_some() { u64::MAX } else { DEFAULT_NODES };
         let is_over = || time.is_some_and(|time| started.elapsed() >= time);
-        let nodes = self.params.evaluations.unwrap_or(default);
+        let nodes = self.max_search_nodes.unwrap_or(default);
         let mut found = search(problem, &best, nodes, || is_over() || cx.should_stop());
         found.complete = found.is_proven() || !cx.should_stop();
         Ok(found)
@@ -153,7 +142,9 @@ impl<S: Fn() -> bool> Rounds<'_, '_, S> {
         let better = tree.best.take();
         let is_better = better.is_some();
         if let Some((makespan, plan)) = better {
-            let plan = if tree.is_of(self.problem) { plan } else { plan.reversed(tree.problem()) };
+            let problem = tree.fixed.problem;
+            // Of the reversed problem it goes back.
+            let plan = if std::ptr::eq(problem, self.problem) { plan } else { plan.reversed(problem) };
             let makespan = Evaluator::new(self.problem).makespan(&plan).min(makespan);
             (self.found.makespan, self.found.best) = (makespan, plan);
             let point = Point { island: 0, evaluations: self.found.evaluations, cost: makespan };
@@ -232,21 +223,10 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         end
     }
 
-    /// Its problem.
-    fn problem(&self) -> &'p Problem {
-        self.fixed.problem
-    }
-
-    /// Whether it is the tree of a problem, and not of the reversed one.
-    fn is_of(&self, problem: &Problem) -> bool {
-        std::ptr::eq(self.fixed.problem, problem)
-    }
-
     fn branch(&mut self, depth: usize) -> End {
         if depth == self.fixed.tasks {
-            let makespan = self.state.free.iter().copied().zip(&self.state.last);
-            let makespan =
-                makespan.filter(|(_, last)| last.is_some()).map(|(free, _)| free).max().unwrap_or(0);
+            let used = self.state.free.iter().zip(&self.state.last).filter(|(_, last)| last.is_some());
+            let makespan = used.map(|(free, _)| *free).max().unwrap_or(0);
             self.best = Some((makespan, self.state.plan()));
             self.limit = makespan - 1;
             return End::Complete;

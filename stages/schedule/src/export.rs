@@ -1,69 +1,171 @@
 //! Schedules as text that other programs read.
 
 mod exact;
-mod page;
 mod paje;
 mod perfetto;
-pub(crate) mod sch;
 #[cfg(test)]
 mod tests;
 mod wfformat;
 
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
 use hopmap_model::{Error, Schedule, TaskDag, TextFile};
 use hopmap_views::gantt;
-use miette::Diagnostic;
 
+use crate::error::invalid;
+use crate::formats::sch::{Sch, SchProcessor};
 use crate::{ExportFormat, ExportParams};
+use exact::Exact;
+
+/// Rows of a table that are written; the picture has them all.
+const MOST_ROWS: usize = 1000;
+
+const STYLE: &str = include_str!("export/page.css");
 
 /// A schedule as text; some texts need the program beside it.
 pub fn write(schedule: &Schedule, dag: Option<&TaskDag>, params: &ExportParams) -> Result<TextFile, Error> {
     schedule.check()?;
-    let program = || -> Result<&TaskDag, ExportError> {
-        let dag = dag.ok_or(ExportError::NoProgram { format: format_name(params.format) })?;
-        let (tasks, there) = (schedule.tasks.len(), dag.tasks.len());
-        if tasks == there { Ok(dag) } else { Err(ExportError::Tasks { tasks, there }) }
+    let program = |format: &str| -> Result<&TaskDag, Error> {
+        let Some(dag) = dag else {
+            return invalid(
+                format!(
+                    "format `{format}` tells of the messages between tasks, and a schedule does not know them"
+                ),
+                "connect the `task-dag` that the schedule was made of as well, or write `svg`, `html` or `sch`",
+            );
+        };
+        match (schedule.tasks.len(), dag.tasks.len()) {
+            (tasks, there) if tasks == there => Ok(dag),
+            (tasks, there) => invalid(
+                format!("the schedule has {tasks} tasks and the program {there}"),
+                "connect the `task-dag` that the schedule was made of",
+            ),
+        }
     };
     let (name, text) = match params.format {
-        ExportFormat::Sch => ("schedule.sch", sch::write(schedule)),
-        ExportFormat::Perfetto => ("schedule.json", perfetto::write(schedule, program()?)),
+        ExportFormat::Sch => ("schedule.sch", write_sch(schedule)),
+        ExportFormat::Perfetto => ("schedule.json", perfetto::write(schedule, program("perfetto")?)),
         ExportFormat::Svg => ("schedule.svg", gantt(schedule)),
-        ExportFormat::Html => ("schedule.html", page::write(schedule)),
-        ExportFormat::Paje => ("schedule.trace", paje::write(schedule, program()?)),
-        ExportFormat::Wfformat => ("workflow.json", wfformat::write(schedule, program()?)?),
+        ExportFormat::Html => ("schedule.html", write_page(schedule)),
+        ExportFormat::Paje => ("schedule.trace", paje::write(schedule, program("paje")?)),
+        ExportFormat::Wfformat => ("workflow.json", wfformat::write(schedule, program("wfformat")?)?),
     };
     Ok(TextFile { name: name.to_owned(), text })
 }
 
-fn format_name(format: ExportFormat) -> &'static str {
-    match format {
-        ExportFormat::Sch => "sch",
-        ExportFormat::Perfetto => "perfetto",
-        ExportFormat::Svg => "svg",
-        ExportFormat::Html => "html",
-        ExportFormat::Paje => "paje",
-        ExportFormat::Wfformat => "wfformat",
-    }
+/// The number of every task in a `.sch`: its name where all names are different numbers, as those of a `.grf` are, else its own number.
+pub(crate) fn node_numbers(names: &[String], tasks: usize) -> Vec<u64> {
+    let number = |name: &String| name.parse::<u64>().ok().filter(|number| number.to_string() == *name);
+    let numbers: Option<Vec<u64>> = names.iter().map(number).collect();
+    let is_fit =
+        |numbers: &Vec<u64>| numbers.len() == tasks && numbers.iter().collect::<HashSet<_>>().len() == tasks;
+    numbers.filter(is_fit).unwrap_or_else(|| (0..tasks as u64).collect())
 }
 
-/// Why a schedule cannot be written as a text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
-pub enum ExportError {
-    /// A schedule alone does not say what goes from task to task.
-    #[error("format `{format}` tells of the messages between tasks, and a schedule does not know them")]
-    #[diagnostic(help(
-        "connect the `task-dag` that the schedule was made of as well, or write `svg`, `html` or `sch`"
-    ))]
-    NoProgram {
-        /// The format.
-        format: &'static str,
-    },
-    /// Another program.
-    #[error("the schedule has {tasks} tasks and the program {there}")]
-    #[diagnostic(help("connect the `task-dag` that the schedule was made of"))]
-    Tasks {
-        /// Tasks of the schedule.
-        tasks: usize,
-        /// Tasks of the program.
-        there: usize,
-    },
+/// The schedule with processes that count from 1. Where tasks belong to ranks, comments lead back from every node to its rank and segment.
+fn write_sch(schedule: &Schedule) -> String {
+    let numbers = node_numbers(&schedule.names, schedule.tasks.len());
+    let turns = schedule.turns();
+    let nodes = |tasks: &Vec<u32>| tasks.iter().map(|&task| numbers[task as usize]).collect();
+    let processors = (1..).zip(&turns).map(|(name, tasks)| SchProcessor { name, nodes: nodes(tasks) });
+    let sch = Sch { processors: processors.collect() };
+    let segments = schedule.segments();
+    let task_of: HashMap<u64, usize> = numbers.iter().copied().zip(0..).collect();
+    sch.write(|processor| {
+        let mut comment = String::new();
+        for node in &processor.nodes {
+            let task = *task_of.get(node)?;
+            if let (Some(rank), Some(segment)) = (schedule.tasks[task].process, segments[task]) {
+                // Writing to a string does not fail.
+                let _ = writeln!(comment, "// node {node}: rank {rank}, segment {segment}");
+            }
+        }
+        (!comment.is_empty()).then_some(comment)
+    })
+}
+
+/// The page, without scripts and without anything from elsewhere.
+fn write_page(schedule: &Schedule) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Schedule – hopmap</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<figure style=\"margin:0\">{}</figure>\n{}{}</main>\n</body>\n</html>\n",
+        gantt(schedule),
+        processors(schedule),
+        critical_path(schedule)
+    )
+}
+
+fn processors(schedule: &Schedule) -> String {
+    let mut busy = vec![(0usize, 0.0f64); schedule.processors.len()];
+    for task in &schedule.tasks {
+        let (tasks, time) = &mut busy[task.processor as usize];
+        *tasks += 1;
+        *time += task.finish - task.start;
+    }
+    let idle = schedule.idle();
+    let rows = schedule.processors.iter().zip(busy).zip(idle).map(|((processor, (tasks, time)), idle)| {
+        vec![
+            escape(&processor.name),
+            tasks.to_string(),
+            Exact::of(processor.available).to_string(),
+            Exact::of(time).to_string(),
+            format!("{:.1} %", 100.0 * idle),
+        ]
+    });
+    let head =
+        [("processor", false), ("tasks", true), ("available from", true), ("busy", true), ("idle", true)];
+    table("Processors", &head, &rows.collect::<Vec<_>>())
+}
+
+fn critical_path(schedule: &Schedule) -> String {
+    let rows = schedule.critical_path().into_iter().map(|number| {
+        let task = &schedule.tasks[number as usize];
+        // What lies between the end of the one and the beginning of the other is a message.
+        let waits = task.waits_for.map_or_else(String::new, |before| {
+            let waited = Exact::of(task.start).since(Exact::of(schedule.tasks[before as usize].finish));
+            if waited > Exact::of(0.0) { waited.to_string() } else { String::new() }
+        });
+        vec![
+            escape(&schedule.name(number)),
+            escape(&schedule.processors[task.processor as usize].name),
+            waits,
+            Exact::of(task.start).to_string(),
+            Exact::of(task.finish).to_string(),
+        ]
+    });
+    let head = [
+        ("task", false),
+        ("processor", false),
+        ("waits for its message", true),
+        ("begins", true),
+        ("is done", true),
+    ];
+    table("Critical path", &head, &rows.collect::<Vec<_>>())
+}
+
+/// A table under a heading, of which some columns are numbers; rows are escaped already.
+fn table(heading: &str, head: &[(&str, bool)], rows: &[Vec<String>]) -> String {
+    let class = |is_number: bool| if is_number { " class=\"number\"" } else { "" };
+    let cell = |tag: &str, text: &str, is_number| format!("<{tag}{}>{text}</{tag}>", class(is_number));
+    let row = |row: &Vec<String>| {
+        let cells = row.iter().zip(head).map(|(text, (_, is_number))| cell("td", text, *is_number));
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let names: String = head.iter().map(|(name, is_number)| cell("th", name, *is_number)).collect();
+    let body: String = rows.iter().take(MOST_ROWS).map(row).collect();
+    let more = match rows.len() {
+        count if count > MOST_ROWS => format!("<p>The first {MOST_ROWS} of {count} are shown.</p>\n"),
+        _ => String::new(),
+    };
+    format!(
+        "<h2>{heading}</h2>\n<table><thead><tr>{names}</tr></thead><tbody>\n{body}</tbody></table>\n{more}"
+    )
+}
+
+/// Text as HTML shows it.
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    text.replace(|letter: char| letter.is_control(), " ")
 }

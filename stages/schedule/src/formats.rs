@@ -1,15 +1,210 @@
 //! Formats of task graphs, schedules, and what PARUS measured.
+//!
+//! A new format of task graphs is a module and a line in the table of readers.
 
+mod common;
 pub mod dot;
-mod graph;
 pub mod grf;
-mod import;
 pub mod ini;
 pub mod procs;
 pub mod sch;
 pub mod stg;
 pub mod wfformat;
-mod words;
 
-pub use import::{GraphFile, read_graph};
-pub(crate) use import::{MOST_BYTES, check};
+use hopmap_model::{Context, Error, TaskDag};
+use hopmap_text::FileError;
+
+use crate::error::{InvalidInput, invalid};
+use crate::{GraphFormat, ImportParams};
+pub(crate) use common::{MOST_BYTES, read_file};
+use dot::{Dot, DotOptions};
+use grf::Grf;
+
+/// A graph, and what the log says of it.
+type Imported = (TaskDag, String);
+
+/// How files of one format are known and read.
+struct Reader {
+    format: GraphFormat,
+    /// What people call it.
+    name: &'static str,
+    /// Whether a file is of it, by its first word in small letters and all that begins there.
+    recognises: fn(&str, &[u8]) -> bool,
+    /// The log says behind the name what comes with the graph.
+    read: fn(&[u8], &ImportParams) -> Result<Imported, FileError>,
+}
+
+const READERS: &[Reader] = &[
+    Reader {
+        format: GraphFormat::Parus,
+        name: "a graph of PARUS",
+        recognises: |word, _| word == "<graph_begin>",
+        read: |bytes, params| Ok((Grf::read(bytes)?.task_dag(params.scale)?, String::new())),
+    },
+    Reader {
+        format: GraphFormat::Dot,
+        name: "DOT",
+        recognises: |word, _| ["strict", "digraph", "graph"].contains(&word),
+        read: read_dot,
+    },
+    Reader {
+        format: GraphFormat::Stg,
+        name: "a file of the Standard Task Graph Set",
+        recognises: |word, _| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()),
+        read: |bytes, _| Ok((stg::read(bytes)?, String::new())),
+    },
+    Reader {
+        format: GraphFormat::Wfformat,
+        name: "WfFormat",
+        recognises: |word, rest| word.is_empty() && rest.starts_with(b"{"),
+        read: |bytes, params| Ok((wfformat::read(bytes, params.scale)?, String::new())),
+    },
+];
+
+fn read_dot(bytes: &[u8], params: &ImportParams) -> Result<Imported, FileError> {
+    let ImportParams { scale, node_weight, edge_weight, .. } = params.clone();
+    let Dot { dag, node_weight, edge_weight } =
+        Dot::read(bytes, &DotOptions { node_weight, edge_weight, scale })?;
+    let edges = match edge_weight {
+        Some(name) => format!("messages are `{name}` of edges"),
+        None => "messages are empty".to_owned(),
+    };
+    Ok((dag, format!(", work is `{node_weight}` of nodes, {edges}")))
+}
+
+fn reader(format: GraphFormat) -> &'static Reader {
+    READERS.iter().find(|reader| reader.format == format).unwrap_or(&READERS[0])
+}
+
+/// The format of a task graph by its contents, or what else they are if that is known.
+pub fn recognise(bytes: &[u8]) -> Result<GraphFormat, Option<&'static str>> {
+    let mut rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    loop {
+        rest = rest.trim_ascii_start();
+        // Comments of PARUS and of DOT, and lines for people.
+        let end = if rest.starts_with(b"//") || rest.starts_with(b"#") {
+            rest.iter().position(|&byte| byte == b'\n')
+        } else if rest.starts_with(b"/*") {
+            rest.windows(2).skip(2).position(|pair| pair == b"*/").map(|end| end + 4)
+        } else {
+            break;
+        };
+        rest = &rest[end.ok_or(None)?..];
+    }
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'<' | b'_' | b'>' | b'.');
+    let word = &rest[..rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len())];
+    let word = String::from_utf8_lossy(word).to_ascii_lowercase();
+    let reader = READERS.iter().find(|reader| (reader.recognises)(&word, rest));
+    reader.map(|reader| reader.format).ok_or(match word.as_str() {
+        "<schedule_begin>" => Some("it is a schedule of PARUS"),
+        "processors" => Some("it says what PARUS measured"),
+        _ => None,
+    })
+}
+
+/// Whether parameters go together.
+pub(crate) fn check(params: &ImportParams) -> Result<(), InvalidInput> {
+    let scale = params.scale;
+    match scale.is_finite() && scale > 0.0 {
+        true => params.format.map_or(Ok(()), |format| check_attributes(params, format)),
+        false => invalid(format!("`scale` is {scale}"), "it is a number above 0, such as 1000"),
+    }
+}
+
+fn check_attributes(params: &ImportParams, format: GraphFormat) -> Result<(), InvalidInput> {
+    let named = [("node_weight", &params.node_weight), ("edge_weight", &params.edge_weight)];
+    match named.into_iter().find(|(_, attribute)| attribute.is_some()) {
+        Some((parameter, _)) if format != GraphFormat::Dot => {
+            let problem = format!("`{parameter}` names an attribute, but {} has none", reader(format).name);
+            invalid(problem, "leave it out: only DOT has attributes")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The task graph in a file, in the format that is named or that its contents look like.
+pub fn read_graph(params: &ImportParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
+    let (dag, said) = graph_of(params)?;
+    let (tasks, dependencies) = (dag.tasks.len(), dag.dependencies.len());
+    cx.log(format_args!("{said}: {tasks} tasks, {dependencies} dependencies"));
+    Ok(dag)
+}
+
+fn graph_of(params: &ImportParams) -> Result<Imported, Error> {
+    check(params)?;
+    let path = params.path.path();
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    let format = match params.format.map_or_else(|| recognise(&bytes), Ok) {
+        Ok(format) => format,
+        Err(found) => {
+            let found = found.or(bytes.trim_ascii().is_empty().then_some("it is empty"));
+            let found = found.map(|found| format!(": {found}")).unwrap_or_default();
+            return invalid(
+                format!("`{}` is no task graph of a format that is known here{found}", path.display()),
+                "a graph of PARUS begins with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON",
+            );
+        }
+    };
+    check_attributes(params, format)?;
+    let Reader { name, read, .. } = reader(format);
+    let (dag, more) = read(&bytes, params).map_err(|error| error.in_file(path))?;
+    Ok((dag, format!("{name}{more}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn formats_are_known_by_their_contents() {
+        let graph = Ok;
+        let known = |text: &str| recognise(text.as_bytes());
+        assert_eq!(known("// a\n/* b */ <graph_begin>\n"), graph(GraphFormat::Parus));
+        assert_eq!(known("\u{feff}# a\nStrict digraph"), graph(GraphFormat::Dot));
+        assert_eq!(
+            (known("digraph{"), known("graph G {")),
+            (graph(GraphFormat::Dot), graph(GraphFormat::Dot))
+        );
+        assert_eq!((known("   50\n"), known("1")), (graph(GraphFormat::Stg), graph(GraphFormat::Stg)));
+        assert_eq!(known("\n{"), graph(GraphFormat::Wfformat));
+        assert!(matches!(known("<SCHEDULE_BEGIN>\n"), Err(Some(_))));
+        assert!(
+            ["", "//", "/* *", "#", "digraphs", "1.5", "[]", "x"].iter().all(|text| known(text) == Err(None))
+        );
+    }
+
+    fn error(params: &ImportParams) -> String {
+        graph_of(params).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn files_are_read_as_what_they_are() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let params = ImportParams::of(file.path());
+        let path = file.path().display();
+        fs::write(file.path(), "digraph { a [Weight=1] b [Weight=2]\na -> b [cost=0.5] }").unwrap();
+        let malformed = format!("{path}:2: `cost` of edge `a` -> `b` is `0.5`, which is not whole");
+        assert_eq!(error(&params), malformed);
+        let (dag, said) = graph_of(&ImportParams { scale: 10.0, ..params.clone() }).unwrap();
+        assert_eq!((dag.tasks.len(), dag.dependencies[0].bytes), (2, 5));
+        assert_eq!(said, "DOT, work is `Weight` of nodes, messages are `cost` of edges");
+        assert_eq!(error(&ImportParams { scale: 0.0, ..params.clone() }), "`scale` is 0");
+        let stg = ImportParams { format: Some(GraphFormat::Stg), ..params.clone() };
+        assert!(error(&stg).starts_with(&format!("{path}:1:1: ")));
+        let named = ImportParams { node_weight: Some("label".into()), ..stg };
+        assert!(error(&named).starts_with("`node_weight` names an attribute, but a file of the Standard"));
+        fs::write(file.path(), "<SCHEDULE_BEGIN>").unwrap();
+        assert!(error(&params).ends_with("known here: it is a schedule of PARUS"));
+        fs::write(file.path(), " \n").unwrap();
+        assert!(error(&params).ends_with("known here: it is empty"));
+        fs::write(file.path(), "x").unwrap();
+        assert!(error(&params).ends_with("known here"));
+        assert!(error(&ImportParams::of("/nowhere/at/all")).starts_with("/nowhere/at/all: cannot be read: "));
+        assert!(
+            error(&ImportParams::of(std::env::temp_dir()))
+                .ends_with(": cannot be read: it is a folder, not a file")
+        );
+    }
+}

@@ -5,7 +5,7 @@ mod rules;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::index_below;
 use rand_pcg::Pcg64;
@@ -13,8 +13,8 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
-use crate::costs::{Costs, WithCosts, with_costs};
-use crate::{Admissible, Evaluator, GeneticParams, ParameterError, Plan, Problem, Scheduler, SearchResult};
+use crate::costs::{Costs, with_costs};
+use crate::{Admissible, Evaluator, GeneticParams, Plan, Problem, Scheduler, SearchResult};
 use genes::{Genes, Reader, cross, draw_around, draw_genes, mutate};
 use rules::{Rules, check, read_ini};
 
@@ -30,87 +30,54 @@ const SLOW: usize = 1000;
 ///
 /// Individuals whose ranks contradict the program are repaired, or thrown away and made anew, as [`Admissible`] says. Every island has a
 /// population, and the best of each goes round in a ring.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Genetic {
-    params: GeneticParams,
-    budget: Budget,
-}
-
-impl Genetic {
-    /// Checks the parameters.
-    pub fn new(params: &GeneticParams) -> Result<Self, ParameterError> {
-        check(params)?;
-        let &GeneticParams { evaluations, seconds, islands, .. } = params;
-        Ok(Self { params: params.clone(), budget: Budget::new(evaluations, seconds, islands)? })
+impl Scheduler for GeneticParams {
+    fn check(&self) -> Result<(), Error> {
+        check(self)?;
+        self.budget()?;
+        Ok(())
     }
-}
 
-impl Scheduler for Genetic {
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
-        let rules = Rules::new(&self.params, &read_ini(&self.params)?, problem);
+        Scheduler::check(self)?;
+        let budget = self.budget()?;
+        let rules = Rules::new(self, &read_ini(self)?, problem);
+        let default = rules.most_evaluations();
         let mut starts = Vec::new();
-        if self.params.seeded {
+        if self.seeded {
             starts.extend(crate::list::all(problem).into_iter().map(|(_, plan)| plan));
         }
         let bound = lower_bound(problem);
-        let search = Search { seed: self.params.seed, budget: &self.budget, rules, starts, bound, cx };
-        with_costs(problem, search)
-    }
-}
-
-/// A search with everything that it needs.
-struct Search<'s> {
-    seed: u64,
-    budget: &'s Budget,
-    rules: Rules,
-    starts: Vec<Plan>,
-    bound: i64,
-    cx: &'s Context<'s>,
-}
-
-impl WithCosts for Search<'_> {
-    type Output = Result<SearchResult<Plan>, Error>;
-
-    fn run<C: Costs>(self, costs: &C) -> Self::Output {
-        let default = self.rules.most_evaluations();
-        let (budget, cx, bound) = (self.budget, self.cx, self.bound);
-        let plan = Plan::serial(costs.problem(), 0);
-        let cost = Evaluator::new(costs.problem()).makespan(&plan);
-        let worst = Candidate { cost, solution: plan };
+        let plan = Plan::serial(problem, 0);
+        let worst = Candidate { cost: Evaluator::new(problem).makespan(&plan), solution: plan };
         let [made, rejected] = [0, 0].map(AtomicU64::new);
-        let populations = Populations { costs, search: self, worst, made, rejected };
-        let found = budget.evolve(&populations, default, cx)?;
-        populations.report();
-        Ok(SearchResult {
-            makespan: found.best.cost,
-            lower_bound: bound.min(found.best.cost),
-            best: found.best.solution,
-            evaluations: found.evaluations,
-            convergence: found.convergence,
-            complete: found.complete,
-        })
+        let found = with_costs!(problem, |costs| {
+            let (made, rejected) = (&made, &rejected);
+            let costs = &costs;
+            let populations =
+                Populations { costs, seed: self.seed, rules: &rules, starts, bound, worst, made, rejected };
+            budget.evolve(&populations, default, cx)
+        })?;
+        let [made, rejected] = [made, rejected].map(AtomicU64::into_inner);
+        if rules.admissible == Admissible::Reject && made > 0 {
+            let part = 100.0 * rejected as f64 / made as f64;
+            cx.log(format!("{part:.1} % of {made} children were inadmissible"));
+        }
+        Ok(SearchResult::of_islands(found, bound))
     }
 }
 
 /// Populations on all islands.
 struct Populations<'s, C> {
     costs: &'s C,
-    search: Search<'s>,
+    seed: u64,
+    rules: &'s Rules,
+    starts: Vec<Plan>,
+    bound: i64,
     /// Everything on one processor: nobody keeps anything worse.
     worst: Candidate<Plan>,
     /// Children that islands of this process made, and those of them that were inadmissible.
-    made: AtomicU64,
-    rejected: AtomicU64,
-}
-
-impl<C: Costs> Populations<'_, C> {
-    fn report(&self) {
-        let [made, rejected] = [&self.made, &self.rejected].map(|count| count.load(Ordering::Relaxed));
-        if self.search.rules.admissible == Admissible::Reject && made > 0 {
-            let part = 100.0 * rejected as f64 / made as f64;
-            self.search.cx.log(format!("{part:.1} % of {made} children were inadmissible"));
-        }
-    }
+    made: &'s AtomicU64,
+    rejected: &'s AtomicU64,
 }
 
 impl<C: Costs> Evolution for Populations<'_, C> {
@@ -118,15 +85,14 @@ impl<C: Costs> Evolution for Populations<'_, C> {
     type Solution = Plan;
 
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Subpopulation, Error> {
-        let Search { seed, rules, starts, .. } = &self.search;
-        let seed = seed_stream(GeneticParams::KIND, *seed, u64::from(island));
+        let seed = seed_stream(GeneticParams::KIND, self.seed, u64::from(island));
         let mut reader = Reader::new(self.costs);
-        Ok(Subpopulation::new(rules, &mut reader, starts, self.worst.clone(), seed, meter))
+        Ok(Subpopulation::new(self.rules, &mut reader, &self.starts, self.worst.clone(), seed, meter))
     }
 
     fn advance(&self, deme: &mut Subpopulation, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
-        let rules = &self.search.rules;
-        if epoch >= rules.cycles || deme.best.cost <= self.search.bound {
+        let rules = self.rules;
+        if epoch >= rules.cycles || deme.best.cost <= self.bound {
             return Ok(false);
         }
         let before = (deme.made, deme.rejected);
@@ -134,7 +100,7 @@ impl<C: Costs> Evolution for Populations<'_, C> {
         self.made.fetch_add(deme.made - before.0, Ordering::Relaxed);
         self.rejected.fetch_add(deme.rejected - before.1, Ordering::Relaxed);
         let is_idle = rules.idle_iterations.is_some_and(|most| deme.idle >= most);
-        Ok(goes_on && !is_idle && epoch + 1 < rules.cycles && deme.best.cost > self.search.bound)
+        Ok(goes_on && !is_idle && epoch + 1 < rules.cycles && deme.best.cost > self.bound)
     }
 
     fn best(&self, deme: &Subpopulation) -> Candidate<Plan> {
@@ -142,7 +108,7 @@ impl<C: Costs> Evolution for Populations<'_, C> {
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {
-        let every = u64::from(self.search.rules.exchange);
+        let every = u64::from(self.rules.exchange_interval);
         if every > 0 && (epoch + 1).is_multiple_of(every) { Exchange::Ring } else { Exchange::Nobody }
     }
 

@@ -27,21 +27,16 @@ pub mod formats;
 mod genetic;
 pub mod list;
 mod machine;
-pub mod mapping;
 mod params;
 mod plan;
 mod problem;
 pub mod ranks;
-#[cfg(test)]
-mod samples;
 mod stage;
+#[cfg(test)]
+mod tests;
 mod timeline;
 
-pub use auto::Auto;
-pub use error::{ImportError, MachineError, ParameterError};
-pub use exact::Exact;
-pub use genetic::Genetic;
-pub use list::List;
+pub use error::InvalidInput;
 pub use params::{
     Admissible, AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
     Heuristic, ImportParams, ListParams, MachineParams, MappingParams, Ranks,

@@ -6,29 +6,37 @@ use std::ops::Range;
 use std::path::Path;
 
 use hopmap_formats::parus::{Kind, NetworkFile};
-use hopmap_model::{InputPath, Processor, SystemGraph, WorkUnit};
-use hopmap_replay::{Distances, Linear, MAX_PROCESSORS, Machine, MachineError as Invalid, Measured, Network};
-use hopmap_text::FileError;
+use hopmap_model::{Error, InputPath, Processor, SystemGraph, WorkUnit};
+use hopmap_replay::{
+    Distances, Linear, MAX_PROCESSORS, Machine, MachineError as InvalidMachine, Measured, Network,
+};
 
-use crate::formats::MOST_BYTES;
+use crate::MachineParams;
+use crate::error::{InvalidInput, invalid};
 use crate::formats::procs::Procs;
-use crate::{MachineError, MachineParams};
+use crate::formats::read_file;
 
 /// Bytes per second where nobody says it: 10 Gbit/s.
 const DEFAULT_BANDWIDTH: f64 = 1.25e9;
 
 impl MachineParams {
     /// The machine that the parameters, and the connected system if there is one, describe.
-    pub fn machine(&self, system: Option<&SystemGraph>, unit: WorkUnit) -> Result<Machine, MachineError> {
+    pub fn machine(&self, system: Option<&SystemGraph>, unit: WorkUnit) -> Result<Machine, Error> {
         let given_files = self.procs.is_some() || self.network.is_some();
         let machine = match (system, given_files) {
-            (Some(_), true) => return Err(MachineError::TwoMachines),
+            (Some(_), true) => {
+                let problem = "there is a `system`, and `procs` or `network` beside it";
+                return invalid(problem, "leave one of them out: both say what the processors are");
+            }
             (Some(system), false) => {
                 Machine::of_system(system, self.processors, self.linear(unit)?, self.distance)?
             }
             (None, true) => of_files(self, unit)?,
             (None, false) => {
-                let processors = self.processors.ok_or(MachineError::NoProcessors)?;
+                let processors = self.processors.ok_or_else(|| {
+                    let help = "give `processors = 4`, connect a `system`, or name the files of PARUS in `procs` and `network`";
+                    InvalidInput::new("nothing says how many processors there are", help)
+                })?;
                 Machine::uniform(processors, self.linear(unit)?)?
             }
         };
@@ -45,25 +53,26 @@ impl MachineParams {
     }
 
     /// What the parameters say of messages.
-    fn linear(&self, unit: WorkUnit) -> Result<Linear, MachineError> {
+    fn linear(&self, unit: WorkUnit) -> Result<Linear, InvalidMachine> {
         let default = match unit {
             WorkUnit::Seconds => DEFAULT_BANDWIDTH,
             WorkUnit::Time => 1.0,
         };
-        Ok(Linear::new(self.latency.unwrap_or(0.0), self.bandwidth.unwrap_or(default))?)
+        Linear::new(self.latency.unwrap_or(0.0), self.bandwidth.unwrap_or(default))
     }
 }
 
-fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, MachineError> {
-    let procs = params.procs.as_ref().map(|file| read_procs(file.path())).transpose()?;
+fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, Error> {
+    let procs = params.procs.as_ref().map(|file| read_file(file.path(), Procs::read)).transpose()?;
     let network = params.network.as_ref().map(|file| read_network(file.path())).transpose()?;
-    let count = match (&procs, &network) {
-        (Some(procs), Some(network)) if procs.durations.len() != network.processes => {
-            return Err(MachineError::Disagree { procs: procs.durations.len(), network: network.processes });
+    let counts =
+        (procs.as_ref().map(|procs| procs.durations.len()), network.as_ref().map(|one| one.processes));
+    let count = match counts {
+        (Some(procs), Some(network)) if procs != network => {
+            let problem = format!("`procs` is of {procs} processes and `network` of {network}");
+            return invalid(problem, "both have to be measured by the same number of processes");
         }
-        (Some(procs), _) => procs.durations.len(),
-        (None, Some(network)) => network.processes,
-        (None, None) => return Err(MachineError::NoProcessors),
+        (procs, network) => procs.or(network).unwrap_or(0),
     };
     let used = used_processes(params, count)?;
     let hosts = procs.as_ref().map(|procs| &procs.hosts).or(network.as_ref().map(|network| &network.hosts));
@@ -74,7 +83,9 @@ fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, MachineEr
         (Some(network), Some(file)) => {
             let given = [("latency", params.latency), ("bandwidth", params.bandwidth)];
             if let Some((name, _)) = given.into_iter().find(|(_, value)| value.is_some()) {
-                return Err(MachineError::BesideNetwork { name });
+                let problem =
+                    format!("there is a `network` of times that were measured, and `{name}` beside it");
+                return invalid(problem, "leave one of them out: both say what messages take");
             }
             Network::Measured(measured_times(network, file.path(), used, params)?)
         }
@@ -88,17 +99,17 @@ fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, MachineEr
 }
 
 /// The processes that run tasks.
-fn used_processes(params: &MachineParams, count: usize) -> Result<Range<usize>, MachineError> {
+fn used_processes(params: &MachineParams, count: usize) -> Result<Range<usize>, InvalidMachine> {
     let first = usize::from(params.coordinator);
     if count <= first {
-        return Err(Invalid::TooFew { wanted: 1, there: 0 }.into());
+        return Err(InvalidMachine::TooFew { wanted: 1, there: 0 });
     }
     let wanted = params.processors.map_or(count - first, |processors| processors as usize);
     if wanted == 0 || wanted > count - first {
-        return Err(Invalid::TooFew { wanted, there: count - first }.into());
+        return Err(InvalidMachine::TooFew { wanted, there: count - first });
     }
     if wanted > MAX_PROCESSORS as usize {
-        return Err(Invalid::Processors { processors: wanted as u32 }.into());
+        return Err(InvalidMachine::Processors { processors: wanted as u32 });
     }
     Ok(first..first + wanted)
 }
@@ -130,7 +141,7 @@ fn measured_times(
     path: &Path,
     used: Range<usize>,
     params: &MachineParams,
-) -> Result<Measured, MachineError> {
+) -> Result<Measured, InvalidInput> {
     let NetworkFile { processes, lengths, mut seconds, .. } = network;
     for (times, &length) in seconds.iter_mut().zip(&lengths) {
         for receiver in used.clone() {
@@ -141,8 +152,12 @@ fn measured_times(
                 }
                 // Not every test sends to itself, and then anything stands there.
                 if sender != receiver {
-                    let file = path.display().to_string();
-                    return Err(MachineError::Failed { file, length, sender, receiver, time: *time });
+                    let problem = format!(
+                        "`{}` says that a message of {length} bytes from process {sender} to {receiver} took {time} s",
+                        path.display()
+                    );
+                    let help = "the network test failed there: run it again, or leave the process out";
+                    return invalid(problem, help);
                 }
                 *time = 0.0;
             }
@@ -153,22 +168,22 @@ fn measured_times(
     Ok(measured)
 }
 
-fn read_procs(path: &Path) -> Result<Procs, FileError> {
-    let bytes = hopmap_text::read(path, MOST_BYTES)?;
-    Procs::read(&bytes).map_err(|error| error.in_file(path))
-}
-
 /// A network file with times for all its lengths: PARUS takes a broken one without a word.
-fn read_network(path: &Path) -> Result<NetworkFile, MachineError> {
-    let file = || path.display().to_string();
-    let bytes = hopmap_text::read(path, MOST_BYTES)?;
-    let network = NetworkFile::read(&bytes).map_err(|error| error.in_file(path))?;
+fn read_network(path: &Path) -> Result<NetworkFile, Error> {
+    let network = read_file(path, NetworkFile::read)?;
+    let file = path.display();
     if network.kind == Kind::Deviation {
-        return Err(MachineError::Deviations { file: file() });
+        let problem = format!("`{file}` says how far times scatter, not how long messages take");
+        return invalid(problem, "give the file of averages, medians or minima of the same test");
     }
-    let lengths = network.lengths.len() as u64;
-    if lengths != network.expected_lengths {
-        return Err(MachineError::Incomplete { file: file(), lengths, expected: network.expected_lengths });
+    let (lengths, expected) = (network.lengths.len() as u64, network.expected_lengths);
+    if lengths != expected {
+        return invalid(
+            format!(
+                "`{file}` has times for {lengths} of the {expected} lengths of messages that its header promises"
+            ),
+            "the network test was broken off: run it again, or correct `end message length` in the header",
+        );
     }
     Ok(network)
 }
@@ -242,7 +257,7 @@ mod tests {
             routing: Routing::default(),
         };
         let both = params.machine(Some(&system), WorkUnit::Seconds);
-        assert!(matches!(both, Err(MachineError::TwoMachines)));
+        assert!(both.unwrap_err().to_string().starts_with("there is a `system`, and"));
     }
 
     #[test]

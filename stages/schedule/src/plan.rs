@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_islands::Point;
+use hopmap_islands::{Found, Point};
 use hopmap_model::{Context, DelayModel, Error, Processor, Schedule, ScheduledTask, TaskDag};
 use serde::{Deserialize, Serialize};
 
@@ -131,50 +131,33 @@ impl<'p> Evaluator<'p> {
     #[must_use]
     pub fn makespan(&mut self, plan: &Plan) -> i64 {
         match self.problem.model() {
-            DelayModel::Overlap => self.overlap(plan),
-            DelayModel::Receive => self.receive(plan),
+            DelayModel::Overlap => self.pass::<false>(plan),
+            DelayModel::Receive => self.pass::<true>(plan),
         }
     }
 
-    fn overlap(&mut self, plan: &Plan) -> i64 {
+    fn pass<const RECEIVE: bool>(&mut self, plan: &Plan) -> i64 {
         let problem = self.problem;
         self.free.copy_from_slice(problem.available());
         let mut last = 0;
         for &task in &plan.order {
             let processor = plan.processor[task as usize];
-            let mut start = self.free[processor as usize];
+            let (mut start, mut receives) = (self.free[processor as usize], 0);
             for message in problem.parents(task) {
                 let delay = problem.delay(message.size, plan.processor[message.task as usize], processor);
-                start = start.max(self.finish[message.task as usize] + delay);
+                let done = self.finish[message.task as usize];
+                if RECEIVE {
+                    (start, receives) = (start.max(done), receives.max(delay));
+                } else {
+                    start = start.max(done + delay);
+                }
             }
-            last = last.max(self.end(task, processor, start + problem.work(task, processor)));
+            let finish = start + receives + problem.work(task, processor);
+            self.finish[task as usize] = finish;
+            self.free[processor as usize] = finish;
+            last = last.max(finish);
         }
         last
-    }
-
-    fn receive(&mut self, plan: &Plan) -> i64 {
-        let problem = self.problem;
-        self.free.copy_from_slice(problem.available());
-        let mut last = 0;
-        for &task in &plan.order {
-            let processor = plan.processor[task as usize];
-            let mut start = self.free[processor as usize];
-            let mut receives = 0;
-            for message in problem.parents(task) {
-                let delay = problem.delay(message.size, plan.processor[message.task as usize], processor);
-                start = start.max(self.finish[message.task as usize]);
-                receives = receives.max(delay);
-            }
-            last = last.max(self.end(task, processor, start + receives + problem.work(task, processor)));
-        }
-        last
-    }
-
-    #[inline]
-    fn end(&mut self, task: u32, processor: u32, finish: i64) -> i64 {
-        self.finish[task as usize] = finish;
-        self.free[processor as usize] = finish;
-        finish
     }
 
     /// When every task of an admissible plan begins and ends, and why not earlier: because of a message rather than of its turn,
@@ -217,8 +200,13 @@ impl<'p> Evaluator<'p> {
     }
 }
 
-/// An algorithm that schedules the tasks of a problem.
+/// The parameters of an algorithm that schedules the tasks of a problem.
 pub trait Scheduler {
+    /// Checks what does not depend on the problem.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Gives every task a processor and a turn.
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error>;
 }
@@ -241,6 +229,18 @@ pub struct SearchResult<S> {
 }
 
 impl<S> SearchResult<S> {
+    /// What islands found, with a bound.
+    pub(crate) fn of_islands(found: Found<S>, lower_bound: i64) -> Self {
+        Self {
+            makespan: found.best.cost,
+            lower_bound: lower_bound.min(found.best.cost),
+            best: found.best.solution,
+            evaluations: found.evaluations,
+            convergence: found.convergence,
+            complete: found.complete,
+        }
+    }
+
     /// Whether nothing can be better.
     #[must_use]
     pub fn is_proven(&self) -> bool {

@@ -22,10 +22,8 @@ pub struct Problem {
     equally_fast: bool,
     available: Vec<i64>,
     delays: Delays,
-    parent_starts: Vec<u32>,
-    parents: Vec<Message>,
-    child_starts: Vec<u32>,
-    children: Vec<Message>,
+    parents: ByTask<Message>,
+    children: ByTask<Message>,
     order: Vec<u32>,
     alike: bool,
 }
@@ -37,6 +35,31 @@ pub struct Message {
     pub task: u32,
     /// Its size, as [`Delays`] knows it.
     pub size: u32,
+}
+
+/// What belongs to tasks, one task after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct ByTask<T> {
+    /// Where that of every task begins, and where the last one ends.
+    starts: Vec<u32>,
+    all: Vec<T>,
+}
+
+impl<T> ByTask<T> {
+    pub(crate) fn new<I: Iterator<Item = T>>(tasks: usize, of_task: impl Fn(u32) -> I) -> Self {
+        let mut rows = Self { starts: vec![0], all: Vec::new() };
+        for task in 0..tasks as u32 {
+            rows.all.extend(of_task(task));
+            rows.starts.push(rows.all.len() as u32);
+        }
+        rows
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, task: u32) -> &[T] {
+        let task = task as usize;
+        &self.all[self.starts[task] as usize..self.starts[task + 1] as usize]
+    }
 }
 
 impl Problem {
@@ -53,10 +76,8 @@ impl Problem {
         let work = dag.tasks.iter().flat_map(|task| paces.iter().map(|pace| scale.ticks(task.work * pace)));
         let delays = Delays::new(machine, &messages.sizes, model, scale);
         let available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
-        let (parent_starts, parents) =
-            group_messages(tasks, &messages, |edge| (edge.destination, edge.source));
-        let (child_starts, children) =
-            group_messages(tasks, &messages, |edge| (edge.source, edge.destination));
+        let parents = group_messages(tasks, &messages, |edge| (edge.destination, edge.source));
+        let children = group_messages(tasks, &messages, |edge| (edge.source, edge.destination));
         let is_flat = matches!(&machine.network, Network::Linear { distances: Distances::Alike, .. });
         let alike = equally_fast && is_flat && available.windows(2).all(|pair| pair[0] == pair[1]);
         let order = dag.order().unwrap_or_default();
@@ -69,9 +90,7 @@ impl Problem {
             equally_fast,
             available,
             delays,
-            parent_starts,
             parents,
-            child_starts,
             children,
             order,
             alike,
@@ -128,7 +147,7 @@ impl Problem {
 
     /// What messages of every size take between processors that are not known yet.
     pub(crate) fn delay_summary(&self) -> DelaySummary {
-        let sizes = self.parents.iter().map(|message| message.size as usize + 1).max().unwrap_or(0);
+        let sizes = self.parents.all.iter().map(|message| message.size as usize + 1).max().unwrap_or(0);
         DelaySummary::new(&self.delays, sizes, self.processors)
     }
 
@@ -142,17 +161,14 @@ impl Problem {
     #[inline]
     #[must_use]
     pub fn parents(&self, task: u32) -> &[Message] {
-        let range =
-            self.parent_starts[task as usize] as usize..self.parent_starts[task as usize + 1] as usize;
-        &self.parents[range]
+        self.parents.of(task)
     }
 
     /// The messages from a task, by the tasks that get them.
     #[inline]
     #[must_use]
     pub fn children(&self, task: u32) -> &[Message] {
-        let range = self.child_starts[task as usize] as usize..self.child_starts[task as usize + 1] as usize;
-        &self.children[range]
+        self.children.of(task)
     }
 
     /// The tasks in an order in which none comes before one that it waits for.
@@ -182,7 +198,6 @@ impl Problem {
         }
         let mut reversed = self.clone();
         std::mem::swap(&mut reversed.parents, &mut reversed.children);
-        std::mem::swap(&mut reversed.parent_starts, &mut reversed.child_starts);
         reversed.order.reverse();
         Some(reversed)
     }
@@ -193,7 +208,7 @@ fn group_messages(
     tasks: usize,
     messages: &SizedMessages,
     ends: impl Fn(&Dependency) -> (u32, u32),
-) -> (Vec<u32>, Vec<Message>) {
+) -> ByTask<Message> {
     let mut starts = vec![0u32; tasks + 1];
     for edge in &messages.dependencies {
         starts[ends(edge).0 as usize + 1] += 1;
@@ -208,7 +223,7 @@ fn group_messages(
         grouped[next[own as usize] as usize] = Message { task: other, size };
         next[own as usize] += 1;
     }
-    (starts, grouped)
+    ByTask { starts, all: grouped }
 }
 
 /// What messages of every size take, as far as it does not depend on who sends to whom.
@@ -240,13 +255,8 @@ impl DelaySummary {
             let local = if all { own.min().unwrap_or(0) } else { 0 };
             ((sum / total) as i64, shortest, local.min(shortest))
         };
-        let mut summary = Self { mean: vec![], shortest: vec![], local: vec![] };
-        for (mean, shortest, local) in (0..sizes as u32).map(size) {
-            summary.mean.push(mean);
-            summary.shortest.push(shortest);
-            summary.local.push(local);
-        }
-        summary
+        let (mean, shortest, local) = (0..sizes as u32).map(size).collect();
+        Self { mean, shortest, local }
     }
 }
 

@@ -7,12 +7,12 @@ use hopmap_model::{
 };
 use hopmap_replay::{ReplayProblem, placement};
 
-use crate::check::parus_order::accepts;
+use crate::check::accepts;
 use crate::ranks::{self, RankSearch};
 use crate::{
-    Auto, AutoParams, CheckParams, Exact, ExactParams, ExportFormat, ExportParams, Genetic, GeneticParams,
-    ImportParams, List, ListParams, MachineParams, MappingParams, Problem, Ranks, Scheduler, SearchResult,
-    check, export, formats, mapping,
+    AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, ImportParams,
+    ListParams, MachineParams, MappingParams, Problem, Ranks, Scheduler, SearchResult, check, export,
+    formats,
 };
 
 /// What schedulers take and give. A mapping is where a search for the slots of ranks begins.
@@ -27,7 +27,7 @@ const PORTS: &[Port] = &[
 /// depends on the speed of the computer, and `ini` is a file of parameters.
 macro_rules! scheduler_stage {
     (
-        $(#[$meta:meta])* $stage:ident($kind:expr, $summary:literal), $params:ident, $scheduler:ident,
+        $(#[$meta:meta])* $stage:ident($kind:expr, $summary:literal), $params:ident,
         place: $place:expr, is_timed: $is_timed:expr, ini: $ini:expr, distributed: $distributed:literal
     ) => {
         $(#[$meta])*
@@ -38,15 +38,14 @@ macro_rules! scheduler_stage {
             type Params = $params;
             const KIND: &'static str = $kind;
             const SUMMARY: &'static str = $summary;
-            const REVISION: u32 = 2;
+            const REVISION: u32 = 3;
 
             fn ports() -> &'static [Port] {
                 PORTS
             }
 
             fn check(params: &$params) -> Result<(), Error> {
-                $scheduler::new(params)?;
-                Ok(())
+                params.check()
             }
 
             fn reads(params: &$params) -> Result<Vec<InputPath>, Error> {
@@ -61,10 +60,10 @@ macro_rules! scheduler_stage {
             }
 
             fn run(params: $params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+                params.check()?;
                 let is_timed: fn(&$params) -> bool = $is_timed;
-                let scheduler = $scheduler::new(&params)?;
                 let place = |search: &RankSearch<'_>| ($place)(&params, search, cx);
-                solve(&MachineParams::from(&params), is_timed(&params), &inputs, cx, &scheduler, place)
+                solve(&MachineParams::from(&params), is_timed(&params), &inputs, cx, &params, place)
             }
         }
     };
@@ -72,28 +71,26 @@ macro_rules! scheduler_stage {
 
 scheduler_stage! {
     /// `schedule/list`: a list heuristic.
-    ListStage("schedule/list", "A schedule by a list heuristic, such as HEFT"), ListParams, List,
+    ListStage("schedule/list", "A schedule by a list heuristic, such as HEFT"), ListParams,
     place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/exact`: branch and bound.
-    ExactStage("schedule/exact", "The proven optimum of a small problem, or a bound"), ExactParams, Exact,
-    place: ranks::exact, is_timed: |params| params.seconds.is_some(), ini: |_| None, distributed: false
+    ExactStage("schedule/exact", "The proven optimum of a small problem, or a bound"), ExactParams,
+    place: ranks::exact, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/auto`: list heuristics, annealing and branch and bound on one budget.
-    AutoStage(AutoParams::KIND, "The best schedule that a budget allows, and how far it can be from the optimum"),
-    AutoParams, Auto,
-    place: ranks::auto, is_timed: |params| params.seconds.is_some(), ini: |_| None, distributed: true
+    AutoStage(AutoParams::KIND, "The best schedule that a budget allows, and how far it can be from the optimum"), AutoParams,
+    place: ranks::auto, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: true
 }
 
 scheduler_stage! {
     /// `schedule/genetic`: the genetic algorithm of PARUS.
-    GeneticStage(GeneticParams::KIND, "The genetic algorithm of PARUS: populations of schedules"),
-    GeneticParams, Genetic,
-    place: ranks::genetic, is_timed: |params| params.seconds.is_some(), ini: |params| params.ini.as_ref(),
+    GeneticStage(GeneticParams::KIND, "The genetic algorithm of PARUS: populations of schedules"), GeneticParams,
+    place: ranks::genetic, is_timed: |params| params.time_limit_s.is_some(), ini: |params| params.ini.as_ref(),
     distributed: true
 }
 
@@ -113,13 +110,13 @@ fn solve(
     let machine = params.machine(system.as_deref(), dag.unit)?;
     let stays = params.ranks == Ranks::Together && dag.tasks.iter().any(|task| task.rank.is_some());
     let (schedule, complete) = if stays {
-        let problem = ReplayProblem::new(&dag, &machine, params.model)?;
+        let problem = ReplayProblem::new(&dag, &machine, params.delay_model())?;
         let given = mapping.map(|mapping| placement(&mapping, &machine, problem.ranks())).transpose()?;
         let found = place(&RankSearch::new(&problem, &machine.processors, given))?;
         let schedule = problem.schedule(&dag, &machine.processors, &found.best);
         (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
     } else {
-        let problem = Problem::new(&dag, &machine, params.model)?;
+        let problem = Problem::new(&dag, &machine, params.delay_model())?;
         let found = scheduler.schedule(&problem, cx)?;
         let schedule = found.best.schedule(&problem, &dag, &machine.processors);
         (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
@@ -177,9 +174,9 @@ pub struct CheckStage;
 
 impl Stage for CheckStage {
     type Params = CheckParams;
-    const KIND: &'static str = "schedule/check";
+    const KIND: &'static str = check::KIND;
     const SUMMARY: &'static str = "A schedule or .sch file computed again, or what is wrong with it";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -194,7 +191,7 @@ impl Stage for CheckStage {
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         let mut files = MachineParams::from(params).files();
-        files.extend(params.file.iter().map(|file| InputPath::named(file.path(), "schedule")));
+        files.extend(params.path.iter().map(|file| InputPath::named(file.path(), "schedule")));
         Ok(files)
     }
 
@@ -232,7 +229,7 @@ impl Stage for MappingStage {
     fn run(_: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         let schedule = inputs.one::<Schedule>("schedule")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
-        Ok(Outcome::Done(Outputs::new().with("mapping", mapping::mapping(&schedule, &system)?)))
+        Ok(Outcome::Done(Outputs::new().with("mapping", ranks::mapping(&schedule, &system)?)))
     }
 }
 
@@ -252,7 +249,7 @@ impl Stage for ImportStage {
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         // Always under the same name, so that renaming a file changes no key.
-        Ok(vec![InputPath::named(params.file.path(), "graph")])
+        Ok(vec![InputPath::named(params.path.path(), "graph")])
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {

@@ -19,7 +19,7 @@ fn checked(folder: &Path, schedule: &str, model: &str) -> Result<Schedule, Strin
 /// The same, in an order that PARUS accepts if that is asked for.
 fn ordered(folder: &Path, schedule: &str, model: &str, parus_order: bool) -> Result<Schedule, String> {
     let params: CheckParams = serde_json::from_value(serde_json::json!({
-        "file": folder.join(schedule),
+        "path": folder.join(schedule),
         "procs": folder.join("procs.vct"),
         "network": folder.join("network.average"),
         "coordinator": true,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, DelayModel};
 use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::{
-    Auto, Evaluator, Genetic, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
+    AutoParams, Evaluator, GeneticParams, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
 };
 use hopmap_test_support::given_data;
 
@@ -27,9 +27,9 @@ fn found(scheduler: &dyn Scheduler, problem: &Problem) -> SearchResult<Plan> {
     found
 }
 
-fn auto(evaluations: u64) -> Auto {
+fn auto(evaluations: u64) -> AutoParams {
     let params = serde_json::json!({ "evaluations": evaluations, "islands": 1 });
-    Auto::new(&serde_json::from_value(params).unwrap()).unwrap()
+    serde_json::from_value(params).unwrap()
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn graphs_for_parus_are_solved_at_once() {
     let Some(data) = data() else { return };
     // Measured on r16c10p6: one island finds the optimum with 9 of 16 seeds, four islands with all 16.
     let params = serde_json::json!({ "evaluations": 60_000, "islands": 4 });
-    let genetic = Genetic::new(&serde_json::from_value(params).unwrap()).unwrap();
+    let genetic: GeneticParams = serde_json::from_value(params).unwrap();
     for (name, processors, optimum) in
         [("r10c01p2", 2, 2819), ("r16c10p6", 6, 57), ("stg50_rand0000_p4", 4, 66)]
     {

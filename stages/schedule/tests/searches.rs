@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::{Context, DelayModel, Dependency, Observer, Task, TaskDag, WorkUnit};
-use hopmap_schedule::{Auto, Genetic, MachineParams, Plan, Problem, Scheduler, SearchResult};
+use hopmap_schedule::{AutoParams, GeneticParams, MachineParams, Plan, Problem, Scheduler, SearchResult};
 
 use crate::islands::on_processes;
 
@@ -43,11 +43,11 @@ fn problem(tasks: u32, model: DelayModel, speeds: &[f64]) -> Problem {
 }
 
 fn auto(value: serde_json::Value) -> Box<dyn Scheduler + Sync> {
-    Box::new(Auto::new(&serde_json::from_value(value).unwrap()).unwrap())
+    Box::new(serde_json::from_value::<AutoParams>(value).unwrap())
 }
 
 fn genetic(value: serde_json::Value) -> Box<dyn Scheduler + Sync> {
-    Box::new(Genetic::new(&serde_json::from_value(value).unwrap()).unwrap())
+    Box::new(serde_json::from_value::<GeneticParams>(value).unwrap())
 }
 
 fn schedulers(evaluations: u64) -> Vec<Box<dyn Scheduler + Sync>> {

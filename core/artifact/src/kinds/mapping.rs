@@ -95,13 +95,13 @@ impl Codec for Metrics {
 }
 
 impl Codec for Schedule {
-    const SCHEMA: u32 = 1;
+    const SCHEMA: u32 = 2;
 
     fn encode(&self) -> Contents {
         let tasks = Table::new("tasks")
             .u32("task", 0..self.tasks.len() as u32)
             .u32("processor", self.tasks.iter().map(|task| task.processor))
-            .u32("rank", self.tasks.iter().map(|task| task.turn))
+            .u32("turn", self.tasks.iter().map(|task| task.turn))
             .f64("start", self.tasks.iter().map(|task| task.start))
             .f64("finish", self.tasks.iter().map(|task| task.finish))
             .optional_u32("waits_for", self.tasks.iter().map(|task| task.waits_for));
@@ -128,7 +128,7 @@ impl Codec for Schedule {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let table = folder.table("tasks")?;
         table.index("task")?;
-        let (processors, turns) = (table.u32("processor")?, table.u32("rank")?);
+        let (processors, turns) = (table.u32("processor")?, table.u32("turn")?);
         let (starts, finishes) = (table.f64("start")?, table.f64("finish")?);
         let waits = table.optional_u32("waits_for")?;
         let processes = match table.has("process") {

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples::{diamond, machines, models, optimum, programs};
+use crate::tests::{diamond, machines, models, optimum, programs};
 
-fn auto(value: serde_json::Value) -> Auto {
-    Auto::new(&serde_json::from_value(value).unwrap()).unwrap()
+fn auto(value: serde_json::Value) -> AutoParams {
+    serde_json::from_value(value).unwrap()
 }
 
 fn found(problem: &Problem, evaluations: u64, islands: u32) -> SearchResult<Plan> {
@@ -13,38 +13,29 @@ fn found(problem: &Problem, evaluations: u64, islands: u32) -> SearchResult<Plan
 }
 
 /// Proposes and commits, and compares with the evaluator of plans.
-struct Walk<'p> {
-    problem: &'p Problem,
-    seed: u64,
-}
-
-impl WithCosts for Walk<'_> {
-    type Output = ();
-
-    fn run<C: Costs>(self, costs: &C) {
-        let mut timeline = Timeline::new(costs, &Plan::serial(self.problem, 0));
-        let mut random = Pcg64::seed_from_u64(self.seed);
-        let (mut moves, mut evaluator) = (Moves::new(), Evaluator::new(self.problem));
-        for step in 0..60 {
-            let before = (timeline.plan(), timeline.makespan());
-            moves.propose(&mut timeline, &mut random);
-            let proposed = timeline.plan();
-            assert!(proposed.is_admissible(self.problem));
-            let makespan = evaluator.makespan(&proposed);
-            let limit = before.1 + i64::from(random.next_u32() % 8) - 2;
-            let is_accepted = timeline.commit(limit);
-            assert_eq!(is_accepted, makespan <= limit);
-            if is_accepted {
-                assert_eq!((timeline.plan(), timeline.makespan()), (proposed, makespan));
-                moves.note_change();
-            } else {
-                assert_eq!((timeline.plan(), timeline.makespan()), before);
-            }
-            if step % 4 == 0 {
-                timeline.sort();
-                assert!(timeline.plan().is_admissible(self.problem));
-                assert_eq!(evaluator.makespan(&timeline.plan()), timeline.makespan());
-            }
+fn walk(costs: &impl Costs, seed: u64) {
+    let mut timeline = Timeline::new(costs, &Plan::serial(costs.problem(), 0));
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut moves, mut evaluator) = (Moves::new(), Evaluator::new(costs.problem()));
+    for step in 0..60 {
+        let before = (timeline.plan(), timeline.makespan());
+        moves.propose(&mut timeline, &mut random);
+        let proposed = timeline.plan();
+        assert!(proposed.is_admissible(costs.problem()));
+        let makespan = evaluator.makespan(&proposed);
+        let limit = before.1 + i64::from(random.next_u32() % 8) - 2;
+        let is_accepted = timeline.commit(limit);
+        assert_eq!(is_accepted, makespan <= limit);
+        if is_accepted {
+            assert_eq!((timeline.plan(), timeline.makespan()), (proposed, makespan));
+            moves.note_change();
+        } else {
+            assert_eq!((timeline.plan(), timeline.makespan()), before);
+        }
+        if step % 4 == 0 {
+            timeline.sort();
+            assert!(timeline.plan().is_admissible(costs.problem()));
+            assert_eq!(evaluator.makespan(&timeline.plan()), timeline.makespan());
         }
     }
 }
@@ -57,7 +48,7 @@ proptest! {
         program in programs(1..24, 12), machine in machines(4), model in models(), seed in any::<u64>(),
     ) {
         let problem = program.problem(&machine, model);
-        with_costs(&problem, Walk { problem: &problem, seed });
+        with_costs!(&problem, |costs| walk(&costs, seed));
     }
 
     #[test]
@@ -100,8 +91,8 @@ fn a_plan_as_good_as_the_bound_ends_the_search() {
 
 #[test]
 fn senseless_budgets_are_refused() {
-    let refused = |value| Auto::new(&serde_json::from_value(value).unwrap()).unwrap_err().to_string();
+    let refused = |value| auto(value).check().unwrap_err().to_string();
     assert_eq!(refused(serde_json::json!({ "evaluations": 0 })), "evaluations is 0");
     assert_eq!(refused(serde_json::json!({ "islands": 0 })), "islands is 0");
-    assert_eq!(refused(serde_json::json!({ "seconds": -1.0 })), "seconds is -1");
+    assert_eq!(refused(serde_json::json!({ "time_limit_s": -1.0 })), "seconds is -1");
 }

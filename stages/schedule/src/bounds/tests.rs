@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples::{Program, alike, machines, models, optimum, programs};
+use crate::tests::{Program, alike, machines, models, optimum, programs};
 use crate::{Evaluator, list};
 
 fn bound(work: &[u32], edges: &[(u32, u32, u64)], processors: usize, model: DelayModel) -> i64 {

@@ -9,13 +9,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use hopmap_model::{Context, Schedule, ScheduledTask, Stage, TaskDag, seed_stream};
+use hopmap_model::{Context, Schedule, ScheduledTask, TaskDag, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use super::order;
-use super::program::Program;
-use crate::CheckStage;
+use super::program::{Program, earliest_times};
 
+/// The kind of the stage, by which the search draws its seed.
+pub(crate) const KIND: &str = "schedule/check";
 /// Steps of the search, and tasks that all of them together deal.
 const MOST_STEPS: usize = 20_000;
 const MOST_DEALT: usize = 4_000_000;
@@ -25,13 +25,17 @@ const FIRST_THRESHOLD: f64 = 0.05;
 /// Whether `check_schedule` takes the order: of every two tasks of which one waits for the other, it comes in a later turn, or in the same
 /// turn of a later processor.
 pub(crate) fn accepts(dag: &TaskDag, turns: &[Vec<u32>]) -> bool {
-    let mut place = vec![(0, 0); dag.tasks.len()];
-    for (processor, tasks) in (0..).zip(turns) {
-        for (turn, &task) in (0..).zip(tasks) {
-            place[task as usize] = (turn, processor);
-        }
-    }
+    let place = places(dag, turns);
     dag.dependencies.iter().all(|edge| place[edge.source as usize] < place[edge.destination as usize])
+}
+
+/// The turn of every task, and its processor.
+fn places(dag: &TaskDag, turns: &[Vec<u32>]) -> Vec<(usize, usize)> {
+    let mut places = vec![(0, 0); dag.tasks.len()];
+    for (processor, tasks) in turns.iter().enumerate() {
+        tasks.iter().enumerate().for_each(|(turn, &task)| places[task as usize] = (turn, processor));
+    }
+    places
 }
 
 /// The schedule itself if PARUS accepts its order, else the best one found that it does accept. Where ranks stay together on their
@@ -75,7 +79,7 @@ fn is_enough(best: Option<&(f64, Vec<ScheduledTask>)>, given: f64) -> bool {
 
 /// Keeps an order if it is better; gives its makespan.
 fn keep(best: &mut Option<(f64, Vec<ScheduledTask>)>, program: &Program<'_>, turns: &[Vec<u32>]) -> f64 {
-    let Ok(tasks) = order::earliest_times(program, turns) else { return f64::INFINITY };
+    let Ok(tasks) = earliest_times(program, turns) else { return f64::INFINITY };
     let makespan = tasks.iter().map(|task| task.finish).fold(0.0, f64::max);
     if best.as_ref().is_none_or(|(other, _)| makespan < *other) {
         *best = Some((makespan, tasks));
@@ -85,10 +89,7 @@ fn keep(best: &mut Option<(f64, Vec<ScheduledTask>)>, program: &Program<'_>, tur
 
 /// The same turns on processors with other numbers: of tasks in the same turn those that others wait for come first.
 fn renumbered(dag: &TaskDag, turns: &[Vec<u32>]) -> Option<Vec<Vec<u32>>> {
-    let mut place = vec![(0, 0); dag.tasks.len()];
-    for (processor, tasks) in turns.iter().enumerate() {
-        tasks.iter().enumerate().for_each(|(turn, &task)| place[task as usize] = (turn, processor));
-    }
+    let place = places(dag, turns);
     let mut before = vec![BTreeSet::new(); turns.len()];
     for edge in &dag.dependencies {
         let [(source, from), (destination, to)] =
@@ -142,12 +143,10 @@ impl Hand {
             _ => {
                 let [one, other] = [0; 2].map(|_| random.below(processors) as u32);
                 for on in &mut self.on {
-                    *on = if *on == one {
-                        other
-                    } else if *on == other {
-                        one
-                    } else {
-                        *on
+                    *on = match *on {
+                        on if on == one => other,
+                        on if on == other => one,
+                        on => on,
                     };
                 }
             }
@@ -212,7 +211,7 @@ fn search(
     let times: Vec<f64> = dealt.iter().map(|turns| keep(best, program, turns)).collect();
     let Some(at) = (0..times.len()).min_by(|&a, &b| times[a].total_cmp(&times[b])) else { return };
     let (mut hand, mut time) = (Hand::of(&dealt[at], tasks), times[at]);
-    let mut random = Pcg64::from_seed(seed_stream(CheckStage::KIND, 0, 0));
+    let mut random = Pcg64::from_seed(seed_stream(KIND, 0, 0));
     for step in 0..steps {
         if is_enough(best.as_ref(), given) {
             return;
@@ -231,7 +230,7 @@ fn search(
 /// The processors of an order, with the tasks by when they can begin at the earliest.
 fn by_start(program: &Program<'_>, turns: &[Vec<u32>], tasks: usize) -> Hand {
     let mut hand = Hand::of(turns, tasks);
-    if let Ok(times) = order::earliest_times(program, turns) {
+    if let Ok(times) = earliest_times(program, turns) {
         let mut sorted: Vec<u32> = (0..tasks as u32).collect();
         sorted.sort_by(|&a, &b| {
             let [a, b] = [a, b].map(|task| &times[task as usize]);

@@ -1,8 +1,21 @@
-//! What a schedule is checked against: how long everything takes, computed in doubles from what the machine says, and what can be wrong.
+//! What a schedule is checked against: how long everything takes, computed in doubles from what the machine says, and the earliest times of
+//! tasks whose processors and turns are settled, also in a file of PARUS, which says nothing else.
 
-use hopmap_model::{DelayModel, Dependency, TaskDag};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use hopmap_model::{DelayModel, Dependency, Error, Schedule, ScheduledTask, TaskDag};
 use hopmap_replay::{Distances, Hosts, Lookup, Machine, Measured, Network, Tree};
-use miette::Diagnostic;
+
+use crate::error::{InvalidInput, invalid};
+use crate::export::node_numbers;
+use crate::formats::read_file;
+use crate::formats::sch::Sch;
+
+/// Tasks of a cycle that are named.
+const MOST_NAMED: usize = 12;
+const ANOTHER_GRAPH: &str = "the `.sch` is for another graph: import the `.grf` that it was made from";
 
 /// The finest ticks of a schedule, and the most ticks that there are in all: 10⁻¹² units and 2⁵².
 const FINEST: f64 = 1e-12;
@@ -13,8 +26,10 @@ pub(super) struct Program<'a> {
     pub(super) dag: &'a TaskDag,
     pub(super) machine: &'a Machine,
     pub(super) model: DelayModel,
-    /// How far times may be from what they should be.
-    tolerance: f64,
+    /// How far a time may be from what it should be. Nothing, if every time is whole. Else a tick and the last digits of a double:
+    /// schedulers have as many ticks in a unit, a power of ten and at most 10¹², as let everything together take at most 2⁵² of them, so
+    /// that a tick is less than 10 · total / 2⁵²; they round what a task and what a message takes by half a tick each.
+    pub(super) tolerance: f64,
     starts: Vec<usize>,
     messages: Vec<Dependency>,
 }
@@ -47,23 +62,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What the longest message to a task takes, each of which comes from the processor of its task.
-    pub(super) fn receives(&self, task: u32, on: &dyn Fn(u32) -> u32) -> f64 {
-        let own = on(task);
-        let times =
-            self.messages(task).iter().map(|message| self.transfer(message.bytes, on(message.source), own));
-        times.fold(0.0, f64::max)
-    }
-
-    /// How far a time may be from what it should be. Nothing, if every time is whole. Else a tick and the last digits of a double:
-    /// schedulers have as many ticks in a unit, a power of ten and at most 10¹², as let everything together take at most 2⁵² of them, so
-    /// that a tick is less than 10 · total / 2⁵²; they round what a task and what a message takes by half a tick each.
-    pub(super) fn tolerance(&self) -> f64 {
-        self.tolerance
-    }
-
-    pub(super) fn name(&self, task: u32) -> String {
-        format!("task `{}`", self.dag.name(task))
+    /// What messages call a task.
+    pub(super) fn name(&self, task: u32) -> impl Display {
+        fmt::from_fn(move |f| write!(f, "task `{}`", self.dag.name(task)))
     }
 }
 
@@ -151,31 +152,178 @@ fn interpolated(measured: &Measured, bytes: u64, pair: usize) -> f64 {
     }
 }
 
-/// What is wrong with a schedule, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
-#[error("{problem}")]
-#[diagnostic(help("{help}"))]
-pub struct CheckError {
-    /// What is wrong, with the task that it is about.
-    pub problem: String,
-    /// What it should be, or what to do.
-    pub help: String,
+/// When every task runs at the earliest, if the tasks of each processor run in this order. Fails if that is no order in which they can.
+pub(super) fn earliest_times(
+    program: &Program<'_>,
+    turns: &[Vec<u32>],
+) -> Result<Vec<ScheduledTask>, InvalidInput> {
+    let count = program.dag.tasks.len();
+    let idle =
+        ScheduledTask { processor: 0, turn: 0, start: 0.0, finish: 0.0, waits_for: None, process: None };
+    let mut tasks = vec![idle; count];
+    let (mut before, mut after) = (vec![None; count], vec![None; count]);
+    for (processor, turns) in (0..).zip(turns) {
+        for (turn, &task) in (0..).zip(turns) {
+            let process = program.dag.tasks[task as usize].rank;
+            tasks[task as usize] = ScheduledTask { processor, turn, process, ..idle };
+        }
+        for pair in turns.windows(2) {
+            before[pair[1] as usize] = Some(pair[0]);
+            after[pair[0] as usize] = Some(pair[1]);
+        }
+    }
+    let mut waiting: Vec<usize> = (0..count as u32)
+        .map(|task| program.messages(task).len() + usize::from(before[task as usize].is_some()))
+        .collect();
+    let mut ready: Vec<u32> = (0..count as u32).filter(|&task| waiting[task as usize] == 0).collect();
+    let starts = program.dag.starts();
+    let mut done = 0;
+    while let Some(task) = ready.pop() {
+        done += 1;
+        let index = task as usize;
+        set_times(program, &mut tasks, task, before[index]);
+        let messages = &program.dag.dependencies[starts[index]..starts[index + 1]];
+        for next in messages.iter().map(|message| message.destination).chain(after[index]) {
+            waiting[next as usize] -= 1;
+            if waiting[next as usize] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    if done == count { Ok(tasks) } else { Err(report_cycle(program, &waiting, &before)) }
 }
 
-/// What helps where a schedule was not made for what it is checked with.
-pub(super) const ANOTHER: &str =
-    "connect the program and the machine that the schedule was made for, with the same parameters";
-
-impl CheckError {
-    pub(super) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { problem: problem.into(), help: help.into() }
+/// Sets when a task runs, as all that it waits for is settled.
+fn set_times(program: &Program<'_>, tasks: &mut [ScheduledTask], task: u32, before: Option<u32>) {
+    let processor = tasks[task as usize].processor;
+    let mut start = program.machine.processors[processor as usize].available;
+    let mut waits_for = None;
+    for (source, time) in
+        arrivals(program, tasks, task).chain(before.map(|before| (before, tasks[before as usize].finish)))
+    {
+        if time > start || (time >= start && waits_for.is_none()) {
+            (start, waits_for) = (time, Some(source));
+        }
     }
+    let takes = takes(program, task, &|task| tasks[task as usize].processor);
+    let finish = start + takes;
+    let settled = &mut tasks[task as usize];
+    (settled.start, settled.finish, settled.waits_for) = (start, finish, waits_for);
+}
 
-    pub(super) fn no_schedule() -> Self {
-        Self::new("there is no schedule to check", "connect a `schedule`, or name a `.sch` file in `file`")
-    }
+/// From when on a task may begin as far as each message to it goes, with the task that sends it.
+pub(super) fn arrivals(
+    program: &Program<'_>,
+    tasks: &[ScheduledTask],
+    task: u32,
+) -> impl Iterator<Item = (u32, f64)> {
+    let to = tasks[task as usize].processor;
+    program.messages(task).iter().map(move |message| {
+        let sender = &tasks[message.source as usize];
+        let time = match program.model {
+            DelayModel::Overlap => program.transfer(message.bytes, sender.processor, to),
+            DelayModel::Receive => 0.0,
+        };
+        (message.source, sender.finish + time)
+    })
+}
 
-    pub(super) fn two_schedules() -> Self {
-        Self::new("there is a `schedule`, and a `file` beside it", "leave one of them out")
+/// How long a task keeps its processor: where that receives, for the longest message to the task, too.
+pub(super) fn takes(program: &Program<'_>, task: u32, on: &dyn Fn(u32) -> u32) -> f64 {
+    let own = on(task);
+    let work = program.work(task, own);
+    match program.model {
+        DelayModel::Overlap => work,
+        DelayModel::Receive => {
+            let messages = program.messages(task).iter();
+            let times = messages.map(|message| program.transfer(message.bytes, on(message.source), own));
+            times.fold(0.0, f64::max) + work
+        }
     }
+}
+
+/// Some tasks that wait for each other: going back from one that still waits to another that does comes round.
+fn report_cycle(program: &Program<'_>, waiting: &[usize], before: &[Option<u32>]) -> InvalidInput {
+    let still = |task: &u32| waiting[*task as usize] > 0;
+    let mut path: Vec<u32> = (0..waiting.len() as u32).find(|task| still(task)).into_iter().collect();
+    let mut place = vec![usize::MAX; waiting.len()];
+    while let Some(&task) = path.last() {
+        if place[task as usize] != usize::MAX {
+            path.drain(..=place[task as usize]);
+            break;
+        }
+        place[task as usize] = path.len() - 1;
+        let senders = program.messages(task).iter().map(|message| message.source);
+        path.extend(before[task as usize].into_iter().chain(senders).find(still));
+    }
+    path.reverse();
+    let shown = path.iter().take(MOST_NAMED).map(|&task| format!("`{}`", program.dag.name(task)));
+    let names = shown.collect::<Vec<_>>().join(", ");
+    let more = if path.len() > MOST_NAMED { ", and so on" } else { "" };
+    InvalidInput::new(
+        format!(
+            "the order cannot be kept: tasks {names}{more} wait for each other, each for the one before it and the first for the last"
+        ),
+        "on its processor a task stands before one that it waits for, by way of others: the schedule is for another graph, or was changed",
+    )
+}
+
+/// The schedule in a file, with the earliest times.
+pub(super) fn read_sch(program: &Program<'_>, path: &Path) -> Result<Schedule, Error> {
+    Ok(schedule_of_sch(program, &read_file(path, Sch::read)?)?)
+}
+
+/// The schedule with the earliest times.
+pub(super) fn schedule_of_sch(program: &Program<'_>, sch: &Sch) -> Result<Schedule, InvalidInput> {
+    let turns = turns_of_sch(program, sch)?;
+    Ok(Schedule {
+        tasks: earliest_times(program, &turns)?,
+        processors: program.machine.processors.clone(),
+        names: program.dag.names.clone(),
+        model: program.model,
+        metrics: BTreeMap::new(),
+        convergence: Vec::new(),
+        complete: true,
+    })
+}
+
+/// The tasks of every processor in their order.
+fn turns_of_sch(program: &Program<'_>, sch: &Sch) -> Result<Vec<Vec<u32>>, InvalidInput> {
+    let processors = program.machine.processors.len();
+    let numbers = node_numbers(&program.dag.names, program.dag.tasks.len());
+    let mut task_of: HashMap<u64, u32> = numbers.iter().copied().zip(0..).collect();
+    let mut turns = vec![None; processors];
+    for processor in &sch.processors {
+        let name = processor.name;
+        let index = name.checked_sub(1).filter(|&index| index < processors as u64);
+        let Some(turns) = index.and_then(|index| turns.get_mut(index as usize)) else {
+            return invalid(
+                format!("there is no processor {name}: the machine has {processors}, counted from 1"),
+                "describe the machine that the `.sch` was made for with `processors`, `procs`, `network` or a `system`; \
+                 process 0 of PARUS is its coordinator and runs no task (`coordinator = true`)",
+            );
+        };
+        let task = |node: &u64| {
+            task_of.remove(node).ok_or_else(|| {
+                let problem = match numbers.contains(node) {
+                    true => format!("node {node} stands twice in the schedule"),
+                    false => format!("node {node} of the schedule is no task of the program"),
+                };
+                InvalidInput::new(problem, ANOTHER_GRAPH)
+            })
+        };
+        let tasks = processor.nodes.iter().map(task).collect::<Result<Vec<u32>, _>>()?;
+        if turns.replace(tasks).is_some() {
+            let problem = format!("processor {name} stands twice in the schedule");
+            return invalid(problem, "leave one of them out, or give it another name");
+        }
+    }
+    let Some(&task) = task_of.values().min() else {
+        return Ok(turns.into_iter().map(Option::unwrap_or_default).collect());
+    };
+    let others = match task_of.len() - 1 {
+        0 => String::new(),
+        count => format!(", nor are {count} others"),
+    };
+    invalid(format!("{} is not in the schedule{others}", program.name(task)), ANOTHER_GRAPH)
 }

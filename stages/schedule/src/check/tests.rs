@@ -1,10 +1,10 @@
 use hopmap_model::{Dependency, Processor, Task, WorkUnit};
 use proptest::prelude::*;
 
-use super::testing::{Case, any_case};
 use super::*;
 use crate::Plan;
 use crate::formats::sch::{Sch, SchProcessor};
+use crate::tests::{Case, any_case};
 use hopmap_replay::{Distances, Linear, Network};
 
 fn params(text: serde_json::Value) -> CheckParams {
@@ -41,11 +41,12 @@ fn sch(lists: &[&[u64]]) -> Sch {
 
 fn of_sch(lists: &[&[u64]], model: &str) -> Result<Schedule, String> {
     let (dag, machine) = (diamond(), machine(2));
-    let model = crate::MachineParams::from(&params(serde_json::json!({ "model": model }))).model;
+    let model = crate::MachineParams::from(&params(serde_json::json!({ "model": model }))).delay_model();
     let program = Program::new(&dag, &machine, model);
-    let schedule = order::schedule_of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
-    let measures = Measures::new(&program, &schedule).unwrap();
-    Ok(measures.written_into(schedule))
+    let mut schedule = program::schedule_of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
+    let measured = measure(&program, &schedule).unwrap();
+    schedule.metrics.extend(measured.map(|(name, value)| (name.to_owned(), value)));
+    Ok(schedule)
 }
 
 fn times(schedule: &Schedule) -> Vec<(f64, f64)> {
@@ -119,7 +120,7 @@ fn parus_takes(dag: &TaskDag, turns: &[Vec<u32>]) -> bool {
 /// A schedule in an order that PARUS accepts.
 fn in_parus_order(program: &Program<'_>, turns: &[Vec<u32>]) -> Schedule {
     let given = Schedule {
-        tasks: order::earliest_times(program, turns).unwrap(),
+        tasks: program::earliest_times(program, turns).unwrap(),
         processors: program.machine.processors.clone(),
         names: program.dag.names.clone(),
         model: program.model,
@@ -158,7 +159,7 @@ fn processors_change_their_numbers_so_that_parus_accepts_the_same_starts() {
     assert_eq!(ordered.turns(), [vec![0, 1, 3], vec![2]]);
     let starts =
         |tasks: &[hopmap_model::ScheduledTask]| tasks.iter().map(|task| task.start).collect::<Vec<_>>();
-    assert_eq!(starts(&ordered.tasks), starts(&order::earliest_times(&program, &turns).unwrap()));
+    assert_eq!(starts(&ordered.tasks), starts(&program::earliest_times(&program, &turns).unwrap()));
     // What was claimed of another order is claimed no more.
     assert_eq!(ordered.metrics.keys().collect::<Vec<_>>(), ["lower_bound"]);
 }
@@ -184,7 +185,7 @@ fn where_no_order_of_the_same_starts_is_accepted_the_best_that_is_comes() {
         let all = orders.iter().flat_map(|order| splits(order, 2));
         let accepted = all.filter(|turns| parus_takes(&dag, turns));
         let makespan = |turns: Vec<Vec<u32>>| {
-            order::earliest_times(&program, &turns)
+            program::earliest_times(&program, &turns)
                 .unwrap()
                 .iter()
                 .map(|task| task.finish)
@@ -304,8 +305,8 @@ fn there_is_one_schedule_to_check() {
     assert!(with(serde_json::json!({}), None).contains("no schedule to check"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("one.sch");
-    let params = serde_json::json!({ "file": file });
-    assert!(with(params.clone(), Some(&schedule)).contains("a `file` beside it"));
+    let params = serde_json::json!({ "path": file });
+    assert!(with(params.clone(), Some(&schedule)).contains("a `path` beside it"));
     assert!(with(params.clone(), None).contains("cannot be read"));
     std::fs::write(&file, "<SCHEDULE_BEGIN>").unwrap();
     assert!(with(params, None).contains("one.sch:1: "));
@@ -350,14 +351,14 @@ proptest! {
         let checked = checked.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let program = Program::new(&case.dag, &case.machine, case.model);
         let (makespan, earliest) = (checked.metrics["makespan"], checked.metrics["earliest_makespan"]);
-        prop_assert!((makespan - earliest).abs() <= 2.0 * 13.0 * program.tolerance(), "{} {}", makespan, earliest);
-        let numbers = crate::export::sch::node_numbers(&case.dag.names, case.dag.tasks.len());
+        prop_assert!((makespan - earliest).abs() <= 2.0 * 13.0 * program.tolerance, "{} {}", makespan, earliest);
+        let numbers = crate::export::node_numbers(&case.dag.names, case.dag.tasks.len());
         let nodes = |tasks: &Vec<u32>| tasks.iter().map(|&task| numbers[task as usize]).collect::<Vec<_>>();
         let lists: Vec<Vec<u64>> = case.schedule.turns().iter().map(nodes).collect();
         let lists: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
-        let again = order::schedule_of_sch(&program, &sch(&lists)).unwrap();
+        let again = program::schedule_of_sch(&program, &sch(&lists)).unwrap();
         prop_assert_eq!(again.check(), Ok(()));
-        prop_assert!((again.makespan() - makespan).abs() <= 26.0 * program.tolerance());
+        prop_assert!((again.makespan() - makespan).abs() <= 26.0 * program.tolerance);
     }
 
     #[test]
@@ -372,7 +373,7 @@ proptest! {
         nodes.iter().for_each(|&node| lists[keys[11 - node as usize] as usize % count].push(node));
         let program = Program::new(&case.dag, &case.machine, case.model);
         let given: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
-        let found = order::schedule_of_sch(&program, &sch(&given));
+        let found = program::schedule_of_sch(&program, &sch(&given));
         // Whatever stands first on its processor runs once all that it waits for did, until nothing can.
         let mut done = Vec::new();
         loop {
@@ -451,7 +452,7 @@ proptest! {
             turns[processor] += 1;
         }
         schedule.metrics.clear();
-        let tolerance = Program::new(&case.dag, &case.machine, case.model).tolerance();
+        let tolerance = Program::new(&case.dag, &case.machine, case.model).tolerance;
         let earliest = case.earliest(&plan);
         let is_too_early = earliest.iter().zip(&schedule.tasks).any(|(earliest, task)| {
             earliest.0 > task.start + 26.0 * tolerance || (earliest.1 - earliest.0 - (task.finish - task.start)).abs() > 26.0 * tolerance

@@ -4,7 +4,7 @@ use hopmap_test_support::soak;
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples::{Program, alike, machines, models, optimum, programs};
+use crate::tests::{Program, alike, machines, models, optimum, programs};
 
 fn best(problem: &Problem) -> SearchResult<Plan> {
     search(problem, &Plan::serial(problem, 0), u64::MAX, || false)
@@ -34,9 +34,8 @@ fn ten() -> Problem {
 #[test]
 fn a_budget_ends_the_search_and_leaves_a_bound() {
     let problem = ten();
-    let schedule =
-        |json: &str| Exact::new(&params(json)).unwrap().schedule(&problem, &Context::detached()).unwrap();
-    let (short, long) = (schedule(r#"{"evaluations": 3}"#), schedule("{}"));
+    let schedule = |json: &str| params(json).schedule(&problem, &Context::detached()).unwrap();
+    let (short, long) = (schedule(r#"{"max_search_nodes": 3}"#), schedule("{}"));
     assert!(short.evaluations <= 3 && short.complete);
     assert!(long.is_proven() && long.complete);
     assert!(short.lower_bound <= long.makespan && long.makespan <= short.makespan);
@@ -60,8 +59,8 @@ fn of_large_problems_there_is_a_bound() {
 
 #[test]
 fn budgets_without_anything_are_refused() {
-    for json in [r#"{"evaluations": 0}"#, r#"{"seconds": 0}"#, r#"{"seconds": -1}"#] {
-        assert!(Exact::new(&params(json)).is_err(), "{json}");
+    for json in [r#"{"max_search_nodes": 0}"#, r#"{"time_limit_s": 0}"#, r#"{"time_limit_s": -1}"#] {
+        assert!(params(json).check().is_err(), "{json}");
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Formatter, Result};
 
+use hopmap_model::Schedule;
+
 /// A time in units of 10⁻¹², the finest ticks of schedulers; beyond 10²⁵ units the longest there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Exact(i128);
@@ -52,6 +54,13 @@ impl Display for Exact {
             places => write!(f, "{sign}{}.{places}", size / unit),
         }
     }
+}
+
+/// For every task whether the makespan follows from it.
+pub(super) fn critical_tasks(schedule: &Schedule) -> Vec<bool> {
+    let mut critical = vec![false; schedule.tasks.len()];
+    schedule.critical_path().into_iter().for_each(|task| critical[task as usize] = true);
+    critical
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use hopmap_model::{Dependency, Schedule, ScheduledTask, TaskDag};
 
-use super::exact::Exact;
+use super::exact::{Exact, critical_tasks};
 
 /// The text; events come task by task, so nothing of it is built before.
 pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
@@ -20,8 +20,7 @@ pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
     let outgoing = dag.starts();
     let mut trace = Trace { schedule, text: String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n") };
     trace.metadata();
-    let mut critical = vec![false; schedule.tasks.len()];
-    schedule.critical_path().into_iter().for_each(|task| critical[task as usize] = true);
+    let critical = critical_tasks(schedule);
     let segments = schedule.segments();
     for number in in_time(schedule, dag) {
         let task = number as usize;

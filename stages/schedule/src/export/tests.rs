@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::check::testing::{Case, any_case};
+use crate::tests::{Case, any_case};
 
 /// Three tasks of ranks: `a` and `c` on the first processor, `b` on the second, which sends to `c`.
 fn small() -> (Schedule, TaskDag) {
@@ -67,7 +67,7 @@ fn a_sch_leads_back_to_ranks_and_segments() {
 #[test]
 fn names_are_node_numbers_only_if_they_are_numbers() {
     let numbers =
-        |names: &[&str]| sch::node_numbers(&names.iter().map(|&name| name.into()).collect::<Vec<_>>(), 2);
+        |names: &[&str]| node_numbers(&names.iter().map(|&name| name.into()).collect::<Vec<_>>(), 2);
     assert_eq!(numbers(&["7", "3"]), [7, 3]);
     for names in [&["7", "x"][..], &["7", "7"], &["7", "07"], &["7", "-1"], &[]] {
         assert_eq!(numbers(names), [0, 1], "{names:?}");

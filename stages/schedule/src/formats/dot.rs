@@ -3,7 +3,6 @@
 //! The language is that of <https://graphviz.org/doc/info/lang.html>. Which attributes are the weights is said, or it is the first of
 //! [`WEIGHTS`] that any node, or any edge, has. If no edge has one, messages are empty; every node needs one.
 
-mod graph;
 mod lexer;
 mod parser;
 #[cfg(test)]
@@ -12,7 +11,8 @@ mod tests;
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
 use hopmap_text::{FileError, shown, utf8};
 
-use self::graph::{Given, Graph, Table, Weights};
+use self::parser::{Given, Graph, Table};
+use super::common::{bytes_of_weight, finish, work_of_weight};
 
 /// Attributes that are weights where nobody says it: of the graphs of Auckland, of others, and of those for `SimGrid`.
 pub const WEIGHTS: [&str; 4] = ["Weight", "weight", "cost", "size"];
@@ -49,7 +49,7 @@ impl Dot {
         let graph = parser::parse(utf8(bytes)?, table(&options.node_weight), table(&options.edge_weight))?;
         let (node_weight, work) = works(&graph)?;
         let (edge_weight, dependencies) = dependencies(&graph, options)?;
-        let dag = super::graph::finish(work, dependencies, graph.names, WorkUnit::Time)?;
+        let dag = finish(work, dependencies, graph.names, WorkUnit::Time)?;
         Ok(Self { dag, node_weight, edge_weight })
     }
 }
@@ -63,31 +63,11 @@ fn works(graph: &Graph) -> Result<(String, Vec<f64>), FileError> {
         ));
     }
     let what = |node: usize| format!("node `{}`", shown(&graph.names[node]));
-    let Some(Weights { name, of: weights }) = graph.of_nodes.weights(graph.names.len(), what)? else {
+    let work = |value| work_of_weight(value).map_err(|problem| (problem, WEIGHT_HELP.to_owned()));
+    weights(&graph.of_nodes, &graph.lines, what, ("node", 1), work)?.ok_or_else(|| {
         let problem = format!("no node has an attribute `{}`", graph.of_nodes.names.join("`, `"));
-        return Err(FileError::new(problem, "say with `node_weight` which attribute is the work of a node"));
-    };
-    let work = weights.into_iter().enumerate().map(|(node, given)| {
-        let missing = || {
-            let problem = format!("{} has no `{name}`, while others have", what(node));
-            FileError::at(
-                graph.lines[node],
-                problem,
-                format!("`node [{name} = 1]` before all nodes is a default"),
-            )
-        };
-        let Given { value, line } = given.ok_or_else(missing)?;
-        let wrong = |shown: String, problem: String| {
-            FileError::at(
-                line,
-                format!("`{name}` of {} is `{shown}`, which {problem}", what(node)),
-                WEIGHT_HELP,
-            )
-        };
-        let value = value.map_err(|shown| wrong(shown, "is no number".into()))?;
-        super::graph::work(value).map_err(|problem| wrong(value.to_string(), problem))
-    });
-    Ok((name.to_owned(), work.collect::<Result<_, _>>()?))
+        FileError::new(problem, "say with `node_weight` which attribute is the work of a node")
+    })
 }
 
 const WEIGHT_HELP: &str = "weights are numbers from 0 to 2^53";
@@ -99,28 +79,43 @@ fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, 
         let (source, destination, _) = graph.edges[edge];
         format!("edge `{}` -> `{}`", name_of(source), name_of(destination))
     };
-    let Some(Weights { name, of: weights }) = graph.of_edges.weights(graph.edges.len(), what)? else {
-        if let (Some(name), false) = (&options.edge_weight, graph.edges.is_empty()) {
-            let help = "leave `edge_weight` out if messages are empty";
-            return Err(FileError::new(format!("no edge has an attribute `{name}`"), help));
-        }
-        let empty = |&(source, destination, _): &_| Dependency { source, destination, bytes: 0 };
-        return Ok((None, graph.edges.iter().map(empty).collect()));
+    let lines: Vec<usize> = graph.edges.iter().map(|edge| edge.2).collect();
+    let bytes = |value| bytes_of_weight(value, options.scale);
+    let (name, bytes) = match weights(&graph.of_edges, &lines, what, ("edge", 0), bytes)? {
+        Some((name, bytes)) => (Some(name), bytes),
+        None => (None, vec![0; graph.edges.len()]),
     };
-    let edges = graph.edges.iter().zip(weights).enumerate();
-    let edges = edges.map(|(edge, (&(source, destination, line), given))| {
-        let missing = || {
-            let problem = format!("{} has no `{name}`, while others have", what(edge));
-            FileError::at(line, problem, format!("`edge [{name} = 0]` before all edges is a default"))
+    if let (None, Some(wanted), false) = (&name, &options.edge_weight, graph.edges.is_empty()) {
+        let help = "leave `edge_weight` out if messages are empty";
+        return Err(FileError::new(format!("no edge has an attribute `{wanted}`"), help));
+    }
+    let edges = graph.edges.iter().zip(bytes);
+    let edge = |(&(source, destination, _), bytes): (&_, u64)| Dependency { source, destination, bytes };
+    Ok((name, edges.map(edge).collect()))
+}
+
+/// The attribute that counts and its value for every element, which is said in some line or is a default; nothing if no element has one.
+fn weights<T>(
+    table: &Table,
+    lines: &[usize],
+    what: impl Fn(usize) -> String,
+    (kind, default): (&str, u32),
+    convert: impl Fn(f64) -> Result<T, (String, String)>,
+) -> Result<Option<(String, Vec<T>)>, FileError> {
+    let Some((name, weights)) = table.weights(lines.len(), &what)? else { return Ok(None) };
+    let weight = |(element, given): (usize, Option<Given>)| {
+        let Some(Given { value, line }) = given else {
+            let help = format!("`{kind} [{name} = {default}]` before all {kind}s is a default");
+            let problem = format!("{} has no `{name}`, while others have", what(element));
+            return Err(FileError::at(lines[element], problem, help));
         };
-        let Given { value, line } = given.ok_or_else(missing)?;
-        let wrong = |shown: String, problem: String, help: String| {
-            FileError::at(line, format!("`{name}` of {} is `{shown}`, which {problem}", what(edge)), help)
+        let wrong = |shown: &str, problem: String, help: String| {
+            let problem = format!("`{name}` of {} is `{shown}`, which {problem}", what(element));
+            FileError::at(line, problem, help)
         };
-        let value = value.map_err(|shown| wrong(shown, "is no number".into(), WEIGHT_HELP.into()))?;
-        let bytes = super::graph::bytes(value, options.scale)
-            .map_err(|(problem, help)| wrong(value.to_string(), problem, help))?;
-        Ok(Dependency { source, destination, bytes })
-    });
-    Ok((Some(name.to_owned()), edges.collect::<Result<_, _>>()?))
+        let value = value.map_err(|shown| wrong(&shown, "is no number".into(), WEIGHT_HELP.into()))?;
+        convert(value).map_err(|(problem, help)| wrong(&value.to_string(), problem, help))
+    };
+    let values = weights.into_iter().enumerate().map(weight).collect::<Result<_, _>>()?;
+    Ok(Some((name.to_owned(), values)))
 }

@@ -145,7 +145,14 @@ fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, FileError> {
         if let Some(first) = values.insert(key, value)
             && first.text != value.text
         {
-            return Err(contradiction(first, value));
+            let [name, other] = [first.key, value.key];
+            let [was, is] = [first.text, value.text].map(shown);
+            let problem = format!("`{other}` is `{is}` here, and `{name}` is `{was}` in line {}", first.line);
+            let help = match name == other {
+                true => "say it once",
+                false => "both are the part of the genes that a mutation changes: leave one of them out",
+            };
+            return Err(FileError::at(line, problem, help));
         }
     }
     Ok(values)
@@ -181,7 +188,15 @@ fn setting<'a>(text: &'a str, section: &str, line: usize) -> Result<Value<'a>, F
     };
     let name = name.trim().to_ascii_lowercase();
     let full = if name.contains(':') { name.clone() } else { format!("{section}:{name}") };
-    let key = KEYS.iter().copied().find(|known| *known == full).ok_or_else(|| unknown(&name, &full, line))?;
+    let Some(key) = KEYS.into_iter().find(|known| *known == full) else {
+        // The same key of another section is more likely than another key.
+        let help = match KEYS.iter().find(|key| key.split(':').nth(1) == Some(&name)) {
+            Some(key) => format!("did you mean `{key}`? It belongs to another section"),
+            None => suggestion(&full, &KEYS, "the keys"),
+        };
+        let name = full.strip_prefix(':').unwrap_or(&full);
+        return Err(FileError::at(line, format!("there is no parameter `{}`", shown(name)), help));
+    };
     let value = value.trim_start();
     let quoted = ['"', '\''].iter().find_map(|&mark| value.strip_prefix(mark)?.split_once(mark));
     let text = match quoted {
@@ -191,37 +206,11 @@ fn setting<'a>(text: &'a str, section: &str, line: usize) -> Result<Value<'a>, F
     Ok(Value { key, text, line })
 }
 
-fn unknown(name: &str, full: &str, line: usize) -> FileError {
-    // The same key of another section is more likely than another key.
-    let elsewhere = KEYS.iter().find(|key| key.split(':').nth(1) == Some(name));
-    let help = match elsewhere {
-        Some(key) => format!("did you mean `{key}`? It belongs to another section"),
-        None => suggestion(full, &KEYS, "the keys"),
-    };
-    let shown_name = full.strip_prefix(':').unwrap_or(full);
-    FileError::at(line, format!("there is no parameter `{}`", shown(shown_name)), help)
-}
-
 fn suggestion(wrong: &str, known: &[&str], what: &str) -> String {
     match closest(wrong, known) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("{what}: {}", known.join(", ")),
     }
-}
-
-fn contradiction(first: Value<'_>, second: Value<'_>) -> FileError {
-    let [name, other] = [first, second].map(|value| value.key);
-    let problem = format!(
-        "`{other}` is `{}` here, and `{name}` is `{}` in line {}",
-        shown(second.text),
-        shown(first.text),
-        first.line
-    );
-    let help = match name == other {
-        true => "say it once",
-        false => "both are the part of the genes that a mutation changes: leave one of them out",
-    };
-    FileError::at(second.line, problem, help)
 }
 
 impl Value<'_> {

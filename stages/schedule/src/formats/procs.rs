@@ -12,9 +12,9 @@
 //! 1.5
 //! ```
 
-use hopmap_text::{FileError, Words};
+use hopmap_text::FileError;
 
-use super::words::{text, value, words};
+use super::common::{text, value, words};
 
 /// How long a test took on every process.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,21 +61,16 @@ impl Procs {
                 let problem = format!("there are {process} durations for {processes} processors");
                 return Err(words.error(problem));
             }
-            durations.push(duration(&mut words, process)?);
+            let duration: f64 = words.number(format_args!("the duration of process {process}"))?;
+            if !(duration.is_finite() && duration > 0.0) {
+                let problem = format!("the test took {duration} s on process {process}, which cannot be");
+                return Err(words.error(problem));
+            }
+            durations.push(duration);
         }
         match words.next()? {
             false => Ok(Self { hosts, size, durations }),
             true => Err(words.error(format!("`{}` stands behind {processes} durations", words.shown()))),
-        }
-    }
-}
-
-fn duration(words: &mut Words<'_>, process: usize) -> Result<f64, FileError> {
-    let duration: f64 = words.number(format_args!("the duration of process {process}"))?;
-    match duration.is_finite() && duration > 0.0 {
-        true => Ok(duration),
-        false => {
-            Err(words.error(format!("the test took {duration} s on process {process}, which cannot be")))
         }
     }
 }

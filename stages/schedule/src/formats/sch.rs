@@ -14,11 +14,12 @@
 //! <SCHEDULE_END>
 //! ```
 
-use hopmap_text::{FileError, Words};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::words::{list, value, words};
+use hopmap_text::FileError;
+
+use super::common::{list, value, words};
 
 /// A schedule as PARUS writes it: who runs what, in which order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,17 +47,22 @@ impl Sch {
             return Err(words.error("there are no processors"));
         }
         let mut processors = Vec::new();
-        let mut names = HashMap::new();
+        let mut lines = HashMap::new();
         let mut runs_on = HashMap::new();
         for _ in 0..count {
-            let processor = SchProcessor::read(&mut words, &mut names)?;
-            for &node in &processor.nodes {
-                if let Some(other) = runs_on.insert(node, processor.name) {
-                    let problem = format!("node {node} runs twice: on {other} and on {}", processor.name);
-                    return Err(words.error(problem));
+            words.expect("<PROCESSOR_BEGIN>")?;
+            let name: u64 = value(&mut words, "name")?;
+            if let Some(line) = lines.insert(name, words.line()) {
+                return Err(words.error(format!("there is a processor {name} in line {line} already")));
+            }
+            let nodes = list(&mut words, "num_nodes", "nodes")?;
+            words.expect("<PROCESSOR_END>")?;
+            for &node in &nodes {
+                if let Some(other) = runs_on.insert(node, name) {
+                    return Err(words.error(format!("node {node} runs twice: on {other} and on {name}")));
                 }
             }
-            processors.push(processor);
+            processors.push(SchProcessor { name, nodes });
         }
         words.expect("<SCHEDULE_END>")?;
         words.end()?;
@@ -82,20 +88,6 @@ impl Sch {
             text += ")\n<PROCESSOR_END>\n\n";
         }
         text + "<SCHEDULE_END>\n"
-    }
-}
-
-impl SchProcessor {
-    fn read(words: &mut Words<'_>, names: &mut HashMap<u64, usize>) -> Result<Self, FileError> {
-        words.expect("<PROCESSOR_BEGIN>")?;
-        let name = value(words, "name")?;
-        if let Some(line) = names.insert(name, words.line()) {
-            return Err(words.error(format!("there is a processor {name} in line {line} already")));
-        }
-        let count = value(words, "num_nodes")?;
-        let nodes = list(words, "nodes", ("num_nodes", count))?;
-        words.expect("<PROCESSOR_END>")?;
-        Ok(Self { name, nodes })
     }
 }
 

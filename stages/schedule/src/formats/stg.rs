@@ -7,7 +7,7 @@
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
 use hopmap_text::{FileError, Line, lines_of, shown, utf8};
 
-use super::graph;
+use super::common::{finish, work_of_weight};
 
 const HELP: &str = "the first number is how many tasks there are, without the two dummies; then a line a task: number, time, count, predecessors";
 
@@ -19,7 +19,9 @@ pub fn read(bytes: &[u8]) -> Result<TaskDag, FileError> {
     let Some(first) = lines.next() else {
         return Err(FileError::new("there are no tasks", HELP));
     };
-    let said = Numbers::new(first).only("the number of tasks")?;
+    let mut numbers = Numbers::new(first);
+    let said = numbers.whole("the number of tasks")?;
+    numbers.end()?;
     let (mut work, mut dependencies, mut last) = (Vec::new(), Vec::new(), first);
     for line in lines {
         last = line;
@@ -46,7 +48,7 @@ pub fn read(bytes: &[u8]) -> Result<TaskDag, FileError> {
         let problem = format!("task {} waits for task {}, which is not there", edge.destination, edge.source);
         return Err(FileError::new(problem, HELP));
     }
-    graph::finish(work, dependencies, Vec::new(), WorkUnit::Time)
+    finish(work, dependencies, Vec::new(), WorkUnit::Time)
 }
 
 /// The numbers of a line.
@@ -75,12 +77,6 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// The only number of the line.
-    fn only(&mut self, what: &str) -> Result<u64, FileError> {
-        let number = self.whole(what)?;
-        self.end().map(|()| number)
-    }
-
     fn end(&mut self) -> Result<(), FileError> {
         match self.words.next() {
             None => Ok(()),
@@ -95,7 +91,7 @@ impl<'a> Numbers<'a> {
             self.line.error_at(word, problem)
         };
         let time = word.parse().map_err(|_| wrong("is no number"))?;
-        graph::work(time).map_err(|problem| wrong(&problem))
+        work_of_weight(time).map_err(|problem| wrong(&problem))
     }
 
     /// How many tasks a task waits for, and these.

@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::formats::ini::SchIni;
-    use crate::samples::diamond;
+    use crate::tests::diamond;
 
     #[test]
     fn children_have_whole_entries_of_both_parents() {

@@ -1,10 +1,11 @@
 //! The parameters of the genetic algorithm, with those of a file of PARUS, applied to a problem.
 
-use hopmap_text::read;
+use hopmap_text::FileError;
 
-use crate::formats::MOST_BYTES;
+use crate::error::{InvalidInput, invalid};
 use crate::formats::ini::{RandomSelecting, SchIni};
-use crate::{Admissible, GeneticParams, ParameterError, Problem};
+use crate::formats::read_file;
+use crate::{Admissible, GeneticParams, Problem};
 
 /// Schedules of a population by default, and the fewest.
 const POPULATION: u64 = 100;
@@ -36,21 +37,29 @@ pub(super) struct Rules {
     pub(super) crossover_points: u32,
     pub(super) admissible: Admissible,
     pub(super) tries: u32,
-    pub(super) exchange: u32,
+    pub(super) exchange_interval: u32,
 }
 
 /// Checks what can be checked without a file and a problem.
-pub(super) fn check(params: &GeneticParams) -> Result<(), ParameterError> {
-    let count = |name, value: Option<u32>, least: u32, most: u32| match value {
-        Some(value) if !(least..=most).contains(&value) => {
-            Err(wrong(name, &value, format!("give a number from {least} to {most}, or leave it out")))
+pub(super) fn check(params: &GeneticParams) -> Result<(), InvalidInput> {
+    let number = |name: &str, value: Option<f64>, is_valid: fn(f64) -> bool, range: &str| match value {
+        Some(value) if !is_valid(value) => {
+            invalid(format!("{name} is {value}"), format!("give {range}, or leave it out"))
         }
         _ => Ok(()),
     };
-    count("population", params.population, 1, MOST)?;
-    count("crossover_points", params.crossover_points, 1, u32::MAX)?;
-    count("idle_iterations", params.idle_iterations, 1, u32::MAX)?;
-    count("tries", Some(params.tries), 1, u32::MAX)?;
+    let count =
+        |name: &str, value: Option<u32>, most: u32| match value.filter(|value| !(1..=most).contains(value)) {
+            Some(value) => {
+                let help = format!("give a number from 1 to {most}, or leave it out");
+                invalid(format!("{name} is {value}"), help)
+            }
+            None => Ok(()),
+        };
+    count("population", params.population, MOST)?;
+    count("crossover_points", params.crossover_points, u32::MAX)?;
+    count("idle_iterations", params.idle_iterations, u32::MAX)?;
+    count("tries", Some(params.tries), u32::MAX)?;
     for (name, value) in [
         ("mutation", params.mutation),
         ("mutation_processor", params.mutation_processor),
@@ -58,30 +67,19 @@ pub(super) fn check(params: &GeneticParams) -> Result<(), ParameterError> {
         ("mutation_genes", params.mutation_genes),
         ("recombination", params.recombination),
     ] {
-        if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
-            return Err(wrong(name, &value, "give a number from 0 to 1, or leave it out".into()));
-        }
+        number(name, value, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")?;
     }
-    if let Some(part) = params.start_part.filter(|&part| !(part > 0.0 && part <= 1.0)) {
-        return Err(wrong("start_part", &part, "give a part above 0 and up to 1, or leave it out".into()));
-    }
+    let is_part = |part| part > 0.0 && part <= 1.0;
+    number("start_part", params.start_part, is_part, "a part above 0 and up to 1")?;
     for (name, value) in [("penalty", params.penalty), ("min_difference", params.min_difference)] {
-        if let Some(value) = value.filter(|&value| !(value.is_finite() && value >= 0.0)) {
-            return Err(wrong(name, &value, "give a number of 0 or more, or leave it out".into()));
-        }
+        number(name, value, |value| value.is_finite() && value >= 0.0, "a number of 0 or more")?;
     }
     Ok(())
 }
 
-fn wrong(name: &'static str, value: &impl ToString, help: String) -> ParameterError {
-    ParameterError::Value { name, value: value.to_string(), help }
-}
-
 /// What the file says that the parameters name.
-pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, ParameterError> {
-    let Some(path) = &params.ini else { return Ok(SchIni::default()) };
-    let bytes = read(path.path(), MOST_BYTES)?;
-    Ok(SchIni::read(&bytes).map_err(|error| error.in_file(path.path()))?)
+pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, FileError> {
+    params.ini.as_ref().map_or(Ok(SchIni::default()), |path| read_file(path.path(), SchIni::read))
 }
 
 impl Rules {
@@ -97,7 +95,7 @@ impl Rules {
             None => (None, None),
         };
         let cycles = params.max_cycles.or(ini.max_cycles).map(u64::from);
-        let has_budget = params.evaluations.is_some() || params.seconds.is_some();
+        let has_budget = params.evaluations.is_some() || params.time_limit_s.is_some();
         Self {
             population,
             first: ((start_part * population as f64).round() as usize).clamp(1, population),
@@ -118,7 +116,7 @@ impl Rules {
             crossover_points: params.crossover_points.or(ini.crossover_points).unwrap_or(2),
             admissible: params.admissible,
             tries: params.tries,
-            exchange: params.exchange,
+            exchange_interval: params.exchange_interval,
         }
     }
 
@@ -132,7 +130,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::diamond;
+    use crate::tests::diamond;
 
     fn params(value: serde_json::Value) -> GeneticParams {
         serde_json::from_value(value).unwrap()
@@ -166,7 +164,7 @@ mod tests {
         assert_eq!((rules.cycles, rules.idle_iterations), (CYCLES, None));
         let differing = Rules::new(&params(serde_json::json!({ "min_difference": 0.5 })), &ini, &problem);
         assert_eq!(differing.idle_iterations, Some(1));
-        let timed = Rules::new(&params(serde_json::json!({ "seconds": 1.0 })), &ini, &problem);
+        let timed = Rules::new(&params(serde_json::json!({ "time_limit_s": 1.0 })), &ini, &problem);
         assert_eq!(timed.cycles, u64::MAX);
     }
 

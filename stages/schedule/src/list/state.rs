@@ -8,7 +8,7 @@ use hopmap_model::DelayModel;
 use crate::{Message, Plan, Problem};
 
 /// A problem from either end, and what is known of tasks and messages before their processors are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct View<'p> {
     pub(super) problem: &'p Problem,
     /// Whether messages go from those who get them to those who send them. Then it is always the classic delay model.
@@ -47,15 +47,8 @@ impl<'p> View<'p> {
 
     /// The same problem from its end.
     pub(super) fn backward(&self) -> Self {
-        Self {
-            problem: self.problem,
-            backward: !self.backward,
-            order: self.order.iter().rev().copied().collect(),
-            mean_work: self.mean_work.clone(),
-            least_work: self.least_work.clone(),
-            mean_delay: self.mean_delay.clone(),
-            uniform: self.uniform.clone(),
-        }
+        let order = self.order.iter().rev().copied().collect();
+        Self { backward: !self.backward, order, ..self.clone() }
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -161,14 +154,9 @@ pub(super) fn latest_first(view: &View<'_>) -> Vec<u32> {
     let mut order = view.order.clone();
     order.sort_by_cached_key(|&task| Reverse((rank[task as usize], child(task).unwrap_or(0))));
     // A child that is as urgent as its parent takes no time, and a parent may come after it then.
-    if rank_falls(view, &rank) { order } else { most_urgent_first(view, &rank) }
-}
-
-/// Whether every task is more urgent than those that wait for it.
-fn rank_falls(view: &View<'_>, rank: &[i64]) -> bool {
     let falls =
-        |task: u32| view.children(task).iter().all(|child| rank[child.task as usize] < rank[task as usize]);
-    view.order.iter().all(|&task| falls(task))
+        |&task: &u32| view.children(task).iter().all(|child| rank[child.task as usize] < rank[task as usize]);
+    if view.order.iter().all(falls) { order } else { most_urgent_first(view, &rank) }
 }
 
 /// The least time from the end of every task on every processor to the end of the program, if nothing stood in the way: the

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples::{Program, alike, machines, models, optimum, programs};
+use crate::tests::{Program, alike, machines, models, optimum, programs};
 
 fn makespan(problem: &Problem, plan: &Plan) -> i64 {
     Evaluator::new(problem).makespan(plan)
@@ -55,8 +55,7 @@ proptest! {
             prop_assert!(plan.is_admissible(&problem), "{}", heuristic.name());
             prop_assert!(makespan(&problem, &plan) >= optimum, "{}", heuristic.name());
         }
-        let found = List::new(&serde_json::from_str("{}").unwrap()).unwrap();
-        let found = found.schedule(&problem, &Context::detached()).unwrap();
+        let found = ListParams::default().schedule(&problem, &Context::detached()).unwrap();
         prop_assert!(found.lower_bound <= optimum);
     }
 

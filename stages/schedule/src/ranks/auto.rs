@@ -3,15 +3,15 @@
 //! Islands begin with the best starts. Every cycle of annealing begins with a quick one by the surrogate objective, which needs no pass over
 //! the program; then most proposals move one end of a message on the critical path nearer to the other.
 
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 use hopmap_replay::{ExchangeEvaluator, MakespanEvaluator, ReplayProblem};
 use serde::{Deserialize, Serialize};
 
-use super::search::{RankSearch, found};
+use super::search::RankSearch;
 use super::starts::{Start, starts};
-use crate::{AutoParams, ParameterError, SearchResult};
+use crate::{AutoParams, SearchResult};
 
 /// Nodes and messages of all passes together where nothing is limited, and the fewest and most evaluations that they may be.
 const WORK: u64 = 4_000_000_000;
@@ -75,15 +75,14 @@ pub fn auto(
     cx: &Context<'_>,
 ) -> Result<SearchResult<Vec<u32>>, Error> {
     let problem = search.problem;
-    let budget =
-        Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let budget = params.budget()?;
     let starts = starts(search)?;
     let lower_bound = problem.lower_bound();
     for start in &starts {
         cx.log(format!("{}: makespan {}", start.name, problem.real(start.makespan)));
     }
     let default = (WORK / search.size().max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
-    let epoch = match params.seconds {
+    let epoch = match params.time_limit_s {
         Some(_) if params.evaluations.is_none() => search.passes_between_checks().clamp(64, 4096),
         _ => budget.evaluations(default).div_ceil(EPOCHS).max(1),
     };
@@ -102,7 +101,7 @@ pub fn auto(
         seed: params.seed,
         epoch,
     };
-    Ok(found(budget.evolve(&annealing, default, cx)?, lower_bound))
+    Ok(SearchResult::of_islands(budget.evolve(&annealing, default, cx)?, lower_bound))
 }
 
 impl Evolution for Annealing<'_> {

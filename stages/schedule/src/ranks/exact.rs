@@ -9,7 +9,7 @@ use hopmap_replay::{Distances, MakespanEvaluator, ReplayProblem};
 
 use super::search::{Groups, RankSearch};
 use super::starts::list;
-use crate::{ExactParams, ParameterError, SearchResult};
+use crate::{ExactParams, SearchResult};
 
 /// Most ranks whose placements are searched.
 const MOST_RANKS: usize = 12;
@@ -27,7 +27,7 @@ pub fn exact(
     search: &RankSearch<'_>,
     cx: &Context<'_>,
 ) -> Result<SearchResult<Vec<u32>>, Error> {
-    let budget = Budget::new(params.evaluations, params.seconds, 1).map_err(ParameterError::from)?;
+    let budget = Budget::new(params.max_search_nodes, params.time_limit_s, 1)?;
     let problem = search.problem;
     let started = Instant::now();
     let begin = list(search, cx)?;
@@ -97,7 +97,8 @@ impl<'p> Tree<'p> {
         let Some(&rank) = self.order.get(depth) else { return true };
         let mut children = Vec::new();
         for slot in self.symmetry.representatives(&self.is_free) {
-            if !self.goes_on(meter) {
+            let is_look = |spent: u64| spent.is_multiple_of(self.search.passes_between_checks());
+            if !meter.take() || (is_look(meter.spent()) && !meter.look()) {
                 return false;
             }
             self.put(rank, slot);
@@ -122,11 +123,6 @@ impl<'p> Tree<'p> {
             }
         }
         true
-    }
-
-    /// Takes a partial placement from the budget; `false` if it is over.
-    fn goes_on(&self, meter: &mut Meter<'_>) -> bool {
-        meter.take() && (!meter.spent().is_multiple_of(self.search.passes_between_checks()) || meter.look())
     }
 
     fn put(&mut self, rank: u32, slot: u32) {

@@ -1,13 +1,13 @@
 //! `schedule/genetic` of ranks: the scheme of PARUS, where an entry of an individual is the slot of a rank.
 
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 use hopmap_replay::MakespanEvaluator;
 use serde::{Deserialize, Serialize};
 
-use super::search::{RankSearch, found};
-use crate::{GeneticParams, ParameterError, SearchResult};
+use super::search::RankSearch;
+use crate::{GeneticParams, SearchResult};
 
 /// Individuals of an island.
 const POPULATION: usize = 50;
@@ -47,12 +47,11 @@ pub fn genetic(
     search: &RankSearch<'_>,
     cx: &Context<'_>,
 ) -> Result<SearchResult<Vec<u32>>, Error> {
-    let budget =
-        Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let budget = params.budget()?;
     let default = (WORK / search.size().max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
     let lower_bound = search.problem.lower_bound();
     let genetic = Genetic { search, lower_bound, seed: params.seed };
-    Ok(found(budget.evolve(&genetic, default, cx)?, lower_bound))
+    Ok(SearchResult::of_islands(budget.evolve(&genetic, default, cx)?, lower_bound))
 }
 
 impl Evolution for Genetic<'_> {

@@ -6,8 +6,6 @@ use hopmap_model::Processor;
 use hopmap_random::{Draw, Pcg64};
 use hopmap_replay::{Delays, Distances, ReplayProblem};
 
-use crate::SearchResult;
-
 /// Most levels that are looked for in distances between pairs.
 const MOST_LEVELS: usize = 8;
 /// Most slots or hosts whose pairs are looked at for a tree.
@@ -72,18 +70,6 @@ fn hosts(processors: &[Processor]) -> Vec<u32> {
         next
     };
     processors.iter().map(number).collect()
-}
-
-/// What islands found.
-pub(super) fn found(islands: hopmap_islands::Found<Vec<u32>>, lower_bound: i64) -> SearchResult<Vec<u32>> {
-    SearchResult {
-        makespan: islands.best.cost,
-        best: islands.best.solution,
-        lower_bound,
-        evaluations: islands.evaluations,
-        convergence: islands.convergence,
-        complete: islands.complete,
-    }
 }
 
 /// Which slots are near which: a tree if there is one, else the nearest of every slot.

@@ -243,14 +243,14 @@ fn a_schedule_says_its_mapping() {
     let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
     let mut schedule = problem.schedule(&dag, &machine.processors, &[4, 2, 0]);
     schedule.metrics.insert("lower_bound".into(), 2.0);
-    let mapping = crate::mapping::mapping(&schedule, &system).unwrap();
+    let mapping = super::mapping(&schedule, &system).unwrap();
     // Rank 1 does nothing and takes what is left.
     assert_eq!(mapping.slots(), [4, 1, 0]);
     assert_eq!((mapping.metrics["makespan"], mapping.metrics["lower_bound"]), (2.0, 2.0));
     let refused = |change: fn(&mut hopmap_model::Schedule)| {
         let mut schedule = schedule.clone();
         change(&mut schedule);
-        crate::mapping::mapping(&schedule, &system).unwrap_err().to_string()
+        super::mapping(&schedule, &system).unwrap_err().to_string()
     };
     assert!(
         refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule belongs to no process")

@@ -6,7 +6,7 @@ use hopmap_schedule::formats::grf::Grf;
 use hopmap_schedule::formats::ini::SchIni;
 use hopmap_schedule::formats::procs::Procs;
 use hopmap_schedule::formats::sch::Sch;
-use hopmap_schedule::formats::{GraphFile, stg, wfformat};
+use hopmap_schedule::formats::{recognise, stg, wfformat};
 use hopmap_text::FileError;
 
 /// Kinds of files.
@@ -14,7 +14,7 @@ pub(crate) const KINDS: usize = 7;
 
 /// Reads a file as one kind: an error with words in it, or something that holds together. Says which.
 pub(crate) fn file(kind: usize, bytes: &[u8]) -> bool {
-    let _ = GraphFile::recognise(bytes);
+    let _ = recognise(bytes);
     match kind % KINDS {
         0 => told(Grf::read(bytes)).is_some_and(|graph| {
             assert_eq!(Grf::read(graph.write().as_bytes()).as_ref(), Ok(&graph));

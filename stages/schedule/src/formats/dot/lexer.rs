@@ -1,57 +1,29 @@
 //! Tokens of DOT.
 
-use hopmap_text::{FileError, shown};
 use std::borrow::Cow;
+
+use hopmap_text::{FileError, shown};
 
 /// A token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A name or a value.
     Id(Cow<'a, str>),
-    /// A word of the language, in small letters.
-    Keyword(Keyword),
-    /// One of `{}[]=;,:`.
-    Mark(char),
-    /// `->`.
-    Arrow,
-    /// `--`.
-    Line,
+    /// A word of the language, in small letters, or a mark.
+    Sign(&'static str),
     /// Nothing more.
     End,
 }
 
-/// A word of the language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keyword {
-    Node,
-    Edge,
-    Graph,
-    Digraph,
-    Subgraph,
-    Strict,
-}
-
-const KEYWORDS: [(&str, Keyword); 6] = [
-    ("node", Keyword::Node),
-    ("edge", Keyword::Edge),
-    ("graph", Keyword::Graph),
-    ("digraph", Keyword::Digraph),
-    ("subgraph", Keyword::Subgraph),
-    ("strict", Keyword::Strict),
-];
+const KEYWORDS: [&str; 6] = ["node", "edge", "graph", "digraph", "subgraph", "strict"];
+const MARKS: [&str; 10] = ["->", "--", "{", "}", "[", "]", "=", ";", ",", ":"];
 
 impl Token<'_> {
     /// How a message shows it.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Id(id) => format!("`{}`", shown(id)),
-            Self::Keyword(word) => {
-                let name = KEYWORDS.iter().find(|(_, keyword)| keyword == word).map_or("", |(name, _)| name);
-                format!("`{name}`")
-            }
-            Self::Mark(mark) => format!("`{mark}`"),
-            Self::Arrow => "`->`".to_owned(),
-            Self::Line => "`--`".to_owned(),
+            Self::Sign(sign) => format!("`{sign}`"),
             Self::End => "the end of the file".to_owned(),
         }
     }
@@ -109,28 +81,20 @@ impl<'a> Lexer<'a> {
         self.skip_blanks()?;
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(Token::End) };
+        if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
+            self.skip(mark.len());
+            return Ok(Token::Sign(mark));
+        }
         match first {
             '"' => self.quoted_parts().map(Token::Id),
             '<' => self.html().map(Token::Id),
-            '{' | '}' | '[' | ']' | '=' | ';' | ',' | ':' => {
-                self.skip(1);
-                Ok(Token::Mark(first))
-            }
-            '-' if rest.starts_with("->") => {
-                self.skip(2);
-                Ok(Token::Arrow)
-            }
-            '-' if rest.starts_with("--") => {
-                self.skip(2);
-                Ok(Token::Line)
-            }
             '-' | '.' | '0'..='9' => self.numeral(),
             _ if is_letter(first) => {
                 let end = rest.find(|char| !(is_letter(char) || char.is_ascii_digit())).unwrap_or(rest.len());
                 self.skip(end);
                 let word = &rest[..end];
-                let keyword = KEYWORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
-                Ok(keyword.map_or(Token::Id(Cow::Borrowed(word)), |(_, keyword)| Token::Keyword(*keyword)))
+                let keyword = KEYWORDS.into_iter().find(|keyword| word.eq_ignore_ascii_case(keyword));
+                Ok(keyword.map_or(Token::Id(Cow::Borrowed(word)), Token::Sign))
             }
             _ => Err(self.wrong(format!("`{first}` stands for nothing in DOT"))),
         }
@@ -269,12 +233,12 @@ mod tests {
     #[test]
     fn words_and_marks_are_known() {
         let expected = [
-            Token::Keyword(Keyword::Digraph),
-            Token::Mark('{'),
+            Token::Sign("digraph"),
+            Token::Sign("{"),
             Token::Id("a".into()),
-            Token::Arrow,
-            Token::Keyword(Keyword::Node),
-            Token::Line,
+            Token::Sign("->"),
+            Token::Sign("node"),
+            Token::Sign("--"),
             Token::Id("-1".into()),
             Token::Id("node".into()),
         ];

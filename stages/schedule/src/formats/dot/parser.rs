@@ -1,14 +1,155 @@
-//! Statements of DOT.
+//! Statements of DOT, and the nodes and edges that they make.
 
-use hopmap_text::FileError;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::graph::{Attributes, Given, Graph, Table};
-use super::lexer::{Keyword, Lexer, Token};
+use hopmap_text::{FileError, shown};
+
+use super::lexer::{Lexer, Token};
 
 /// How deep subgraphs stand in each other at most.
 const DEEPEST: usize = 100;
+
+/// Edges and members of subgraphs that a graph may have, so that a short file cannot fill the memory.
+const MOST: usize = 1 << 26;
+
+/// What an attribute is set to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Given {
+    /// A number, or the text that is none.
+    pub(super) value: Result<f64, String>,
+    pub(super) line: usize,
+}
+
+impl Given {
+    fn new(text: &str, line: usize) -> Self {
+        Self { value: text.trim().parse().map_err(|_| shown(text)), line }
+    }
+}
+
+/// What a statement, or the defaults of a subgraph, say of the attributes that count: one entry for each of them.
+type Attributes = Vec<Option<Given>>;
+
+/// What every element has of the attribute that counts.
+pub(super) type Weights = Vec<Option<Given>>;
+
+/// What is set for nodes or for edges, attribute by attribute.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The attributes that count, the best first.
+    pub(super) names: Rc<[String]>,
+    /// For every attribute what was said of which element, and whether that is a default.
+    said: Vec<Vec<(u32, Given, bool)>>,
+}
+
+impl Table {
+    pub(super) fn new(names: impl Into<Rc<[String]>>) -> Self {
+        let names = names.into();
+        let said = names.iter().map(|_| Vec::new()).collect();
+        Self { names, said }
+    }
+
+    fn say(&mut self, element: u32, attributes: &Attributes, is_default: bool) {
+        for (said, given) in self.said.iter_mut().zip(attributes) {
+            said.extend(given.iter().map(|given| (element, given.clone(), is_default)));
+        }
+    }
+
+    /// The first attribute that anything was said of, and what every element has; `what` names an element.
+    pub(super) fn weights(
+        &self,
+        elements: usize,
+        what: impl Fn(usize) -> String,
+    ) -> Result<Option<(&str, Weights)>, FileError> {
+        let Some((name, said)) = self.names.iter().zip(&self.said).find(|(_, said)| !said.is_empty()) else {
+            return Ok(None);
+        };
+        let mut weights: Weights = vec![None; elements];
+        let mut is_settled = vec![false; elements];
+        for (element, given, is_default) in said {
+            let element = *element as usize;
+            match &weights[element] {
+                Some(first) if is_settled[element] && !is_default && first.value != given.value => {
+                    let problem = format!("{} has another `{name}` in line {}", what(element), first.line);
+                    return Err(FileError::at(given.line, problem, "say it once"));
+                }
+                // A default does not take back what is said.
+                Some(_) if *is_default => {}
+                _ => weights[element] = Some(given.clone()),
+            }
+            is_settled[element] |= !is_default;
+        }
+        Ok(Some((name, weights)))
+    }
+}
+
+/// A directed graph as DOT says it.
+#[derive(Debug)]
+pub(super) struct Graph {
+    is_strict: bool,
+    /// The nodes in the order in which they come up.
+    pub(super) names: Vec<String>,
+    /// The line in which every node comes up.
+    pub(super) lines: Vec<usize>,
+    index: HashMap<String, u32>,
+    /// Source, destination and line of every edge.
+    pub(super) edges: Vec<(u32, u32, usize)>,
+    strict: HashMap<(u32, u32), u32>,
+    pub(super) of_nodes: Table,
+    pub(super) of_edges: Table,
+    spent: usize,
+}
+
+impl Graph {
+    fn new(of_nodes: Table, of_edges: Table) -> Self {
+        Self {
+            is_strict: false,
+            names: Vec::new(),
+            lines: Vec::new(),
+            index: HashMap::new(),
+            edges: Vec::new(),
+            strict: HashMap::new(),
+            of_nodes,
+            of_edges,
+            spent: 0,
+        }
+    }
+
+    /// Counts what a statement adds.
+    fn spend(&mut self, amount: usize, line: usize) -> Result<(), FileError> {
+        self.spent = self.spent.saturating_add(amount);
+        match self.spent <= MOST {
+            true => Ok(()),
+            false => {
+                Err(FileError::at(line, format!("there are more than {MOST} edges"), "is the file damaged?"))
+            }
+        }
+    }
+
+    /// The node of a name, which is there from now on.
+    fn node(&mut self, name: &str, defaults: &Attributes, line: usize) -> u32 {
+        if let Some(&node) = self.index.get(name) {
+            return node;
+        }
+        let node = self.names.len() as u32;
+        self.index.insert(name.to_owned(), node);
+        self.names.push(name.to_owned());
+        self.lines.push(line);
+        self.of_nodes.say(node, defaults, true);
+        node
+    }
+
+    /// An edge; where the graph is strict, the one that is there already.
+    fn edge(&mut self, ends: (u32, u32), defaults: &Attributes, given: &Attributes, line: usize) {
+        let next = self.edges.len() as u32;
+        let edge = if self.is_strict { *self.strict.entry(ends).or_insert(next) } else { next };
+        if edge == next {
+            self.edges.push((ends.0, ends.1, line));
+            self.of_edges.say(edge, defaults, true);
+        }
+        self.of_edges.say(edge, given, false);
+    }
+}
 
 /// What holds within a pair of braces.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +160,7 @@ struct Scope {
     members: Vec<u32>,
 }
 
-pub(super) struct Parser<'a> {
+struct Parser<'a> {
     lexer: Lexer<'a>,
     token: Token<'a>,
     /// The line of the token.
@@ -53,19 +194,12 @@ impl<'a> Parser<'a> {
         FileError::at(self.line, format!("{} stands where {expected} should be", self.token.shown()), help)
     }
 
-    fn takes(&mut self, token: &Token<'_>) -> Result<bool, FileError> {
-        let is_there = self.token == *token;
+    fn takes(&mut self, sign: &'static str) -> Result<bool, FileError> {
+        let is_there = self.token == Token::Sign(sign);
         if is_there {
             self.advance()?;
         }
         Ok(is_there)
-    }
-
-    fn expect(&mut self, mark: char) -> Result<(), FileError> {
-        match self.takes(&Token::Mark(mark))? {
-            true => Ok(()),
-            false => Err(self.wrong(&format!("`{mark}`"))),
-        }
     }
 
     fn id(&mut self, expected: &str) -> Result<String, FileError> {
@@ -82,12 +216,12 @@ impl<'a> Parser<'a> {
         if self.token == Token::End {
             return Err(FileError::new("the file is empty", "a directed graph is `digraph { … }`"));
         }
-        self.graph.is_strict = self.takes(&Token::Keyword(Keyword::Strict))?;
-        if self.token == Token::Keyword(Keyword::Graph) {
+        self.graph.is_strict = self.takes("strict")?;
+        if self.token == Token::Sign("graph") {
             let help = "what waits for what has a direction: write `digraph`, and `->` between nodes";
             return Err(FileError::at(self.line, "the graph has no directions", help));
         }
-        if !self.takes(&Token::Keyword(Keyword::Digraph))? {
+        if !self.takes("digraph")? {
             return Err(self.wrong("`digraph`"));
         }
         if matches!(self.token, Token::Id(_)) {
@@ -117,9 +251,11 @@ impl<'a> Parser<'a> {
             return Err(FileError::at(self.line, problem, "is the file damaged?"));
         }
         self.scopes.push(scope);
-        self.expect('{')?;
-        while !self.takes(&Token::Mark('}'))? {
-            if !self.takes(&Token::Mark(';'))? {
+        if !self.takes("{")? {
+            return Err(self.wrong("`{`"));
+        }
+        while !self.takes("}")? {
+            if !self.takes(";")? {
                 self.statement()?;
             }
         }
@@ -128,32 +264,30 @@ impl<'a> Parser<'a> {
 
     fn statement(&mut self) -> Result<(), FileError> {
         match self.token {
-            Token::Keyword(Keyword::Graph) => {
+            Token::Sign("graph") => {
                 self.advance()?;
                 self.attributes(&[]).map(drop)
             }
-            Token::Keyword(Keyword::Node) => {
+            Token::Sign("node") => {
                 self.advance()?;
-                let names = Rc::clone(&self.graph.of_nodes.names);
-                let given = self.attributes(&names)?;
+                let given = self.attributes(&Rc::clone(&self.graph.of_nodes.names))?;
                 self.set_defaults(|scope| &mut scope.node_defaults, given);
                 Ok(())
             }
-            Token::Keyword(Keyword::Edge) => {
+            Token::Sign("edge") => {
                 self.advance()?;
-                let names = Rc::clone(&self.graph.of_edges.names);
-                let given = self.attributes(&names)?;
+                let given = self.attributes(&Rc::clone(&self.graph.of_edges.names))?;
                 self.set_defaults(|scope| &mut scope.edge_defaults, given);
                 Ok(())
             }
-            Token::Keyword(Keyword::Subgraph) | Token::Mark('{') => {
+            Token::Sign("subgraph" | "{") => {
                 let members = self.subgraph()?;
                 self.chain(members, false)
             }
             Token::Id(_) => {
                 let line = self.line;
                 let name = self.id("a name")?;
-                if self.takes(&Token::Mark('='))? {
+                if self.takes("=")? {
                     return self.id("a value").map(drop);
                 }
                 let node = self.node(&name, line)?;
@@ -176,7 +310,7 @@ impl<'a> Parser<'a> {
     /// A node by its name, which stands before the token, perhaps with a port.
     fn node(&mut self, name: &str, line: usize) -> Result<u32, FileError> {
         for _ in 0..2 {
-            if self.takes(&Token::Mark(':'))? {
+            if self.takes(":")? {
                 self.id("a port")?;
             }
         }
@@ -189,12 +323,12 @@ impl<'a> Parser<'a> {
     /// The nodes of a subgraph, which belong to what it stands in, too.
     fn subgraph(&mut self) -> Result<Vec<u32>, FileError> {
         let mut name = None;
-        if self.takes(&Token::Keyword(Keyword::Subgraph))? && matches!(self.token, Token::Id(_)) {
+        if self.takes("subgraph")? && matches!(self.token, Token::Id(_)) {
             name = Some(self.id("a name")?);
         }
         let mut members = name.as_ref().and_then(|name| self.subgraphs.remove(name)).unwrap_or_default();
         // Without braces it is one that was described before.
-        if name.is_none() || self.token == Token::Mark('{') {
+        if name.is_none() || self.token == Token::Sign("{") {
             let outer =
                 self.scopes.last().map(|scope| (scope.node_defaults.clone(), scope.edge_defaults.clone()));
             let (node_defaults, edge_defaults) = outer.unwrap_or_default();
@@ -216,23 +350,21 @@ impl<'a> Parser<'a> {
     fn chain(&mut self, first: Vec<u32>, is_node: bool) -> Result<(), FileError> {
         let line = self.line;
         let mut ends = vec![first];
-        while self.takes(&Token::Arrow)? {
+        while self.takes("->")? {
             ends.push(self.end()?);
         }
-        if self.token == Token::Line {
+        if self.token == Token::Sign("--") {
             let help = "edges of a `digraph` are written `->`";
             return Err(FileError::at(self.line, "`--` joins nodes of a graph without directions", help));
         }
         if let [nodes] = &ends[..] {
             if is_node {
-                let names = Rc::clone(&self.graph.of_nodes.names);
-                let given = self.attributes(&names)?;
+                let given = self.attributes(&Rc::clone(&self.graph.of_nodes.names))?;
                 nodes.iter().for_each(|&node| self.graph.of_nodes.say(node, &given, false));
             }
             return Ok(());
         }
-        let names = Rc::clone(&self.graph.of_edges.names);
-        let given = self.attributes(&names)?;
+        let given = self.attributes(&Rc::clone(&self.graph.of_edges.names))?;
         let defaults = self.scopes.last().map(|scope| scope.edge_defaults.clone()).unwrap_or_default();
         for pair in ends.windows(2) {
             let [sources, destinations] = [&pair[0], &pair[1]];
@@ -248,7 +380,7 @@ impl<'a> Parser<'a> {
 
     /// A node or a subgraph behind an arrow.
     fn end(&mut self) -> Result<Vec<u32>, FileError> {
-        if matches!(self.token, Token::Keyword(Keyword::Subgraph) | Token::Mark('{')) {
+        if matches!(self.token, Token::Sign("subgraph" | "{")) {
             return self.subgraph();
         }
         let line = self.line;
@@ -259,16 +391,16 @@ impl<'a> Parser<'a> {
     /// Lists of attributes, `[a = 1, b = 2][c]`, if there are any: those of some names.
     fn attributes(&mut self, names: &[String]) -> Result<Attributes, FileError> {
         let mut found = vec![None; names.len()];
-        while self.takes(&Token::Mark('['))? {
-            while !self.takes(&Token::Mark(']'))? {
+        while self.takes("[")? {
+            while !self.takes("]")? {
                 let line = self.line;
                 let name = self.id("an attribute or `]`")?;
-                let value = if self.takes(&Token::Mark('='))? { self.id("a value")? } else { "true".into() };
+                let value = if self.takes("=")? { self.id("a value")? } else { "true".into() };
                 if let Some(place) = names.iter().position(|known| *known == name) {
                     found[place] = Some(Given::new(&value, line));
                 }
-                if !self.takes(&Token::Mark(','))? {
-                    self.takes(&Token::Mark(';'))?;
+                if !self.takes(",")? {
+                    self.takes(";")?;
                 }
             }
         }

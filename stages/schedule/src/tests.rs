@@ -1,12 +1,158 @@
-//! Small schedules of all kinds, made by the schedulers' own code.
+//! Small programs, machines and schedules for tests, and the optimum by looking at every schedule.
 
 use std::fmt;
 
 use hopmap_model::{DelayModel, Dependency, Processor, Schedule, Task, TaskDag, WorkUnit};
+use hopmap_replay::{Distances, Linear, Lookup, Machine, Measured, Network};
 use proptest::prelude::*;
 
 use crate::{CheckParams, Evaluator, Plan, Problem};
-use hopmap_replay::{Distances, Linear, Lookup, Machine, Measured, Network};
+
+/// A program of whole numbers: work of tasks, and edges from lower to higher numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) work: Vec<u32>,
+    pub(crate) edges: Vec<(u32, u32, u64)>,
+}
+
+impl Program {
+    pub(crate) fn dag(&self) -> TaskDag {
+        let mut dependencies: Vec<_> = self
+            .edges
+            .iter()
+            .map(|&(source, destination, bytes)| Dependency { source, destination, bytes })
+            .collect();
+        dependencies.sort_unstable();
+        dependencies.dedup_by_key(|edge| (edge.source, edge.destination));
+        let tasks = self.work.iter().map(|&work| Task { rank: None, work: f64::from(work) }).collect();
+        TaskDag { tasks, dependencies, unit: WorkUnit::Time, ..TaskDag::default() }
+    }
+
+    pub(crate) fn problem(&self, machine: &Machine, model: DelayModel) -> Problem {
+        Problem::new(&self.dag(), machine, model).unwrap()
+    }
+}
+
+/// One task, then two, then one, on two processors.
+pub(crate) fn diamond() -> Problem {
+    let program = Program { work: vec![2, 3, 4, 1], edges: vec![(0, 1, 3), (0, 2, 1), (1, 3, 2), (2, 3, 2)] };
+    program.problem(&alike(2), DelayModel::Overlap)
+}
+
+/// Processors that are all alike.
+pub(crate) fn alike(processors: usize) -> Machine {
+    let network = Network::Linear {
+        distances: Distances::Alike,
+        classes: vec![Linear { latency: 0.0, per_byte: 0.0 }, Linear { latency: 0.0, per_byte: 1.0 }],
+    };
+    machine(&vec![1.0; processors], &vec![0.0; processors], network)
+}
+
+fn machine(pace: &[f64], available: &[f64], network: Network) -> Machine {
+    let processor = |&available: &f64| Processor { available, ..Processor::default() };
+    Machine { processors: available.iter().map(processor).collect(), pace: pace.to_vec(), network }
+}
+
+/// Programs of some tasks with messages between them that take up to some time.
+pub(crate) fn programs(tasks: std::ops::Range<usize>, longest: u64) -> impl Strategy<Value = Program> {
+    let work = prop::collection::vec(0u32..12, tasks);
+    let edges = prop::collection::vec((any::<u32>(), any::<u32>(), 0..=longest), 0..14);
+    (work, edges).prop_map(|(work, edges)| {
+        let tasks = work.len() as u32;
+        let between =
+            |(a, b, bytes): (u32, u32, u64)| ((a % tasks).min(b % tasks), (a % tasks).max(b % tasks), bytes);
+        let edges = edges.into_iter().map(between).filter(|edge| edge.0 < edge.1).collect();
+        Program { work, edges }
+    })
+}
+
+/// Machines of up to so many processors: all alike, or all different.
+pub(crate) fn machines(most: usize) -> impl Strategy<Value = Machine> {
+    let different = (1..=most).prop_flat_map(|processors| {
+        let pace = prop::collection::vec(1u32..4, processors);
+        let available = prop::collection::vec(0u32..6, processors);
+        let classes = prop::collection::vec(0u32..3, processors * processors);
+        (pace, available, classes).prop_map(move |(pace, available, mut classes)| {
+            (0..processors).for_each(|one| classes[one * (processors + 1)] = 3);
+            let distances = Distances::Pairs { processors, classes };
+            let linear = |latency, per_byte| Linear { latency, per_byte };
+            let classes = vec![linear(0.0, 1.0), linear(2.0, 1.0), linear(1.0, 2.0), linear(0.0, 0.0)];
+            let real = |values: Vec<u32>| values.into_iter().map(f64::from).collect::<Vec<_>>();
+            machine(&real(pace), &real(available), Network::Linear { distances, classes })
+        })
+    });
+    prop_oneof![(1..=most).prop_map(alike), different]
+}
+
+/// Both models.
+pub(crate) fn models() -> impl Strategy<Value = DelayModel> {
+    prop_oneof![Just(DelayModel::Overlap), Just(DelayModel::Receive)]
+}
+
+/// The least makespan, by trying all ready tasks on all processors in turn.
+pub(crate) fn optimum(problem: &Problem) -> i64 {
+    let mut search = Every {
+        problem,
+        finish: vec![None; problem.tasks()],
+        on: vec![0; problem.tasks()],
+        free: problem.available().to_vec(),
+        best: i64::MAX,
+    };
+    search.go(0, 0);
+    search.best
+}
+
+struct Every<'p> {
+    problem: &'p Problem,
+    finish: Vec<Option<i64>>,
+    on: Vec<u32>,
+    free: Vec<i64>,
+    best: i64,
+}
+
+impl Every<'_> {
+    fn go(&mut self, done: usize, last: i64) {
+        if done == self.problem.tasks() {
+            self.best = self.best.min(last);
+            return;
+        }
+        for task in 0..self.problem.tasks() as u32 {
+            let is_ready = |search: &Self| {
+                let mut parents = search.problem.parents(task).iter();
+                parents.all(|parent| search.finish[parent.task as usize].is_some())
+            };
+            if self.finish[task as usize].is_some() || !is_ready(self) {
+                continue;
+            }
+            for processor in 0..self.problem.processors() as u32 {
+                let free = self.free[processor as usize];
+                let finish = self.finish_of(task, processor, free);
+                if finish >= self.best {
+                    continue;
+                }
+                self.finish[task as usize] = Some(finish);
+                self.on[task as usize] = processor;
+                self.free[processor as usize] = finish;
+                self.go(done + 1, last.max(finish));
+                self.finish[task as usize] = None;
+                self.free[processor as usize] = free;
+            }
+        }
+    }
+
+    fn finish_of(&self, task: u32, processor: u32, free: i64) -> i64 {
+        let (mut start, mut receives) = (free, 0);
+        for parent in self.problem.parents(task) {
+            let delay = self.problem.delay(parent.size, self.on[parent.task as usize], processor);
+            let sent = self.finish[parent.task as usize].unwrap();
+            match self.problem.model() {
+                DelayModel::Overlap => start = start.max(sent + delay),
+                DelayModel::Receive => (start, receives) = (start.max(sent), receives.max(delay)),
+            }
+        }
+        start + receives + self.problem.work(task, processor)
+    }
+}
 
 /// A schedule with what it was made of.
 #[derive(Clone)]
