@@ -15,7 +15,7 @@ cd "$folder"
 } > program.csv
 
 {
-  printf '[stages.program]\nuses = "trace/csv"\nwith = { file = "program.csv" }\n'
+  printf '[stages.program]\nuses = "trace/import"\nwith = { path = "program.csv", format = "csv" }\n'
   printf '[stages.machine]\nuses = "topology/synthetic"\nwith = { shape = "tree:2x4x2", costs = [1, 10, 100] }\n'
   for i in $(seq 333); do
     printf '[stages.p%d]\nuses = "map/random"\nwith = { seed = %d }\nneeds = { task-graph = "program", system = "machine" }\n' "$i" "$i"
@@ -70,8 +70,8 @@ echo
 echo "sweep of 1,000 cells that do next to nothing, one core:"
 cat > sweep.toml <<'TOML'
 [stages.program]
-uses = "trace/csv"
-with = { file = "program.csv" }
+uses = "trace/import"
+with = { path = "program.csv", format = "csv" }
 [stages.machine]
 uses = "topology/synthetic"
 with = { shape = "tree:2x4x2", costs = [1, 10, 100] }

@@ -26,7 +26,7 @@ ENTRIES = [
     (
         "job",
         [
-            "hopmap exec trace/otf2 --with archive=sample-traces/rows-columns-16/eztrace_log.otf2 --out program --quiet",
+            "hopmap exec trace/otf2 --with path=sample-traces/rows-columns-16/eztrace_log.otf2 --out program --quiet",
             "hopmap exec topology/synthetic --with shape=tree:4x16x64 --with 'costs=[1, 10, 100]' --with host_prefix=node --out machine --quiet",
             "export SLURM_JOB_NODELIST='node[0003,0019,0500,0501]'     # Slurm says this in a job",
             "hopmap run job -p program=program -p machine=machine --deadline 60s",

@@ -21,7 +21,7 @@ macro_rules! entries {
 /// All stages, in the order in which people meet them.
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     let stages = entries! { StageEntry:
-        hopmap_trace { Otf2, ListEvents, Dag, Replay, Otf, Csv, Import, Export, Summary, Generate }
+        hopmap_trace { Otf2, ListEvents, Dag, Replay, Otf, Import, Export, Summary, Generate }
         hopmap_topology { Synthetic, Probe, LevelsStage }
         hopmap_topology::import {
             Import, Netloc, Ibnetdiscover, Omnipath, Hwloc, Slurm, Simgrid, Scotch, Parus, Matrices

@@ -34,10 +34,12 @@ pub struct Metric {
 }
 
 /// All kinds that were renamed.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[Kind { old: "trace/csv", new: "trace/import", with: &[("format", "csv")] }];
 
 /// All parameters that were renamed, by crate.
 pub const PARAMETERS: &[Parameter] = &[
+    Parameter { stage: "instance/graph", old: "file", new: "path" },
+    Parameter { stage: "instance/qaplib", old: "file", new: "path" },
     Parameter { stage: "route/*", old: "longest", new: "weight_max_hops" },
     Parameter { stage: "route/*", old: "hops", new: "weight_total_hops" },
     Parameter { stage: "route/*", old: "entries", new: "weight_table_entries" },
@@ -59,6 +61,13 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { stage: "schedule/*", old: "file", new: "path" },
     Parameter { stage: "schedule/exact", old: "evaluations", new: "max_search_nodes" },
     Parameter { stage: "schedule/genetic", old: "exchange", new: "exchange_interval" },
+    Parameter { stage: "trace/dag", old: "archive", new: "path" },
+    Parameter { stage: "trace/events", old: "archive", new: "path" },
+    Parameter { stage: "trace/export", old: "to", new: "format" },
+    Parameter { stage: "trace/import", old: "file", new: "path" },
+    Parameter { stage: "trace/otf", old: "archive", new: "path" },
+    Parameter { stage: "trace/otf2", old: "archive", new: "path" },
+    Parameter { stage: "trace/replay", old: "to", new: "format" },
 ];
 
 /// All metrics that were renamed.

@@ -33,7 +33,7 @@ With one output DIR is the artifact, with several each is DIR/OUTPUT. An artifac
 else is in it and its files are as they were written; any other folder that is not empty is refused.
 
 Examples:
-  hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
+  hopmap exec trace/otf2 --with path=lu/traces.otf2 --out lu.graph
   hopmap exec topology/synthetic --with shape=tree:2x4x2 --with 'costs=[1,10,100]' --out machine
   hopmap exec map/annealing --in task-graph=lu.graph --in system=machine --out lu.mapping
   hopmap exec map/annealing --launcher 'mpirun -n 4' --in task-graph=lu.graph --in system=machine --out lu.mapping")]

@@ -61,7 +61,7 @@ Examples:
   hopmap init lu --trace lu/traces.otf2
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
   hopmap plan pipelines/place.toml
-  hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
+  hopmap exec trace/otf2 --with path=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
   hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap
   hopmap checkpoint add store ckpt_lammps_00003

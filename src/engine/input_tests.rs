@@ -294,9 +294,9 @@ fn traces() -> Vec<Sample> {
     const OTF: &str = "sample-traces/otf-ring-4";
     const RANK: &str = "0 init\n0 send 1 100\n0 finalize\n";
     let otf2 =
-        |kind| Sample::new(kind, json!({ "archive": "@t/eztrace_log.otf2" })).file("t", Content::Copy(OTF2));
+        |kind| Sample::new(kind, json!({ "path": "@t/eztrace_log.otf2" })).file("t", Content::Copy(OTF2));
     let otf =
-        |archive: &str| Sample::new("trace/otf", json!({ "archive": archive })).file("t", Content::Copy(OTF));
+        |archive: &str| Sample::new("trace/otf", json!({ "path": archive })).file("t", Content::Copy(OTF));
     let profile = |node: u32, to: u32| {
         format!(
             "1 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n\"main\" 1 3 15 50 0 GROUP=\"TAU_DEFAULT\"\n\
@@ -305,22 +305,22 @@ fn traces() -> Vec<Sample> {
     };
     vec![
         otf2("trace/otf2"),
-        Sample::new("trace/otf2", json!({ "archive": "@t" })).file("t", Content::Copy(OTF2)),
+        Sample::new("trace/otf2", json!({ "path": "@t" })).file("t", Content::Copy(OTF2)),
         otf2("trace/events"),
-        Sample::new("trace/dag", json!({ "archive": "@t/eztrace_log.otf2", "allow_loss": 1.0 }))
+        Sample::new("trace/dag", json!({ "path": "@t/eztrace_log.otf2", "allow_loss": 1.0 }))
             .file("t", Content::Copy(OTF2)),
         otf("@t/plain"),
         otf("@t/compressed/ring.otf"),
-        Sample::new("trace/csv", json!({ "file": "@m.csv" }))
+        Sample::new("trace/import", json!({ "path": "@m.csv", "format": "csv" }))
             .file("m.csv", "source,destination,messages,bytes\n0,1,1,10\n1,0,2,30\n"),
-        Sample::new("trace/import", json!({ "file": "@t/index" }))
+        Sample::new("trace/import", json!({ "path": "@t/index" }))
             .file("t/index", "a/rank0.txt\na/rank1.txt\n")
             .file("t/a/rank0.txt", RANK)
             .file("t/a/rank1.txt", "1 init\n1 recv 0 100\n1 finalize\n"),
-        Sample::new("trace/import", json!({ "file": "@t" }))
+        Sample::new("trace/import", json!({ "path": "@t" }))
             .file("t/profile.0.0.0", Content::Text(profile(0, 1)))
             .file("t/profile.1.0.0", Content::Text(profile(1, 0))),
-        Sample::new("trace/import", json!({ "file": "@t/profile.1.0.0" }))
+        Sample::new("trace/import", json!({ "path": "@t/profile.1.0.0" }))
             .file("t/profile.0.0.0", Content::Text(profile(0, 1)))
             .file("t/profile.1.0.0", Content::Text(profile(1, 0))),
     ]
@@ -448,10 +448,10 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
         stored("stored/system-graph", "system-graph", system),
         stored("stored/mapping", "mapping", mapping),
         stored("stored/measurements", "measurements", &measurements),
-        Sample::new("instance/qaplib", json!({ "file": "@i.dat", "solution": "@i.sln" }))
+        Sample::new("instance/qaplib", json!({ "path": "@i.dat", "solution": "@i.sln" }))
             .file("i.dat", "2\n\n0 3\n3 0\n\n0 22\n22 0\n")
             .file("i.sln", "2 132\n1 2\n"),
-        Sample::new("instance/graph", json!({ "file": "@g.graph" })).file("g.graph", "3 2\n2\n1 3\n2\n"),
+        Sample::new("instance/graph", json!({ "path": "@g.graph" })).file("g.graph", "3 2\n2\n1 3\n2\n"),
         on_machine("map/import", json!({ "file": "@placement" }))
             .file("placement", "3\n2\n1\n0\n")
             .input("task-graph", graph),

@@ -21,8 +21,8 @@ seeds = "1..3"
 retries = 2
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "program.csv" }
+uses = "trace/import"
+with = { path = "program.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"

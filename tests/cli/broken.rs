@@ -14,7 +14,7 @@ const MACHINE: &str =
 
 #[test]
 fn several_faults_at_once() {
-    insta::assert_snapshot!(check("nam = \"p\"\n[stages.program]\nuses = \"trace/otf3\"\nwith = { archive = \"${params.trce}\" }\n[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shap = \"tree:2\" }\n"), @r#"
+    insta::assert_snapshot!(check("nam = \"p\"\n[stages.program]\nuses = \"trace/otf3\"\nwith = { path = \"${params.trce}\" }\n[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shap = \"tree:2\" }\n"), @r#"
     ------- stderr -------
     error: unknown key `nam`
        ,-[p.toml:1:1]
@@ -30,15 +30,15 @@ fn several_faults_at_once() {
      3 | uses = "trace/otf3"
        :        ^^^^^^|^^^^^
        :              `-- did you mean `trace/otf`?
-     4 | with = { archive = "${params.trce}" }
+     4 | with = { path = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/netloc, topology/ibnetdiscover, topology/omnipath, topology/hwloc, topology/slurm, topology/simgrid, topology/scotch, topology/parus, topology/matrix, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, route/import, route/demands, route/build, route/tables, route/map, route/failures, route/check, route/model, route/export, schedule/import, schedule/list, schedule/genetic, schedule/exact, schedule/auto, schedule/check, schedule/export, schedule/mapping, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray, checkpoint/delta, checkpoint/store, checkpoint/generate
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/netloc, topology/ibnetdiscover, topology/omnipath, topology/hwloc, topology/slurm, topology/simgrid, topology/scotch, topology/parus, topology/matrix, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, route/import, route/demands, route/build, route/tables, route/map, route/failures, route/check, route/model, route/export, schedule/import, schedule/list, schedule/genetic, schedule/exact, schedule/auto, schedule/check, schedule/export, schedule/mapping, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray, checkpoint/delta, checkpoint/store, checkpoint/generate
     error: there is no parameter `trce`
-       ,-[p.toml:4:20]
+       ,-[p.toml:4:17]
      3 | uses = "trace/otf3"
-     4 | with = { archive = "${params.trce}" }
-       :                    ^^^^^^^^|^^^^^^^
-       :                            `-- here
+     4 | with = { path = "${params.trce}" }
+       :                 ^^^^^^^^|^^^^^^^
+       :                         `-- here
      5 | [stages.machine]
        `----
     error: `shape` is missing for topology/synthetic
@@ -221,14 +221,14 @@ fn a_stage_that_does_not_exist() {
 
 #[test]
 fn a_circle() {
-    insta::assert_snapshot!(check("[stages.a]\nuses = \"trace/csv\"\nwith = { file = \"${stages.b.path}/x\" }\n[stages.b]\nuses = \"trace/csv\"\nwith = { file = \"${stages.a.path}/x\" }\n"), @r#"
+    insta::assert_snapshot!(check("[stages.a]\nuses = \"trace/import\"\nwith = { path = \"${stages.b.path}/x\", format = \"csv\" }\n[stages.b]\nuses = \"trace/import\"\nwith = { path = \"${stages.a.path}/x\", format = \"csv\" }\n"), @r#"
     ------- stderr -------
     error: stages need each other in a circle
        ,-[p.toml:1:9]
      1 | [stages.a]
        :         |
        :         `-- part of the circle
-     2 | uses = "trace/csv"
+     2 | uses = "trace/import"
        `----
       help: a → b → a (read: needs)
     [exit code 2]
@@ -285,7 +285,7 @@ fn a_matrix_that_is_none() {
 
 #[test]
 fn a_matrix_stage_where_one_cell_is_needed() {
-    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.program]\nuses = \"trace/csv\"\nwith = {{ file = \"x.csv\" }}\n[stages.placement]\nuses = \"map/random\"\nmatrix = {{ seed = \"1..3\" }}\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n[stages.launch]\nuses = \"launch/rankfile\"\nneeds = {{ mapping = \"placement\" }}\n")), @r#"
+    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.program]\nuses = \"trace/import\"\nwith = {{ path = \"x.csv\", format = \"csv\" }}\n[stages.placement]\nuses = \"map/random\"\nmatrix = {{ seed = \"1..3\" }}\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n[stages.launch]\nuses = \"launch/rankfile\"\nneeds = {{ mapping = \"placement\" }}\n")), @r#"
     ------- stderr -------
     error: `placement` stands for 3 cells
         ,-[p.toml:13:21]
@@ -317,12 +317,12 @@ fn a_selector_that_is_none() {
 
 #[test]
 fn a_reference_that_is_none() {
-    insta::assert_snapshot!(check("[stages.program]\nuses = \"trace/csv\"\nwith = { file = \"${trace}\" }\n"), @r#"
+    insta::assert_snapshot!(check("[stages.program]\nuses = \"trace/import\"\nwith = { path = \"${trace}\", format = \"csv\" }\n"), @r#"
     ------- stderr -------
     error: `${trace}` is not a reference
        ,-[p.toml:3:17]
-     2 | uses = "trace/csv"
-     3 | with = { file = "${trace}" }
+     2 | uses = "trace/import"
+     3 | with = { path = "${trace}", format = "csv" }
        :                 ^^^^^|^^^^
        :                      `-- here
        `----
@@ -347,7 +347,8 @@ fn a_launcher() {
     "#);
     let search = |launcher: &str| {
         let needs = "needs = { task-graph = \"program\", system = \"machine\" }";
-        let program = "[stages.program]\nuses = \"trace/csv\"\nwith = { file = \"ring.csv\" }\n";
+        let program =
+            "[stages.program]\nuses = \"trace/import\"\nwith = { path = \"ring.csv\", format = \"csv\" }\n";
         check(&format!(
             "{MACHINE}{program}[stages.placement]\nuses = \"map/tabu\"\n{needs}\nlauncher = {launcher}\n"
         ))

@@ -10,7 +10,7 @@ trace = "trace"
 
 [stages.program]
 uses = "trace/otf2"
-with = { archive = "${params.trace}", collectives = "expand", algorithms = { allgather = "ring" } }
+with = { path = "${params.trace}", collectives = "expand", algorithms = { allgather = "ring" } }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -29,7 +29,7 @@ save  = { csv = "out/collectives.csv", markdown = "out/collectives.md" }
 
 /// Reads a sample archive into `graph`; the BLAKE3 of its edges, and the table of its collective operations.
 fn read(sandbox: &Sandbox, sample: &str, with: &[&str]) -> (String, String) {
-    let archive = format!("archive={}", project().join("sample-traces").join(sample).display());
+    let archive = format!("path={}", project().join("sample-traces").join(sample).display());
     let mut arguments = vec!["exec", "trace/otf2", "--out", "graph", "--with", &archive];
     arguments.extend(with.iter().flat_map(|with| ["--with", *with]));
     sandbox.stdout(&arguments);

@@ -5,7 +5,7 @@ use crate::sandbox::{Sandbox, project};
 /// A program whose ranks are traced, as `program`.
 fn program(sandbox: &Sandbox) {
     let trace = project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
-    let archive = format!("archive={}", trace.display());
+    let archive = format!("path={}", trace.display());
     sandbox.stdout(&["exec", "trace/otf2", "--with", &archive, "--out", "program"]);
 }
 

@@ -18,8 +18,8 @@ fn two_runs() -> Sandbox {
 
 const SWEEP: &str = r#"
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -234,8 +234,8 @@ fn folders_are_compared_without_a_store() {
     sandbox.write("ring.csv", ring(8));
     sandbox.write("wider.csv", ring(10));
     for name in ["ring", "wider"] {
-        let file = format!("file={name}.csv");
-        sandbox.stdout(&["exec", "trace/csv", "--with", &file, "--out", name]);
+        let path = format!("path={name}.csv");
+        sandbox.stdout(&["exec", "trace/import", "--with", &path, "--with", "format=csv", "--out", name]);
     }
     sandbox.stdout(&[
         "exec",
@@ -305,7 +305,16 @@ fn folders_are_compared_without_a_store() {
 #[test]
 fn a_name_that_is_a_run_and_a_folder_is_refused() {
     let sandbox = two_runs();
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "latest"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "latest",
+    ]);
     insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"
     ------- stderr -------
     error: `latest` is a run and also a folder
@@ -326,8 +335,8 @@ fn damaged_artifacts_are_neither_the_same_nor_different() {
     let sandbox = Sandbox::new();
     sandbox.write("ring.csv", ring(8));
     sandbox.write("wider.csv", ring(10));
-    for (out, file) in [("ring", "file=ring.csv"), ("copy", "file=ring.csv"), ("wider", "file=wider.csv")] {
-        sandbox.stdout(&["exec", "trace/csv", "--with", file, "--out", out]);
+    for (out, path) in [("ring", "path=ring.csv"), ("copy", "path=ring.csv"), ("wider", "path=wider.csv")] {
+        sandbox.stdout(&["exec", "trace/import", "--with", path, "--with", "format=csv", "--out", out]);
     }
     sandbox.damage("copy/edges.parquet");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "copy"]), @"

@@ -21,7 +21,16 @@ fn a_stage_runs_alone_and_replaces_an_artifact() {
     insta::assert_snapshot!(machine(&sandbox), @r#"system-graph DIGEST m"#);
     machine(&sandbox);
     sandbox.write("ring.csv", ring(8));
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "g"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "g",
+    ]);
     insta::assert_snapshot!(
         sandbox.seen(&["exec", "map/linear", "--in", "task-graph=g", "--in", "system=m", "--out", "a"]), @r#"mapping DIGEST a"#
     );
@@ -74,19 +83,19 @@ fn what_is_wrong_is_said() {
       help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
     [exit code 2]
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/csv", "--with", "file=none.csv", "--with", "rnks=3", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "--with", "path=none.csv", "--with", "format=csv", "--with", "rnks=3", "--out", "a"]), @r#"
     ------- stderr -------
-    error: trace/csv has no parameter `rnks`
-       ,-[--with:2:1]
-     1 | file = "none.csv"
-     2 | rnks = 3
+    error: trace/import has no parameter `rnks`
+       ,-[--with:3:1]
+     2 | format = "csv"
+     3 | rnks = 3
        : ^^|^
        :   `-- did you mean `ranks`?
        `----
-      help: parameters: file, ranks
+      help: parameters: format, path, ranks
     [exit code 2]
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/csv", "--with", "file=none.csv", "--out", "a"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "--with", "path=none.csv", "--with", "format=csv", "--out", "a"]), @r"
     ------- stderr -------
     error: DIR/none.csv: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
@@ -109,7 +118,7 @@ fn a_generated_trace_is_read_back_by_every_reader() {
     sandbox.stdout(&[&["exec", "trace/generate"], &generate[..]].concat());
     let read = |reader: &str| {
         let reader = format!("reader={reader}");
-        let archive = "archive=big/archive/files/traces.otf2";
+        let archive = "path=big/archive/files/traces.otf2";
         sandbox.stdout(&["exec", "trace/otf2", "--with", archive, "--with", &reader, "--out", "graph"]);
         sandbox.read("graph/artifact.json")
     };
@@ -126,7 +135,7 @@ fn a_generated_trace_is_read_in_a_pipeline() {
     sandbox.write(
         "sample.toml",
         "[stages.sample]\nuses = \"trace/generate\"\nwith = { pattern = \"wavefront\", ranks = 6, events = 2000 }\n\
-         [stages.program]\nuses = \"trace/otf2\"\nwith = { archive = \"${stages.sample.archive.path}/files/traces.otf2\" }\n",
+         [stages.program]\nuses = \"trace/otf2\"\nwith = { path = \"${stages.sample.archive.path}/files/traces.otf2\" }\n",
     );
     sandbox.stdout(&["run", "sample.toml"]);
     let shown = sandbox.stdout(&["show", "program", "--json"]);

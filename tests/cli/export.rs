@@ -140,9 +140,9 @@ fn inputs_are_found_again_wherever_they_were() {
         "deep/er/pipelines/p.toml",
         format!(
             "[params]\ngiven = \"none.csv\"\n\
-             [stages.above]\nuses = \"trace/csv\"\nwith = {{ file = \"../ring.csv\" }}\n\
-             [stages.given]\nuses = \"trace/csv\"\nwith = {{ file = \"${{params.given}}\" }}\n\
-             [stages.absolute]\nuses = \"trace/otf2\"\nwith = {{ archive = \"{}\" }}\n",
+             [stages.above]\nuses = \"trace/import\"\nwith = {{ path = \"../ring.csv\", format = \"csv\" }}\n\
+             [stages.given]\nuses = \"trace/import\"\nwith = {{ path = \"${{params.given}}\", format = \"csv\" }}\n\
+             [stages.absolute]\nuses = \"trace/otf2\"\nwith = {{ path = \"{}\" }}\n",
             trace.display()
         ),
     );
@@ -171,7 +171,16 @@ fn a_stored_artifact_travels_with_all_its_tables() {
         return;
     }
     let sandbox = Sandbox::with_ring();
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "data/graph"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "data/graph",
+    ]);
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
     let machine = sandbox.artifact("machine");
     let machine = machine.strip_prefix(sandbox.path()).unwrap().display();

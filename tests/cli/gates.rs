@@ -23,8 +23,8 @@ fn sweep(gates: &str) -> Sandbox {
     let sandbox = Sandbox::with_ring();
     let stages = r#"
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"

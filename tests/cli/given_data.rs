@@ -32,7 +32,7 @@ fn every_archive_gives_exactly_the_expected_pairs() {
             continue;
         }
         let sandbox = Sandbox::new();
-        let archive = format!("archive={}", anchor(&folder).display());
+        let archive = format!("path={}", anchor(&folder).display());
         sandbox.stdout(&["exec", "trace/otf2", "--with", &archive, "--out", "graph"]);
         let shown = sandbox.stdout(&["show", "graph", "--table", "edges", "--format", "csv"]);
         let mut pairs: Vec<Vec<u64>> = shown
@@ -104,7 +104,7 @@ fn searches_find_the_optima_of_small_instances() {
     ];
     for (name, optimum) in optima {
         let sandbox = Sandbox::new();
-        let file = format!("file={}", data.join(format!("qap/qaplib/{name}.dat")).display());
+        let file = format!("path={}", data.join(format!("qap/qaplib/{name}.dat")).display());
         sandbox.stdout(&["exec", "instance/qaplib", "--with", &file, "--out", "i"]);
         for mapper in ["map/annealing", "map/tabu", "map/auto"] {
             let inputs = ["--in", "task-graph=i/task-graph", "--in", "system=i/system"];
@@ -151,7 +151,7 @@ fn the_best_known_values_are_those_of_placements_that_are_there() {
     let known = std::fs::read_to_string(pipelines.join("taillard.csv")).unwrap();
     for name in ["tai343e01", "tai729e01"] {
         let sandbox = Sandbox::new();
-        let instance = format!("file={}", data.join(format!("qap/taie/{name}.dat")).display());
+        let instance = format!("path={}", data.join(format!("qap/taie/{name}.dat")).display());
         sandbox.stdout(&["exec", "instance/qaplib", "--with", &instance, "--out", "problem"]);
         let placement = format!("file={}", pipelines.join(format!("taillard/{name}.txt")).display());
         let inputs = ["--in", "task-graph=problem/task-graph", "--in", "system=problem/system"];
@@ -201,7 +201,7 @@ fn expanded_operations_give_the_messages_that_they_always_gave() {
     let Some(data) = given_data() else { return };
     for (name, edges, operations) in EXPANDED {
         let sandbox = Sandbox::new();
-        let archive = format!("archive={}", anchor(&data.join("traces").join(name)).display());
+        let archive = format!("path={}", anchor(&data.join("traces").join(name)).display());
         let with = ["--with", &archive, "--with", "collectives=expand"];
         sandbox.stdout(&[&["exec", "trace/otf2"], &with[..], &["--out", "graph"]].concat());
         let shown: serde_json::Value =

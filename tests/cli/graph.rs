@@ -8,7 +8,7 @@ fn a_pipeline_in_dot() {
     digraph "ring" {
       rankdir=LR
       node [shape=box, fontname="sans-serif"]
-      "program" [label="program\ntrace/csv"]
+      "program" [label="program\ntrace/import"]
       "machine" [label="machine\ntopology/synthetic"]
       "placement" [label="placement\nmap/annealing"]
       "quality" [label="quality\nevaluate/mapping"]

@@ -5,12 +5,12 @@ use crate::sandbox::Sandbox;
 const PIPELINE: &str = r#"
 [stages.program]
 uses = "trace/import"
-with = { file = "traffic" }
+with = { path = "traffic" }
 
 [stages.matrix]
 uses  = "trace/export"
 needs = { task-graph = "program" }
-with  = { to = "matrix-market" }
+with  = { format = "matrix-market" }
 save  = { file = "out/traffic.mtx" }
 "#;
 
@@ -22,7 +22,7 @@ fn with_traffic() -> Sandbox {
 }
 
 fn import(sandbox: &Sandbox, file: &str) -> String {
-    sandbox.seen(&["exec", "trace/import", "--with", &format!("file={file}"), "--out", "graph"])
+    sandbox.seen(&["exec", "trace/import", "--with", &format!("path={file}"), "--out", "graph"])
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn an_index_names_what_changed() {
     let sandbox = Sandbox::new();
     sandbox.write("actions.txt", "rank0.txt\n");
     sandbox.write("rank0.txt", "0 init\n0 send 0 100\n");
-    sandbox.write("p.toml", "[stages.program]\nuses = \"trace/import\"\nwith = { file = \"actions.txt\" }\n");
+    sandbox.write("p.toml", "[stages.program]\nuses = \"trace/import\"\nwith = { path = \"actions.txt\" }\n");
     sandbox.stdout(&["run", "p.toml"]);
     sandbox.edit("rank0.txt", "100", "200");
     insta::assert_snapshot!(sandbox.seen(&["plan", "p.toml"]), @r#"
@@ -165,13 +165,13 @@ fn what_is_not_read_is_refused_by_name() {
 #[test]
 fn the_format_is_one_that_is_known() {
     let sandbox = with_traffic();
-    sandbox.edit("p.toml", "file = \"traffic\"", "file = \"traffic\", format = \"matrix\"");
+    sandbox.edit("p.toml", "path = \"traffic\"", "path = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
     error: `format`: unknown variant `matrix`, expected one of `auto`, `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
-     4 | with = { file = "traffic", format = "matrix" }
+     4 | with = { path = "traffic", format = "matrix" }
        :                                     ^^^^|^^^
        :                                         `-- here
      5 | 
@@ -191,15 +191,13 @@ fn both_stages_say_what_they_take() {
       task-graph       task-graph
 
     parameters
-      file             required
-          The file; for profiles of TAU, their folder
       format           default "auto"
           What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`,
           `simgrid-tagged`, `simgrid-untagged` or `tau`. `auto` looks into it; its name does not
           matter
             auto              Whatever it looks like
             clog2             A CLOG-2 file, as MPE writes it
-            csv               A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it
+            csv               A header `source,destination,messages,bytes`, then a line for every pair. Lines that begin with `#` are comments. Pairs that are there several times are added up
             ipm               An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`
             matrix-market     Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
             paraver           A Paraver trace (`.prv`), as Extrae writes it
@@ -207,6 +205,8 @@ fn both_stages_say_what_they_take() {
             simgrid-tagged    The same where messages have tags, as since SimGrid 3.20, if that cannot be seen
             simgrid-untagged  The same where messages have none
             tau               The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
+      path             required
+          The file; for profiles of TAU, their folder
       ranks            optional
           Number of ranks; without it, as many as the file says or one more than its highest rank.
           Ranks that the file does not know are silent
@@ -221,7 +221,7 @@ fn both_stages_say_what_they_take() {
       file             text-file
 
     parameters
-      to               required
+      format           required
           `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from
           row to column, and comments that tell `trace/import` the numbers of messages
             csv            A header and a line for every pair

@@ -314,8 +314,8 @@ fn editors_check_pipelines_as_hopmap_does() {
     assert!(count >= names(&sandbox).len());
     let features = "#:schema hopmap.schema.json
 [stages.p]
-uses = \"trace/csv\"
-with = { file = \"p.csv\" }
+uses = \"trace/import\"
+with = { path = \"p.csv\", format = \"csv\" }
 [stages.m]
 uses = \"topology/synthetic\"
 with = { shape = \"tree:2x4\" }

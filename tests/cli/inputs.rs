@@ -24,8 +24,8 @@ with  = { command = "touch DIR/begun; while [ ! -e DIR/go ]; do sleep 0.02; done
 needs = { task-graph = "graph", system = "machine" }
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "m.csv" }
+uses = "trace/import"
+with = { path = "m.csv", format = "csv" }
 "#;
 
 /// A run that must end soon, whatever its inputs are.
@@ -90,7 +90,16 @@ fn an_input_that_changes_while_its_cell_waits_is_not_cached() {
     sandbox.write("m.csv", matrix(100));
     let output = run().output().unwrap();
     assert_eq!(cell(&output, "program")["state"], "ran");
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=m.csv", "--out", "alone"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=m.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "alone",
+    ]);
     let shown =
         |name: &str| -> Value { serde_json::from_str(&sandbox.stdout(&["show", name, "--json"])).unwrap() };
     assert_eq!(shown("alone")["digest"], shown("program")["digest"]);
@@ -101,7 +110,7 @@ fn a_process_elsewhere_looks_at_its_inputs_before_and_after() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "p.toml",
-        "[stages.program]\nuses = \"trace/csv\"\nwith = { file = \"m.csv\" }\nlauncher = \"sh launcher\"\n",
+        "[stages.program]\nuses = \"trace/import\"\nwith = { path = \"m.csv\", format = \"csv\" }\nlauncher = \"sh launcher\"\n",
     );
     let run = |script: &str| {
         sandbox.write("m.csv", matrix(100));
@@ -152,9 +161,9 @@ fn what_is_no_file_is_refused_at_once() {
         format!("[stages.program]\nuses = \"{kind}\"\nwith = {{ {parameter} = \"{file}\" }}\n")
     };
     for (kind, parameter, file, reason) in [
-        ("trace/csv", "file", "pipe.csv", "it is a named pipe, not a file"),
-        ("trace/csv", "file", "/dev/zero", "it is a device, not a file"),
-        ("trace/otf2", "archive", "pipe.otf2", "missing"),
+        ("trace/import", "path", "pipe.csv", "it is a named pipe, not a file"),
+        ("trace/import", "path", "/dev/zero", "it is a device, not a file"),
+        ("trace/otf2", "path", "pipe.otf2", "missing"),
         ("topology/import", "path", "pipe.csv", "it is a named pipe, not a file"),
         ("schedule/import", "path", "/dev/zero", "it is a device, not a file"),
     ] {
@@ -172,7 +181,10 @@ fn what_is_no_file_is_refused_at_once() {
     // A pipeline file too.
     let output = ends_soon(sandbox.command(&["check", "pipe.csv"]));
     assert_eq!(output.status.code(), Some(2));
-    sandbox.write("p.toml", p("trace/csv", "file", "pipe.csv"));
+    sandbox.write(
+        "p.toml",
+        "[stages.program]\nuses = \"trace/import\"\nwith = { path = \"pipe.csv\", format = \"csv\" }\n",
+    );
     insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "--no-report", "--quiet"]), @r#"
     ------- stderr -------
     error: stage `program` (p.toml:3)

@@ -8,7 +8,7 @@ const SQUARE: &str =
 const PIPELINE: &str = r#"
 [stages.square]
 uses = "instance/qaplib"
-with = { file = "square.dat", solution = "square.sln" }
+with = { path = "square.dat", solution = "square.sln" }
 "#;
 
 fn with_square() -> Sandbox {
@@ -23,14 +23,14 @@ fn with_square() -> Sandbox {
 fn read(text: impl AsRef<[u8]>) -> String {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat", text);
-    sandbox.seen(&["exec", "instance/qaplib", "--with", "file=a.dat", "--out", "a"])
+    sandbox.seen(&["exec", "instance/qaplib", "--with", "path=a.dat", "--out", "a"])
 }
 
 /// What a person sees of the square with a solution of this text.
 fn check(text: &str) -> String {
     let sandbox = with_square();
     sandbox.write("square.sln", text);
-    let with = ["--with", "file=square.dat", "--with", "solution=square.sln"];
+    let with = ["--with", "path=square.dat", "--with", "solution=square.sln"];
     sandbox.seen(&[&["exec", "instance/qaplib"], &with[..], &["--out", "a"]].concat())
 }
 
@@ -48,7 +48,7 @@ fn an_instance_is_a_program_and_a_machine() {
       square: there is a placement of cost 790: `square.sln`, slots in the order of ranks
       ran        square  N.NN s
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "file=square.dat", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "path=square.dat", "--out", "a"]), @r#"
     task-graph DIGEST a/task-graph
     system-graph DIGEST a/system
     "#);
@@ -83,7 +83,7 @@ fn an_instance_is_a_program_and_a_machine() {
 #[test]
 fn the_matrices_can_change_places() {
     let sandbox = with_square();
-    let with = ["--with", "file=square.dat", "--with", "flow=b", "--out", "a"];
+    let with = ["--with", "path=square.dat", "--with", "flow=b", "--out", "a"];
     sandbox.stdout(&[&["exec", "instance/qaplib"], &with[..]].concat());
     assert!(table(&sandbox, "a/task-graph", "edges").contains("\n0,1,1,22\n"));
     assert!(table(&sandbox, "a/system", "costs").contains("\n0,1,3.0\n"));
@@ -169,7 +169,7 @@ fn what_is_no_instance_is_refused() {
     [exit code 1]
     ");
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "file=none.dat", "--out", "a"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "path=none.dat", "--out", "a"]), @r"
     ------- stderr -------
     error: DIR/none.dat: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
@@ -215,7 +215,7 @@ fn solutions_are_checked() {
 #[test]
 fn mappers_place_the_ranks_of_an_instance() {
     let sandbox = with_square();
-    sandbox.stdout(&["exec", "instance/qaplib", "--with", "file=square.dat", "--out", "a"]);
+    sandbox.stdout(&["exec", "instance/qaplib", "--with", "path=square.dat", "--out", "a"]);
     let inputs = ["--in", "task-graph=a/task-graph", "--in", "system=a/system"];
     sandbox.stdout(&[&["exec", "map/annealing"], &inputs[..], &["--out", "m"]].concat());
     let shown = sandbox.stdout(&["show", "m", "--json"]);
@@ -368,7 +368,7 @@ fn a_graph_and_a_placement_of_other_tools_are_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("ring.graph", "% a ring\n4 4 1\n2 5 4 1\n1 5 3 7\n2 7 4 2\n3 2 1 1\n");
     sandbox.write("ring.part", "0\n1\n2\n3\n");
-    sandbox.stdout(&["exec", "instance/graph", "--with", "file=ring.graph", "--out", "g"]);
+    sandbox.stdout(&["exec", "instance/graph", "--with", "path=ring.graph", "--out", "g"]);
     let machine = ["--with", "shape=kahip:2:2", "--with", "costs=1:10", "--out", "m"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
     let ports = ["--in", "task-graph=g", "--in", "system=m", "--with", "file=ring.part"];
@@ -380,6 +380,6 @@ fn a_graph_and_a_placement_of_other_tools_are_measured() {
     let seen = sandbox.seen(&[&["exec", "map/import"], &ports[..], &["--out", "q"]].concat());
     assert!(seen.contains("DIR/ring.part:3: ranks 1 (line 2) and 2 are both on slot 1"), "{seen}");
     sandbox.write("ring.graph", "2 1\n2\n2\n");
-    let seen = sandbox.seen(&["exec", "instance/graph", "--with", "file=ring.graph", "--out", "h"]);
+    let seen = sandbox.seen(&["exec", "instance/graph", "--with", "path=ring.graph", "--out", "h"]);
     assert!(seen.contains("DIR/ring.graph:3:1: vertex 2 is its own neighbour"), "{seen}");
 }

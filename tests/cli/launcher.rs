@@ -15,8 +15,8 @@ const PIPELINE: &str = r#"name = "launched"
 launcher = ""
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -48,7 +48,16 @@ pub(crate) fn sandbox(process: &str) -> Sandbox {
     sandbox.write("p.toml", PIPELINE);
     sandbox.write("process", process);
     sandbox.write("launcher", "#!/bin/sh\nexec sh \"$@\"\n");
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "g"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "g",
+    ]);
     let machine = ["--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "m"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
     sandbox

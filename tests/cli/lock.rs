@@ -10,8 +10,8 @@ ranks = "ring.csv"
 seeds = "1..3"
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "${params.ranks}" }
+uses = "trace/import"
+with = { path = "${params.ranks}", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -101,15 +101,16 @@ fn a_lock_file_says_what_went_in_and_what_came_out() {
     "mapper=random,seed=3" = { uses = "map/random", outputs = { mapping = "DIGEST" }, parameters = { seed = 3 } }
 
     [stages.program]
-    uses = "trace/csv"
-    revision = 2
+    uses = "trace/import"
+    revision = 1
     files = [
       { name = "matrix.csv", bytes = 130, blake3 = "DIGEST" },
     ]
     outputs = { task-graph = "DIGEST" }
 
     [stages.program.parameters]
-    file = "(path)"
+    format = "csv"
+    path = "(path)"
     "#);
     insta::assert_snapshot!(sandbox.seen(&["lock", "sweep.toml"]), @"locked already: 9 cells of sweep in sweep.lock");
 }

@@ -4,8 +4,8 @@ use crate::sandbox::Sandbox;
 
 const SWEEP: &str = r#"
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"

@@ -20,8 +20,8 @@ launcher = ""
 evaluations = 20000
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "program.csv" }
+uses = "trace/import"
+with = { path = "program.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"

@@ -29,7 +29,8 @@ fn a_launch_file_leads_back_to_the_input_files() {
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/csv revision 2, hopmap VERSION, run RUN of ring
+          trace/import revision 1, hopmap VERSION, run RUN of ring
+          format = "csv"
           file matrix.csv DIGEST
     "#);
     assert_eq!(provenance(&sandbox, "out/rankfile"), provenance(&sandbox, "rankfile"));
@@ -45,7 +46,8 @@ fn a_launch_file_leads_back_to_the_input_files() {
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/csv revision 2, hopmap VERSION, run RUN of ring
+          trace/import revision 1, hopmap VERSION, run RUN of ring
+          format = "csv"
           file matrix.csv DIGEST
       system: system-graph DIGEST machine (above)
       task-graph: task-graph DIGEST program (above)
@@ -65,7 +67,8 @@ fn a_changed_launch_file_is_known_by_its_comment() {
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/csv revision 2, hopmap VERSION, run RUN of ring
+        trace/import revision 1, hopmap VERSION, run RUN of ring
+        format = "csv"
         file matrix.csv DIGEST
     ------- stderr -------
     mine is not as it was written, but names what it was made from
@@ -90,15 +93,16 @@ fn a_changed_launch_file_is_known_by_its_comment() {
 #[test]
 fn any_saved_file_is_known_by_its_bytes() {
     let sandbox = Sandbox::with_ring();
-    let save = "\n[stages.matrix]\nuses = \"trace/export\"\nwith = { to = \"csv\" }\nneeds = { task-graph = \"program\" }\nsave = { file = \"matrix.csv\" }\n";
+    let save = "\n[stages.matrix]\nuses = \"trace/export\"\nwith = { format = \"csv\" }\nneeds = { task-graph = \"program\" }\nsave = { file = \"matrix.csv\" }\n";
     sandbox.write("ring.toml", sandbox.read("ring.toml") + save);
     sandbox.stdout(&["run", "ring.toml"]);
     assert_snapshot!(provenance(&sandbox, "matrix.csv"), @r#"
     text-file DIGEST matrix
       trace/export revision 2, hopmap VERSION, run RUN of ring
-      to = "csv"
+      format = "csv"
       task-graph: task-graph DIGEST program
-        trace/csv revision 2, hopmap VERSION, run RUN of ring
+        trace/import revision 1, hopmap VERSION, run RUN of ring
+        format = "csv"
         file matrix.csv DIGEST
     "#);
 }
@@ -135,7 +139,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     sandbox.edit("linear.mapping/provenance.json", "\"cell\": \"copy\"", "\"cell\": \"other\"");
     std::fs::remove_dir_all(sandbox.path().join("machine")).unwrap();
     let said = provenance(&sandbox, "linear.mapping");
-    assert!(said.contains("other\n") && said.contains("trace/csv"), "{said}");
+    assert!(said.contains("other\n") && said.contains("trace/import"), "{said}");
     sandbox.edit("linear.mapping/provenance.json", "\"revision\": ", "\"revision\": 1");
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
     assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
@@ -160,7 +164,8 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/csv revision 2, in a run that is not remembered
+        trace/import revision 1, in a run that is not remembered
+        format = "csv"
         file matrix.csv DIGEST
     "#);
 }

@@ -13,8 +13,8 @@ use crate::sandbox::{Sandbox, query_program};
 const SWEEP: &str = r#"name = "sweep"
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.the-machine]
 uses = "topology/synthetic"
@@ -92,7 +92,7 @@ fn cells_are_rows_and_so_are_those_of_their_tables() {
     +-------------+-------------+--------------------+--------+
     | cell        | stage       | kind               | state  |
     +-------------+-------------+--------------------+--------+
-    | program     | program     | trace/csv          | cached |
+    | program     | program     | trace/import       | cached |
     | the-machine | the-machine | topology/synthetic | cached |
     +-------------+-------------+--------------------+--------+
     ");
@@ -215,8 +215,26 @@ fn runs_are_told_apart() {
 #[test]
 fn artifacts_without_a_store() {
     let Some(sandbox) = with_query() else { return };
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "ring.graph"]);
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "other.graph"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "ring.graph",
+    ]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "other.graph",
+    ]);
     let asked = |sql: &str| {
         sandbox.seen(&[
             "query",

@@ -9,8 +9,8 @@ const SWEEP: &str = r#"
 name = "sweep"
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"

@@ -166,7 +166,7 @@ fn with_fail_fast_nothing_more_begins() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "p.toml",
-        "[stages.a]\nuses = \"trace/csv\"\nwith = { file = \"none.csv\" }\n\
+        "[stages.a]\nuses = \"trace/import\"\nwith = { path = \"none.csv\", format = \"csv\" }\n\
          [stages.b]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2\", costs = [1] }\n",
     );
     insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1", "--fail-fast"]), @r#"
@@ -433,7 +433,7 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
      19 | foreach = { glob = "${params.traces}", key = "trace" }
         :                    ^^^^^^^^^|^^^^^^^^
         :                             `-- here
-     20 | with    = { archive = "${matrix.trace}" }
+     20 | with    = { path = "${matrix.trace}" }
         `----
       help: give your own with `-p traces=PATTERN`: batch comes with hopmap, and its defaults are not here
     [exit code 2]

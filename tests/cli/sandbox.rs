@@ -181,8 +181,8 @@ const RING: &str = r#"name = "ring"
 ranks = "ring.csv"
 
 [stages.program]
-uses = "trace/csv"
-with = { file = "${params.ranks}" }
+uses = "trace/import"
+with = { path = "${params.ranks}", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"

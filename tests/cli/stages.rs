@@ -14,7 +14,6 @@ fn all_stages_and_one() {
     trace/dag               Tasks of an OTF2 trace and what each of them waits for
     trace/replay            Tasks as a trace that SimGrid or LogGOPSim replays
     trace/otf               Messages and bytes between processes from an OTF 1 trace
-    trace/csv               Messages and bytes between processes from a CSV file
     trace/import            Messages and bytes between processes from a file of another tool
     trace/export            A task graph as a text file for other tools
     trace/summary           A program in a few numbers: totals, imbalance, heaviest pairs, phases
@@ -123,7 +122,7 @@ fn what_is_not_built_in_is_refused_before_anything_runs() {
         return;
     }
     let sandbox = Sandbox::new();
-    let read = ["--with", "archive=none.otf2", "--with", "reader=libotf2", "--out", "graph"];
+    let read = ["--with", "path=none.otf2", "--with", "reader=libotf2", "--out", "graph"];
     let seen = sandbox.seen(&[&["exec", "trace/otf2"][..], &read].concat());
     assert!(
         seen.contains("`reader = \"libotf2\"` reads archives with libotf2, which this build does not have"),

@@ -220,9 +220,9 @@ const BATCH: &str = r#"
 traces = "traces/**/*.csv"
 
 [stages.program]
-uses = "trace/csv"
+uses = "trace/import"
 foreach = { glob = "${params.traces}", key = "trace" }
-with = { file = "${matrix.trace}" }
+with = { path = "${matrix.trace}", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -298,11 +298,11 @@ fn a_pattern_of_the_command_line_is_relative_to_the_working_directory() {
     ------- stderr -------
     error: `traces/**/*.csv` matches nothing
        ,-[pipelines/batch.toml:7:20]
-     6 | uses = "trace/csv"
+     6 | uses = "trace/import"
      7 | foreach = { glob = "${params.traces}", key = "trace" }
        :                    ^^^^^^^^^|^^^^^^^^
        :                             `-- here
-     8 | with = { file = "${matrix.trace}" }
+     8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
       help: it is relative to the folder of the pipeline file; hidden files do not count
     [exit code 2]
@@ -311,11 +311,11 @@ fn a_pattern_of_the_command_line_is_relative_to_the_working_directory() {
     ------- stderr -------
     error: `other/*.csv` matches nothing
        ,-[batch.toml:7:20]
-     6 | uses = "trace/csv"
+     6 | uses = "trace/import"
      7 | foreach = { glob = "${params.traces}", key = "trace" }
        :                    ^^^^^^^^^|^^^^^^^^
        :                             `-- here
-     8 | with = { file = "${matrix.trace}" }
+     8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
       help: it is relative to the working directory; hidden files do not count
     [exit code 2]
@@ -350,11 +350,11 @@ fn foreach_that_goes_wrong_says_where() {
     ------- stderr -------
     error: `traces/[b` is no pattern: invalid range pattern
        ,-[batch.toml:7:20]
-     6 | uses = "trace/csv"
+     6 | uses = "trace/import"
      7 | foreach = { glob = "traces/[b", key = "trace" }
        :                    ^^^^^|^^^^^
        :                         `-- here
-     8 | with = { file = "${matrix.trace}" }
+     8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
     error: there is no stage `progam`
         ,-[batch.toml:16:11]
@@ -385,20 +385,20 @@ fn foreach_that_goes_wrong_says_where() {
     ------- stderr -------
     error: `foreach` does not say which files
        ,-[batch.toml:7:11]
-     6 | uses = "trace/csv"
+     6 | uses = "trace/import"
      7 | foreach = { golb = "*", key = "trace" }
        :           ^^^^^^^^^^^^^^|^^^^^^^^^^^^^^
        :                         `-- `glob` is missing
-     8 | with = { file = "${matrix.trace}" }
+     8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
       help: for example { glob = "traces/**/*.otf2" }
     error: unknown key `golb`
        ,-[batch.toml:7:13]
-     6 | uses = "trace/csv"
+     6 | uses = "trace/import"
      7 | foreach = { golb = "*", key = "trace" }
        :             ^^|^
        :               `-- did you mean `glob`?
-     8 | with = { file = "${matrix.trace}" }
+     8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
       help: keys of `foreach`: glob, key
     2 errors
@@ -481,8 +481,8 @@ fn many_failures_are_told_in_few_lines() {
 
 const SWEEP: &str = r#"
 [stages.program]
-uses = "trace/csv"
-with = { file = "ring.csv" }
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -599,7 +599,7 @@ fn cells_that_give_the_same_at_the_same_moment_do_not_get_in_each_others_way() {
         let text = format!("source,destination,messages,bytes\n{}{}", first.concat(), last.concat());
         sandbox.write(&format!("{file}.csv"), text);
     }
-    let stage = "uses = \"trace/csv\"\nwith = { file = \"${matrix.n}.csv\" }\nmatrix = { n = \"0..59\" }\n";
+    let stage = "uses = \"trace/import\"\nwith = { path = \"${matrix.n}.csv\", format = \"csv\" }\nmatrix = { n = \"0..59\" }\n";
     sandbox.write("p.toml", format!("[stages.program]\n{stage}"));
     for round in 0..5 {
         let store = format!("store-{round}");

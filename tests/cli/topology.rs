@@ -94,7 +94,16 @@ fn ranks_are_kept_off_hosts_that_are_down() {
     site.refresh(&[]);
     let sandbox = &site.sandbox;
     sandbox.write("ring.csv", crate::sandbox::ring(8));
-    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "ring"]);
+    sandbox.stdout(&[
+        "exec",
+        "trace/import",
+        "--with",
+        "path=ring.csv",
+        "--with",
+        "format=csv",
+        "--out",
+        "ring",
+    ]);
     let map = |system: &str| {
         let system = format!("system={system}");
         sandbox.seen(&["exec", "map/linear", "--in", "task-graph=ring", "--in", &system, "--out", "placed"])

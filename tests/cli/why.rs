@@ -25,7 +25,7 @@ fn each_reason_has_old_and_new() {
       key DIGEST
     "#);
     insta::assert_snapshot!(sandbox.seen(&["why", "program", "ring.toml"]), @r#"
-    program (trace/csv) would run:
+    program (trace/import) would run:
       file matrix.csv: DIGEST → DIGEST
       key DIGEST
     "#);
@@ -43,7 +43,7 @@ fn a_missing_input_is_why_a_stage_cannot_run() {
     let sandbox = Sandbox::with_ring();
     std::fs::remove_file(sandbox.path().join("ring.csv")).unwrap();
     insta::assert_snapshot!(sandbox.seen(&["why", "program", "ring.toml"]), @"
-    program (trace/csv) cannot run
+    program (trace/import) cannot run
     ------- stderr -------
     error: stage `program` (ring.toml:8)
       |-> cannot read DIR/ring.csv

@@ -68,43 +68,7 @@ pub use algorithm::{Algorithm, AlgorithmError, Algorithms};
 use load::Load;
 use network::{Network, Order};
 use sizes::Blocks;
-pub use sizes::exchanged;
-
-/// What the two sizes of a record count. OTF2 leaves it open ("Size of the sent message"); see `sizes.rs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Convention {
-    /// All that the process gives to and gets from the others and itself by the definition of the operation, such as
-    /// P · block for an allreduce: Score-P.
-    Totals,
-    /// The arguments of the call, count · size of the type, or the sum of the counts: EZTrace.
-    Arguments,
-}
-
-impl Convention {
-    /// The convention of the tool that an archive names as its creator, such as `Score-P 7.1`; EZTrace names none.
-    #[must_use]
-    pub fn of_creator(creator: &str) -> Self {
-        match creator.starts_with("Score-P") {
-            true => Self::Totals,
-            false => Self::Arguments,
-        }
-    }
-}
-
-/// One collective operation as its processes recorded it.
-#[derive(Debug, Clone, Copy)]
-pub struct Collective<'a> {
-    /// Which one.
-    pub operation: Operation,
-    /// The root's rank in the communicator. Ignored for operations without a root.
-    pub root: Option<u32>,
-    /// What the sizes count.
-    pub convention: Convention,
-    /// Bytes sent as every rank of the communicator recorded them.
-    pub sent: &'a [u64],
-    /// Bytes received as every rank of the communicator recorded them.
-    pub received: &'a [u64],
-}
+pub use sizes::{Collective, Convention, exchanged};
 
 /// A collective operation that cannot be expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -168,8 +132,15 @@ pub fn expand(
 /// A call of an operation as processes recorded it that moves as much, and whether all blocks have its size. If not,
 /// its size is their mean, rounded up.
 pub fn summary(collective: &Collective<'_>) -> Result<(Call, bool), CollectiveError> {
-    let (_, root) = ends(collective)?;
-    Ok(load::summary(collective, root))
+    let Collective { operation, sent, received, .. } = *collective;
+    let (processes, root) = ends(collective)?;
+    let (bytes, even) = match processes {
+        // Nothing tells one process from several in what it counted.
+        0 | 1 => (sent.iter().chain(received).copied().max().unwrap_or(0), true),
+        _ => Load::recorded(collective, root).block(operation.has_root()),
+    };
+    let root = operation.has_root().then_some(root);
+    Ok((Call { operation, processes, root, bytes }, even))
 }
 
 /// The number of processes and the root of a recorded operation; zero if it has none.

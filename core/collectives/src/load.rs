@@ -2,8 +2,8 @@
 
 use hopmap_model::CollectiveOperation as Operation;
 
-use crate::sizes::{Blocks, saturate};
-use crate::{Algorithm, Call, Collective, sizes};
+use crate::algorithm::Algorithm;
+use crate::sizes::{self, Blocks, Collective, saturate};
 
 /// Bytes of an element of a vector: a double.
 pub(crate) const ELEMENT: u64 = 8;
@@ -72,7 +72,7 @@ impl Load<'_> {
 
     /// Bytes of a block and whether all have the same size; otherwise the mean, rounded up. The block of the root, which
     /// goes nowhere, does not count.
-    fn block(&self, rooted: bool) -> (u64, bool) {
+    pub(crate) fn block(&self, rooted: bool) -> (u64, bool) {
         match self {
             Self::Nothing => (0, true),
             Self::Vector(bytes) | Self::Pairs(bytes) => (*bytes, true),
@@ -96,20 +96,6 @@ fn mean(mut sizes: impl Iterator<Item = u64>) -> (u64, bool) {
     let (sum, count, even) = sizes
         .fold(start, |(sum, count, even), size| (sum + u128::from(size), count + 1, even && size == first));
     (saturate(sum.div_ceil(count)), even)
-}
-
-/// One number for the blocks of an operation that processes recorded: a call of it that moves as much, and whether all
-/// blocks have this size. Otherwise it is their mean, rounded up.
-pub(crate) fn summary(collective: &Collective<'_>, root: u32) -> (Call, bool) {
-    let Collective { operation, sent, received, .. } = *collective;
-    let processes = sent.len() as u32;
-    let (bytes, even) = match processes {
-        // Nothing tells one process from several in what it counted.
-        0 | 1 => (sent.iter().chain(received).copied().max().unwrap_or(0), true),
-        _ => Load::recorded(collective, root).block(operation.has_root()),
-    };
-    let root = operation.has_root().then_some(root);
-    (Call { operation, processes, root, bytes }, even)
 }
 
 /// Up to so many bytes a broadcast follows a binomial tree: `MPIR_CVAR_BCAST_SHORT_MSG_SIZE`.

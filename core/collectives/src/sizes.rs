@@ -35,17 +35,48 @@
 
 use std::ops::Range;
 
-use crate::{Collective, Convention, Operation};
+use hopmap_model::CollectiveOperation as Operation;
+
+/// What the two sizes of a record count. OTF2 leaves it open ("Size of the sent message").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Convention {
+    /// All that the process gives to and gets from the others and itself by the definition of the operation, such as
+    /// P · block for an allreduce: Score-P.
+    Totals,
+    /// The arguments of the call, count · size of the type, or the sum of the counts: EZTrace.
+    Arguments,
+}
+
+impl Convention {
+    /// The convention of the tool that an archive names as its creator, such as `Score-P 7.1`; EZTrace names none.
+    #[must_use]
+    pub fn of_creator(creator: &str) -> Self {
+        match creator.starts_with("Score-P") {
+            true => Self::Totals,
+            false => Self::Arguments,
+        }
+    }
+}
+
+/// One collective operation as its processes recorded it.
+#[derive(Debug, Clone, Copy)]
+pub struct Collective<'a> {
+    /// Which one.
+    pub operation: Operation,
+    /// The root's rank in the communicator. Ignored for operations without a root.
+    pub root: Option<u32>,
+    /// What the sizes count.
+    pub convention: Convention,
+    /// Bytes sent as every rank of the communicator recorded them.
+    pub sent: &'a [u64],
+    /// Bytes received as every rank of the communicator recorded them.
+    pub received: &'a [u64],
+}
 
 /// Bytes of the block that every process has, for operations with blocks of the same size. The largest size counts
 /// where the processes contradict each other.
 pub(crate) fn block(collective: &Collective, root: u32) -> u64 {
-    use Operation::Broadcast;
-    use Operation::ExclusiveScan;
-    use Operation::Gather;
-    use Operation::Reduce;
-    use Operation::Scan;
-    use Operation::Scatter;
+    use Operation::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
     let Collective { sent, received, .. } = *collective;
     match collective.operation {
         Broadcast | Scatter => largest_but(received, root),
@@ -204,16 +235,8 @@ pub(crate) fn saturate(bytes: u128) -> u64 {
 /// made of: bytes by rank of the communicator. Of operations with a root it is what goes to or comes from the root.
 #[must_use]
 pub fn exchanged(collective: &Collective<'_>) -> (Vec<u64>, Vec<u64>) {
-    use Operation::AllGather;
-    use Operation::AllGatherV;
-    use Operation::AllToAll;
-    use Operation::AllToAllV;
-    use Operation::AllToAllW;
-    use Operation::Barrier;
-    use Operation::GatherV;
-    use Operation::ReduceScatter;
-    use Operation::ReduceScatterBlock;
-    use Operation::ScatterV;
+    use Operation::{AllGather, AllGatherV, AllToAll, AllToAllV, AllToAllW, Barrier};
+    use Operation::{GatherV, ReduceScatter, ReduceScatterBlock, ScatterV};
     let Collective { operation, sent, received, root, .. } = *collective;
     let others = sent.len().saturating_sub(1) as u64;
     let block = block(collective, root.unwrap_or(0));

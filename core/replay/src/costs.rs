@@ -79,11 +79,6 @@ impl Slots {
         self.paces[self.speed_of[slot as usize] as usize]
     }
 
-    /// Whether all slots are equally fast and available at the same time.
-    pub(crate) fn are_equal(&self) -> bool {
-        self.speeds() == 1 && self.available.windows(2).all(|pair| pair[0] == pair[1])
-    }
-
     /// What every task takes on the fastest slot.
     pub(crate) fn least_work(&self, dag: &TaskDag, scale: TickScale) -> Vec<i64> {
         let fastest = self.paces.first().copied().unwrap_or(1.0);

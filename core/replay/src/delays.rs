@@ -4,8 +4,8 @@
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};
 
-use crate::ProblemError;
 use crate::distances::Distances;
+use crate::error::{ProblemError, Refusal};
 use crate::machine::{Machine, Network, is_whole};
 
 /// The longest sum of everything, in ticks: exact in a double.
@@ -77,7 +77,11 @@ impl TickScale {
             whole &= is_whole;
         }
         if !total.is_finite() || total > MOST_TICKS {
-            return Err(ProblemError::TooLong { total });
+            let problem = format!(
+                "the times of all tasks and messages add up to {total}, which is too much to count in ticks"
+            );
+            let help = "are the units right? Work is scaled by `speeds`, bytes by `bandwidth`";
+            return Err(Refusal::new(problem, help).into());
         }
         let mut ticks_per_unit = 1.0;
         for _ in 0..MOST_DIGITS {

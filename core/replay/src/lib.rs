@@ -5,7 +5,6 @@
 //! [`MakespanEvaluator`] computes when the last task is done in a placement, and an [`ExchangeEvaluator`] what exchanges change of it.
 
 mod costs;
-mod criticality;
 mod delays;
 mod distances;
 mod error;
@@ -14,18 +13,17 @@ mod machine;
 mod pass;
 mod problem;
 mod program;
-mod schedule;
 mod steps;
 mod system;
 #[cfg(test)]
 mod tests;
 
-pub use criticality::Criticality;
 pub use delays::{Delays, SizedMessages, TickScale};
 pub use distances::{Distances, Hosts, Level, Tree};
-pub use error::{MachineError, ProblemError, StepsError};
+pub use error::{MachineError, ProblemError, Refusal};
 pub use exchange::ExchangeEvaluator;
 pub use machine::{Linear, Lookup, MAX_PROCESSORS, Machine, Measured, Network};
+pub use pass::Criticality;
 pub use problem::{MakespanEvaluator, ReplayProblem, placement};
 pub use program::{Channel, Channels, Incoming, Program};
 pub use steps::{Message, Step, steps};

@@ -6,8 +6,8 @@ use hopmap_model::Processor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::MachineError;
 use crate::distances::Distances;
+use crate::error::{MachineError, Refusal};
 
 /// Most processors of a machine.
 pub const MAX_PROCESSORS: u32 = 1 << 16;
@@ -53,10 +53,10 @@ impl Linear {
     /// A latency, and a bandwidth in bytes per unit of time. Where the bandwidth is infinite, messages take their latency.
     pub fn new(latency: f64, bandwidth: f64) -> Result<Self, MachineError> {
         if !(latency.is_finite() && latency >= 0.0) {
-            return Err(MachineError::Value { name: "latency", value: latency });
+            return Err(out_of_range("latency", latency).into());
         }
         if bandwidth.is_nan() || bandwidth <= 0.0 {
-            return Err(MachineError::Value { name: "bandwidth", value: bandwidth });
+            return Err(out_of_range("bandwidth", bandwidth).into());
         }
         Ok(Self { latency, per_byte: 1.0 / bandwidth })
     }
@@ -156,13 +156,19 @@ impl Machine {
     ) -> Result<(), MachineError> {
         let processors = self.processors.len();
         if values.len() != processors {
-            return Err(MachineError::Count { name, values: values.len(), processors });
+            let problem = format!("{name} has {} values for {processors} processors", values.len());
+            return Err(Refusal::new(problem, "give one for every processor").into());
         }
         match values.iter().find(|&&value| !(value.is_finite() && is_valid(value))) {
-            Some(&value) => Err(MachineError::Value { name, value }),
+            Some(&value) => Err(out_of_range(name, value).into()),
             None => Ok(()),
         }
     }
+}
+
+fn out_of_range(name: &str, value: f64) -> Refusal {
+    let help = "speeds and bandwidth are above 0; latency and times are 0 or more";
+    Refusal::new(format!("{name} is {value}"), help)
 }
 
 /// What a message takes whose length was not measured.

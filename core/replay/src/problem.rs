@@ -3,17 +3,16 @@
 //! A placement is the slot of every rank; no two ranks are on one. Evaluating one takes a pass over the contracted [`Program`]; for changes
 //! by exchanges see [`ExchangeEvaluator`](crate::ExchangeEvaluator).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use hopmap_model::{DelayModel, Mapping, TaskDag};
+use hopmap_model::{DelayModel, Mapping, Processor, Schedule, ScheduledTask, TaskDag};
 
-use crate::ProblemError;
 use crate::costs::{Costs, MessageTimes, Slots, Work};
-use crate::criticality::Criticality;
 use crate::delays::{Delays, SizedMessages, TickScale};
+use crate::error::{ProblemError, Refusal};
 use crate::machine::Machine;
-use crate::pass::{Pass, Tails};
-use crate::program::{Channel, Program, Uncontracted};
+use crate::pass::{Criticality, Pass, Tails};
+use crate::program::{Channel, NONE, Program, Uncontracted};
 
 /// Entries of a table of what every node takes at every speed.
 const MAX_WORK: usize = 1 << 26;
@@ -34,7 +33,11 @@ impl ReplayProblem {
         let rank = rank_of_tasks(dag)?;
         let (ranks, slots) = (dag.ranks(), machine.processors.len());
         if ranks as usize > slots {
-            return Err(ProblemError::TooFewSlots { ranks, slots });
+            let problem = format!(
+                "there are {ranks} ranks and only {slots} processors: every rank needs one of its own"
+            );
+            let help = "connect a larger machine; `schedule/…` with `ranks = \"free\"` lets every task run where it likes";
+            return Err(Refusal::new(problem, help).into());
         }
         let messages = SizedMessages::new(dag, machine);
         let scale = TickScale::new(dag, &messages, machine)?;
@@ -43,7 +46,10 @@ impl ReplayProblem {
         let slots = Slots::new(machine, scale);
         let (tasks, speeds) = (dag.tasks.len(), slots.speeds());
         if tasks.saturating_mul(speeds) > MAX_WORK {
-            return Err(ProblemError::TooManySpeeds { tasks, speeds });
+            let problem = format!(
+                "{tasks} tasks on processors of {speeds} different speeds are too many times to keep"
+            );
+            return Err(Refusal::new(problem, "give fewer different `speeds`").into());
         }
         let program = Program::contract(&Uncontracted {
             dag,
@@ -151,7 +157,8 @@ impl ReplayProblem {
     /// Whether all slots are equally fast and available at the same time.
     #[must_use]
     pub fn has_equal_slots(&self) -> bool {
-        self.costs.slots.are_equal()
+        let slots = &self.costs.slots;
+        slots.speeds() == 1 && slots.available.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     /// What a task of so much work takes on a slot.
@@ -234,7 +241,9 @@ impl<'p> MakespanEvaluator<'p> {
 /// The processor of every rank in a mapping.
 pub fn placement(mapping: &Mapping, machine: &Machine, ranks: usize) -> Result<Vec<u32>, ProblemError> {
     if mapping.ranks.len() != ranks {
-        return Err(ProblemError::OtherProgram { found: mapping.ranks.len(), ranks });
+        let found = mapping.ranks.len();
+        let problem = format!("the mapping places {found} ranks, and the program has {ranks}");
+        return Err(Refusal::new(problem, "connect a mapping of this program, or none").into());
     }
     let slots = machine.processors.len();
     let of_slot: HashMap<u32, u32> = (0..)
@@ -242,7 +251,12 @@ pub fn placement(mapping: &Mapping, machine: &Machine, ranks: usize) -> Result<V
         .map(|(number, processor)| (processor.slot.unwrap_or(number), number))
         .collect();
     let processor = |(rank, slot): (usize, u32)| {
-        of_slot.get(&slot).copied().ok_or(ProblemError::OtherMachine { rank, slot, slots })
+        of_slot.get(&slot).copied().ok_or_else(|| {
+            let problem = format!(
+                "the mapping puts rank {rank} on slot {slot}, which is none of the {slots} processors"
+            );
+            Refusal::new(problem, "connect a mapping onto this machine, or none").into()
+        })
     };
     mapping.slots().into_iter().enumerate().map(processor).collect()
 }
@@ -251,6 +265,95 @@ fn rank_of_tasks(dag: &TaskDag) -> Result<Vec<u32>, ProblemError> {
     if dag.tasks.is_empty() {
         return Err(ProblemError::Empty);
     }
-    let of_task = |(task, one): (u32, &hopmap_model::Task)| one.rank.ok_or(ProblemError::NoRank { task });
+    let of_task = |(task, one): (u32, &hopmap_model::Task)| {
+        let help = "a placement needs the rank of every task; `schedule/…` with `ranks = \"free\"` lets every task run where it likes";
+        let problem = || format!("task {task} belongs to no rank, while others do");
+        one.rank.ok_or_else(|| Refusal::new(problem(), help).into())
+    };
     (0..).zip(&dag.tasks).map(of_task).collect()
+}
+
+impl ReplayProblem {
+    /// When and where every task of the program runs in a placement, those in the middle of a node included, without metrics. `dag` and
+    /// `processors` are those that the problem was made of.
+    #[must_use]
+    pub fn schedule(&self, dag: &TaskDag, processors: &[Processor], slots: &[u32]) -> Schedule {
+        let program = &self.program;
+        let mut evaluator = MakespanEvaluator::new(self);
+        let _ = evaluator.makespan(slots);
+        let idle =
+            ScheduledTask { processor: 0, turn: 0, start: 0.0, finish: 0.0, waits_for: None, process: None };
+        let mut tasks = vec![idle; dag.tasks.len()];
+        let mut turns = vec![0; self.ranks()];
+        for node in 0..program.nodes() as u32 {
+            let rank = program.rank[node as usize];
+            let slot = slots[rank as usize];
+            let (start, waits_for) = begin(&evaluator, self, node, slot);
+            let finish = evaluator.finish()[node as usize];
+            let mut waits_for = waits_for.and_then(|other| program.tasks(other).last().copied());
+            // Of the first task the time also counts in which messages come in: whatever is not the work of the others.
+            let own = program.tasks(node);
+            let rest: i64 =
+                own[1..].iter().map(|&task| self.task_ticks(dag.tasks[task as usize].work, slot)).sum();
+            let (mut begins, mut done) = (start, finish - rest);
+            for (place, &task) in own.iter().enumerate() {
+                if place > 0 {
+                    begins = done;
+                    done += self.task_ticks(dag.tasks[task as usize].work, slot);
+                }
+                let turn = &mut turns[rank as usize];
+                tasks[task as usize] = ScheduledTask {
+                    processor: slot,
+                    turn: *turn,
+                    start: self.real(begins),
+                    finish: self.real(done),
+                    waits_for,
+                    process: dag.tasks[task as usize].rank,
+                };
+                *turn += 1;
+                waits_for = Some(task);
+            }
+        }
+        // In whole ticks, as tasks begin; else one could begin a rounding before its processor.
+        let processor = |(one, &available): (&Processor, &i64)| Processor {
+            available: self.real(available),
+            ..one.clone()
+        };
+        Schedule {
+            tasks,
+            processors: processors.iter().zip(&self.costs.slots.available).map(processor).collect(),
+            names: dag.names.clone(),
+            model: self.model(),
+            metrics: BTreeMap::new(),
+            convergence: Vec::new(),
+            complete: true,
+        }
+    }
+}
+
+/// When a node begins, and why not earlier: because of a message rather than of its turn, where both are as late.
+fn begin(
+    evaluator: &MakespanEvaluator<'_>,
+    problem: &ReplayProblem,
+    node: u32,
+    slot: u32,
+) -> (i64, Option<u32>) {
+    let mut begin = (problem.available(slot), None);
+    let mut wait = |time: i64, node: u32| {
+        if time > begin.0 || (time == begin.0 && begin.1.is_none()) {
+            begin = (time, Some(node));
+        }
+    };
+    for message in problem.program.incoming(node) {
+        let delay = match problem.model() {
+            DelayModel::Overlap => evaluator.delays()[message.channel as usize],
+            DelayModel::Receive => 0,
+        };
+        wait(evaluator.finish()[message.source as usize] + delay, message.source);
+    }
+    let previous = problem.program.previous[node as usize];
+    if previous != NONE {
+        wait(evaluator.finish()[previous as usize], previous);
+    }
+    begin
 }

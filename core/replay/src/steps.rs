@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{TaskDag, WorkUnit};
 
-use crate::StepsError;
+use crate::error::Refusal;
 
 /// A message to or from another rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,14 +36,23 @@ pub struct Step {
 }
 
 /// The steps of every rank in their order.
-pub fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, StepsError> {
+pub fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, Refusal> {
     if dag.unit == WorkUnit::Time {
-        return Err(StepsError::NoSeconds);
+        let problem =
+            "the tasks have weights of a model, not seconds and bytes, so nobody knows what to replay";
+        let help = "`trace/dag` gives tasks of a program that ran; `schedule/…` works with graphs that have weights only";
+        return Err(Refusal::new(problem, help));
     }
     let ranks: Option<Vec<u32>> = dag.tasks.iter().map(|task| task.rank).collect();
-    let free = || dag.tasks.iter().position(|task| task.rank.is_none()).unwrap_or_default();
-    let rank_of = ranks.ok_or_else(|| StepsError::NoRank { task: free() })?;
-    let order = dag.order().map_err(|task| StepsError::Cycle { task })?;
+    let rank_of = ranks.ok_or_else(|| {
+        let task = dag.tasks.iter().position(|task| task.rank.is_none()).unwrap_or_default();
+        let problem = format!("task {task} belongs to no rank, so no process can replay it");
+        Refusal::new(problem, "`trace/dag` gives tasks with ranks")
+    })?;
+    let order = dag.order().map_err(|task| {
+        let help = "the graph was not made by `trace/dag`, which refuses such traces: make it again";
+        Refusal::new(format!("task {task} waits for itself"), help)
+    })?;
     let mut steps = vec![Vec::new(); dag.ranks() as usize];
     let mut places = vec![0; dag.tasks.len()];
     for task in order {
@@ -61,16 +70,9 @@ pub fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, StepsError> {
         let next = tags.entry((source, destination)).or_default();
         let (tag, bytes) = (*next, edge.bytes);
         *next += 1;
-        steps[source as usize][places[edge.source as usize]].sent.push(Message {
-            peer: destination,
-            tag,
-            bytes,
-        });
-        steps[destination as usize][places[edge.destination as usize]].received.push(Message {
-            peer: source,
-            tag,
-            bytes,
-        });
+        let message = |peer| Message { peer, tag, bytes };
+        steps[source as usize][places[edge.source as usize]].sent.push(message(destination));
+        steps[destination as usize][places[edge.destination as usize]].received.push(message(source));
     }
     Ok(steps)
 }

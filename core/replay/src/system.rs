@@ -6,8 +6,8 @@ use hopmap_model::{CostModel, Levels, LinkState, Paths, Processor, SystemGraph};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::MachineError;
 use crate::distances::{Distances, Hosts, Level, Tree};
+use crate::error::{MachineError, Refusal};
 use crate::machine::{Linear, MAX_PROCESSORS, Machine, Network};
 
 /// Most processors or hosts where all pairs of them are kept.
@@ -16,6 +16,10 @@ const MAX_OF_PAIRS: usize = 1 << 13;
 const FEW: usize = 1 << 11;
 /// Bytes per second between two slots of one host whose links are known.
 const INSIDE_BANDWIDTH: f64 = 1e10;
+
+/// What to do about a machine that is too large.
+const CHOOSE: &str =
+    "choose some with `select/nodes` or `select/hosts`, or only the first so many with `processors`";
 
 /// Where the times of messages on a machine come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +42,10 @@ impl Machine {
     ) -> Result<Self, MachineError> {
         let slots = processors.map_or(system.slots.len(), |most| system.slots.len().min(most as usize));
         if slots > MAX_PROCESSORS as usize {
-            return Err(MachineError::TooManySlots { slots, most: MAX_PROCESSORS });
+            let problem = format!(
+                "the machine has {slots} slots, and at most {MAX_PROCESSORS} are processors of a schedule"
+            );
+            return Err(Refusal::new(problem, CHOOSE).into());
         }
         let processor = |slot: usize| {
             let place = system.slots[slot];
@@ -117,7 +124,10 @@ fn by_routes(
     slots: usize,
     base: Linear,
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
-    let paths = Paths::new(system).ok_or(MachineError::NoLinks)?;
+    let paths = Paths::new(system).ok_or_else(|| {
+        let problem = "the machine has no links to take the times of messages from";
+        Refusal::new(problem, "use `distance = \"costs\"` with `latency` and `bandwidth`")
+    })?;
     let on_host = Linear { latency: 0.0, per_byte: 1.0 / INSIDE_BANDWIDTH };
     let between = |a: u32, b: u32| {
         let [from, to] = [a, b].map(|slot| system.slots[slot as usize].host);
@@ -152,6 +162,13 @@ fn by_routes(
     })
 }
 
+/// Messages cannot get from one host to another.
+fn no_route(system: &SystemGraph, from: u32, to: u32) -> Refusal {
+    let [from, to] = [from, to].map(|host| &system.nodes[host as usize].name);
+    let problem = format!("no message gets from host `{from}` to host `{to}`");
+    Refusal::new(problem, "choose hosts that reach each other with `select/hosts`")
+}
+
 /// A class for every pair of hosts of the first so many slots.
 fn hosts(
     system: &SystemGraph,
@@ -161,11 +178,15 @@ fn hosts(
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
     let all: Vec<_> = system.hosts().take_while(|&(_, first, _)| (first as usize) < slots).collect();
     if all.len() > MAX_OF_PAIRS {
-        return Err(MachineError::TooManyHosts { hosts: all.len(), most: MAX_OF_PAIRS });
+        let hosts = all.len();
+        let problem = format!(
+            "the machine has {hosts} hosts, and distances between at most {MAX_OF_PAIRS} can be kept"
+        );
+        let help = "choose some with `select/nodes` or `select/hosts`, or use a machine that is a tree, with `distance = \"costs\"`";
+        return Err(Refusal::new(problem, help).into());
     }
     let host = (0..).zip(&all).flat_map(|(host, one)| std::iter::repeat_n(host, one.2 as usize));
     let host = host.take(slots).collect();
-    let name = |node: u32| system.nodes[node as usize].name.clone();
     let mut between = Vec::with_capacity(all.len() * all.len());
     for &(from, first, _) in &all {
         for &(to, other, _) in &all {
@@ -173,7 +194,7 @@ fn hosts(
                 true => Some(inside.own),
                 false => linear(first, other).map(|linear| found.of(linear)),
             };
-            between.push(class.ok_or_else(|| MachineError::NoRoute { from: name(from), to: name(to) })?);
+            between.push(class.ok_or_else(|| no_route(system, from, to))?);
         }
     }
     let hosts = Hosts { host, hosts: all.len(), between: between.into(), inside };
@@ -186,14 +207,17 @@ fn pairs(
     mut linear: impl FnMut(u32, u32) -> Option<Linear>,
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
     if slots > MAX_OF_PAIRS {
-        return Err(MachineError::TooManyPairs { slots, most: MAX_OF_PAIRS });
+        let problem = format!(
+            "the machine is no tree and has {slots} slots, and distances between at most {MAX_OF_PAIRS} can be kept"
+        );
+        return Err(Refusal::new(problem, CHOOSE).into());
     }
     let mut found = Classes::default();
     let mut classes = Vec::with_capacity(slots * slots);
     for a in 0..slots as u32 {
         for b in 0..slots as u32 {
-            let name = |slot: u32| system.nodes[system.slots[slot as usize].host as usize].name.clone();
-            let linear = linear(a, b).ok_or_else(|| MachineError::NoRoute { from: name(a), to: name(b) })?;
+            let host = |slot: u32| system.slots[slot as usize].host;
+            let linear = linear(a, b).ok_or_else(|| no_route(system, host(a), host(b)))?;
             classes.push(found.of(linear));
         }
     }
@@ -266,7 +290,7 @@ mod tests {
         assert_eq!(times(&by_links(&silent).unwrap(), 1)[2..], [0.5 + 16.0, 1.75 + 16.0]);
         let no_links = SystemGraph { links: Vec::new(), ..tree() };
         let error = by_links(&no_links).unwrap_err();
-        assert!(matches!(error, MachineError::NoLinks), "{error}");
+        assert!(error.to_string().contains("has no links"), "{error}");
         let machine = Machine::of_system(&no_links, None, linear(0.0, 16.0), None).unwrap();
         assert_eq!(times(&machine, 3), [4.0, 4.0, 4.0, 0.0]);
     }

@@ -2,12 +2,12 @@
 
 use std::f64::consts::PI;
 
-use hopmap_model::{Stage, TaskGraph, seed_stream};
+use hopmap_model::{TaskGraph, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
 use crate::error::MAX_PAIRS;
 use crate::random::{Pair, both_ways, check_ranks, pairs_of_degree};
-use crate::{Geometric, GeometricParams, GeometricWeights, InstanceError};
+use crate::{GeometricParams, GeometricWeights, InstanceError};
 
 /// Length of a side of the square or cube in whole numbers.
 const SIDE: f64 = 2_147_483_648.0;
@@ -29,7 +29,7 @@ fn coordinate(draws: &mut Pcg64) -> u32 {
 /// say nothing of where a point is.
 pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
     let radius = check(params)?;
-    let mut draws = Pcg64::from_seed(seed_stream(Geometric::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream("instance/geometric", params.seed, 0));
     let mut point = || {
         let [x, y] = [(); 2].map(|()| coordinate(&mut draws));
         [x, y, if params.dimensions == 3 { coordinate(&mut draws) } else { 0 }]
@@ -50,14 +50,18 @@ pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
 pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
     check_ranks(params.n)?;
     if !matches!(params.dimensions, 2 | 3) {
-        return Err(InstanceError::Dimensions { dimensions: params.dimensions });
+        let problem = format!("dimensions is {}", params.dimensions);
+        return Err(InstanceError::new(problem, "give 2 for a square, 3 for a cube"));
     }
     if params.bytes > 1 << 30 {
-        return Err(InstanceError::Sizes { least: params.bytes, most: params.bytes });
+        return Err(InstanceError::sizes(params.bytes, params.bytes));
     }
     let others = f64::from(params.n - 1);
     let radius = match (params.radius, params.degree) {
-        (Some(_), Some(_)) => return Err(InstanceError::RadiusAndDegree),
+        (Some(_), Some(_)) => {
+            let help = "give one of them: degree stands for the radius that makes it";
+            return Err(InstanceError::new("radius and degree are given", help));
+        }
         (Some(radius), None) => radius,
         (None, degree) => {
             let degree = degree.unwrap_or_else(|| others.min(8.0));
@@ -70,14 +74,15 @@ pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
         }
     };
     if !(0.0..=MOST_RADIUS).contains(&radius) {
-        return Err(InstanceError::Radius { radius });
+        let help = "give a part of a side of the square, such as 0.05, or `degree` in its place";
+        return Err(InstanceError::new(format!("radius is {radius}"), help));
     }
     let volume = match params.dimensions {
         2 => PI * radius * radius,
         _ => PI * radius * radius * radius / 0.75,
     };
     if f64::from(params.n) * others / 2.0 * volume.min(1.0) > MAX_PAIRS as f64 {
-        return Err(InstanceError::TooManyPairs);
+        return Err(InstanceError::too_many_pairs());
     }
     Ok((radius * SIDE) as u64)
 }
@@ -216,7 +221,7 @@ mod tests {
         ) {
             let params = GeometricParams { dimensions, radius: Some(radius), seed, ..params(n) };
             let radius = check(&params).unwrap();
-            let mut draws = Pcg64::from_seed(seed_stream(Geometric::KIND, seed, 0));
+            let mut draws = Pcg64::from_seed(seed_stream("instance/geometric", seed, 0));
             let points: Vec<Point> = (0..n)
                 .map(|_| {
                     let (x, y) = (coordinate(&mut draws), coordinate(&mut draws));

@@ -8,7 +8,6 @@ mod error;
 mod geometric;
 mod metis;
 mod params;
-mod problem;
 mod qaplib;
 mod random;
 mod stage;
@@ -22,8 +21,7 @@ pub use params::{
     FlowMatrix, GeometricParams, GeometricWeights, GraphParams, Neighbours, PowerLawParams, QaplibParams,
     RandomGraphParams, StencilParams, TaillardEParams,
 };
-pub use problem::AssignmentProblem;
-pub use qaplib::{Reading, Solution, check_solution, read};
+pub use qaplib::{AssignmentProblem, Reading, Solution, check_solution, read};
 pub use random::{power_law, random_graph};
 pub use stage::{Geometric, Graph, PowerLaw, Qaplib, RandomGraph, Stencil, TaillardE};
 pub use stencil::stencil;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct QaplibParams {
     /// The instance, such as `tai27e01.dat`: a number n, then two matrices of n × n numbers, A and B.
-    pub file: InputPath,
+    pub path: InputPath,
     /// A solution to check, such as `nug12.sln`: n, a cost, then a permutation or its inverse.
     #[serde(default)]
     pub solution: Option<InputPath>,
@@ -87,7 +87,7 @@ impl Neighbours {
 pub struct GraphParams {
     /// A graph in the format of METIS (`.graph`), plain or packed with gzip. Vertex i is rank i − 1. An edge of weight w is one
     /// message of w bytes each way, so F counts it twice: the cost J of process mapping, over undirected edges, is F / 2.
-    pub file: InputPath,
+    pub path: InputPath,
 }
 
 /// Parameters of `instance/geometric`.

@@ -1,16 +1,16 @@
 //! Programs in which random pairs of ranks send to each other: every pair equally likely, or with degrees that follow a
 //! power law, in which a few ranks have very many partners. Below them, what all programs made of pairs of ranks share.
 
-use hopmap_model::{Edge, Process, Stage, TaskGraph, seed_stream};
+use hopmap_model::{Edge, Process, TaskGraph, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use crate::error::{MAX_PAIRS, MAX_RANKS};
-use crate::{InstanceError, PowerLaw, PowerLawParams, RandomGraph, RandomGraphParams};
+use crate::{InstanceError, PowerLawParams, RandomGraphParams};
 
 /// A uniform random graph G(n, m) (Erdős and Rényi 1959): every set of m = n · degree / 2 pairs is equally likely.
 pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceError> {
     let (n, wanted, sizes) = check(params)?;
-    let mut draws = Pcg64::from_seed(seed_stream(RandomGraph::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream("instance/random", params.seed, 0));
     let all = u64::from(n) * u64::from(n - 1) / 2;
     // No more than half of all pairs are drawn: the others would be ever harder to hit.
     let sought = wanted.min(all - wanted);
@@ -55,7 +55,7 @@ const HEAVIEST: f64 = 68_719_476_736.0;
 /// random. Pairs that a few rounds of draws do not find, of dense and steep graphs, are missing.
 pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
     let (wanted, sizes) = check_power_law(params)?;
-    let mut draws = Pcg64::from_seed(seed_stream(PowerLaw::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream("instance/power-law", params.seed, 0));
     let ends = Ends::new(params);
     let mut names: Vec<u32> = (0..params.n).collect();
     draws.shuffle_unbiased(&mut names);
@@ -66,7 +66,9 @@ pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
 /// Checks the parameters; gives pairs and what they send.
 pub(crate) fn check_power_law(params: &PowerLawParams) -> Result<(u64, Sizes), InstanceError> {
     if !(params.exponent > 2.0 && params.exponent <= 100.0) {
-        return Err(InstanceError::Exponent { exponent: params.exponent });
+        let help =
+            "give a number above 2, up to 100: from 2 down the mean degree has no end; 2.1 to 3 is usual";
+        return Err(InstanceError::new(format!("exponent is {}", params.exponent), help));
     }
     Ok((pairs_of_degree(params.n, params.degree)?, Sizes::new(params.bytes)?))
 }
@@ -138,11 +140,12 @@ pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, InstanceError>
     check_ranks(n)?;
     let most = f64::from(n - 1);
     if !(degree >= 0.0 && degree <= most) {
-        return Err(InstanceError::Degree { degree, most });
+        let help = "degree is the mean number of neighbours of a rank: less than there are ranks";
+        return Err(InstanceError::new(format!("degree is {degree}, and not from 0 to {most}"), help));
     }
     let pairs = libm::round(f64::from(n) * degree / 2.0);
     if pairs > MAX_PAIRS as f64 {
-        return Err(InstanceError::TooManyPairs);
+        return Err(InstanceError::too_many_pairs());
     }
     Ok(pairs as u64)
 }
@@ -151,7 +154,10 @@ pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, InstanceError>
 pub(crate) fn check_ranks(n: u32) -> Result<(), InstanceError> {
     match (1..=MAX_RANKS).contains(&n) {
         true => Ok(()),
-        false => Err(InstanceError::Ranks { n }),
+        false => {
+            let help = format!("give a number of ranks from 1 to {MAX_RANKS}");
+            Err(InstanceError::new(format!("n is {n}"), help))
+        }
     }
 }
 
@@ -167,7 +173,7 @@ impl Sizes {
     pub(crate) fn new([least, most]: [u32; 2]) -> Result<Self, InstanceError> {
         match least <= most && most <= 1 << 30 {
             true => Ok(Self { least, most }),
-            false => Err(InstanceError::Sizes { least, most }),
+            false => Err(InstanceError::sizes(least, most)),
         }
     }
 

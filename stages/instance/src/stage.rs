@@ -11,10 +11,74 @@ use crate::{
     read_graph, stencil, taillard, taillard_e,
 };
 
-const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
+/// A stage that makes a program, for which there is no machine: its parameters, its kind and what it does; how the parameters
+/// are checked, and the program.
+macro_rules! program_stage {
+    (
+        $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:literal, $summary:literal;
+        $check:path, |$params:ident, $cx:ident| $graph:expr
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $stage;
 
-/// The port of programs for which there is no machine.
-const PROGRAM: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
+        impl Stage for $stage {
+            type Params = $stage_params;
+            const KIND: &'static str = $kind;
+            const SUMMARY: &'static str = $summary;
+            const REVISION: u32 = 1;
+
+            fn ports() -> &'static [Port] {
+                const { &[Port::output::<TaskGraph>("task-graph")] }
+            }
+
+            fn check(params: &Self::Params) -> Result<(), Error> {
+                $check(params)?;
+                Ok(())
+            }
+
+            fn run($params: Self::Params, _: Inputs, $cx: &Context<'_>) -> Result<Outcome, Error> {
+                Ok(Outcome::Done(Outputs::new().with("task-graph", $graph)))
+            }
+        }
+    };
+}
+
+program_stage! {
+    /// `instance/stencil`: a program on a grid.
+    Stencil(StencilParams), "instance/stencil", "A program in which every rank of a grid sends to its neighbours";
+    crate::stencil::check, |params, _cx| stencil(&params)?
+}
+
+program_stage! {
+    /// `instance/geometric`: a random geometric graph.
+    Geometric(GeometricParams), "instance/geometric",
+    "A program in which ranks that lie close together send to each other";
+    crate::geometric::check, |params, _cx| geometric(&params)?
+}
+
+program_stage! {
+    /// `instance/random`: a uniform random graph.
+    RandomGraph(RandomGraphParams), "instance/random",
+    "A program in which random pairs of ranks send to each other";
+    random::check, |params, _cx| random_graph(&params)?
+}
+
+program_stage! {
+    /// `instance/power-law`: a random graph whose degrees follow a power law.
+    PowerLaw(PowerLawParams), "instance/power-law", "A program in which a few ranks have very many partners";
+    random::check_power_law, |params, cx| {
+        let (wanted, _) = random::check_power_law(&params)?;
+        let graph = power_law(&params)?;
+        let missing = wanted - graph.edges.len() as u64 / 2;
+        if missing > 0 {
+            cx.log(format_args!(
+                "{missing} of {wanted} pairs are missing: the heaviest ranks have nearly all others as neighbours"
+            ));
+        }
+        graph
+    }
+}
 
 /// `instance/qaplib`: a quadratic assignment problem from a file.
 #[derive(Debug)]
@@ -24,25 +88,11 @@ pub struct Qaplib;
 #[derive(Debug)]
 pub struct TaillardE;
 
-/// `instance/stencil`: a program on a grid.
-#[derive(Debug)]
-pub struct Stencil;
-
 /// `instance/graph`: a program that is a graph in a file.
 #[derive(Debug)]
 pub struct Graph;
 
-/// `instance/geometric`: a random geometric graph.
-#[derive(Debug)]
-pub struct Geometric;
-
-/// `instance/random`: a uniform random graph.
-#[derive(Debug)]
-pub struct RandomGraph;
-
-/// `instance/power-law`: a random graph whose degrees follow a power law.
-#[derive(Debug)]
-pub struct PowerLaw;
+const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
 
 impl Stage for Qaplib {
     type Params = QaplibParams;
@@ -57,11 +107,11 @@ impl Stage for Qaplib {
     fn reads(params: &QaplibParams) -> Result<Vec<InputPath>, Error> {
         // Always under the same names, so that renaming a file changes no key.
         let solution = params.solution.iter().map(|file| InputPath::named(file.path(), "solution.sln"));
-        Ok(std::iter::once(InputPath::named(params.file.path(), "instance.dat")).chain(solution).collect())
+        Ok(std::iter::once(InputPath::named(params.path.path(), "instance.dat")).chain(solution).collect())
     }
 
     fn run(params: QaplibParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let problem = qaplib::read(params.file.path(), params.flow, cx)?;
+        let problem = qaplib::read(params.path.path(), params.flow, cx)?;
         if let Some(file) = &params.solution {
             tell(&check_solution(file.path(), &problem, cx)?, &file.name(), cx);
         }
@@ -91,26 +141,6 @@ impl Stage for TaillardE {
     }
 }
 
-impl Stage for Stencil {
-    type Params = StencilParams;
-    const KIND: &'static str = "instance/stencil";
-    const SUMMARY: &'static str = "A program in which every rank of a grid sends to its neighbours";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PROGRAM
-    }
-
-    fn check(params: &StencilParams) -> Result<(), Error> {
-        crate::stencil::check(params)?;
-        Ok(())
-    }
-
-    fn run(params: StencilParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(program(stencil(&params)?))
-    }
-}
-
 impl Stage for Graph {
     type Params = GraphParams;
     const KIND: &'static str = "instance/graph";
@@ -118,89 +148,17 @@ impl Stage for Graph {
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
-        PROGRAM
+        const { &[Port::output::<TaskGraph>("task-graph")] }
     }
 
     fn reads(params: &GraphParams) -> Result<Vec<InputPath>, Error> {
-        Ok(vec![InputPath::named(params.file.path(), "instance.graph")])
+        Ok(vec![InputPath::named(params.path.path(), "instance.graph")])
     }
 
     fn run(params: GraphParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(program(read_graph(params.file.path(), cx)?))
+        let graph = read_graph(params.path.path(), cx)?;
+        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
-}
-
-impl Stage for Geometric {
-    type Params = GeometricParams;
-    const KIND: &'static str = "instance/geometric";
-    const SUMMARY: &'static str = "A program in which ranks that lie close together send to each other";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PROGRAM
-    }
-
-    fn check(params: &GeometricParams) -> Result<(), Error> {
-        crate::geometric::check(params)?;
-        Ok(())
-    }
-
-    fn run(params: GeometricParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(program(geometric(&params)?))
-    }
-}
-
-impl Stage for RandomGraph {
-    type Params = RandomGraphParams;
-    const KIND: &'static str = "instance/random";
-    const SUMMARY: &'static str = "A program in which random pairs of ranks send to each other";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PROGRAM
-    }
-
-    fn check(params: &RandomGraphParams) -> Result<(), Error> {
-        random::check(params)?;
-        Ok(())
-    }
-
-    fn run(params: RandomGraphParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(program(random_graph(&params)?))
-    }
-}
-
-impl Stage for PowerLaw {
-    type Params = PowerLawParams;
-    const KIND: &'static str = "instance/power-law";
-    const SUMMARY: &'static str = "A program in which a few ranks have very many partners";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PROGRAM
-    }
-
-    fn check(params: &PowerLawParams) -> Result<(), Error> {
-        random::check_power_law(params)?;
-        Ok(())
-    }
-
-    fn run(params: PowerLawParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let (wanted, _) = random::check_power_law(&params)?;
-        let graph = power_law(&params)?;
-        let missing = wanted - graph.edges.len() as u64 / 2;
-        if missing > 0 {
-            cx.log(format_args!(
-                "{missing} of {wanted} pairs are missing: the heaviest ranks have nearly all others as neighbours"
-            ));
-        }
-        Ok(program(graph))
-    }
-}
-
-/// A program for which there is no machine.
-fn program(graph: TaskGraph) -> Outcome {
-    Outcome::Done(Outputs::new().with("task-graph", graph))
 }
 
 fn finish(problem: &AssignmentProblem) -> Outcome {
@@ -229,10 +187,10 @@ mod tests {
 
     #[test]
     fn unknown_parameters_are_refused() {
-        assert!(serde_json::from_str::<QaplibParams>(r#"{"file": "a", "swap": true}"#).is_err());
+        assert!(serde_json::from_str::<QaplibParams>(r#"{"path": "a", "swap": true}"#).is_err());
         assert!(serde_json::from_str::<TaillardEParams>(r#"{"groups": [3, 3]}"#).is_err());
         assert!(serde_json::from_str::<StencilParams>(r#"{"shape": "2x2", "bytes": -1}"#).is_err());
-        assert!(serde_json::from_str::<GraphParams>(r#"{"file": "a", "base": 0}"#).is_err());
+        assert!(serde_json::from_str::<GraphParams>(r#"{"path": "a", "base": 0}"#).is_err());
         assert!(serde_json::from_str::<GeometricParams>(r#"{"n": 4, "weights": "far"}"#).is_err());
         assert!(serde_json::from_str::<RandomGraphParams>(r#"{"n": 4, "bytes": [1, 2, 3]}"#).is_err());
         assert!(serde_json::from_str::<PowerLawParams>(r#"{"degree": 4}"#).is_err());
@@ -254,7 +212,7 @@ mod tests {
             let params: QaplibParams = serde_json::from_str(text).unwrap();
             Qaplib::reads(&params).unwrap().iter().map(|file| file.name().into_owned()).collect::<Vec<_>>()
         };
-        assert_eq!(reads(r#"{"file": "a"}"#), ["instance.dat"]);
-        assert_eq!(reads(r#"{"file": "a", "solution": "b"}"#), ["instance.dat", "solution.sln"]);
+        assert_eq!(reads(r#"{"path": "a"}"#), ["instance.dat"]);
+        assert_eq!(reads(r#"{"path": "a", "solution": "b"}"#), ["instance.dat", "solution.sln"]);
     }
 }

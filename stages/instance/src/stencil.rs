@@ -15,10 +15,8 @@ pub fn stencil(params: &StencilParams) -> Result<TaskGraph, InstanceError> {
     let ranks = extents.iter().product();
     let mut edges = Vec::new();
     for source in 0..ranks {
-        let mut destinations = match params.neighbours {
-            Neighbours::Star => star(source, &extents, params.periodic),
-            Neighbours::Box => around(source, &extents, params.periodic),
-        };
+        let most_steps = if params.neighbours == Neighbours::Star { 1 } else { extents.len() };
+        let mut destinations = around(source, &extents, params.periodic, most_steps);
         destinations.sort_unstable();
         edges.extend(destinations.chunk_by(|a, b| a == b).map(|same| {
             let messages = same.len() as u64;
@@ -39,13 +37,23 @@ pub(crate) fn check(params: &StencilParams) -> Result<Vec<u32>, InstanceError> {
     };
     match params.bytes.checked_mul(sides * u64::from(ranks)) {
         Some(_) => Ok(extents),
-        None => Err(InstanceError::Bytes { bytes: params.bytes }),
+        None => {
+            let problem = format!("{} bytes to every neighbour exceed 64 bits in all", params.bytes);
+            Err(InstanceError::new(problem, "the bytes of all messages together stay below 2^64"))
+        }
     }
 }
 
 fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
-    let malformed = || InstanceError::Shape { shape: shape.to_owned() };
-    let too_many = || InstanceError::TooManyRanks { shape: shape.to_owned() };
+    let malformed = || {
+        let problem = format!("shape `{shape}` is no grid of two or three dimensions");
+        InstanceError::new(problem, "write the ranks along every dimension: `4x4`, `8x8x4`")
+    };
+    let too_many = || {
+        let problem = format!("shape `{shape}` has more than {MAX_STENCIL_RANKS} ranks");
+        let help = "the number of ranks is the product of all dimensions: make some of them smaller";
+        InstanceError::new(problem, help)
+    };
     let words: Vec<&str> = shape.split('x').collect();
     if !(2..=3).contains(&words.len()) {
         return Err(malformed());
@@ -62,49 +70,23 @@ fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
     ranks.filter(|ranks| *ranks <= MAX_STENCIL_RANKS).map(|_| extents).ok_or_else(too_many)
 }
 
-/// All ranks up to one step away along every dimension, one entry per way there.
-fn around(rank: u32, extents: &[u32], periodic: bool) -> Vec<u32> {
-    // Along the dimensions so far: sums of places times strides, and whether there was a step.
-    let mut reached = vec![(0, false)];
+/// All ranks up to one step away along every dimension, and so many steps in all, one entry per way there.
+fn around(rank: u32, extents: &[u32], periodic: bool, most_steps: usize) -> Vec<u32> {
+    // Along the dimensions so far: sums of places times strides, and the steps to there.
+    let mut reached = vec![(0, 0)];
     let mut stride = 1;
     for &extent in extents.iter().rev() {
         let place = rank / stride % extent;
         let before = if place > 0 { Some(place - 1) } else { Some(extent - 1).filter(|_| periodic) };
         let behind = if place + 1 < extent { Some(place + 1) } else { Some(0).filter(|_| periodic) };
-        let steps = [before, behind].into_iter().flatten().filter(|_| extent > 1).map(|place| (place, true));
-        let places: Vec<(u32, bool)> = steps.chain([(place, false)]).collect();
-        reached = reached
-            .iter()
-            .flat_map(|&(sum, moved)| {
-                places.iter().map(move |&(place, step)| (sum + place * stride, moved || step))
-            })
-            .collect();
+        let beside = [before, behind].into_iter().flatten().filter(|_| extent > 1).map(|place| (place, 1));
+        let places: Vec<(u32, usize)> = beside.chain([(place, 0)]).collect();
+        let further =
+            |&(sum, steps)| places.iter().map(move |&(place, step)| (sum + place * stride, steps + step));
+        reached = reached.iter().flat_map(further).filter(|(_, steps)| *steps <= most_steps).collect();
         stride *= extent;
     }
-    reached.into_iter().filter(|(_, moved)| *moved).map(|(rank, _)| rank).collect()
-}
-
-/// The neighbours of a rank along single dimensions, one entry per side.
-fn star(rank: u32, extents: &[u32], periodic: bool) -> Vec<u32> {
-    let mut found = Vec::with_capacity(2 * extents.len());
-    let mut stride = 1;
-    for &extent in extents.iter().rev() {
-        let place = rank / stride % extent;
-        let first = rank - place * stride;
-        let mut add = |place: u32| found.push(first + place * stride);
-        if place > 0 {
-            add(place - 1);
-        } else if periodic && extent > 1 {
-            add(extent - 1);
-        }
-        if place + 1 < extent {
-            add(place + 1);
-        } else if periodic && extent > 1 {
-            add(0);
-        }
-        stride *= extent;
-    }
-    found
+    reached.into_iter().filter(|(_, steps)| *steps > 0).map(|(rank, _)| rank).collect()
 }
 
 #[cfg(test)]

@@ -12,11 +12,11 @@
 //! advances for the quadratic assignment problem with special emphasis on instances that are difficult for meta-heuristic
 //! methods", Annals of Operations Research 139, 2005; the published instances are not what its generator would give.
 
-use hopmap_model::{Stage, seed_stream};
+use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use crate::error::MAX_SIZE;
-use crate::{AssignmentProblem, InstanceError, TaillardE, TaillardEParams};
+use crate::{AssignmentProblem, InstanceError, TaillardEParams};
 
 /// Values between groups: ten in a row from here on …
 const LEAST_OUTER: u32 = 22;
@@ -44,7 +44,7 @@ pub struct LookAlike {
 
 /// Makes an instance.
 pub fn taillard_e(params: &TaillardEParams) -> Result<LookAlike, InstanceError> {
-    let mut draws = Pcg64::from_seed(seed_stream(TaillardE::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream("instance/taillard-e", params.seed, 0));
     let structure = Structure::new(params, &mut draws)?;
     let size = structure.colours.len();
     let orders = [(); 2].map(|()| {
@@ -68,7 +68,13 @@ pub(crate) fn check(params: &TaillardEParams) -> Result<usize, InstanceError> {
     let size = params.groups.iter().map(|&count| u128::from(count)).product();
     match size {
         2.. if size <= u128::from(MAX_SIZE) => Ok(size as usize),
-        _ => Err(InstanceError::Groups { groups: params.groups, size }),
+        _ => Err(InstanceError::new(
+            format!("groups {:?} make {size} facilities", params.groups),
+            format!(
+                "`groups` are three numbers above zero, from the outside in, whose product is from 2 to {MAX_SIZE}: [3, 3, 3] is \
+                 like tai27e, [9, 9, 9] like tai729e"
+            ),
+        )),
     }
 }
 

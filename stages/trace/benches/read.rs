@@ -16,7 +16,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use flate2::{Compress, Compression, FlushCompress};
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TraceArchive};
 use hopmap_trace::{
-    Csv, CsvParams, Generate, GenerateParams, Otf, Otf2, Otf2Params, OtfParams, Pattern, Reader,
+    Format, Generate, GenerateParams, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Pattern, Reader,
 };
 
 /// The generated archives by number of ranks, once they are needed.
@@ -164,8 +164,9 @@ fn otf(bencher: Bencher<'_, '_>, kind: &str) {
 
 #[divan::bench]
 fn csv(bencher: Bencher<'_, '_>) {
-    let params = CsvParams { file: InputPath::new(sample("rows-columns-16.expected.csv")), ranks: None };
-    bencher
-        .counter(size(&Csv::reads(&params).expect("a file")))
-        .bench(|| black_box(Csv::run(params.clone(), Inputs::new(), &Context::detached())).expect("a graph"));
+    let path = InputPath::new(sample("rows-columns-16.expected.csv"));
+    let params = ImportParams { path, format: Format::Csv, ranks: None };
+    bencher.counter(size(&Import::reads(&params).expect("a file"))).bench(|| {
+        black_box(Import::run(params.clone(), Inputs::new(), &Context::detached())).expect("a graph")
+    });
 }

@@ -26,6 +26,42 @@ impl Activity {
     }
 }
 
+/// Regions of one sort that a location is in, and how long it was in any of them.
+#[derive(Debug, Default)]
+pub(crate) struct Nested {
+    depth: u64,
+    /// When the outermost was entered.
+    since: u64,
+    /// Ticks in those that are over.
+    ticks: u64,
+}
+
+impl Nested {
+    /// One more is entered, or the innermost left. The time is asked for only when it matters.
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
+    pub(crate) fn turn(&mut self, entered: bool, time: impl Fn() -> u64) {
+        if entered {
+            if self.depth == 0 {
+                self.since = time();
+            }
+            self.depth += 1;
+        } else {
+            if self.depth == 1 {
+                self.ticks = self.until(time());
+            }
+            self.depth -= 1;
+        }
+    }
+
+    /// Ticks up to some time.
+    pub(crate) fn until(&self, time: u64) -> u64 {
+        // Clocks may be corrected to times that go round.
+        let open = if self.depth > 0 { time.saturating_sub(self.since) } else { 0 };
+        self.ticks.saturating_add(open)
+    }
+}
+
 /// A region as one location knows it.
 #[derive(Debug)]
 struct Region {
@@ -49,18 +85,16 @@ pub(crate) struct CallStack<'a> {
     stack: Vec<u32>,
     /// Sends before it entered `MPI_Sendrecv` or one of its kin, for each on the stack.
     sends_before: Vec<u64>,
-    /// Communication regions on the stack, and when the first of them was entered.
-    communicating: u64,
-    since: u64,
-    /// Collective operations on the stack, and when the first of them was entered.
-    collecting: u64,
-    collecting_since: u64,
+    /// Communication regions on the stack.
+    communicating: Nested,
+    /// Collective operations on the stack.
+    collecting: Nested,
     /// Selected regions and phases on the stack, and what is asked of the time, if not everything counts alike.
-    selected: u64,
+    selected: Nested,
     phases: Vec<u32>,
     ledger: Option<Ledger<'a>>,
     sends: u64,
-    activity: Activity,
+    silent_send_receives: u64,
 }
 
 impl<'a> CallStack<'a> {
@@ -71,15 +105,13 @@ impl<'a> CallStack<'a> {
             regions: Vec::new(),
             stack: Vec::new(),
             sends_before: Vec::new(),
-            communicating: 0,
-            since: 0,
-            collecting: 0,
-            collecting_since: 0,
-            selected: 0,
+            communicating: Nested::default(),
+            collecting: Nested::default(),
+            selected: Nested::default(),
             phases: Vec::new(),
             ledger: selection.map(Ledger::new),
             sends: 0,
-            activity: Activity::default(),
+            silent_send_receives: 0,
         }
     }
 
@@ -114,16 +146,8 @@ impl<'a> CallStack<'a> {
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     pub(crate) fn enter_at(&mut self, place: u32, time: impl Fn() -> u64) {
-        let region = &mut self.regions[place as usize];
-        region.open += 1;
-        match region.matters {
-            Matters::Never => {}
-            Matters::AsCommunication => self.communicate(true, time()),
-            Matters::Otherwise => {
-                let kind = region.kind;
-                self.turn(kind, true, time());
-            }
-        }
+        self.regions[place as usize].open += 1;
+        self.pass_border(place, true, time);
         self.stack.push(place);
     }
 
@@ -167,14 +191,21 @@ impl<'a> CallStack<'a> {
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     fn close(&mut self, place: u32, time: impl Fn() -> u64) {
-        let region = &mut self.regions[place as usize];
-        region.open -= 1;
+        self.regions[place as usize].open -= 1;
+        self.pass_border(place, false, time);
+    }
+
+    /// The region of a place is entered or left.
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
+    fn pass_border(&mut self, place: u32, entered: bool, time: impl Fn() -> u64) {
+        let region = &self.regions[place as usize];
         match region.matters {
             Matters::Never => {}
-            Matters::AsCommunication => self.communicate(false, time()),
+            Matters::AsCommunication => self.communicating.turn(entered, time),
             Matters::Otherwise => {
                 let kind = region.kind;
-                self.turn(kind, false, time());
+                self.turn(kind, entered, time());
             }
         }
     }
@@ -183,15 +214,19 @@ impl<'a> CallStack<'a> {
     fn turn(&mut self, kind: RegionKind, entered: bool, time: u64) {
         self.pass(time);
         if kind.communication {
-            self.communicate(entered, time);
+            self.communicating.turn(entered, || time);
         }
         match kind.call {
-            Call::Collective => self.collect(entered, time),
-            Call::SendReceive => self.send_receive(entered),
+            Call::Collective => self.collecting.turn(entered, || time),
+            Call::SendReceive if entered => self.sends_before.push(self.sends),
+            Call::SendReceive => {
+                let is_silent = self.sends_before.pop() == Some(self.sends);
+                self.silent_send_receives += u64::from(is_silent);
+            }
             Call::Other => {}
         }
         if kind.selected {
-            self.selected = if entered { self.selected + 1 } else { self.selected - 1 };
+            self.selected.turn(entered, || time);
         }
         match (kind.phase, entered) {
             (0, _) => {}
@@ -200,51 +235,9 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    fn send_receive(&mut self, entered: bool) {
-        if entered {
-            self.sends_before.push(self.sends);
-        } else if self.sends_before.pop() == Some(self.sends) {
-            self.activity.silent_send_receives += 1;
-        }
-    }
-
-    fn collect(&mut self, entered: bool, time: u64) {
-        if !entered {
-            self.collecting -= 1;
-        }
-        if self.collecting == 0 {
-            let passed = time.saturating_sub(self.collecting_since);
-            match entered {
-                true => self.collecting_since = time,
-                false => self.activity.collective = self.activity.collective.saturating_add(passed),
-            }
-        }
-        if entered {
-            self.collecting += 1;
-        }
-    }
-
-    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
-    #[inline(always)]
-    fn communicate(&mut self, entered: bool, time: u64) {
-        if entered {
-            if self.communicating == 0 {
-                self.since = time;
-            }
-            self.communicating += 1;
-        } else {
-            self.communicating -= 1;
-            if self.communicating == 0 {
-                // Clocks may be corrected to times that go round.
-                let passed = time.saturating_sub(self.since);
-                self.activity.communication = self.activity.communication.saturating_add(passed);
-            }
-        }
-    }
-
     /// The time up to now is over.
     fn pass(&mut self, time: u64) {
-        let computing = (self.communicating == 0).then(|| self.inside());
+        let computing = (self.communicating.depth == 0).then(|| self.inside());
         if let Some(ledger) = &mut self.ledger {
             ledger.pass(time, computing);
         }
@@ -252,7 +245,7 @@ impl<'a> CallStack<'a> {
 
     /// Where the location is, as far as a selection asks.
     pub(crate) fn inside(&self) -> Inside {
-        Inside { selected: self.selected > 0, phase: self.phases.last().copied().unwrap_or(0) }
+        Inside { selected: self.selected.depth > 0, phase: self.phases.last().copied().unwrap_or(0) }
     }
 
     /// Closes what is open when the trace ends. Its first and its last event were at these times.
@@ -261,8 +254,12 @@ impl<'a> CallStack<'a> {
             self.close(place, || last);
         }
         self.pass(last);
-        self.activity.compute = self.ledger.map(|ledger| ledger.close(first));
-        self.activity
+        Activity {
+            communication: self.communicating.ticks,
+            collective: self.collecting.ticks,
+            compute: self.ledger.map(|ledger| ledger.close(first)),
+            silent_send_receives: self.silent_send_receives,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use hopmap_model::{Context, Edge, TaskDag, TaskGraph, TextFile, TraceArchive};
 use hopmap_replay::{Step, steps};
 
-use crate::error::ReplayError;
+use crate::error::TraceError;
 use crate::import::matrix_market::MESSAGES;
 use crate::{ExportFormat, ReplayParams, Simulator};
 
@@ -92,16 +92,17 @@ pub(crate) fn write(
     dag: &TaskDag,
     params: &ReplayParams,
     cx: &Context<'_>,
-) -> Result<TraceArchive, ReplayError> {
+) -> Result<TraceArchive, TraceError> {
     let ranks = steps(dag)?;
     if ranks.len() > 1 && ranks.iter().flatten().all(|step| step.sent.is_empty()) {
         cx.log("warning: no task waits for one of another rank, so nothing is sent in this program");
     }
     let scratch = cx.scratch();
-    let unwritable = |source| ReplayError::Folder { path: scratch.clone(), source };
+    let unwritable =
+        |source| TraceError::Write { path: scratch.clone(), source, help: "TMPDIR names another folder" };
     let folder = tempfile::Builder::new().prefix(".hopmap-replay-").tempdir_in(&scratch);
     let folder = folder.map_err(unwritable)?;
-    let names = match params.to {
+    let names = match params.format {
         Simulator::Simgrid => write_simgrid(&ranks, params.flops_per_s, folder.path()),
         Simulator::Goal => write_goal(&ranks, folder.path()),
     };

@@ -8,16 +8,19 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, Process, TaskGraph, TraceArchive};
 
-use crate::error::MOST_GENERATED_RANKS;
-use crate::otf2::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
-use crate::{GenerateError, GenerateParams};
+use crate::matrix::merged;
+use crate::otf2::{ArchiveWriter, DefinitionWriter, ENTER, EventWriter, LEAVE, MPI_RECV, MPI_SEND, Transfer};
+use crate::{GenerateParams, TraceError};
 use pattern::Program;
+
+/// Most ranks of a generated trace.
+const MAX_RANKS: u32 = 1 << 16;
 
 /// Ranks on a host.
 const RANKS_PER_HOST: u32 = 16;
 
 /// Checks that there is a program of so many ranks and events.
-pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
+pub(crate) fn check(params: &GenerateParams) -> Result<(), TraceError> {
     Schedule::new(params).map(drop)
 }
 
@@ -25,7 +28,7 @@ pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
 pub(crate) fn generate(
     params: &GenerateParams,
     cx: &Context<'_>,
-) -> Result<(TraceArchive, TaskGraph), GenerateError> {
+) -> Result<(TraceArchive, TaskGraph), TraceError> {
     let schedule = Schedule::new(params)?;
     let archive = write(&schedule, cx)?;
     cx.log(format_args!("{} ranks, {} rounds, {} events", params.ranks, schedule.rounds, schedule.events()));
@@ -46,16 +49,7 @@ fn task_graph(schedule: &Schedule) -> TaskGraph {
             }
         })
         .collect();
-    let mut edges: Vec<Edge> = (0..program.ranks).flat_map(|rank| edges_of(schedule, rank)).collect();
-    edges.sort_unstable_by_key(Edge::pair);
-    edges.dedup_by(|next, kept| {
-        let same = next.pair() == kept.pair();
-        if same {
-            kept.messages += next.messages;
-            kept.bytes += next.bytes;
-        }
-        same
-    });
+    let edges = merged((0..program.ranks).flat_map(|rank| edges_of(schedule, rank)).collect());
     let duration = (0..program.ranks).map(|rank| schedule.duration(rank)).max().unwrap_or(0);
     TaskGraph { processes, edges, duration_s: Some(seconds(duration)), ..TaskGraph::default() }
 }
@@ -95,16 +89,17 @@ const REGIONS: [(&str, bool); 4] =
 const START: u64 = 1_000_000;
 
 /// Writes the archive into a temporary folder, which goes when the archive does.
-fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchive, GenerateError> {
+fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchive, TraceError> {
     let scratch = cx.scratch();
-    let unwritable = |source| GenerateError::Folder { path: scratch.clone(), source };
+    let help = "an event takes about 14 bytes; TMPDIR names another folder";
+    let unwritable = |source| TraceError::Write { path: scratch.clone(), source, help };
     let folder =
         tempfile::Builder::new().prefix(".hopmap-trace-").tempdir_in(&scratch).map_err(unwritable)?;
     let archive = ArchiveWriter::create(folder.path(), NAME).map_err(unwritable)?;
     let ranks = schedule.program.ranks;
     for rank in 0..ranks {
         if cx.should_stop() {
-            return Err(GenerateError::Stopped { done: rank, ranks });
+            return Err(TraceError::refused(format!("stopped after {rank} of {ranks} ranks"), ""));
         }
         let events = archive.events(rank.into()).map_err(unwritable)?;
         RankWriter { schedule, rank, events, time: START }.write().map_err(unwritable)?;
@@ -134,50 +129,44 @@ impl RankWriter<'_> {
         let phases: Vec<_> = (0..program.phases())
             .map(|phase| (program.destinations(self.rank, phase), program.sources(self.rank, phase)))
             .collect();
-        self.events.enter(self.time, MAIN)?;
+        self.events.region(ENTER, self.time, MAIN)?;
         self.time += GAP;
         for round in 0..self.schedule.rounds {
             let computing = self.schedule.computing(self.rank, round);
             let (destinations, sources) = &phases[(round % program.phases()) as usize];
             for &destination in destinations {
                 self.region(COMPUTE, computing)?;
-                self.send(destination)?;
+                self.call(SEND, MPI_SEND, (self.rank, destination, destination))?;
             }
             for &source in sources {
-                self.receive(source)?;
+                self.call(RECEIVE, MPI_RECV, (source, self.rank, source))?;
                 self.region(COMPUTE, computing)?;
             }
         }
-        self.events.leave(self.time, MAIN)?;
+        self.events.region(LEAVE, self.time, MAIN)?;
         self.events.close()
     }
 
     fn region(&mut self, region: u32, length: u64) -> io::Result<()> {
-        self.events.enter(self.time, region)?;
-        self.events.leave(self.time + length, region)?;
+        self.events.region(ENTER, self.time, region)?;
+        self.events.region(LEAVE, self.time + length, region)?;
         self.time += length + GAP;
         Ok(())
     }
 
-    fn transfer(&self, source: u32, destination: u32, peer: u32) -> Transfer {
+    /// A call of MPI that sends or receives a message: its region, the event, and the other end.
+    fn call(
+        &mut self,
+        region: u32,
+        kind: u8,
+        (source, destination, peer): (u32, u32, u32),
+    ) -> io::Result<()> {
+        let length = self.schedule.transfer(source, destination);
         let (communicator, peer) = self.schedule.program.address(peer);
-        Transfer { peer, communicator, bytes: self.schedule.program.bytes(source, destination) }
-    }
-
-    fn send(&mut self, destination: u32) -> io::Result<()> {
-        let length = self.schedule.transfer(self.rank, destination);
-        self.events.enter(self.time, SEND)?;
-        self.events.send(self.time + GAP, self.transfer(self.rank, destination, destination))?;
-        self.events.leave(self.time + length, SEND)?;
-        self.time += length + GAP;
-        Ok(())
-    }
-
-    fn receive(&mut self, source: u32) -> io::Result<()> {
-        let length = self.schedule.transfer(source, self.rank);
-        self.events.enter(self.time, RECEIVE)?;
-        self.events.receive(self.time + GAP, self.transfer(source, self.rank, source))?;
-        self.events.leave(self.time + length, RECEIVE)?;
+        let bytes = self.schedule.program.bytes(source, destination);
+        self.events.region(ENTER, self.time, region)?;
+        self.events.message(kind, self.time + GAP, Transfer { peer, communicator, bytes })?;
+        self.events.region(LEAVE, self.time + length, region)?;
         self.time += length + GAP;
         Ok(())
     }
@@ -229,10 +218,11 @@ struct Schedule {
 
 impl Schedule {
     /// As many rounds as bring the number of events nearest to what is asked for.
-    fn new(params: &GenerateParams) -> Result<Self, GenerateError> {
+    fn new(params: &GenerateParams) -> Result<Self, TraceError> {
         let ranks = params.ranks;
-        if !(2..=MOST_GENERATED_RANKS).contains(&ranks) {
-            return Err(GenerateError::Ranks { ranks });
+        if !(2..=MAX_RANKS).contains(&ranks) {
+            let help = format!("there are from 2 to {MAX_RANKS} ranks");
+            return Err(TraceError::refused(format!("`ranks` asks for {ranks} ranks"), help));
         }
         let program = Program::new(params);
         let around = EVENTS_AROUND * u64::from(ranks);
@@ -242,7 +232,10 @@ impl Schedule {
         let events = params.events.saturating_sub(around).saturating_mul(phases);
         let rounds = events.saturating_add(per_turn / 2) / per_turn;
         if rounds == 0 {
-            return Err(GenerateError::TooFew { events: params.events, needed: around + per_turn / phases });
+            let (events, needed) = (params.events, around + per_turn / phases);
+            let problem = format!("`events` asks for {events} events, but one round has {needed}");
+            let help = format!("ask for at least {needed} events, or for fewer ranks");
+            return Err(TraceError::refused(problem, help));
         }
         Ok(Self { program, rounds })
     }

@@ -3,7 +3,7 @@
 //! A new format is a module with a [`Reader`] and a line in the table of [`Format`].
 
 mod clog2;
-pub(crate) mod csv_matrix;
+mod csv_matrix;
 mod ipm;
 pub(crate) mod matrix_market;
 mod paraver;
@@ -18,7 +18,7 @@ use hopmap_text::FileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ImportError;
+use crate::TraceError;
 use crate::matrix::MAX_RANKS;
 use reader::{Reader, Sample};
 
@@ -61,7 +61,8 @@ macro_rules! formats {
 formats! {
     /// A CLOG-2 file, as MPE writes it.
     Clog2, "clog2", clog2::READER;
-    /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
+    /// A header `source,destination,messages,bytes`, then a line for every pair. Lines that begin with `#` are comments.
+    /// Pairs that are there several times are added up.
     Csv, "csv", csv_matrix::READER;
     /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
     Ipm, "ipm", ipm::READER;
@@ -80,7 +81,7 @@ formats! {
 }
 
 /// Every file behind a path, as the stage names them in keys.
-pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, ImportError> {
+pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, TraceError> {
     let (_, reader) = resolve(path, format)?;
     Ok((reader.files)(path)?)
 }
@@ -100,19 +101,23 @@ pub(crate) fn read(
 }
 
 /// Checks what does not depend on the file.
-pub(crate) fn check(ranks: Option<u32>) -> Result<(), ImportError> {
+pub(crate) fn check(ranks: Option<u32>) -> Result<(), TraceError> {
     match ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
-        Some(ranks) => Err(ImportError::Ranks { ranks, most: MAX_RANKS }),
+        Some(ranks) => {
+            let help = format!("a graph has from 1 to {MAX_RANKS} ranks");
+            Err(TraceError::refused(format!("`ranks` asks for {ranks} ranks"), help))
+        }
         None => Ok(()),
     }
 }
 
 /// The graph with so many ranks; those that are added are silent.
-fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<TaskGraph, ImportError> {
+fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<TaskGraph, TraceError> {
     if let Some(ranks) = ranks {
         if graph.ranks() > ranks as usize {
             let found = graph.ranks();
-            return Err(ImportError::MoreRanks { path: path.to_owned(), found, ranks });
+            let problem = format!("has {found} ranks, and `ranks` asks for {ranks}");
+            return Err(TraceError::of(path, problem, ""));
         }
         graph.processes.resize(ranks as usize, Process::default());
     }
@@ -120,23 +125,26 @@ fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<T
 }
 
 /// The format and its reader; what lies at the path decides where none is named.
-fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), ImportError> {
+fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), TraceError> {
     if let Some(reader) = format.reader() {
         return Ok((format, reader));
     }
     let sample = Sample::new(path)?;
-    if let Some(Foreign { what, why, instead }) = foreign(&sample.head) {
-        return Err(ImportError::Refused { path: path.to_owned(), what, why, instead });
+    let refuse = |Foreign { what, why, instead }: Foreign| {
+        Err(TraceError::of(path, format!("is {what}: {why}"), instead))
+    };
+    if let Some(foreign) = foreign(&sample.head) {
+        return refuse(foreign);
     }
     if let Some(known) = known(&sample) {
         return Ok(known);
     }
-    if let Some(Foreign { what, why, instead }) = if sample.is_folder { foreign_folder(path)? } else { None }
-    {
-        return Err(ImportError::Refused { path: path.to_owned(), what, why, instead });
+    if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
+        return refuse(foreign);
     }
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
-    Err(ImportError::Unknown { path: path.to_owned(), known: names.join(", ") })
+    let help = format!("known are {}; `format` says which it is", names.join(", "));
+    Err(TraceError::of(path, "looks like nothing that is known", help))
 }
 
 fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
@@ -266,6 +274,14 @@ fn is_vtune(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_ranks_is_one_that_can_be() {
+        let refused = |ranks| check(Some(ranks)).unwrap_err().to_string();
+        assert!(refused(0).contains("0 ranks"));
+        assert!(refused(MAX_RANKS + 1).contains("16777217 ranks"));
+        assert!(check(Some(MAX_RANKS)).is_ok() && check(None).is_ok());
+    }
 
     #[test]
     fn what_is_foreign_is_named() {

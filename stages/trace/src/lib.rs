@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `trace/otf2` | an OTF2 archive, as Score-P and EZTrace write it |
 //! | `trace/otf` | an OTF 1 archive, as VampirTrace writes it |
-//! | `trace/csv` | a matrix of messages and bytes as text |
 //! | `trace/import` | traces, profiles and matrices of other tools, recognised by what is in them |
 //!
 //! Each gives a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes, counted
@@ -23,6 +22,7 @@
 //! know is left to libotf2, whose definitions of an archive must be those of the native reader. A `trace` artifact holds files, which never
 //! pass through memory as a whole. Names, sizes and ranks that a file claims reserve no memory beyond 2²⁴ ranks.
 
+mod archive;
 mod call_stack;
 mod dag;
 mod error;
@@ -38,14 +38,14 @@ mod selection;
 mod stage;
 mod summary;
 
-pub use error::{DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError};
+pub use error::TraceError;
 pub use import::Format;
 pub use params::{
-    Algorithm, Algorithms, Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams,
-    GenerateParams, ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select,
-    Simulator, SummaryParams,
+    Algorithm, Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
+    ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator,
+    SummaryParams,
 };
-pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};
+pub use stage::{Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};
 
 use hopmap_model::Library;
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Edge, Phase, Process, SizeBin, TaskGraph};
 
-use crate::Phases;
-use crate::selection::{Class, Request, Selection};
+use crate::selection::{Class, Phases, Request, Selection};
 
 /// More ranks than any machine has; a bound for the memory a mistyped rank can claim.
 pub(crate) const MAX_RANKS: u32 = 1 << 24;
@@ -40,7 +39,7 @@ impl Matrix {
         self.bytes = self.bytes.checked_add(edge.bytes).ok_or(Overflow)?;
         if edge.messages > 0 || edge.bytes > 0 {
             if self.edges.len() >= self.limit.max(FIRST_LIMIT) {
-                self.merge();
+                self.edges = merged(std::mem::take(&mut self.edges));
                 self.limit = 2 * self.edges.len();
             }
             self.edges.push(edge);
@@ -49,23 +48,23 @@ impl Matrix {
     }
 
     /// All pairs that sent something, sorted by source and destination.
-    pub(crate) fn into_edges(mut self) -> Vec<Edge> {
-        self.merge();
-        self.edges
+    pub(crate) fn into_edges(self) -> Vec<Edge> {
+        merged(self.edges)
     }
+}
 
-    /// Sorts the edges and adds up those of one pair.
-    fn merge(&mut self) {
-        self.edges.sort_unstable_by_key(Edge::pair);
-        self.edges.dedup_by(|next, kept| {
-            let same = next.pair() == kept.pair();
-            if same {
-                kept.messages += next.messages;
-                kept.bytes += next.bytes;
-            }
-            same
-        });
-    }
+/// The edges sorted, those of one pair added up.
+pub(crate) fn merged(mut edges: Vec<Edge>) -> Vec<Edge> {
+    edges.sort_unstable_by_key(Edge::pair);
+    edges.dedup_by(|next, kept| {
+        let same = next.pair() == kept.pair();
+        if same {
+            kept.messages += next.messages;
+            kept.bytes += next.bytes;
+        }
+        same
+    });
+    edges
 }
 
 /// Collects traffic between pairs of ranks, under the headings a request asks for.
@@ -103,28 +102,65 @@ impl Headings {
         Ok(())
     }
 
-    /// All pairs that sent something; messages by length; edges by phase.
-    pub(crate) fn finish(self) -> (Vec<Edge>, Vec<SizeBin>, BTreeMap<u32, Vec<Edge>>) {
+    /// The task graph of a trace that took so many ticks. Of the processes it knows the hosts and what their main threads did.
+    pub(crate) fn into_graph(
+        self,
+        (request, selection): (&Request<'_>, Option<&Selection>),
+        (hosts, work): (impl Iterator<Item = Option<String>>, &[Work]),
+        (duration, ticks_per_second): (Option<u64>, Option<f64>),
+    ) -> TaskGraph {
+        let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second);
         let bin = |((source, destination, bits), (messages, bytes)): ((u32, u32, u32), (u64, u64))| {
             let at_least_bytes = 1u64.checked_shl(bits.wrapping_sub(1)).unwrap_or(0);
             SizeBin { source, destination, at_least_bytes, messages, bytes }
         };
         let sizes = self.sizes.into_iter().flatten().filter(|(_, (messages, _))| *messages > 0).map(bin);
-        let phases = self.phases.into_iter().flatten().map(|(phase, matrix)| (phase, matrix.into_edges()));
-        (self.all.into_edges(), sizes.collect(), phases.collect())
+        let mut by_phase = self.phases.unwrap_or_default();
+        let mut phases = empty_phases(request, selection, duration.unwrap_or(0), seconds);
+        for (number, phase) in (0..).zip(&mut phases) {
+            let time =
+                |work: &Work| seconds(work.compute.as_ref()?.get(number as usize).copied().unwrap_or(0));
+            phase.compute_s = work.iter().map(time).collect();
+            phase.edges = by_phase.remove(&number).map(Matrix::into_edges).unwrap_or_default();
+        }
+        let process = |(host, work): (_, &Work)| Process {
+            host,
+            compute_s: work.compute.as_ref().and_then(|ticks| seconds(sum(ticks))),
+            communication_s: work.communicating.and_then(|(all, _)| seconds(all)),
+            collective_s: work.communicating.and_then(|(_, collective)| seconds(collective)),
+        };
+        TaskGraph {
+            processes: hosts.zip(work).map(process).collect(),
+            edges: self.all.into_edges(),
+            duration_s: duration.and_then(seconds),
+            sizes: sizes.collect(),
+            phases,
+            ..TaskGraph::default()
+        }
     }
 }
 
-/// The phases that a request asks for, of a trace of so many ticks. `compute` has the ticks by phase of every process,
-/// as far as they are known, and `seconds` makes seconds of ticks.
-pub(crate) fn phases(
+fn sum(ticks: &[u64]) -> u64 {
+    ticks.iter().copied().fold(0, u64::saturating_add)
+}
+
+/// What the main thread of a process did, in ticks; nothing where that is not known.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Work {
+    /// Computing, by phase.
+    pub(crate) compute: Option<Vec<u64>>,
+    /// In communication, and of that in collective operations.
+    pub(crate) communicating: Option<(u64, u64)>,
+}
+
+/// The phases that a request asks for, of a trace of so many ticks.
+fn empty_phases(
     request: &Request<'_>,
     selection: Option<&Selection>,
-    mut edges: BTreeMap<u32, Vec<Edge>>,
-    compute: &[Option<Vec<u64>>],
-    (ticks, seconds): (u64, impl Fn(u64) -> Option<f64>),
+    ticks: u64,
+    seconds: impl Fn(u64) -> Option<f64>,
 ) -> Vec<Phase> {
-    let mut phases: Vec<Phase> = match (request.phases, selection.and_then(Selection::slice_ticks)) {
+    match (request.phases, selection.and_then(Selection::slice_ticks)) {
         (Some(Phases::Regions(names)), _) => std::iter::once(None)
             .chain(names.iter().cloned().map(Some))
             .map(|name| Phase { name, ..Phase::default() })
@@ -137,13 +173,7 @@ pub(crate) fn phases(
             })
             .collect(),
         _ => Vec::new(),
-    };
-    for (number, phase) in (0..).zip(&mut phases) {
-        let time = |ticks: &Vec<u64>| seconds(ticks.get(number as usize).copied().unwrap_or(0));
-        phase.compute_s = compute.iter().map(|ticks| ticks.as_ref().and_then(time)).collect();
-        phase.edges = edges.remove(&number).unwrap_or_default();
     }
-    phases
 }
 
 /// Adds up messages and remembers the highest rank.
@@ -179,7 +209,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Select;
+    use crate::selection::Select;
 
     fn edge(source: u32, destination: u32, messages: u64, bytes: u64) -> Edge {
         Edge { source, destination, messages, bytes }
@@ -209,12 +239,14 @@ mod tests {
         let edge = |messages, bytes| Edge { source: 0, destination: 1, messages, bytes };
         headings.add(Class::ALL.of_length(0), edge(2, 0)).unwrap();
         headings.add(Class::ALL.of_length(9), edge(1, 9)).unwrap();
-        let (edges, sizes, by_phase) = headings.finish();
-        assert_eq!(edges, [edge(3, 9)]);
-        let bins: Vec<_> = sizes.iter().map(|bin| (bin.at_least_bytes, bin.messages, bin.bytes)).collect();
+        let work = [Work { compute: Some(vec![4, 6]), communicating: None }, Work::default()];
+        let hosts = std::iter::repeat_n(None, 2);
+        let graph = headings.into_graph((&request, None), (hosts, &work), (Some(10), Some(1.0)));
+        assert_eq!(graph.edges, [edge(3, 9)]);
+        let bins: Vec<_> =
+            graph.sizes.iter().map(|bin| (bin.at_least_bytes, bin.messages, bin.bytes)).collect();
         assert_eq!(bins, [(0, 2, 0), (8, 1, 9)]);
-        let phases =
-            phases(&request, None, by_phase, &[Some(vec![4, 6]), None], (10, |ticks| Some(ticks as f64)));
+        let phases = graph.phases;
         let names: Vec<_> = phases.iter().map(|phase| phase.name.as_deref()).collect();
         assert_eq!(names, [None, Some("a")]);
         assert_eq!(phases[1].compute_s, [Some(6.0), None]);

@@ -16,21 +16,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hopmap_model::{Context, Edge, Error, InputPath, Process, TaskGraph, open_input};
+use hopmap_model::{Context, Edge, Error, InputPath, TaskGraph, open_input};
 use hopmap_text::FileError;
-use rayon::prelude::*;
 
-use crate::matrix::{Headings, Overflow};
+use crate::TraceError;
+use crate::archive::{has_extension, on_threads, only_one, tell};
+use crate::matrix::{Headings, Overflow, Work};
 use crate::selection::{Marks, RegionKind, Request, Selection};
-use crate::{OtfError, matrix};
-use definitions::{Definitions, ProcessOf, Processes};
+use definitions::{Definitions, Processes};
 use fields::{Fault, Fields, open_lines, told};
 use stream::{Counts, ProcessRecord, Sent, StreamRecord};
 
 /// Every file of an archive that matters, named independent of what the archive is called.
-pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, OtfError> {
+pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     ArchiveFiles::find(path)?.list()
 }
 
@@ -45,34 +44,25 @@ struct ArchiveFiles {
 
 impl ArchiveFiles {
     /// The archive of a master file, or the only one in a folder.
-    fn find(path: &Path) -> Result<Self, OtfError> {
+    fn find(path: &Path) -> Result<Self, TraceError> {
         let unreadable = |error| FileError::unreadable(path, &error);
         if !fs::metadata(path).map_err(unreadable)?.is_dir() {
             return Self::of_master(path.to_owned());
         }
-        let entries = fs::read_dir(path).map_err(unreadable)?;
-        let mut masters = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(unreadable)?.path();
-            if has_extension(&entry, "otf") && entry.is_file() {
-                masters.push(entry);
-            }
-        }
-        masters.sort_unstable();
-        match masters.as_mut_slice() {
-            [master] => Self::of_master(std::mem::take(master)),
-            _ => Err(OtfError::Folder {
-                path: path.to_owned(),
-                names: masters.iter().map(|master| file_name(master)).collect(),
-            }),
-        }
+        Self::of_master(only_one(path, ("otf", "master"), 0)?)
     }
 
-    fn of_master(master: PathBuf) -> Result<Self, OtfError> {
+    fn of_master(master: PathBuf) -> Result<Self, TraceError> {
         if has_extension(&master, "otf2") {
-            return Err(OtfError::Otf2 { path: master });
+            let help = "use the stage `trace/otf2`: the master file of an OTF 1 archive ends in `.otf`";
+            return Err(TraceError::of(&master, "is an OTF2 archive", help));
         }
-        let refuse = |reason| Err(OtfError::NotAMaster { path: master.clone(), reason });
+        let refuse = |reason| {
+            let problem = format!("is not the master file of an OTF 1 archive: {reason}");
+            let help =
+                "the master file NAME.otf lies beside NAME.0.def and NAME.1.events, NAME.2.events and so on";
+            Err(TraceError::of(&master, problem, help))
+        };
         if !has_extension(&master, "otf") {
             return refuse("its name does not end in `.otf`");
         }
@@ -87,14 +77,23 @@ impl ArchiveFiles {
             return refuse("it lists no stream");
         }
         let definitions = master.with_extension("0.def");
-        let definitions = present(&definitions).ok_or(OtfError::NoDefinitions { path: definitions })?;
+        let definitions = present(&definitions).ok_or_else(|| {
+            let help =
+                "copy all files of the archive; VampirTrace writes the definitions when `vtunify` has run";
+            TraceError::of(&definitions, "is missing, and so is the same with `.z`", help)
+        })?;
         Ok(Self { master, definitions, streams })
     }
 
     /// The events of a stream.
-    fn events_of(&self, stream: u32) -> Result<PathBuf, OtfError> {
+    fn events_of(&self, stream: u32) -> Result<PathBuf, TraceError> {
         let path = self.master.with_extension(format!("{stream:x}.events"));
-        present(&path).ok_or(OtfError::NoEvents { path, stream })
+        present(&path).ok_or_else(|| {
+            let problem = format!("is missing (stream {stream:x}), and so is the same with `.z`");
+            let help =
+                "copy all files of the archive; if the stream has no events, make an empty file of that name";
+            TraceError::of(&path, problem, help)
+        })
     }
 
     /// What a stream defines for itself, if it does.
@@ -103,7 +102,7 @@ impl ArchiveFiles {
     }
 
     /// All of them, sorted by names in which the archive is always called `archive`.
-    fn list(&self) -> Result<Vec<InputPath>, OtfError> {
+    fn list(&self) -> Result<Vec<InputPath>, TraceError> {
         let mut files = vec![
             InputPath::named(&self.master, "archive.otf"),
             InputPath::named(&self.definitions, format!("archive.0.{}", kind(&self.definitions, "def"))),
@@ -123,7 +122,7 @@ impl ArchiveFiles {
 }
 
 /// The processes of every stream.
-fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, OtfError> {
+fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, TraceError> {
     let mut streams = BTreeMap::<u32, Vec<u32>>::new();
     let mut listed = BTreeSet::new();
     let mut lines = open_lines(path)?;
@@ -133,9 +132,8 @@ fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, OtfError> {
             continue;
         }
         if fields.first() == Some(b'i') {
-            let what =
-                "was written through the I/O forwarding layer IOFSL, which joins the streams in one file";
-            return Err(OtfError::Unsupported { path: path.to_owned(), what });
+            let problem = "was written through the I/O forwarding layer IOFSL, which joins the streams in one file, which is not supported";
+            return Err(TraceError::of(path, problem, ""));
         }
         let (stream, processes) =
             stream_and_processes(fields).map_err(|what| line.error(told(line.text, what)))?;
@@ -181,14 +179,6 @@ fn kind(path: &Path, what: &str) -> String {
     if has_extension(path, "z") { format!("{what}.z") } else { what.to_owned() }
 }
 
-fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|found| found == extension)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
 pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
     let files = ArchiveFiles::find(path)?;
@@ -209,7 +199,8 @@ pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Resu
         kinds,
     };
     let streams: Vec<u32> = files.streams.keys().copied().collect();
-    let records = program.read_all(&streams, cx)?;
+    let parts = (streams.len(), "streams");
+    let records = on_threads(parts, cx, |index, _| program.read_stream(streams[index], cx))?;
     report(&processes, &records, cx);
     if ticks.is_none() {
         cx.log("warning: the trace does not say how long a tick of its clock is, so there are no times");
@@ -268,42 +259,8 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// Reads all streams, on as many threads as the context allows. Of several errors the one of the lowest stream
-    /// is given, whatever the number of threads.
-    fn read_all(&self, streams: &[u32], cx: &Context<'_>) -> Result<Vec<StreamRecord>, OtfError> {
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        // Streams behind the first that failed need not be read.
-        let limit = AtomicUsize::new(streams.len());
-        let work = |_| {
-            let mut records = Vec::new();
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= limit.load(Ordering::Relaxed) {
-                    return records;
-                }
-                let record = self.read_stream(streams[index], cx);
-                match &record {
-                    Ok(Some(_)) => {
-                        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                        cx.progress(done as u64, streams.len() as u64);
-                    }
-                    _ => drop(limit.fetch_min(index, Ordering::Relaxed)),
-                }
-                records.push((index, record));
-            }
-        };
-        let workers = cx.threads().clamp(1, streams.len().max(1));
-        let mut records: Vec<_> = (0..workers).into_par_iter().map(work).flatten().collect();
-        records.sort_unstable_by_key(|(index, _)| *index);
-        let stopped = || Err(OtfError::Stopped { done: done.load(Ordering::Relaxed), total: streams.len() });
-        records.into_iter().map(|(_, record)| record?.map_or_else(stopped, Ok)).collect()
-    }
-
     /// Reads one stream; nothing if it was stopped.
-    fn read_stream(&self, stream: u32, cx: &Context<'_>) -> Result<Option<StreamRecord>, OtfError> {
-        if cx.should_stop() {
-            return Ok(None);
-        }
+    fn read_stream(&self, stream: u32, cx: &Context<'_>) -> Result<Option<StreamRecord>, TraceError> {
         let events = self.files.events_of(stream)?;
         match self.files.definitions_of(stream) {
             None => Ok(stream::read(&events, (self.processes, self.selection), &self.kinds, cx)?),
@@ -328,11 +285,7 @@ fn report(processes: &Processes, records: &[StreamRecord], cx: &Context<'_>) {
         sum(|counts| counts.events),
         sum(|counts| counts.messages),
     ));
-    let tell = |what: &str, count: u64| {
-        if count > 0 {
-            cx.log(format_args!("{what}: {count}"));
-        }
-    };
+    let tell = |what, count| tell(cx, what, count);
     tell("collective operations, which do not count", sum(|counts| counts.collectives));
     tell("accesses to remote memory, which do not count", sum(|counts| counts.remote_accesses));
     tell("threads without a parent, known by their numbers", processes.threads_by_number);
@@ -376,16 +329,12 @@ impl Main {
         }
     }
 
-    /// Ticks in which it computed, by phase.
-    fn computing(&self) -> Option<Vec<u64>> {
-        let (first, last) = self.span?;
+    fn work(&self) -> Work {
+        let Some((first, last)) = self.span else { return Work::default() };
         let all = || vec![(last - first).saturating_sub(self.communication)];
-        Some(self.compute.clone().unwrap_or_else(all))
-    }
-
-    /// Ticks in communication and those of them in collective operations, unless only a part of the trace counts.
-    fn communicating(&self) -> Option<(u64, u64)> {
-        (self.span.is_some() && self.compute.is_none()).then_some((self.communication, self.collective))
+        // Only where all of the trace counts.
+        let communicating = self.compute.is_none().then_some((self.communication, self.collective));
+        Work { compute: Some(self.compute.clone().unwrap_or_else(all)), communicating }
     }
 }
 
@@ -395,7 +344,6 @@ fn assemble(
     ticks_per_second: Option<u64>,
 ) -> Result<TaskGraph, Error> {
     let Program { processes, request, selection, .. } = program;
-    let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second as f64);
     let mut headings = Headings::new(request, 0);
     let overflow =
         |overflow: Overflow| FileError::new(overflow.to_string(), "").in_file(&program.files.master);
@@ -416,28 +364,8 @@ fn assemble(
     if let Some(selection) = selection {
         selection.check_length(duration.unwrap_or(0))?;
     }
-    let compute: Vec<Option<Vec<u64>>> = mains.iter().map(Main::computing).collect();
-    let (edges, sizes, by_phase) = headings.finish();
-    let ticks = (duration.unwrap_or(0), seconds);
-    let phases = matrix::phases(request, *selection, by_phase, &compute, ticks);
-    let list = processes.list.iter().zip(&mains).zip(&compute);
-    let of_process = |((process, main), compute): ((&ProcessOf, &Main), &Option<Vec<u64>>)| {
-        let communicating = main.communicating();
-        Process {
-            host: process.host.clone(),
-            compute_s: compute
-                .as_ref()
-                .and_then(|ticks| seconds(ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)))),
-            communication_s: communicating.and_then(|(all, _)| seconds(all)),
-            collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
-        }
-    };
-    Ok(TaskGraph {
-        processes: list.map(of_process).collect(),
-        edges,
-        duration_s: duration.and_then(seconds),
-        sizes,
-        phases,
-        ..TaskGraph::default()
-    })
+    let hosts = processes.list.iter().map(|process| process.host.clone());
+    let work: Vec<Work> = mains.iter().map(Main::work).collect();
+    let ticks_per_second = ticks_per_second.map(|ticks| ticks as f64);
+    Ok(headings.into_graph((request, *selection), (hosts, &work), (duration, ticks_per_second)))
 }

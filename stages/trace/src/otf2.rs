@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hopmap_model::InputPath;
 
-use crate::Otf2Error;
+use crate::TraceError;
 
 mod archive_files;
 mod collectives;
@@ -32,9 +32,10 @@ mod writer;
 pub(crate) use list::list;
 pub(crate) use program_dag::program_dag;
 pub(crate) use read::{Options, read};
+pub(crate) use structure::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 pub(crate) use writer::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 
 /// Every file of an archive that matters, named independent of what the archive is called.
-pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, Otf2Error> {
+pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     archive_files::ArchiveFiles::find(path)?.list()
 }

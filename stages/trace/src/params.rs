@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::import::Format;
 use crate::selection::Request;
+pub use crate::selection::{Phases, Select};
 
 /// Parameters of `trace/otf2`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otf2Params {
     /// The anchor file of the archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
-    pub archive: InputPath,
+    pub path: InputPath,
     /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
     /// that only libotf2 may know. All give the same.
     #[serde(default)]
@@ -48,10 +49,10 @@ pub struct Otf2Params {
 impl Otf2Params {
     /// Parameters to read all of an archive.
     #[must_use]
-    pub fn new(archive: InputPath) -> Self {
+    pub fn new(path: InputPath) -> Self {
         let (reader, collectives, algorithms, select, phases) = Default::default();
         let (sizes, allow_truncated) = (false, false);
-        Self { archive, reader, collectives, algorithms, select, phases, sizes, allow_truncated }
+        Self { path, reader, collectives, algorithms, select, phases, sizes, allow_truncated }
     }
 
     /// What counts, and under which headings.
@@ -71,35 +72,6 @@ pub enum Collectives {
     Keep,
     /// So, and as the messages that they are made of.
     Expand,
-}
-
-/// What of a trace counts. Conditions that are not given hold always; all must hold.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Select {
-    /// Only from so many seconds after the first event of the trace.
-    pub from_s: Option<f64>,
-    /// Only before so many seconds after the first event of the trace.
-    pub to_s: Option<f64>,
-    /// Only inside regions (functions) of these names, and all that they call.
-    pub regions: Vec<String>,
-    /// Only through communicators of these names, or with these numbers.
-    pub communicators: Vec<String>,
-    /// Only messages of at least so many bytes.
-    pub min_bytes: Option<u64>,
-    /// Only messages of at most so many bytes.
-    pub max_bytes: Option<u64>,
-}
-
-/// What the phases of a program are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Phases {
-    /// Regions (functions) of these names with all that they call; the innermost counts. What is outside of all is
-    /// phase 0, the first region is phase 1.
-    Regions(Vec<String>),
-    /// Slices of so many seconds, from the first event of the trace on.
-    Seconds(f64),
 }
 
 /// Who reads the events of an OTF2 archive.
@@ -125,7 +97,7 @@ impl Reader {
 #[serde(deny_unknown_fields)]
 pub struct OtfParams {
     /// The master file of the archive, such as `lu.otf`, or a folder that holds exactly one.
-    pub archive: InputPath,
+    pub path: InputPath,
     /// What counts; without it, everything.
     #[serde(default)]
     pub select: Select,
@@ -141,8 +113,8 @@ pub struct OtfParams {
 impl OtfParams {
     /// Parameters to read all of an archive.
     #[must_use]
-    pub fn new(archive: InputPath) -> Self {
-        Self { archive, select: Select::default(), phases: None, sizes: false }
+    pub fn new(path: InputPath) -> Self {
+        Self { path, select: Select::default(), phases: None, sizes: false }
     }
 
     /// What counts, and under which headings.
@@ -156,7 +128,7 @@ impl OtfParams {
 #[serde(deny_unknown_fields)]
 pub struct EventsParams {
     /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
-    pub archive: InputPath,
+    pub path: InputPath,
     /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
     /// that only libotf2 may know. All give the same.
     #[serde(default)]
@@ -173,8 +145,8 @@ pub struct EventsParams {
 impl EventsParams {
     /// Parameters to list all messages of an archive.
     #[must_use]
-    pub fn new(archive: InputPath) -> Self {
-        Self { archive, reader: Reader::default(), select: Select::default(), allow_truncated: false }
+    pub fn new(path: InputPath) -> Self {
+        Self { path, reader: Reader::default(), select: Select::default(), allow_truncated: false }
     }
 
     /// What is listed.
@@ -188,7 +160,7 @@ impl EventsParams {
 #[serde(deny_unknown_fields)]
 pub struct DagParams {
     /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
-    pub archive: InputPath,
+    pub path: InputPath,
     /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
     /// that only libotf2 may know. All give the same.
     #[serde(default)]
@@ -213,10 +185,10 @@ pub struct DagParams {
 impl DagParams {
     /// Parameters to make tasks of all of an archive.
     #[must_use]
-    pub fn new(archive: InputPath) -> Self {
+    pub fn new(path: InputPath) -> Self {
         let (reader, allow_truncated) = Default::default();
         let (tiny_s, allow_loss) = (microsecond(), hundredth());
-        Self { archive, reader, tiny_s, rendezvous_bytes: None, allow_loss, allow_truncated }
+        Self { path, reader, tiny_s, rendezvous_bytes: None, allow_loss, allow_truncated }
     }
 }
 
@@ -232,9 +204,9 @@ fn microsecond() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayParams {
-    /// Who replays: `SimGrid` (`simgrid`: start `smpirun -replay ti.txt` in the folder of the files), or `LogGOPSim` and its
+    /// The simulator that replays: `SimGrid` (`simgrid`: start `smpirun -replay ti.txt` in the folder of the files), or `LogGOPSim` and its
     /// kin (`goal`: `program.goal`).
-    pub to: Simulator,
+    pub format: Simulator,
     /// Floating-point operations per second for which a second of work stands in `simgrid`: the speed of a core of the
     /// simulated machine.
     #[serde(default = "billion")]
@@ -268,24 +240,12 @@ fn ten() -> u32 {
     10
 }
 
-/// Parameters of `trace/csv`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CsvParams {
-    /// The file: a header `source,destination,messages,bytes`, then a line for every pair of ranks. Lines that
-    /// begin with `#` are comments; pairs that stand several times are added up.
-    pub file: InputPath,
-    /// Number of ranks; without it, one more than the highest rank in the file.
-    #[serde(default)]
-    pub ranks: Option<u32>,
-}
-
 /// Parameters of `trace/import`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
     /// The file; for profiles of TAU, their folder.
-    pub file: InputPath,
+    pub path: InputPath,
     /// What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged` or
     /// `tau`. `auto` looks into it; its name does not matter.
     #[serde(default)]
@@ -299,8 +259,8 @@ pub struct ImportParams {
 impl ImportParams {
     /// Parameters to read a file, whatever it is.
     #[must_use]
-    pub fn new(file: InputPath) -> Self {
-        Self { file, format: Format::Auto, ranks: None }
+    pub fn new(path: InputPath) -> Self {
+        Self { path, format: Format::Auto, ranks: None }
     }
 }
 
@@ -310,7 +270,7 @@ impl ImportParams {
 pub struct ExportParams {
     /// `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from row to column, and
     /// comments that tell `trace/import` the numbers of messages.
-    pub to: ExportFormat,
+    pub format: ExportFormat,
 }
 
 /// What a task graph is written as.

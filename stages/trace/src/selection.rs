@@ -2,8 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::SelectionError;
-use crate::{Phases, Select};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::TraceError;
+
+/// What of a trace counts. Conditions that are not given hold always; all must hold.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Select {
+    /// Only from so many seconds after the first event of the trace.
+    pub from_s: Option<f64>,
+    /// Only before so many seconds after the first event of the trace.
+    pub to_s: Option<f64>,
+    /// Only inside regions (functions) of these names, and all that they call.
+    pub regions: Vec<String>,
+    /// Only through communicators of these names, or with these numbers.
+    pub communicators: Vec<String>,
+    /// Only messages of at least so many bytes.
+    pub min_bytes: Option<u64>,
+    /// Only messages of at most so many bytes.
+    pub max_bytes: Option<u64>,
+}
+
+/// What the phases of a program are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phases {
+    /// Regions (functions) of these names with all that they call; the innermost counts. What is outside of all is
+    /// phase 0, the first region is phase 1.
+    Regions(Vec<String>),
+    /// Slices of so many seconds, from the first event of the trace on.
+    Seconds(f64),
+}
 
 /// More slices of time than anybody looks at.
 const MOST_SLICES: u64 = 1 << 16;
@@ -62,29 +93,40 @@ impl Request<'_> {
     }
 
     /// Checks what does not depend on the trace.
-    pub(crate) fn check(&self) -> Result<(), SelectionError> {
+    pub(crate) fn check(&self) -> Result<(), TraceError> {
         let Select { from_s, to_s, min_bytes, max_bytes, .. } = self.select;
         let negative = |time: &f64| !time.is_finite() || *time < 0.0;
         if let Some(time_s) = [from_s, to_s].into_iter().flatten().find(|time| negative(time)) {
-            return Err(SelectionError::Time { time_s: *time_s });
+            let problem = format!("`select` names {time_s} s, which is no time of the trace");
+            return Err(TraceError::refused(
+                problem,
+                "`from_s` and `to_s` are seconds after the first event",
+            ));
         }
         if let (Some(from_s), Some(to_s)) = (from_s, to_s)
             && from_s >= to_s
         {
-            return Err(SelectionError::Window { from_s: *from_s, to_s: *to_s });
+            let problem = format!("`select` leaves no time: from {from_s} s to {to_s} s");
+            return Err(TraceError::refused(problem, "`from_s` must be less than `to_s`"));
         }
         if let (Some(min_bytes), Some(max_bytes)) = (min_bytes, max_bytes)
             && min_bytes > max_bytes
         {
-            return Err(SelectionError::Lengths { min_bytes: *min_bytes, max_bytes: *max_bytes });
+            let problem = format!("`select` leaves no length: from {min_bytes} to {max_bytes} bytes");
+            return Err(TraceError::refused(problem, "`min_bytes` must not exceed `max_bytes`"));
         }
         match self.phases {
             Some(Phases::Seconds(width_s)) if !(width_s.is_finite() && *width_s > 0.0) => {
-                Err(SelectionError::Slice { width_s: *width_s })
+                let help = "give a positive number of seconds, such as `phases = { seconds = 0.5 }`";
+                Err(TraceError::refused(format!("`phases` asks for slices of {width_s} s"), help))
             }
-            Some(Phases::Regions(names)) if names.is_empty() => Err(SelectionError::NoPhases),
+            Some(Phases::Regions(names)) if names.is_empty() => {
+                let help =
+                    "give the names of functions, such as `phases = { regions = [\"init\", \"solve\"] }`";
+                Err(TraceError::refused("`phases` names no region", help))
+            }
             Some(Phases::Regions(names)) if names.iter().collect::<BTreeSet<_>>().len() < names.len() => {
-                Err(SelectionError::TwicePhases)
+                Err(TraceError::refused("`phases` names a region twice", ""))
             }
             _ => Ok(()),
         }
@@ -121,9 +163,12 @@ impl<'a> Marks<'a> {
     }
 
     /// Checks that every region was there that is asked for.
-    pub(crate) fn check(&self) -> Result<(), SelectionError> {
+    pub(crate) fn check(&self) -> Result<(), TraceError> {
         match self.missing.first() {
-            Some(name) => Err(SelectionError::NoRegion { name: (*name).into() }),
+            Some(name) => {
+                let help = "`otf2-print -G` or `otfprint` lists the regions of a trace; names are matched as a whole";
+                Err(TraceError::refused(format!("no region of the trace is called `{name}`"), help))
+            }
             None => Ok(()),
         }
     }
@@ -148,16 +193,23 @@ impl Selection {
         request: &Request<'_>,
         (ticks_per_second, start): (Option<f64>, u64),
         called: impl Fn(&str) -> Vec<u32>,
-    ) -> Result<Self, SelectionError> {
+    ) -> Result<Self, TraceError> {
         let per_second = match ticks_per_second {
-            None if request.needs_time() => return Err(SelectionError::NoClock),
+            None if request.needs_time() => {
+                let problem = "`select` or `phases` asks for times, but the trace does not say how long a tick of its clock is";
+                return Err(TraceError::refused(problem, ""));
+            }
             known => known.unwrap_or(1.0),
         };
         let since_start = |time_s: f64| start.saturating_add((time_s * per_second).round() as u64);
         let find = |name: &String| {
             let found = called(name);
-            let missing = SelectionError::NoCommunicator { name: name.clone() };
-            if found.is_empty() { Err(missing) } else { Ok(found) }
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            let problem = format!("no communicator of the trace is called `{name}` or has this number");
+            let help = "`otf2-print -G` or `otfprint` lists the communicators of a trace";
+            Err(TraceError::refused(problem, help))
         };
         let select = request.select;
         let communicators = match select.communicators.as_slice() {
@@ -207,6 +259,22 @@ impl Selection {
         Some(Class(phase << LENGTH_BITS))
     }
 
+    /// Class of a message of some length through a communicator, if that is known, which is sent inside `regions`.
+    #[inline(never)]
+    pub(crate) fn class_of_message(
+        &self,
+        communicator: Option<u32>,
+        bytes: u64,
+        regions: Inside,
+        time: impl Fn() -> u64,
+    ) -> Option<Class> {
+        if !communicator.is_none_or(|id| self.counts_communicator(id)) || !self.counts_length(bytes) {
+            return None;
+        }
+        let class = self.class(regions, time)?;
+        Some(if self.sizes { class.of_length(bytes) } else { class })
+    }
+
     /// Ticks of a slice of time, if phases are such.
     pub(crate) fn slice_ticks(&self) -> Option<u64> {
         self.slices.map(|(_, width)| width)
@@ -219,10 +287,13 @@ impl Selection {
     }
 
     /// Whether two times are in so many slices that nobody asked for them.
-    pub(crate) fn check_length(&self, ticks: u64) -> Result<(), SelectionError> {
+    pub(crate) fn check_length(&self, ticks: u64) -> Result<(), TraceError> {
         match self.slices {
             Some((_, width)) if ticks / width >= MOST_SLICES => {
-                Err(SelectionError::ManySlices { slices: ticks / width + 1, most: MOST_SLICES })
+                let slices = ticks / width + 1;
+                let problem =
+                    format!("`phases` asks for {slices} slices of time, and there can be {MOST_SLICES}");
+                Err(TraceError::refused(problem, "give longer slices"))
             }
             _ => Ok(()),
         }
@@ -365,20 +436,9 @@ pub(crate) enum Matters {
 
 /// Whether a function of MPI, without its prefix, is a collective operation.
 fn is_collective(function: &str) -> bool {
-    const NAMES: [&str; 10] = [
-        "barrier",
-        "bcast",
-        "gather",
-        "scatter",
-        "allgather",
-        "alltoall",
-        "allreduce",
-        "reduce",
-        "scan",
-        "exscan",
-    ];
+    const NAMES: &str = "barrier bcast gather scatter allgather alltoall allreduce reduce scan exscan";
     let function = function.strip_prefix("neighbor_").unwrap_or(function);
-    let called = |function: &str| NAMES.iter().any(|name| function.starts_with(name));
+    let called = |function: &str| NAMES.split(' ').any(|name| function.starts_with(name));
     // Those that do not block begin with another letter, `reduce_local` sends nothing.
     let waits = called(function) && !function.starts_with("reduce_local");
     waits

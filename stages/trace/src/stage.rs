@@ -6,17 +6,38 @@ use hopmap_model::{
 };
 
 use crate::{
-    Algorithms, Collectives, CsvParams, DagError, DagParams, EventsParams, ExportFormat, ExportParams,
-    GenerateParams, ImportParams, LIBOTF2, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError,
-    ReplayParams, SummaryParams, export, generate, import, otf1, otf2, summary,
+    Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
+    ImportParams, LIBOTF2, Otf2Params, OtfParams, Reader, ReplayParams, SummaryParams, TraceError, export,
+    generate, import, otf1, otf2, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
+/// What all stages that read an OTF2 archive are alike in: their output, their files and their library.
+macro_rules! reads_otf2 {
+    ($params:ty, $port:literal: $artifact:ty) => {
+        fn ports() -> &'static [Port] {
+            const { &[Port::output::<$artifact>($port)] }
+        }
+
+        fn reads(params: &$params) -> Result<Vec<InputPath>, Error> {
+            Ok(otf2::files(params.path.path())?)
+        }
+
+        fn libraries() -> &'static [&'static Library] {
+            &[LIBOTF2]
+        }
+    };
+}
+
 /// libotf2 is not in every build, and reads no archive that is cut off.
 fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
     match reader {
-        Reader::Libotf2 if allow_truncated => Err(Otf2Error::TruncatedForLibrary.into()),
+        Reader::Libotf2 if allow_truncated => {
+            let problem = "`allow_truncated` and `reader = \"libotf2\"` do not go together";
+            let help = "leave `reader` out: libotf2 reads no archive that is cut off";
+            Err(TraceError::refused(problem, help).into())
+        }
         Reader::Libotf2 => Ok(LIBOTF2.require(Reader::NEEDS_LIBRARY)?),
         Reader::Auto | Reader::Native => Ok(()),
     }
@@ -44,23 +65,14 @@ impl Stage for Otf2 {
     const SUMMARY: &'static str = "Messages and bytes between processes from an OTF2 trace";
     const REVISION: u32 = 3;
 
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn reads(params: &Otf2Params) -> Result<Vec<InputPath>, Error> {
-        Ok(otf2::files(params.archive.path())?)
-    }
-
-    fn libraries() -> &'static [&'static Library] {
-        &[LIBOTF2]
-    }
+    reads_otf2!(Otf2Params, "task-graph": TaskGraph);
 
     fn check(params: &Otf2Params) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
         params.algorithms.check()?;
         if params.algorithms != Algorithms::default() && params.collectives != Collectives::Expand {
-            return Err(Otf2Error::NothingToExpand.into());
+            let problem = "`algorithms` are given, but collective operations do not become messages";
+            return Err(TraceError::refused(problem, "add `collectives = \"expand\"`").into());
         }
         Ok(params.request().check()?)
     }
@@ -69,7 +81,7 @@ impl Stage for Otf2 {
         let Otf2Params { reader, collectives, algorithms, allow_truncated, .. } = params;
         let request = params.request();
         let options = otf2::Options { reader, collectives, algorithms, request, whole: !allow_truncated };
-        let graph = otf2::read(params.archive.path(), options, cx)?;
+        let graph = otf2::read(params.path.path(), options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }
@@ -89,18 +101,7 @@ impl Stage for ListEvents {
     const SUMMARY: &'static str = "The messages of an OTF2 trace one by one, as a table";
     const REVISION: u32 = 1;
 
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::output::<Events>("events")];
-        PORTS
-    }
-
-    fn reads(params: &EventsParams) -> Result<Vec<InputPath>, Error> {
-        Ok(otf2::files(params.archive.path())?)
-    }
-
-    fn libraries() -> &'static [&'static Library] {
-        &[LIBOTF2]
-    }
+    reads_otf2!(EventsParams, "events": Events);
 
     fn check(params: &EventsParams) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
@@ -131,27 +132,18 @@ impl Stage for Dag {
     const SUMMARY: &'static str = "Tasks of an OTF2 trace and what each of them waits for";
     const REVISION: u32 = 3;
 
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::output::<TaskDag>("task-dag")];
-        PORTS
-    }
-
-    fn reads(params: &DagParams) -> Result<Vec<InputPath>, Error> {
-        Ok(otf2::files(params.archive.path())?)
-    }
-
-    fn libraries() -> &'static [&'static Library] {
-        &[LIBOTF2]
-    }
+    reads_otf2!(DagParams, "task-dag": TaskDag);
 
     fn check(params: &DagParams) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
         let &DagParams { tiny_s, allow_loss, .. } = params;
         if !(tiny_s.is_finite() && tiny_s >= 0.0) {
-            return Err(DagError::Tiny { tiny_s }.into());
+            let help = "give a number of seconds from zero, such as 1e-6";
+            return Err(TraceError::refused(format!("`tiny_s` is {tiny_s}"), help).into());
         }
         if !(0.0..=1.0).contains(&allow_loss) {
-            return Err(DagError::AllowedLoss { allow_loss }.into());
+            let help = "give a share of the bytes sent, from 0 to 1";
+            return Err(TraceError::refused(format!("`allow_loss` is {allow_loss}"), help).into());
         }
         Ok(())
     }
@@ -180,14 +172,13 @@ impl Stage for Replay {
         PORTS
     }
 
-    fn reads(_: &ReplayParams) -> Result<Vec<InputPath>, Error> {
-        Ok(Vec::new())
-    }
-
     fn check(params: &ReplayParams) -> Result<(), Error> {
         let flops_per_s = params.flops_per_s;
-        let sound = flops_per_s.is_finite() && flops_per_s > 0.0;
-        if sound { Ok(()) } else { Err(ReplayError::Speed { flops_per_s }.into()) }
+        if flops_per_s.is_finite() && flops_per_s > 0.0 {
+            return Ok(());
+        }
+        let help = "give the speed of a core of the simulated machine, such as 1e9";
+        Err(TraceError::refused(format!("`flops_per_s` is {flops_per_s}"), help).into())
     }
 
     fn run(params: ReplayParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -216,10 +207,6 @@ impl Stage for Summary {
         const PORTS: &[Port] =
             &[Port::input::<TaskGraph>("task-graph"), Port::output::<TraceSummary>("summary")];
         PORTS
-    }
-
-    fn reads(_: &SummaryParams) -> Result<Vec<InputPath>, Error> {
-        Ok(Vec::new())
     }
 
     fn run(params: SummaryParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
@@ -253,7 +240,7 @@ impl Stage for Otf {
     }
 
     fn reads(params: &OtfParams) -> Result<Vec<InputPath>, Error> {
-        Ok(otf1::files(params.archive.path())?)
+        Ok(otf1::files(params.path.path())?)
     }
 
     fn check(params: &OtfParams) -> Result<(), Error> {
@@ -261,32 +248,7 @@ impl Stage for Otf {
     }
 
     fn run(params: OtfParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = otf1::read(params.archive.path(), &params.request(), cx)?;
-        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
-    }
-}
-
-/// The stage `trace/csv`.
-#[derive(Debug)]
-pub struct Csv;
-
-impl Stage for Csv {
-    type Params = CsvParams;
-    const KIND: &'static str = "trace/csv";
-    const SUMMARY: &'static str = "Messages and bytes between processes from a CSV file";
-    const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn reads(params: &CsvParams) -> Result<Vec<InputPath>, Error> {
-        // Always under one name, so that renaming the file changes no key.
-        Ok(vec![InputPath::named(params.file.path(), "matrix.csv")])
-    }
-
-    fn run(params: CsvParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = import::csv_matrix::read(params.file.path(), params.ranks)?;
+        let graph = otf1::read(params.path.path(), &params.request(), cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }
@@ -315,11 +277,11 @@ impl Stage for Import {
     }
 
     fn reads(params: &ImportParams) -> Result<Vec<InputPath>, Error> {
-        Ok(import::files(params.file.path(), params.format)?)
+        Ok(import::files(params.path.path(), params.format)?)
     }
 
     fn run(params: ImportParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = import::read(params.file.path(), params.format, params.ranks, cx)?;
+        let graph = import::read(params.path.path(), params.format, params.ranks, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }
@@ -344,8 +306,8 @@ impl Stage for Export {
 
     fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?;
-        let mut file = export::export(&graph.value, params.to, cx);
-        if params.to == ExportFormat::MatrixMarket {
+        let mut file = export::export(&graph.value, params.format, cx);
+        if params.format == ExportFormat::MatrixMarket {
             // The header has to be the first line.
             let origin = format!("\n% hopmap {} {}\n", TaskGraph::KIND, graph.digest);
             file.text = file.text.replacen('\n', &origin, 1);

@@ -37,7 +37,7 @@ fn replay(dag: TaskDag, to: Simulator) -> Result<TraceArchive, String> {
 }
 
 fn replay_with(dag: TaskDag, to: Simulator, cx: &Context<'_>) -> Result<TraceArchive, String> {
-    let params = ReplayParams { to, flops_per_s: 1e9 };
+    let params = ReplayParams { format: to, flops_per_s: 1e9 };
     Replay::check(&params).unwrap();
     let mut inputs = Inputs::new();
     inputs.connect("task-dag", Arc::new(dag), String::new(), String::new());
@@ -111,7 +111,7 @@ fn tasks_of_nobody_and_cycles_are_refused() {
         Dependency { source: 1, destination: 0, bytes: 0 },
     ];
     assert!(replay(dag, Simulator::Goal).unwrap_err().ends_with("waits for itself"));
-    let params = ReplayParams { to: Simulator::Goal, flops_per_s: f64::NAN };
+    let params = ReplayParams { format: Simulator::Goal, flops_per_s: f64::NAN };
     assert_eq!(Replay::check(&params).unwrap_err().to_string(), "`flops_per_s` is NaN");
 }
 

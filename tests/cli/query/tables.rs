@@ -260,7 +260,8 @@ fn tables_are_listed() {
       weight                       TEXT
     program: 1 rows
       cell                         TEXT
-      file                         TEXT
+      format                       TEXT
+      path                         TEXT
       ranks                        TEXT
       bytes                        DOUBLE
       messages                     DOUBLE
@@ -275,7 +276,8 @@ fn tables_are_listed() {
       destination                  BIGINT
       messages                     BIGINT
       bytes                        BIGINT
-      file                         TEXT
+      format                       TEXT
+      path                         TEXT
       ranks                        TEXT
     program_processes: 8 rows
       cell                         TEXT
@@ -284,7 +286,8 @@ fn tables_are_listed() {
       compute_s                    DOUBLE
       communication_s              DOUBLE
       collective_s                 DOUBLE
-      file                         TEXT
+      format                       TEXT
+      path                         TEXT
       ranks                        TEXT
     quality: 1 rows
       cell                         TEXT

@@ -11,6 +11,7 @@ use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines};
 
 use super::reader::{self, Reader};
+use crate::archive::tell;
 use crate::matrix::{MAX_RANKS, Overflow, Tally};
 
 pub(super) static READER: Reader = Reader {
@@ -22,40 +23,30 @@ pub(super) static READER: Reader = Reader {
 const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
                     orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
 
-/// Calls that send to the partner IPM names, in small letters.
-const SENDS: [&str; 8] = [
-    "mpi_send",
-    "mpi_bsend",
-    "mpi_ssend",
-    "mpi_rsend",
-    "mpi_isend",
-    "mpi_ibsend",
-    "mpi_issend",
-    "mpi_irsend",
-];
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It sends to the partner that IPM names.
+    Send,
+    /// It sends and receives at once.
+    Exchange,
+    /// All of a communicator take part.
+    Collective,
+}
 
-/// Calls that send and receive at once.
-const EXCHANGES: [&str; 2] = ["mpi_sendrecv", "mpi_sendrecv_replace"];
-
-/// Calls of a whole communicator.
-const COLLECTIVES: [&str; 16] = [
-    "mpi_barrier",
-    "mpi_bcast",
-    "mpi_reduce",
-    "mpi_allreduce",
-    "mpi_reduce_scatter",
-    "mpi_scan",
-    "mpi_exscan",
-    "mpi_gather",
-    "mpi_gatherv",
-    "mpi_scatter",
-    "mpi_scatterv",
-    "mpi_allgather",
-    "mpi_allgatherv",
-    "mpi_alltoall",
-    "mpi_alltoallv",
-    "mpi_alltoallw",
-];
+impl Kind {
+    /// The kind of a call, if it sends anything.
+    fn of(call: &str) -> Option<Self> {
+        Some(match call.to_ascii_lowercase().strip_prefix("mpi_")? {
+            "send" | "bsend" | "ssend" | "rsend" | "isend" | "ibsend" | "issend" | "irsend" => Self::Send,
+            "sendrecv" | "sendrecv_replace" => Self::Exchange,
+            "barrier" | "bcast" | "reduce" | "allreduce" | "reduce_scatter" | "scan" | "exscan"
+            | "gather" | "gatherv" | "scatter" | "scatterv" | "allgather" | "allgatherv" | "alltoall"
+            | "alltoallv" | "alltoallw" => Self::Collective,
+            _ => return None,
+        })
+    }
+}
 
 /// Whether a file begins like a report.
 fn is_report(head: &str) -> bool {
@@ -158,15 +149,10 @@ impl Report {
 
     fn entry(&mut self, line: Line<'_>, tag: &str) -> Result<(), FileError> {
         let Some(task) = &self.task else { return Err(line.error("`hent` stands outside of a task")) };
-        let call =
-            attribute(tag, "call").ok_or_else(|| line.error("the call is missing"))?.to_ascii_lowercase();
-        let is_exchange = EXCHANGES.contains(&&*call);
-        let is_collective = COLLECTIVES.contains(&&*call);
-        if !SENDS.contains(&&*call) && !is_exchange && !is_collective {
-            return Ok(());
-        }
+        let call = attribute(tag, "call").ok_or_else(|| line.error("the call is missing"))?;
+        let Some(kind) = Kind::of(call) else { return Ok(()) };
         let messages = line.whole(attribute(tag, "count"), "count")?;
-        if is_collective {
+        if kind == Kind::Collective {
             self.counts.collectives = self.counts.collectives.saturating_add(messages);
             return Ok(());
         }
@@ -175,7 +161,7 @@ impl Report {
         let bytes = length.checked_mul(messages).ok_or_else(|| line.error(Overflow.to_string()))?;
         let edge = Edge { source: task.rank, destination, messages, bytes };
         self.tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
-        self.counts.exchanges += if is_exchange { messages } else { 0 };
+        self.counts.exchanges += if kind == Kind::Exchange { messages } else { 0 };
         self.counts.to_zero += if destination == 0 { messages } else { 0 };
         Ok(())
     }
@@ -208,16 +194,11 @@ impl Report {
 impl Counts {
     fn log(&self, cx: &Context<'_>) {
         reader::warn_of_collectives(self.collectives, cx);
-        let warn = |what: &str, count: u64| {
-            if count > 0 {
-                cx.log(format_args!("warning: {what}: {count}"));
-            }
-        };
-        warn("calls of MPI_Sendrecv, which count as messages to the rank that IPM names", self.exchanges);
-        warn(
-            "messages to rank 0 that may have gone to MPI_PROC_NULL, for which IPM writes 0 too",
-            self.to_zero,
-        );
+        let told = "warning: calls of MPI_Sendrecv, which count as messages to the rank that IPM names";
+        tell(cx, told, self.exchanges);
+        let told =
+            "warning: messages to rank 0 that may have gone to MPI_PROC_NULL, for which IPM writes 0 too";
+        tell(cx, told, self.to_zero);
     }
 }
 

@@ -105,7 +105,7 @@ fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {
 
 /// Goes to the line with the size, of which it gives the number and what stands there. The numbers of messages come with it
 /// if comments have them.
-fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, (u32, u64)), FileError> {
+fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, Size), FileError> {
     let mut messages = None;
     while let Some(line) = lines.next_filled()? {
         if let Some(numbers) = line.text.strip_prefix(MESSAGES) {
@@ -121,7 +121,9 @@ fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, 
 }
 
 /// Number of ranks and of entries.
-fn size(line: Line<'_>) -> Result<(u32, u64), FileError> {
+type Size = (u32, u64);
+
+fn size(line: Line<'_>) -> Result<Size, FileError> {
     let mut words = line.words();
     let rows = line.below(words.next(), "number of rows", MAX_RANKS + 1)?;
     let columns = line.below(words.next(), "number of columns", MAX_RANKS + 1)?;

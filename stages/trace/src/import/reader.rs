@@ -6,7 +6,8 @@ use std::path::Path;
 use hopmap_model::{Context, InputPath, TaskGraph, open_input};
 use hopmap_text::FileError;
 
-use crate::ImportError;
+use crate::TraceError;
+use crate::archive::tell;
 
 /// So much of a file is looked at.
 const LOOKED_AT: u64 = 1 << 16;
@@ -18,7 +19,7 @@ pub(super) struct Reader {
     /// Every file behind a path, as the stage names them in keys.
     pub(super) files: fn(&Path) -> Result<Vec<InputPath>, FileError>,
     /// Messages and bytes per ordered pair of processes; the ranks that are asked for are a hint.
-    pub(super) read: fn(&Path, Option<u32>, &Context<'_>) -> Result<TaskGraph, ImportError>,
+    pub(super) read: fn(&Path, Option<u32>, &Context<'_>) -> Result<TaskGraph, TraceError>,
 }
 
 /// What a format is recognised by.
@@ -55,15 +56,12 @@ impl<'a> Sample<'a> {
 }
 
 /// The file alone, always under one name, so that renaming it changes no key.
+#[expect(clippy::unnecessary_wraps, reason = "other readers look for files and may fail")]
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, FileError> {
     Ok(vec![InputPath::named(path, "trace")])
 }
 
 /// Says how much of a trace does not count.
 pub(super) fn warn_of_collectives(count: u64, cx: &Context<'_>) {
-    if count > 0 {
-        cx.log(format_args!(
-            "warning: collective operations, once for every process, which do not count: {count}"
-        ));
-    }
+    tell(cx, "warning: collective operations, once for every process, which do not count", count);
 }

@@ -17,6 +17,7 @@ use hopmap_model::{Context, Edge, InputPath, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
 use super::reader::Reader;
+use crate::archive::tell;
 use crate::matrix::{MAX_RANKS, Overflow, Tally};
 
 pub(super) static READER: Reader = Reader {
@@ -46,81 +47,6 @@ const TYPE_BYTES: [u64; 56] = [
 
 /// What stands for a type that the program made itself.
 const NO_TYPE: &str = "-1";
-
-/// What sends, in small letters.
-const SENDS: [&str; 7] = ["send", "isend", "ssend", "issend", "bsend", "ibsend", "sendrecv"];
-
-/// What moves data and does not count.
-const OTHERS: [&str; 42] = [
-    "barrier",
-    "bcast",
-    "reduce",
-    "allreduce",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgather",
-    "allgatherv",
-    "reducescatter",
-    "scan",
-    "exscan",
-    "ibarrier",
-    "ibcast",
-    "ireduce",
-    "iallreduce",
-    "ialltoall",
-    "ialltoallv",
-    "ialltoallw",
-    "igather",
-    "igatherv",
-    "iscatter",
-    "iscatterv",
-    "iallgather",
-    "iallgatherv",
-    "ireducescatter",
-    "iscan",
-    "iexscan",
-    "put",
-    "get",
-    "accumulate",
-    "get_accumulate",
-    "rput",
-    "rget",
-    "raccumulate",
-    "rget_accumulate",
-    "get_accu",
-    "rget_accu",
-];
-
-/// What moves no data, or is counted at the sender.
-const SILENT: [&str; 19] = [
-    "init",
-    "finalize",
-    "comm_size",
-    "comm_split",
-    "comm_dup",
-    "compute",
-    "sleep",
-    "recv",
-    "irecv",
-    "wait",
-    "waitall",
-    "waitany",
-    "waitsome",
-    "test",
-    "testall",
-    "testany",
-    "testsome",
-    "probe",
-    "location",
-];
-
-/// What the names of actions on windows of memory begin with, which move no data themselves.
-const WINDOW: &str = "win_";
 
 /// Reads a trace. Whether its messages have tags is seen if it is not said.
 fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
@@ -229,19 +155,24 @@ enum Kind {
 impl Kind {
     /// The kind of an action that is known, however it is written.
     fn of(name: &str) -> Option<Self> {
-        let is = |known: &&str| known.eq_ignore_ascii_case(name);
-        let is_window = || name.get(..WINDOW.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(WINDOW));
-        if is(&"sendrecv") {
-            Some(Self::Exchange)
-        } else if is(&"start") {
-            Some(Self::Start)
-        } else if SENDS.iter().any(is) {
-            Some(Self::Send)
-        } else if SILENT.iter().any(is) || is_window() {
-            Some(Self::Silent)
-        } else {
-            OTHERS.iter().any(is).then_some(Self::Other)
-        }
+        Some(match name.to_ascii_lowercase().as_str() {
+            "sendrecv" => Self::Exchange,
+            "start" => Self::Start,
+            "send" | "isend" | "ssend" | "issend" | "bsend" | "ibsend" => Self::Send,
+            "init" | "finalize" | "comm_size" | "comm_split" | "comm_dup" | "compute" | "sleep" | "recv"
+            | "irecv" | "wait" | "waitall" | "waitany" | "waitsome" | "test" | "testall" | "testany"
+            | "testsome" | "probe" | "location" => Self::Silent,
+            // Actions on windows of memory, which move no data themselves.
+            window if window.starts_with("win_") => Self::Silent,
+            "barrier" | "bcast" | "reduce" | "allreduce" | "alltoall" | "alltoallv" | "alltoallw"
+            | "gather" | "gatherv" | "scatter" | "scatterv" | "allgather" | "allgatherv"
+            | "reducescatter" | "scan" | "exscan" | "ibarrier" | "ibcast" | "ireduce" | "iallreduce"
+            | "ialltoall" | "ialltoallv" | "ialltoallw" | "igather" | "igatherv" | "iscatter"
+            | "iscatterv" | "iallgather" | "iallgatherv" | "ireducescatter" | "iscan" | "iexscan" | "put"
+            | "get" | "accumulate" | "get_accumulate" | "rput" | "rget" | "raccumulate"
+            | "rget_accumulate" | "get_accu" | "rget_accu" => Self::Other,
+            _ => return None,
+        })
     }
 }
 
@@ -359,10 +290,8 @@ impl Survey {
 
     /// Says what the graph does not show.
     fn log(&self, cx: &Context<'_>) {
-        if self.others > 0 {
-            let what = "collective operations and accesses to remote memory, once for every process, which do not count";
-            cx.log(format_args!("warning: {what}: {}", self.others));
-        }
+        let told = "warning: collective operations and accesses to remote memory, once for every process, which do not count";
+        tell(cx, told, self.others);
         if self.saw(Sign::OwnType) {
             cx.log("warning: the trace does not say how large elements of the program's own types are: each counts as a byte");
         }

@@ -116,7 +116,39 @@ impl Definitions {
                 self.function_groups.insert(group, fields.name()?);
             }
             b"DCR" | b"DEFCREATOR" => self.creator = fields.text()?,
-            _ if is_known(keyword) => {}
+            // Definitions without meaning here, and key-values.
+            b"DCO"
+            | b"DEFCOLLOP"
+            | b"DCNT"
+            | b"DEFCOUNTER"
+            | b"DCG"
+            | b"DEFCOUNTERGROUP"
+            | b"DCA"
+            | b"DEFCOUNTERASSIGNMENTS"
+            | b"DCMT"
+            | b"DEFCOMMENT"
+            | b"DS"
+            | b"DEFSCL"
+            | b"DSF"
+            | b"DEFSCLFILE"
+            | b"DUI"
+            | b"DEFUNIQUEID"
+            | b"DV"
+            | b"DEFVERSION"
+            | b"DFL"
+            | b"DEFFILE"
+            | b"DFLG"
+            | b"DEFFILEGROUP"
+            | b"DK"
+            | b"DEFKEYVALUE"
+            | b"DTRG"
+            | b"DEFTIMERANGE"
+            | b"DPS"
+            | b"DEFPROCESSSUBSTITUTES"
+            | b"DAUX"
+            | b"DEFAUXSAMPLEPOINT"
+            | b"K"
+            | b"KEY" => {}
             // Times and processes may stand before a definition and mean nothing there.
             b"" if fields.take(b'*') || fields.number().is_ok() => {}
             _ => return Err("it is no definition of OTF 1"),
@@ -166,45 +198,6 @@ impl Definitions {
         self.groups.push(Group { id, name, members });
         Ok(())
     }
-}
-
-/// Definitions without meaning here, and key-values.
-fn is_known(keyword: &[u8]) -> bool {
-    matches!(
-        keyword,
-        b"DCO"
-            | b"DEFCOLLOP"
-            | b"DCNT"
-            | b"DEFCOUNTER"
-            | b"DCG"
-            | b"DEFCOUNTERGROUP"
-            | b"DCA"
-            | b"DEFCOUNTERASSIGNMENTS"
-            | b"DCMT"
-            | b"DEFCOMMENT"
-            | b"DS"
-            | b"DEFSCL"
-            | b"DSF"
-            | b"DEFSCLFILE"
-            | b"DUI"
-            | b"DEFUNIQUEID"
-            | b"DV"
-            | b"DEFVERSION"
-            | b"DFL"
-            | b"DEFFILE"
-            | b"DFLG"
-            | b"DEFFILEGROUP"
-            | b"DK"
-            | b"DEFKEYVALUE"
-            | b"DTRG"
-            | b"DEFTIMERANGE"
-            | b"DPS"
-            | b"DEFPROCESSSUBSTITUTES"
-            | b"DAUX"
-            | b"DEFAUXSAMPLEPOINT"
-            | b"K"
-            | b"KEY"
-    )
 }
 
 /// One process.

@@ -279,7 +279,14 @@ impl<'a> Stream<'a> {
         let (place, time) = self.here()?;
         let Message { peer: receiver, communicator, bytes } = message(fields)?;
         self.members[place].stack.send();
-        let Some(class) = self.class(place, communicator, bytes, time) else { return Ok(()) };
+        let class = match self.selection {
+            None => Some(Class::ALL),
+            Some(selection) => {
+                let inside = self.members[place].stack.inside();
+                selection.class_of_message(Some(communicator), bytes, inside, || time)
+            }
+        };
+        let Some(class) = class else { return Ok(()) };
         let sender = place as u32;
         let pair = self.pairs.of((sender, receiver, class.number())) as usize;
         if pair == self.traffic.len() {
@@ -291,17 +298,6 @@ impl<'a> Stream<'a> {
         traffic.bytes =
             traffic.bytes.checked_add(bytes).ok_or("the bytes sent to one process exceed 64 bits")?;
         Ok(())
-    }
-
-    /// The heading under which a message counts, if it does.
-    #[inline]
-    fn class(&self, place: usize, communicator: u32, bytes: u64, time: u64) -> Option<Class> {
-        let Some(selection) = self.selection else { return Some(Class::ALL) };
-        if !selection.counts_communicator(communicator) || !selection.counts_length(bytes) {
-            return None;
-        }
-        let class = selection.class(self.members[place].stack.inside(), || time)?;
-        Some(if selection.sizes { class.of_length(bytes) } else { class })
     }
 
     /// Records that say nothing about who sends what to whom.

@@ -8,7 +8,8 @@ use hopmap_model::{InputPath, open_input};
 
 use super::layouts::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
 use super::record::{Cursor, Flaw};
-use crate::Otf2Error;
+use crate::archive::{entries, has_extension, only_one};
+use crate::error::{TraceError, of_location};
 
 /// How many folders below the one that is given an anchor file is looked for.
 const DEEPEST: usize = 2;
@@ -22,22 +23,12 @@ pub(crate) struct ArchiveFiles {
 impl ArchiveFiles {
     /// The archive of an anchor file, or the only one in a folder; if there is none in it, the only one below it, for
     /// EZTrace 2.0 writes `trace/PROGRAM_trace/eztrace_log.otf2`.
-    pub(crate) fn find(path: &Path) -> Result<Self, Otf2Error> {
-        let metadata = fs::metadata(path).map_err(|source| unreadable(path, source))?;
+    pub(crate) fn find(path: &Path) -> Result<Self, TraceError> {
+        let metadata = fs::metadata(path).map_err(|source| TraceError::unreadable(path, source))?;
         if !metadata.is_dir() {
             return Self::of_anchor(path.to_owned());
         }
-        let mut anchors = anchors_in(path, DEEPEST)?;
-        match anchors.as_mut_slice() {
-            [anchor] => Self::of_anchor(std::mem::take(anchor)),
-            _ => Err(Otf2Error::Folder {
-                path: path.to_owned(),
-                names: anchors
-                    .iter()
-                    .map(|anchor| anchor.strip_prefix(path).unwrap_or(anchor).display().to_string())
-                    .collect(),
-            }),
-        }
+        Self::of_anchor(only_one(path, ("otf2", "anchor"), DEEPEST)?)
     }
 
     /// Those of an archive that is to be made.
@@ -45,14 +36,14 @@ impl ArchiveFiles {
         Self { anchor: folder.join(format!("{name}.otf2")) }
     }
 
-    fn of_anchor(anchor: PathBuf) -> Result<Self, Otf2Error> {
+    fn of_anchor(anchor: PathBuf) -> Result<Self, TraceError> {
         if has_extension(&anchor, "otf2") {
             return Ok(Self { anchor });
         }
         if has_extension(&anchor, "otf") {
-            return Err(Otf2Error::Otf1 { path: anchor });
+            return Err(otf1(&anchor));
         }
-        Err(Otf2Error::NotAnAnchor { path: anchor, reason: "its name does not end in `.otf2`" })
+        Err(not_an_anchor(&anchor, "its name does not end in `.otf2`"))
     }
 
     /// The anchor file.
@@ -81,17 +72,17 @@ impl ArchiveFiles {
     }
 
     /// All of them, sorted by names in which the archive is always called `archive`.
-    pub(crate) fn list(&self) -> Result<Vec<InputPath>, Otf2Error> {
+    pub(crate) fn list(&self) -> Result<Vec<InputPath>, TraceError> {
         let definitions = self.definitions();
         if !definitions.is_file() {
-            return Err(Otf2Error::Missing { path: definitions, location: None });
+            return Err(missing(&definitions, None));
         }
         let mut files = vec![
             InputPath::named(&self.anchor, "archive.otf2"),
             InputPath::named(definitions, "archive.def"),
         ];
         for path in self.local_files()? {
-            let name = format!("archive/{}", file_name(&path));
+            let name = format!("archive/{}", path.file_name().unwrap_or_default().display());
             files.push(InputPath::named(path, name));
         }
         files.sort_by(|one, other| one.name().cmp(&other.name()));
@@ -99,7 +90,7 @@ impl ArchiveFiles {
     }
 
     /// Definitions and events of locations, in no particular order.
-    pub(crate) fn local_files(&self) -> Result<Vec<PathBuf>, Otf2Error> {
+    pub(crate) fn local_files(&self) -> Result<Vec<PathBuf>, TraceError> {
         let folder = self.folder();
         if !folder.is_dir() {
             return Ok(Vec::new());
@@ -110,39 +101,26 @@ impl ArchiveFiles {
     }
 }
 
-/// The anchor files in a folder; if there are none, those in its folders.
-fn anchors_in(folder: &Path, deeper: usize) -> Result<Vec<PathBuf>, Otf2Error> {
-    let (folders, mut files): (Vec<_>, Vec<_>) =
-        entries(folder)?.into_iter().partition(|entry| entry.is_dir());
-    files.retain(|entry| has_extension(entry, "otf2") && entry.is_file());
-    if !files.is_empty() || deeper == 0 {
-        return Ok(files);
-    }
-    for below in folders {
-        files.extend(anchors_in(&below, deeper - 1)?);
-    }
-    Ok(files)
+fn otf1(path: &Path) -> TraceError {
+    let help = "use the stage `trace/otf`: the anchor file of an OTF2 archive ends in `.otf2`";
+    TraceError::of(path, "is an OTF 1 archive", help)
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
-    let entries = fs::read_dir(folder).and_then(|entries| {
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()
-    });
-    let mut entries = entries.map_err(|source| unreadable(folder, source))?;
-    entries.sort_unstable();
-    Ok(entries)
+fn not_an_anchor(path: &Path, reason: &str) -> TraceError {
+    let help = "the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name";
+    TraceError::of(path, format!("is not the anchor file of an OTF2 archive: {reason}"), help)
 }
 
-fn unreadable(path: &Path, source: std::io::Error) -> Otf2Error {
-    Otf2Error::Read { path: path.to_owned(), source }
+/// A file of an archive is not there.
+pub(super) fn missing(path: &Path, location: Option<u64>) -> TraceError {
+    let help = "an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them";
+    TraceError::of(path, format!("is missing{}", of_location(location)), help)
 }
 
-pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|found| found == extension)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+/// The definitions of an archive contradict each other.
+pub(super) fn contradiction(path: &Path, what: &str) -> TraceError {
+    let problem = format!("the definitions in `{}` make no sense: {what}", path.display());
+    TraceError::refused(problem, "")
 }
 
 /// More than any anchor file holds; it is read as a whole.
@@ -187,17 +165,16 @@ impl From<Flaw> for Refusal {
 
 impl Anchor {
     /// Reads an anchor file from its first to its last byte: libotf2 goes on with what it has when one is damaged.
-    pub(super) fn read(path: &Path) -> Result<Self, Otf2Error> {
+    pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
         let mut bytes = Vec::new();
         let file = open_input(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
-        file.map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
-        let path = path.to_owned();
+        file.map_err(|source| TraceError::unreadable(path, source))?;
         parse(&bytes).map_err(|refusal| match refusal {
-            Refusal::Not(_) if is_otf1(&bytes) => Otf2Error::Otf1 { path },
-            Refusal::Not(reason) => Otf2Error::NotAnAnchor { path, reason },
-            Refusal::Unsupported(what) => Otf2Error::Unsupported { path, what },
-            Refusal::Flawed(flaw) => {
-                Otf2Error::Damaged { path, location: None, offset: flaw.at as u64, what: flaw.what }
+            Refusal::Not(_) if is_otf1(&bytes) => otf1(path),
+            Refusal::Not(reason) => not_an_anchor(path, reason),
+            Refusal::Unsupported(what) => TraceError::of(path, format!("{what}, which is not supported"), ""),
+            Refusal::Flawed(Flaw { at, what }) => {
+                TraceError::Damaged { path: path.to_owned(), location: None, offset: at as u64, what }
             }
         })
     }
@@ -374,9 +351,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         touch(folder.path(), &["a.otf", "a.def"]);
         let error = |name: &str| ArchiveFiles::find(&folder.path().join(name)).unwrap_err();
-        assert!(matches!(error("a.otf"), Otf2Error::Otf1 { .. }));
-        assert!(matches!(error("a.def"), Otf2Error::NotAnAnchor { .. }));
-        assert!(matches!(error("a.otf2"), Otf2Error::Read { .. }));
+        assert!(error("a.otf").to_string().ends_with("is an OTF 1 archive"));
+        assert!(error("a.def").to_string().contains("is not the anchor file of an OTF2 archive"));
+        assert!(matches!(error("a.otf2"), TraceError::Read { .. }));
     }
 
     const SAMPLE: &str =

@@ -271,7 +271,7 @@ impl Expansion<'_> {
         ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
     ) -> Result<(), E> {
         let recorded = taken.collective;
-        let (Some(operation), Some(class)) = (operation(recorded.operation), taken.class) else {
+        let Some(operation) = operation(recorded.operation).filter(|_| taken.class.is_some()) else {
             return Ok(());
         };
         let Some(members) = self.communicators.members(recorded.through) else {
@@ -283,15 +283,7 @@ impl Expansion<'_> {
             return Ok(());
         }
         let (sent, received) = (vec![recorded.sent; members.len()], vec![recorded.received; members.len()]);
-        let root = Some(recorded.root);
-        let collective = collectives::Collective {
-            operation,
-            root,
-            convention: self.convention,
-            sent: &sent,
-            received: &received,
-        };
-        self.messages(&collective, (recorded.through, members), (class, count), ends)
+        self.messages(taken, members, (&sent, &received), count, ends)
     }
 
     /// Operations in which every process may send another number of bytes: the first that each of the processes
@@ -323,32 +315,26 @@ impl Expansion<'_> {
                 ends.expanded.incomplete += 1;
                 continue;
             }
-            let (Some(operation), Some(class)) = (operation(first.collective.operation), first.class) else {
-                continue;
-            };
             let sent: Vec<u64> = all.iter().map(|taken| taken.collective.sent).collect();
             let received: Vec<u64> = all.iter().map(|taken| taken.collective.received).collect();
-            let root = Some(first.collective.root);
-            let collective = collectives::Collective {
-                operation,
-                root,
-                convention: self.convention,
-                sent: &sent,
-                received: &received,
-            };
-            self.messages(&collective, (through, members), (class, 1), ends)?;
+            self.messages(first, members, (&sent, &received), 1, ends)?;
         }
         Ok(())
     }
 
-    /// Keeps `count` equal operations, and tells their messages.
+    /// Keeps `count` equal operations that count, and tells their messages. `sent` and `received` are what their processes
+    /// recorded.
     fn messages<E>(
         &self,
-        collective: &collectives::Collective<'_>,
-        (through, members): (Through, &[u32]),
-        (class, count): (Class, u64),
+        Taken { collective: recorded, class }: Taken,
+        members: &[u32],
+        (sent, received): (&[u64], &[u64]),
+        count: u64,
         ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
     ) -> Result<(), E> {
+        let (Some(operation), Some(class)) = (operation(recorded.operation), class) else { return Ok(()) };
+        let (root, convention) = (Some(recorded.root), self.convention);
+        let collective = &collectives::Collective { operation, root, convention, sent, received };
         let expanded = &mut ends.expanded;
         let Ok(summary) = collectives::summary(collective) else {
             expanded.incomplete += count;
@@ -356,7 +342,7 @@ impl Expansion<'_> {
         };
         expanded.operations += count;
         let call = summary.0;
-        ends.kept.add(through, summary, count);
+        ends.kept.add(recorded.through, summary, count);
         let Some(algorithms) = self.algorithms else { return Ok(()) };
         let chosen = algorithms.of(collective.operation);
         if call.processes > 1 && chosen.is_some_and(|chosen| !call.suits(chosen)) {

@@ -1,7 +1,6 @@
 //! From the ranks in events, which count within a communicator, to the ranks of the program.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::sync::Arc;
 
 use super::definitions::{Definitions, Group};
@@ -57,38 +56,22 @@ enum Communicator {
 }
 
 /// Why a receiver cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoReceiver {
     /// The communicator is not defined.
+    #[error("it sends through communicator {communicator}, which is not a communicator of MPI processes")]
     Undefined { communicator: u32 },
     /// The window is not defined.
+    #[error("it uses window {window}, which is not defined")]
     NoWindow { window: u32 },
     /// The communicator has no such member.
+    #[error("it sends to rank {receiver} of communicator {communicator}, which has {size} members")]
     Outside { communicator: u32, receiver: u32, size: usize },
     /// The sender is in none of the two groups of the communicator, or in both.
+    #[error(
+        "rank {sender} sends through communicator {communicator}, but is not in exactly one of its two groups"
+    )]
     NotASide { communicator: u32, sender: u32 },
-}
-
-impl fmt::Display for NoReceiver {
-    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Undefined { communicator } => {
-                write!(
-                    text,
-                    "it sends through communicator {communicator}, which is not a communicator of MPI processes"
-                )
-            }
-            Self::NoWindow { window } => write!(text, "it uses window {window}, which is not defined"),
-            Self::Outside { communicator, receiver, size } => write!(
-                text,
-                "it sends to rank {receiver} of communicator {communicator}, which has {size} members"
-            ),
-            Self::NotASide { communicator, sender } => write!(
-                text,
-                "rank {sender} sends through communicator {communicator}, but is not in exactly one of its two groups"
-            ),
-        }
-    }
 }
 
 /// All communicators of MPI processes.

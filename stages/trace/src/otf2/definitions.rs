@@ -13,9 +13,8 @@ use super::layouts::{
     OTF2_REGION_ROLE_COLL_OTHER, OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA, OTF2_UNDEFINED_LOCATION,
 };
 use super::record::{Cursor, Flaw};
-use super::structure::End;
 use super::{layouts, structure};
-use crate::Otf2Error;
+use crate::TraceError;
 use crate::selection::{Marks, RegionKind};
 
 /// A node of the tree of machines.
@@ -197,20 +196,12 @@ const INTER_COMM: u8 = 43;
 const OPENMP: u8 = 3;
 
 /// Reads and checks the definitions of an archive; tells how many records there are, those that do not matter among them.
-pub(super) fn read(path: &Path, chunk_size: u64) -> Result<(Definitions, u64), Otf2Error> {
+pub(super) fn read(path: &Path, chunk_size: u64) -> Result<(Definitions, u64), TraceError> {
     let (mut definitions, mut records) = (Definitions::default(), 0);
-    structure::walk_chunks(path, chunk_size, None, &mut Vec::new(), |cursor| {
-        structure::header(cursor)?;
-        loop {
-            let kind = cursor.byte()?;
-            if let Some(end) = End::of(kind) {
-                return Ok(end);
-            }
-            let mut body = *cursor;
-            structure::record(cursor, layouts::global_definition(kind))?;
-            add(&mut definitions, kind, &mut body.record()?)?;
-            records += 1;
-        }
+    let layout = layouts::global_definition;
+    structure::walk_definitions(path, chunk_size, None, &mut Vec::new(), layout, |kind, _, mut body| {
+        records += 1;
+        add(&mut definitions, kind, &mut body.record()?)
     })?;
     Ok((definitions, records))
 }

@@ -23,7 +23,7 @@ use otf2_sys::*;
 use super::definitions::Definitions;
 use super::local_definitions::ClockOffsets;
 use super::visitor::Visitor;
-use callbacks::{EventCallbacks, GlobalCallbacks, LocalCallbacks, Told, guarded};
+use callbacks::{Told, guarded};
 
 /// Events between two looks at whether to stop.
 const BATCH: u64 = 1 << 22;
@@ -71,11 +71,8 @@ impl Archive {
         // SAFETY: the reader is open; the locking callbacks live for ever and need no user data.
         unsafe {
             check(OTF2_Reader_SetSerialCollectiveCallbacks(archive.reader()))?;
-            check(OTF2_Reader_SetLockingCallbacks(
-                archive.reader(),
-                &raw const CALLBACKS,
-                std::ptr::null_mut(),
-            ))?;
+            let locking = &raw const CALLBACKS;
+            check(OTF2_Reader_SetLockingCallbacks(archive.reader(), locking, std::ptr::null_mut()))?;
         }
         Ok(archive)
     }
@@ -87,20 +84,17 @@ impl Archive {
     /// The definitions of the archive, and how many there are.
     pub(in crate::otf2) fn definitions(&mut self) -> Result<(Definitions, u64), String> {
         forget();
+        let reader = self.reader();
         let mut definitions = Definitions::default();
         let mut count = 0;
-        let callbacks = GlobalCallbacks::new().ok_or("no memory")?;
+        let callbacks = callbacks::of_definitions().ok_or("no memory")?;
         // SAFETY: all handles belong to this reader. `definitions` outlives the reading, and nobody else uses it.
         unsafe {
-            let source = some(OTF2_Reader_GetGlobalDefReader(self.reader()))?.as_ptr();
-            check(OTF2_Reader_RegisterGlobalDefCallbacks(
-                self.reader(),
-                source,
-                callbacks.as_ptr(),
-                (&raw mut definitions).cast(),
-            ))?;
-            check(OTF2_Reader_ReadAllGlobalDefinitions(self.reader(), source, &raw mut count))?;
-            check(OTF2_Reader_CloseGlobalDefReader(self.reader(), source))?;
+            let source = some(OTF2_Reader_GetGlobalDefReader(reader))?.as_ptr();
+            let (set, data) = (callbacks.as_ptr(), (&raw mut definitions).cast());
+            check(OTF2_Reader_RegisterGlobalDefCallbacks(reader, source, set, data))?;
+            check(OTF2_Reader_ReadAllGlobalDefinitions(reader, source, &raw mut count))?;
+            check(OTF2_Reader_CloseGlobalDefReader(reader, source))?;
         }
         Ok((definitions, count))
     }
@@ -143,17 +137,13 @@ impl LocationReader<'_> {
         forget();
         let reader = self.archive.reader();
         let mut clock = ClockOffsets::default();
-        let callbacks = LocalCallbacks::new().ok_or("no memory")?;
+        let callbacks = callbacks::of_local_definitions().ok_or("no memory")?;
         // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `clock`
         // outlives the reading, and nobody else uses it.
         unsafe {
             let source = some(OTF2_Reader_GetDefReader(reader, self.location))?.as_ptr();
-            check(OTF2_Reader_RegisterDefCallbacks(
-                reader,
-                source,
-                callbacks.as_ptr(),
-                (&raw mut clock).cast(),
-            ))?;
+            let (set, data) = (callbacks.as_ptr(), (&raw mut clock).cast());
+            check(OTF2_Reader_RegisterDefCallbacks(reader, source, set, data))?;
             let mut count = 0;
             loop {
                 match OTF2_Reader_ReadAllLocalDefinitions(reader, source, &raw mut count) {
@@ -176,19 +166,15 @@ impl LocationReader<'_> {
     ) -> Result<Ended, String> {
         forget();
         let reader = self.archive.reader();
-        let callbacks = EventCallbacks::new::<V>().ok_or("no memory")?;
+        let callbacks = callbacks::of_events::<V>().ok_or("no memory")?;
         let mut total = 0;
         let mut told = Told { visitor, contexts, panic: None };
         // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `told`
         // outlives the reading, and nobody else uses it meanwhile.
         let ended = unsafe {
             let source = some(OTF2_Reader_GetEvtReader(reader, self.location))?.as_ptr();
-            check(OTF2_Reader_RegisterEvtCallbacks(
-                reader,
-                source,
-                callbacks.as_ptr(),
-                (&raw mut told).cast(),
-            ))?;
+            let (set, data) = (callbacks.as_ptr(), (&raw mut told).cast());
+            check(OTF2_Reader_RegisterEvtCallbacks(reader, source, set, data))?;
             let ended = loop {
                 let mut count = 0;
                 match OTF2_Reader_ReadLocalEvents(reader, source, BATCH, &raw mut count) {

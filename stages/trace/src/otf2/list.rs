@@ -14,17 +14,18 @@ use super::communicators::{Communicators, NoReceiver, is_nobody};
 use super::layouts::OTF2_UNDEFINED_UINT64;
 use super::program::{Overview, Program, Way, read_by, warn};
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
+use crate::archive::tell;
 use crate::call_stack::{CallStack, OpenRegions};
 use crate::numbering::Numbering;
 use crate::selection::{Marks, RegionKind, Selection};
-use crate::{EventsParams, Otf2Error};
+use crate::{EventsParams, TraceError};
 
 /// Name of the table in its temporary folder.
 const TABLE: &str = "messages.parquet";
 
 /// Lists the messages of an archive, location by location in the order of ids.
 pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Error> {
-    let program = Program::open(params.archive.path(), !params.allow_truncated, cx)?;
+    let program = Program::open(params.path.path(), !params.allow_truncated, cx)?;
     let request = &params.request();
     let mut marks = Marks::new(request);
     let regions = program.definitions.region_kinds(&mut marks);
@@ -49,7 +50,7 @@ pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Er
         // Why it ended, if the writing did not go on.
         failure.map_or(Ok(()), Err)?;
         let (overview, skipped) = listed?;
-        Ok((table.close()?, overview, skipped))
+        Ok((table.table.close()?, overview, skipped))
     })?;
     report(&program, &overview, rows, skipped, cx);
     Ok(Events::new(table, rows).kept_by(folder))
@@ -80,7 +81,7 @@ fn visit(
     way: Way,
     writer: &Mutex<Writer>,
     cx: &Context<'_>,
-) -> Result<(Overview, Skipped), Otf2Error> {
+) -> Result<(Overview, Skipped), TraceError> {
     let give = |rows: &mut Rows| writer.lock().unwrap_or_else(PoisonError::into_inner).take(rows);
     let visitor = |location| Listing::new(listed, program.processes.rank(location), give);
     let locations = program.visit(way, &cx.with_threads(1), visitor, |visited, mut listing| {
@@ -117,9 +118,7 @@ fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, c
         overview.locations,
         overview.events,
     ));
-    if skipped.collectives > 0 {
-        cx.log(format_args!("collective operations, which are not listed: {}", skipped.collectives));
-    }
+    tell(cx, "collective operations, which are not listed", skipped.collectives);
     let within = "accesses to memory within a process, which are not listed";
     warn(cx, within, skipped.within_process);
     warn(cx, "messages to MPI_PROC_NULL, which are not listed", skipped.to_nobody);
@@ -193,7 +192,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
             open: OpenRegions::new(),
             peers: Numbering::new(),
             ranks: Vec::new(),
-            rows: Rows::default(),
+            rows: Rows::new(),
             give,
             bad_event: None,
             skipped: Skipped::default(),
@@ -225,9 +224,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
 
     fn counts(&self, communicator: u32, bytes: u64, time: u64) -> bool {
         self.listed.selection.is_none_or(|selection| {
-            selection.counts_communicator(communicator)
-                && selection.counts_length(bytes)
-                && selection.class(self.stack.inside(), || time).is_some()
+            selection.class_of_message(Some(communicator), bytes, self.stack.inside(), || time).is_some()
         })
     }
 
@@ -253,7 +250,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
         let (source, destination) = if outwards { (rank, peer) } else { (peer, rank) };
         let (operation, region) = self.place_in_code();
         self.rows.push(Row { time, source, destination, tag, bytes, communicator, operation, region });
-        if self.rows.is_full() && !(self.give)(&mut self.rows) {
+        if self.rows.len() >= BATCH && !(self.give)(&mut self.rows) {
             self.bad(number, "nobody takes its message");
         }
     }
@@ -351,19 +348,7 @@ struct Row {
 }
 
 /// A batch of messages.
-#[derive(Debug, Default)]
-struct Rows(Vec<Row>);
-
-impl Rows {
-    fn push(&mut self, row: Row) {
-        self.0.push(row);
-    }
-
-    /// Whether it is time to give the batch away.
-    fn is_full(&self) -> bool {
-        self.0.len() >= BATCH
-    }
-}
+type Rows = Vec<Row>;
 
 /// What the numbers in rows stand for.
 #[derive(Debug)]
@@ -399,7 +384,7 @@ impl MessageWriter {
 
     /// Writes a batch, and empties it.
     fn write(&mut self, rows: &mut Rows) -> Result<(), ArtifactError> {
-        let all = rows.0.as_slice();
+        let all = rows.as_slice();
         let (start, per_second) = self.names.clock;
         // Times before the first event are those of clocks that go back.
         let time = |row: &Row| {
@@ -428,12 +413,7 @@ impl MessageWriter {
             Arc::new(all.iter().map(|row| region(row.region)).collect::<StringArray>()),
         ];
         self.table.add(columns)?;
-        rows.0.clear();
+        rows.clear();
         Ok(())
-    }
-
-    /// Ends the table; gives the number of rows.
-    fn close(self) -> Result<u64, ArtifactError> {
-        self.table.close()
     }
 }

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use super::layouts::Layout;
 use super::record::{Cursor, Flaw};
-use super::structure::End;
 use super::{layouts, structure};
-use crate::Otf2Error;
+use crate::TraceError;
 
 const MAPPING_TABLE: u8 = 5;
 const CLOCK_OFFSET: u8 = 6;
@@ -70,28 +69,25 @@ impl LocalDefinitions {
         chunk_size: u64,
         location: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Self, Otf2Error> {
+    ) -> Result<Self, TraceError> {
         let mut definitions = Self::default();
-        structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| definitions.chunk(cursor))?;
+        let layout = layouts::local_definition;
+        structure::walk_definitions(
+            path,
+            chunk_size,
+            Some(location),
+            buffer,
+            layout,
+            |kind, layout, mut body| match kind {
+                MAPPING_TABLE => definitions.add_map(&mut body.record()?),
+                CLOCK_OFFSET => definitions.add_offset(&mut body.record()?),
+                _ => {
+                    definitions.unknown |= layout == Layout::Unknown;
+                    Ok(())
+                }
+            },
+        )?;
         Ok(definitions)
-    }
-
-    fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
-        structure::header(cursor)?;
-        loop {
-            let kind = cursor.byte()?;
-            if let Some(end) = End::of(kind) {
-                return Ok(end);
-            }
-            let mut body = *cursor;
-            let layout = layouts::local_definition(kind);
-            structure::record(cursor, layout)?;
-            match kind {
-                MAPPING_TABLE => self.add_map(&mut body.record()?)?,
-                CLOCK_OFFSET => self.add_offset(&mut body.record()?)?,
-                _ => self.unknown |= layout == Layout::Unknown,
-            }
-        }
     }
 
     /// The first of two maps for the same ids counts, as in libotf2.

@@ -15,7 +15,7 @@ use super::structure::{
     MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV, MPI_SEND, Moment,
 };
 use super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
-use crate::Otf2Error;
+use crate::TraceError;
 
 const BUFFER_FLUSH: u8 = 10;
 const MPI_REQUEST_CANCELLED: u8 = 21;
@@ -44,7 +44,7 @@ pub(super) enum Ended {
     /// With its last event.
     Complete(EventFile),
     /// With the last event before some damage.
-    Cut(EventFile, Box<Otf2Error>),
+    Cut(EventFile, Box<TraceError>),
     /// It was asked to stop.
     Early,
 }
@@ -58,7 +58,7 @@ pub(super) fn read_events<V: Visitor>(
     visitor: &mut V,
     buffer: &mut Vec<u8>,
     stop: impl Fn() -> bool,
-) -> Result<Ended, Otf2Error> {
+) -> Result<Ended, TraceError> {
     let mut events = Events { walk: EventWalk::default(), told: Told::new(definitions, visitor) };
     let mut stopped = false;
     let walked = structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| {
@@ -68,7 +68,7 @@ pub(super) fn read_events<V: Visitor>(
     let file = events.walk.file();
     let damage = match walked {
         Ok(()) => None,
-        Err(damage @ Otf2Error::Damaged { .. }) => Some(damage),
+        Err(damage @ TraceError::Damaged { .. }) => Some(damage),
         Err(other) => return Err(other),
     };
     let unknown =
@@ -77,7 +77,7 @@ pub(super) fn read_events<V: Visitor>(
         _ if stopped => Ok(Ended::Early),
         // Damage says more than what is not known before it.
         _ if let Some(damage) = damage => Ok(Ended::Cut(file, Box::new(damage))),
-        Some(what) => Err(Otf2Error::Unknown { path: path.to_owned(), location, what }),
+        Some(what) => Err(TraceError::Unknown { path: path.to_owned(), location, what }),
         None => Ok(Ended::Complete(file)),
     }
 }

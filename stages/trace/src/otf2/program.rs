@@ -1,16 +1,15 @@
 //! What an archive defines, and the way through the events of its locations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(feature = "libotf2")]
 use std::sync::{Mutex, PoisonError};
 
 #[cfg(feature = "libotf2")]
 use hopmap_model::open_input;
 use hopmap_model::{Context, Error};
-use rayon::prelude::*;
 
-use super::archive_files::{Anchor, ArchiveFiles, has_extension};
+use super::archive_files::{Anchor, ArchiveFiles, contradiction, missing};
 use super::communicators::Communicators;
 use super::definitions::Definitions;
 #[cfg(feature = "libotf2")]
@@ -20,8 +19,11 @@ use super::processes::Processes;
 use super::structure::{self, EventFile};
 use super::visitor::Visitor;
 use super::{definitions, native};
+use crate::archive::{has_extension, on_threads, tell};
+#[cfg(feature = "libotf2")]
+use crate::error::of_location;
 use crate::selection::{Request, Selection};
-use crate::{LIBOTF2, Otf2Error, Reader};
+use crate::{LIBOTF2, Reader, TraceError};
 
 /// Everything that an archive says of a program before its events.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub(super) struct Visited {
     /// Whether it has definitions of its own.
     pub(super) defined: bool,
     /// Why its last events are missing, if they are.
-    damage: Option<Box<Otf2Error>>,
+    damage: Option<Box<TraceError>>,
 }
 
 /// Who reads the events. libotf2 reads the definitions as well, and must find the same.
@@ -64,10 +66,10 @@ pub(super) enum Way {
 pub(super) fn read_by<T>(
     reader: Reader,
     cx: &Context<'_>,
-    mut read: impl FnMut(Way) -> Result<T, Otf2Error>,
-) -> Result<T, Otf2Error> {
+    mut read: impl FnMut(Way) -> Result<T, TraceError>,
+) -> Result<T, TraceError> {
     match read(if reader == Reader::Libotf2 { Way::Library } else { Way::Native }) {
-        Err(unknown @ Otf2Error::Unknown { .. }) if reader == Reader::Auto && LIBOTF2.is_built => {
+        Err(unknown @ TraceError::Unknown { .. }) if reader == Reader::Auto && LIBOTF2.is_built => {
             cx.log(format_args!("{unknown}: reading with libotf2"));
             read(Way::Library)
         }
@@ -77,11 +79,11 @@ pub(super) fn read_by<T>(
 
 impl Program {
     /// Opens an archive and reads its definitions. Events that are cut off are an error if it has to be `whole`.
-    pub(super) fn open(path: &Path, whole: bool, cx: &Context<'_>) -> Result<Self, Otf2Error> {
+    pub(super) fn open(path: &Path, whole: bool, cx: &Context<'_>) -> Result<Self, TraceError> {
         let files = ArchiveFiles::find(path)?;
         let anchor = Anchor::read(files.anchor())?;
         let definitions = read_definitions(&files, &anchor)?;
-        let contradiction = |what| Otf2Error::Definitions { path: files.definitions(), what };
+        let contradiction = |what: String| contradiction(&files.definitions(), &what);
         let processes = Processes::new(&definitions).map_err(contradiction)?;
         let communicators =
             Communicators::new(&definitions, |location| processes.rank(location)).map_err(contradiction)?;
@@ -91,13 +93,13 @@ impl Program {
     }
 
     /// The time of the first event of the trace.
-    pub(super) fn begin(&self) -> Result<u64, Otf2Error> {
+    pub(super) fn begin(&self) -> Result<u64, TraceError> {
         let mut buffer = Vec::new();
         let mut first = None;
         for &location in &self.locations {
             let events = self.files.events_of(location);
             let time = match structure::first_time(&events, self.anchor.event_chunk, location) {
-                Err(Otf2Error::Damaged { .. }) if !self.whole => None,
+                Err(TraceError::Damaged { .. }) if !self.whole => None,
                 time => time?,
             };
             let Some(time) = time else { continue };
@@ -119,8 +121,11 @@ impl Program {
     }
 
     /// An event that cannot be.
-    pub(super) fn bad_event(&self, location: u64, event: u64, what: impl Into<String>) -> Otf2Error {
-        Otf2Error::Event { path: self.files.events_of(location), location, event, what: what.into() }
+    pub(super) fn bad_event(&self, location: u64, event: u64, what: impl Into<String>) -> TraceError {
+        let path = self.files.events_of(location);
+        let problem =
+            format!("event {event} of location {location} in `{}`: {}", path.display(), what.into());
+        TraceError::refused(problem, "")
     }
 
     /// Tells the events of every location to a visitor of its own, and closes the visitor when they are through; on as
@@ -130,13 +135,13 @@ impl Program {
         way: Way,
         cx: &Context<'_>,
         visitor: impl Fn(u64) -> V + Sync,
-        close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
-    ) -> Result<Vec<T>, Otf2Error> {
+        close: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
+    ) -> Result<Vec<T>, TraceError> {
         if way == Way::Library {
             return visit_through_library(self, cx, visitor, close);
         }
         let ids: Vec<u64> = self.locations.iter().copied().collect();
-        on_threads(ids.len(), cx, |index, buffer| {
+        on_threads((ids.len(), "locations"), cx, |index, buffer| {
             let mut visitor = visitor(ids[index]);
             let visited = self.tell_natively(ids[index], &mut visitor, buffer, cx)?;
             visited.map(|visited| close(visited, visitor)).transpose()
@@ -148,7 +153,7 @@ impl Program {
         &self,
         location: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Option<LocalDefinitions>, Otf2Error> {
+    ) -> Result<Option<LocalDefinitions>, TraceError> {
         let path = self.files.definitions_of(location);
         if !path.exists() {
             return Ok(None);
@@ -163,7 +168,7 @@ impl Program {
         visitor: &mut V,
         buffer: &mut Vec<u8>,
         cx: &Context<'_>,
-    ) -> Result<Option<Visited>, Otf2Error> {
+    ) -> Result<Option<Visited>, TraceError> {
         let own = self.local_definitions(location, buffer)?;
         let defined = own.is_some();
         let own = own.unwrap_or_default();
@@ -176,7 +181,7 @@ impl Program {
             native::Ended::Complete(file) => (file, None),
             native::Ended::Cut(_, damage) if self.whole => return Err(*damage),
             native::Ended::Cut(..) if own.unknown => {
-                return Err(Otf2Error::Unknown { path, location, what: "definitions" });
+                return Err(TraceError::Unknown { path, location, what: "definitions" });
             }
             native::Ended::Cut(file, damage) => (file, Some(damage)),
         };
@@ -185,7 +190,7 @@ impl Program {
     }
 
     /// Checks that a visitor found no event that cannot be.
-    pub(super) fn check(&self, location: u64, visitor: &impl Visitor) -> Result<(), Otf2Error> {
+    pub(super) fn check(&self, location: u64, visitor: &impl Visitor) -> Result<(), TraceError> {
         match visitor.bad_event() {
             Some(bad) => Err(self.bad_event(location, bad.event, bad.what.clone())),
             None => Ok(()),
@@ -241,20 +246,18 @@ impl Overview {
 
 /// Warns of something that is there.
 pub(super) fn warn(cx: &Context<'_>, what: &str, count: u64) {
-    if count > 0 {
-        cx.log(format_args!("warning: {what}: {count}"));
-    }
+    tell(cx, &format!("warning: {what}"), count);
 }
 
-fn read_definitions(files: &ArchiveFiles, anchor: &Anchor) -> Result<Definitions, Otf2Error> {
+fn read_definitions(files: &ArchiveFiles, anchor: &Anchor) -> Result<Definitions, TraceError> {
     let path = files.definitions();
     let (definitions, there) = definitions::read(&path, anchor.definition_chunk)?;
     if there != anchor.definitions {
         let what = format!("there are {there}, but the anchor file announces {}", anchor.definitions);
-        return Err(Otf2Error::Definitions { path, what });
+        return Err(contradiction(&path, &what));
     }
     match definitions.contradiction {
-        Some(what) => Err(Otf2Error::Definitions { path, what }),
+        Some(what) => Err(contradiction(&path, &what)),
         None => Ok(definitions),
     }
 }
@@ -266,22 +269,20 @@ fn locations_with_events(
     definitions: &Definitions,
     whole: bool,
     cx: &Context<'_>,
-) -> Result<BTreeSet<u64>, Otf2Error> {
+) -> Result<BTreeSet<u64>, TraceError> {
     let id = |path: &Path| path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
     let event_files = files.local_files()?.into_iter().filter(|path| has_extension(path, "evt"));
     let (known, strange): (Vec<_>, Vec<_>) = event_files
         .map(|path| id(&path))
         .partition(|id| id.is_some_and(|id| definitions.locations.contains_key(&id)));
-    if !strange.is_empty() {
-        cx.log(format_args!("warning: event files of no location, which are not read: {}", strange.len()));
-    }
+    warn(cx, "event files of no location, which are not read", strange.len() as u64);
     let known: BTreeSet<u64> = known.into_iter().flatten().collect();
-    let mut missing =
+    let mut absent =
         definitions.locations.iter().filter(|(id, location)| location.events > 0 && !known.contains(id));
-    if whole && let Some((id, _)) = missing.next() {
-        return Err(Otf2Error::Missing { path: files.events_of(*id), location: Some(*id) });
+    if whole && let Some((id, _)) = absent.next() {
+        return Err(missing(&files.events_of(*id), Some(*id)));
     }
-    warn(cx, "locations without an event file, of which nothing counts", missing.count() as u64);
+    warn(cx, "locations without an event file, of which nothing counts", absent.count() as u64);
     Ok(known)
 }
 
@@ -293,63 +294,25 @@ fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> 
     ticks.map(|ticks| ticks as f64)
 }
 
-/// Reads `total` locations, on as many threads as the context allows; each thread has a buffer. Of several errors the
-/// one of the lowest location is given, whatever the number of threads.
-pub(super) fn on_threads<T: Send>(
-    total: usize,
-    cx: &Context<'_>,
-    read: impl Fn(usize, &mut Vec<u8>) -> Result<Option<T>, Otf2Error> + Sync,
-) -> Result<Vec<T>, Otf2Error> {
-    let next = AtomicUsize::new(0);
-    // Locations behind the first that failed need not be read.
-    let limit = AtomicUsize::new(total);
-    let done = Mutex::new(0);
-    let work = |_| {
-        let mut results = BTreeMap::new();
-        let mut buffer = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= limit.load(Ordering::Relaxed) {
-                return results;
-            }
-            let result = if cx.should_stop() { None } else { read(index, &mut buffer).transpose() };
-            let count = |done: &mut usize| {
-                *done += 1;
-                cx.progress(*done as u64, total as u64);
-            };
-            match &result {
-                Some(Ok(_)) => count(&mut done.lock().unwrap_or_else(PoisonError::into_inner)),
-                _ => drop(limit.fetch_min(index, Ordering::Relaxed)),
-            }
-            results.insert(index, result);
-        }
-    };
-    let results: BTreeMap<usize, Option<Result<T, Otf2Error>>> =
-        (0..cx.threads().clamp(1, total.max(1))).into_par_iter().map(work).flatten().collect();
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let stopped = || Err(Otf2Error::Stopped { done, total });
-    results.into_values().map(|result| result.unwrap_or_else(stopped)).collect()
-}
-
 /// Does what [`Program::visit`] does with libotf2, of files that were checked before.
 #[cfg(feature = "libotf2")]
 fn visit_through_library<V: Visitor, T: Send>(
     program: &Program,
     cx: &Context<'_>,
     visitor: impl Fn(u64) -> V + Sync,
-    close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
-) -> Result<Vec<T>, Otf2Error> {
+    close: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
+) -> Result<Vec<T>, TraceError> {
     // libotf2 opens whatever stands there, and would wait for the other end of a pipe.
     for file in program.files.list()? {
         let path = file.path();
-        open_input(path).map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
+        open_input(path).map_err(|source| TraceError::unreadable(path, source))?;
     }
-    let failed = |message| of_library(program.files.anchor(), None, message);
+    let failed = |message: String| of_library(program.files.anchor(), None, &message);
     let mut archive = Archive::open(program.files.anchor()).map_err(failed)?;
     check_definitions(program, &mut archive)?;
     let readers = archive.locations(&program.locations).map_err(failed)?;
     let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
-    on_threads(readers.len(), cx, |index, buffer| {
+    on_threads((readers.len(), "locations"), cx, |index, buffer| {
         let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
         let mut visitor = visitor(reader.id());
         let visited = tell_through_library(program, &mut reader, &mut visitor, buffer, cx)?;
@@ -360,8 +323,8 @@ fn visit_through_library<V: Visitor, T: Send>(
 /// Reads the definitions, without which libotf2 does not know the calling contexts in events. They must be those that
 /// hopmap read.
 #[cfg(feature = "libotf2")]
-fn check_definitions(program: &Program, archive: &mut Archive) -> Result<(), Otf2Error> {
-    let failed = |message| of_library(&program.files.definitions(), None, message);
+fn check_definitions(program: &Program, archive: &mut Archive) -> Result<(), TraceError> {
+    let failed = |message: String| of_library(&program.files.definitions(), None, &message);
     let (definitions, read) = archive.definitions().map_err(failed)?;
     let there = program.anchor.definitions;
     if read != there {
@@ -381,7 +344,7 @@ fn tell_through_library<V: Visitor>(
     visitor: &mut V,
     buffer: &mut Vec<u8>,
     cx: &Context<'_>,
-) -> Result<Option<Visited>, Otf2Error> {
+) -> Result<Option<Visited>, TraceError> {
     let location = reader.id();
     let path = program.files.events_of(location);
     let file = structure::check::check_events(&path, program.anchor.event_chunk, location, buffer)?;
@@ -392,24 +355,25 @@ fn tell_through_library<V: Visitor>(
     // EZTrace writes files without any definition.
     if defined && structure::check::check_local_definitions(&own, chunk, location)? > 0 {
         let definitions = reader.definitions();
-        clock = definitions.map_err(|message| of_library(&own, Some(location), message))?;
+        clock = definitions.map_err(|message| of_library(&own, Some(location), &message))?;
     }
     let ended = reader.events(visitor, &program.definitions.calling_contexts, || cx.should_stop());
-    let ended = ended.map_err(|message| of_library(&path, Some(location), message))?;
+    let ended = ended.map_err(|message| of_library(&path, Some(location), &message))?;
     program.check(location, visitor)?;
     match ended {
         Ended::Early => Ok(None),
         Ended::Complete(read) if read != file.events => {
             let message = format!("it read {read} of {} events", file.events);
-            Err(of_library(&path, Some(location), message))
+            Err(of_library(&path, Some(location), &message))
         }
         Ended::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
     }
 }
 
 #[cfg(feature = "libotf2")]
-fn of_library(path: &Path, location: Option<u64>, message: String) -> Otf2Error {
-    Otf2Error::Library { path: path.to_owned(), location, message }
+fn of_library(path: &Path, location: Option<u64>, message: &str) -> TraceError {
+    let file = format!("`{}`{}", path.display(), of_location(location));
+    TraceError::refused(format!("libotf2 cannot read {file}: {message}"), "")
 }
 
 /// Says that libotf2 is missing.
@@ -418,7 +382,7 @@ fn visit_through_library<V: Visitor, T: Send>(
     _: &Program,
     _: &Context<'_>,
     _: impl Fn(u64) -> V + Sync,
-    _: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
-) -> Result<Vec<T>, Otf2Error> {
+    _: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
+) -> Result<Vec<T>, TraceError> {
     Err(LIBOTF2.missing(Reader::NEEDS_LIBRARY).into())
 }

@@ -11,21 +11,23 @@ use super::communicators::{Communicators, is_nobody};
 use super::layouts::OTF2_UNDEFINED_UINT64;
 use super::program::{Overview, Program, Visited, read_by, warn};
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
-use crate::call_stack::OpenRegions;
+use crate::call_stack::{Nested, OpenRegions};
 use crate::dag::{Envelope, Joint, Members, Moment, Rules, Unmatched, What};
-use crate::error::DagError;
 use crate::selection::{Call, Marks, RegionKind, Request};
-use crate::{DagParams, Select, dag};
+use crate::{DagParams, Select, TraceError, dag};
 
 /// The moments of a location, and what it did beside them.
 type Followings = (Visited, Vec<Moment>, Untold);
 
 /// Reads an archive into a graph of tasks.
 pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
-    let path = params.archive.path();
+    let path = params.path.path();
     let program = Program::open(path, !params.allow_truncated, cx)?;
     let Some(ticks_per_second) = program.ticks_per_second else {
-        return Err(DagError::NoClock { path: path.to_owned() }.into());
+        let problem = "does not say how long a tick of its clock is, so nobody knows how long a task takes";
+        let help =
+            "record the trace again with a tool that writes the properties of its clock, such as Score-P";
+        return Err(TraceError::of(path, problem, help).into());
     };
     let everything = Select::default();
     let request = Request { select: &everything, phases: None, sizes: false };
@@ -57,17 +59,28 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let Unmatched { sent, sent_bytes, of_bytes, .. } = unmatched;
     // A trace that is cut off lacks receives wherever it was cut.
     if !params.allow_truncated && sent_bytes as f64 > params.allow_loss * of_bytes as f64 {
-        return Err(
-            DagError::Loss { path: path.to_owned(), messages: sent, bytes: sent_bytes, of_bytes }.into()
+        let problem = format!(
+            "does not say when {sent} messages were received: {sent_bytes} of {of_bytes} bytes are lost"
         );
+        let help = "EZTrace leaves out receives that do not block: record with Score-P; or set `allow_loss` to the share of bytes that may be missing, 1 for any";
+        return Err(TraceError::of(path, problem, help).into());
     }
     if let Err(task) = dag.order() {
         let rank = dag.tasks[task as usize].rank.unwrap_or_default();
-        return Err(match params.rendezvous_bytes {
-            Some(bytes) => DagError::Deadlock { path: path.to_owned(), rank, bytes },
-            None => DagError::Contradiction { path: path.to_owned(), rank },
-        }
-        .into());
+        let (path, ends) = (path.display(), format!("what rank {rank} does waits for itself"));
+        let (problem, help) = match params.rendezvous_bytes {
+            Some(bytes) => (
+                format!(
+                    "the program in `{path}` hangs if messages of at least {bytes} bytes wait until they are asked for: {ends}"
+                ),
+                "the program ran, so its MPI sent longer messages at once: raise `rendezvous_bytes`, or leave it out",
+            ),
+            None => (
+                format!("the messages in `{path}` contradict each other: {ends}"),
+                "messages of some ranks are missing in the middle, so that others stand in their place: record the trace again",
+            ),
+        };
+        return Err(TraceError::refused(problem, help).into());
     }
     Ok(dag)
 }
@@ -145,31 +158,19 @@ fn report(program: &Program, followings: &[Followings], cx: &Context<'_>) {
 }
 
 fn report_unmatched(unmatched: Unmatched, cx: &Context<'_>) {
-    warn(
-        cx,
-        "messages of which the trace does not say when they were received, for which nobody waits here (EZTrace leaves out many of those that do not block)",
-        unmatched.sent,
-    );
-    warn(
-        cx,
-        "messages of which the trace does not say when they were sent, for which nobody waits here",
-        unmatched.received,
-    );
-    warn(
-        cx,
-        "messages whose receive names another communicator than their send, paired by ranks, tag and order",
-        unmatched.communicators,
-    );
-    warn(
-        cx,
-        "messages whose ends tell different lengths, so that they may be mistaken for each other",
-        unmatched.lengths,
-    );
-    warn(
-        cx,
-        "collective operations that not all of their processes recorded alike, for which nobody waits here",
-        unmatched.joints,
-    );
+    let warn = |what, count| warn(cx, what, count);
+    let told = "messages of which the trace does not say when they were received, for which nobody waits here (EZTrace leaves out many of those that do not block)";
+    warn(told, unmatched.sent);
+    let told = "messages of which the trace does not say when they were sent, for which nobody waits here";
+    warn(told, unmatched.received);
+    let told =
+        "messages whose receive names another communicator than their send, paired by ranks, tag and order";
+    warn(told, unmatched.communicators);
+    let told = "messages whose ends tell different lengths, so that they may be mistaken for each other";
+    warn(told, unmatched.lengths);
+    let told =
+        "collective operations that not all of their processes recorded alike, for which nobody waits here";
+    warn(told, unmatched.joints);
 }
 
 /// Stands for the request of the receive in `MPI_Sendrecv`; none has this number (`OTF2_UNDEFINED_UINT64`).
@@ -199,46 +200,6 @@ struct Untold {
     without_process: u64,
 }
 
-/// The calls of MPI that a location is in, and how long it has been.
-#[derive(Debug, Default)]
-struct Calls {
-    /// How many of the open regions communicate, and since when the first of them does.
-    communicating: u32,
-    since: u64,
-    /// How many of them are `MPI_Sendrecv` or one of its kin.
-    exchanging: u32,
-    /// Ticks in communication that are over.
-    over: u64,
-}
-
-impl Calls {
-    fn enter(&mut self, kind: RegionKind, time: impl Fn() -> u64) {
-        self.exchanging += u32::from(kind.call == Call::SendReceive);
-        if kind.communication {
-            if self.communicating == 0 {
-                self.since = time();
-            }
-            self.communicating += 1;
-        }
-    }
-
-    fn leave(&mut self, kind: RegionKind, time: impl Fn() -> u64) {
-        self.exchanging -= u32::from(kind.call == Call::SendReceive);
-        if kind.communication {
-            if self.communicating == 1 {
-                self.over = self.communicated(time());
-            }
-            self.communicating -= 1;
-        }
-    }
-
-    /// Ticks in communication up to some time.
-    fn communicated(&self, time: u64) -> u64 {
-        let open = if self.communicating > 0 { time.saturating_sub(self.since) } else { 0 };
-        self.over.saturating_add(open)
-    }
-}
-
 /// Follows a location.
 struct Moments<'a> {
     followed: Followed<'a>,
@@ -249,7 +210,10 @@ struct Moments<'a> {
     places: HashMap<u32, u32>,
     /// The regions it is in.
     open: OpenRegions<RegionKind>,
-    calls: Calls,
+    /// How long it has been in calls of MPI.
+    communicating: Nested,
+    /// How many open regions are `MPI_Sendrecv` or one of its kin.
+    exchanging: u32,
     /// Moments with the ticks in communication up to then in place of those that it computed.
     told: Vec<Moment>,
     bad_event: Option<BadEvent>,
@@ -264,7 +228,8 @@ impl<'a> Moments<'a> {
             regions: Vec::new(),
             places: HashMap::new(),
             open: OpenRegions::new(),
-            calls: Calls::default(),
+            communicating: Nested::default(),
+            exchanging: 0,
             told: Vec::new(),
             bad_event: None,
             untold: Untold::default(),
@@ -287,7 +252,7 @@ impl<'a> Moments<'a> {
     }
 
     fn add(&mut self, what: What, time: u64) {
-        self.told.push(Moment { time, compute: self.calls.communicated(time), what });
+        self.told.push(Moment { time, compute: self.communicating.until(time), what });
     }
 
     fn bad(&mut self, event: u64, what: impl Into<Cow<'static, str>>) {
@@ -351,16 +316,24 @@ impl Visitor for Moments<'_> {
     fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
         let kind = self.regions[place as usize];
         self.open.enter(place, kind);
-        self.calls.enter(kind, &time);
+        if kind.communication {
+            self.communicating.turn(true, &time);
+        }
         if kind.call == Call::SendReceive {
+            self.exchanging += 1;
             // It asks for a message before it sends one.
             self.add(What::Post { request: EXCHANGE }, time());
         }
     }
 
     fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
-        let calls = &mut self.calls;
-        self.open.leave(place, |kind| calls.leave(kind, &time));
+        let Self { communicating, exchanging, .. } = self;
+        self.open.leave(place, |kind| {
+            *exchanging -= u32::from(kind.call == Call::SendReceive);
+            if kind.communication {
+                communicating.turn(false, &time);
+            }
+        });
     }
 
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
@@ -374,7 +347,7 @@ impl Visitor for Moments<'_> {
         match event {
             Event::Received(message) => {
                 if let Some(envelope) = self.envelope(number, &message) {
-                    let exchange = (self.calls.exchanging > 0).then_some(EXCHANGE);
+                    let exchange = (self.exchanging > 0).then_some(EXCHANGE);
                     let (bytes, request) = (message.bytes, message.request.or(exchange));
                     self.add(What::Receive { envelope, bytes, request }, time());
                 }

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hopmap_collectives::Convention;
-use hopmap_model::{CollectiveTable, Context, Edge, Error, Process, TaskGraph};
+use hopmap_model::{CollectiveTable, Context, Edge, Error, TaskGraph};
 
 use super::collectives::{CollectiveTally, Expanded, Expansion, Kept};
 use super::communicators::NoReceiver;
-use super::processes::ProcessOf;
 use super::program::{Overview, Program, Visited, read_by, warn};
 use super::tally::{Question, RemoteTraffic, Tally, Total, Traffic};
+use crate::archive::tell;
 use crate::call_stack::{Activity, CallStack};
-use crate::matrix::{Headings, Overflow};
-use crate::selection::{Class, Marks, RegionKind, Request};
-use crate::{Algorithms, Collectives, Otf2Error, Reader, matrix};
+use crate::matrix::{Headings, Overflow, Work};
+use crate::selection::{Class, Marks, RegionKind, Request, Selection};
+use crate::{Algorithms, Collectives, Reader, TraceError};
 
 /// What is asked of an archive, and how it is read.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,7 @@ impl Counting<'_> {
         Tally::new(CallStack::new(&self.regions, self.question.selection), self.question)
     }
 
-    fn record(&self, visited: Visited, tally: Tally<'_>) -> Result<Record, Otf2Error> {
+    fn record(&self, visited: Visited, tally: Tally<'_>) -> Result<Record, TraceError> {
         let (location, span) = (visited.location, visited.span);
         let messages = tally.traffic.iter().map(|traffic| traffic.total.messages).sum();
         let sent = self.receivers(location, &tally)?;
@@ -111,7 +111,7 @@ impl Counting<'_> {
     }
 
     /// Who received what a location sent.
-    fn receivers(&self, location: u64, tally: &Tally<'_>) -> Result<Vec<Part>, Otf2Error> {
+    fn receivers(&self, location: u64, tally: &Tally<'_>) -> Result<Vec<Part>, TraceError> {
         let bad = |event, what: String| self.program.bad_event(location, event, what);
         if let Some(first) = tally.traffic.first().filter(|_| !self.program.processes.ranked) {
             return Err(bad(first.first_event, "it sends, but the archive defines no MPI ranks".into()));
@@ -126,7 +126,7 @@ impl Counting<'_> {
     }
 
     /// Whose memory a location wrote and read.
-    fn add_remote(&self, tally: &Tally<'_>, record: &mut Record) -> Result<(), Otf2Error> {
+    fn add_remote(&self, tally: &Tally<'_>, record: &mut Record) -> Result<(), TraceError> {
         let location = record.visited.location;
         let bad = |event, what: String| self.program.bad_event(location, event, what);
         for &RemoteTraffic { window, remote, class, put, got, first_event } in &tally.remote {
@@ -171,21 +171,14 @@ fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &
         sum(|record| record.activity.silent_send_receives),
     );
     if collectives == Collectives::Ignore {
-        let ignored = sum(|record| record.collectives.ignored);
-        if ignored > 0 {
-            cx.log(format_args!(
-                "collective operations, which do not count (`collectives = \"expand\"` counts them): {ignored}"
-            ));
-        }
+        let told = "collective operations, which do not count (`collectives = \"expand\"` counts them)";
+        tell(cx, told, sum(|record| record.collectives.ignored));
     }
     warn(
         "collective operations of unknown size, which do not count",
         sum(|record| record.collectives.unknown),
     );
-    let accesses = sum(|record| record.accesses);
-    if accesses > 0 {
-        cx.log(format_args!("accesses to remote memory, which count as messages: {accesses}"));
-    }
+    tell(cx, "accesses to remote memory, which count as messages", sum(|record| record.accesses));
     warn(
         "accesses to memory within a process, or of locations that belong to no rank, which do not count",
         sum(|record| record.within_process),
@@ -199,31 +192,40 @@ fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &
 }
 
 /// Tells what became of the collective operations.
-fn report_expanded(expanded: Expanded, collectives: Collectives, cx: &Context<'_>) {
+fn report_expanded(expanded: Expanded, are_messages: bool, cx: &Context<'_>) {
     let Expanded { operations, messages, elsewhere, incomplete, uneven, unfit } = expanded;
-    match collectives {
-        Collectives::Expand => {
-            cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages"));
+    match are_messages {
+        true => cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages")),
+        false => {
+            cx.log(format_args!("collective operations, which are kept and are no messages: {operations}"));
         }
-        _ => cx.log(format_args!("collective operations, which are kept and are no messages: {operations}")),
     }
-    if unfit > 0 {
-        cx.log(format_args!(
-            "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: {unfit}"
-        ));
-    }
-    if elsewhere > 0 {
-        cx.log(format_args!(
-            "warning: records of collective operations between two groups or within a process, which do not count: {elsewhere}"
-        ));
-    }
+    let told = "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules";
+    tell(cx, told, unfit);
+    let told = "records of collective operations between two groups or within a process, which do not count";
+    warn(cx, told, elsewhere);
     let told = "collective operations that not all of their processes recorded, of which those count that one process did";
     warn(cx, told, uneven);
-    if incomplete > 0 {
-        cx.log(format_args!(
-            "warning: collective operations that not all of their processes recorded alike, which do not count: {incomplete}"
-        ));
-    }
+    let told = "collective operations that not all of their processes recorded alike, which do not count";
+    warn(cx, told, incomplete);
+}
+
+/// Brings the collective operations of all processes together, and adds the messages of the algorithms, if there are some.
+fn expand(
+    program: &Program,
+    (selection, algorithms): (Option<&Selection>, Option<Algorithms>),
+    tallies: Vec<(u32, CollectiveTally)>,
+    headings: &mut Headings,
+    cx: &Context<'_>,
+) -> Result<CollectiveTable, Overflow> {
+    let convention = Convention::of_creator(&program.anchor.creator);
+    let expansion = Expansion { communicators: &program.communicators, convention, selection, algorithms };
+    let mut kept = Kept::default();
+    let expanded = expansion.expand(tallies, &mut kept, |class, edge| headings.add(class, edge))?;
+    report_expanded(expanded, algorithms.is_some(), cx);
+    let told = "collective operations with blocks of different lengths, which are kept with their mean";
+    tell(cx, told, kept.uneven());
+    Ok(kept.into_table(&program.communicators))
 }
 
 /// Brings the records of all locations together.
@@ -234,7 +236,6 @@ fn assemble(
     records: Vec<Record>,
     cx: &Context<'_>,
 ) -> Result<TaskGraph, Error> {
-    let seconds = |ticks: u64| program.ticks_per_second.map(|per_second| ticks as f64 / per_second);
     let spans = || records.iter().filter_map(|record| record.visited.span);
     let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
     let duration = ends.map(|(first, last)| last.saturating_sub(first));
@@ -242,11 +243,13 @@ fn assemble(
     if let Some(selection) = selection {
         selection.check_length(duration.unwrap_or(0))?;
     }
-    let overflow = |_: Overflow| Otf2Error::Overflow { path: program.files.anchor().to_owned() };
+    let overflow = |_: Overflow| {
+        let anchor = program.files.anchor().display();
+        TraceError::refused(format!("the messages or bytes of all pairs in `{anchor}` exceed 64 bits"), "")
+    };
     let mut headings = Headings::new(request, records.iter().map(|record| record.sent.len()).sum());
     let mut tallies = Vec::new();
-    let mut compute: Vec<Option<Vec<u64>>> = vec![None; program.processes.list.len()];
-    let mut communicating: Vec<Option<(u64, u64)>> = vec![None; program.processes.list.len()];
+    let mut work = vec![Work::default(); program.processes.list.len()];
     // What is copied into the matrix is let go of at once.
     for record in records {
         let Some(rank) = program.processes.rank(record.visited.location) else { continue };
@@ -262,62 +265,27 @@ fn assemble(
         if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
         {
             let activity = record.activity;
-            compute[rank as usize] = Some(activity.computing(span));
-            let all = selection.is_none().then_some((activity.communication, activity.collective));
-            communicating[rank as usize] = all;
+            let communicating = selection.is_none().then_some((activity.communication, activity.collective));
+            work[rank as usize] = Work { compute: Some(activity.computing(span)), communicating };
         }
     }
     let mut collectives = CollectiveTable::default();
     if question.collectives != Collectives::Ignore {
-        let expansion = Expansion {
-            communicators: &program.communicators,
-            convention: Convention::of_creator(&program.anchor.creator),
-            selection,
-            algorithms: (question.collectives == Collectives::Expand).then_some(algorithms),
-        };
-        let mut kept = Kept::default();
-        let add = |class, edge| headings.add(class, edge);
-        let expanded = expansion.expand(tallies, &mut kept, add).map_err(overflow)?;
-        report_expanded(expanded, question.collectives, cx);
-        if kept.uneven() > 0 {
-            cx.log(format_args!(
-                "collective operations with blocks of different lengths, which are kept with their mean: {}",
-                kept.uneven()
-            ));
-        }
-        collectives = kept.into_table(&program.communicators);
+        let algorithms = (question.collectives == Collectives::Expand).then_some(algorithms);
+        collectives =
+            expand(program, (selection, algorithms), tallies, &mut headings, cx).map_err(overflow)?;
     }
-    let (edges, sizes, by_phase) = headings.finish();
+    let hosts = program.processes.list.iter().map(|process| process.host.clone());
+    let ticks = (duration, program.ticks_per_second);
+    let graph = headings.into_graph((request, selection), (hosts, &work), ticks);
     // EZTrace leaves the creator empty.
     if program.anchor.creator.is_empty() {
-        let to_itself = edges.iter().filter(|edge| edge.source == edge.destination);
+        let to_itself = graph.edges.iter().filter(|edge| edge.source == edge.destination);
         let told = "messages from ranks to themselves (EZTrace also gives as such those through inter-communicators)";
         warn(cx, told, to_itself.map(|edge| edge.messages).fold(0, u64::saturating_add));
     }
-    let ticks = (duration.unwrap_or(0), seconds);
-    let phases = matrix::phases(request, selection, by_phase, &compute, ticks);
-    let process = |((process, compute), communicating): Told<'_>| Process {
-        host: process.host.clone(),
-        compute_s: compute
-            .as_ref()
-            .and_then(|ticks| seconds(ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)))),
-        communication_s: communicating.and_then(|(all, _)| seconds(all)),
-        collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
-    };
-    let list = program.processes.list.iter().zip(&compute).zip(communicating);
-    Ok(TaskGraph {
-        processes: list.map(process).collect(),
-        edges,
-        duration_s: duration.and_then(seconds),
-        sizes,
-        phases,
-        collectives,
-        ..TaskGraph::default()
-    })
+    Ok(TaskGraph { collectives, ..graph })
 }
-
-/// A process, its ticks of computing by phase, and those in communication and in collective operations.
-type Told<'a> = ((&'a ProcessOf, &'a Option<Vec<u64>>), Option<(u64, u64)>);
 
 fn edge(source: u32, destination: u32, part: Part) -> Edge {
     Edge { source, destination, messages: part.total.messages, bytes: part.total.bytes }

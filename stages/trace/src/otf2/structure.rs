@@ -18,11 +18,11 @@ use std::path::Path;
 
 use hopmap_model::open_input;
 
-use super::layouts;
-use super::layouts::{Field, Layout};
+use super::archive_files::missing;
+use super::layouts::{self, Field, Layout};
 use super::record::{CUT_OFF, Cursor, Flaw};
 use super::visitor::Message;
-use crate::Otf2Error;
+use crate::TraceError;
 
 pub(super) const END_OF_CHUNK: u8 = 0;
 pub(super) const END_OF_BUFFER: u8 = 1;
@@ -45,7 +45,7 @@ pub(super) struct EventFile {
 }
 
 /// The time of the first event of a location by its own clock, if it has any event.
-pub(super) fn first_time(path: &Path, chunk_size: u64, location: u64) -> Result<Option<u64>, Otf2Error> {
+pub(super) fn first_time(path: &Path, chunk_size: u64, location: u64) -> Result<Option<u64>, TraceError> {
     let mut first = None;
     walk_chunks(path, chunk_size, Some(location), &mut Vec::new(), |cursor| {
         let mut walk = EventWalk::default();
@@ -86,16 +86,12 @@ pub(super) fn walk_chunks(
     location: Option<u64>,
     buffer: &mut Vec<u8>,
     mut walk: impl FnMut(&mut Cursor<'_>) -> Result<End, Flaw>,
-) -> Result<(), Otf2Error> {
-    let unreadable = |source: io::Error| {
-        let path = path.to_owned();
-        if source.kind() == io::ErrorKind::NotFound {
-            Otf2Error::Missing { path, location }
-        } else {
-            Otf2Error::Read { path, source }
-        }
+) -> Result<(), TraceError> {
+    let unreadable = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => missing(path, location),
+        _ => TraceError::unreadable(path, source),
     };
-    let damaged = |offset, what| Otf2Error::Damaged { path: path.to_owned(), location, offset, what };
+    let damaged = |offset, what| TraceError::Damaged { path: path.to_owned(), location, offset, what };
     let file = open_input(path).map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?.len().min(chunk_size) as usize;
     if buffer.len() < size {
@@ -124,6 +120,29 @@ pub(super) fn walk_chunks(
             Err(flaw) => return Err(damaged(start + flaw.at as u64, flaw.what)),
         }
     }
+}
+
+/// Walks over the definitions in a file. Each is told with its type, its layout, and a cursor before its body.
+pub(super) fn walk_definitions(
+    path: &Path,
+    chunk_size: u64,
+    location: Option<u64>,
+    buffer: &mut Vec<u8>,
+    layout: fn(u8) -> Layout,
+    mut tell: impl FnMut(u8, Layout, Cursor<'_>) -> Result<(), Flaw>,
+) -> Result<(), TraceError> {
+    walk_chunks(path, chunk_size, location, buffer, |cursor| {
+        header(cursor)?;
+        loop {
+            let kind = cursor.byte()?;
+            if let Some(end) = End::of(kind) {
+                return Ok(end);
+            }
+            let (body, layout) = (*cursor, layout(kind));
+            record(cursor, layout)?;
+            tell(kind, layout, body)?;
+        }
+    })
 }
 
 /// The next bytes of a file: as many as fit, or all that are left.
@@ -241,13 +260,13 @@ impl EventWalk {
     }
 }
 
-pub(in crate::otf2) const ENTER: u8 = 12;
-pub(in crate::otf2) const LEAVE: u8 = 13;
-pub(in crate::otf2) const MPI_SEND: u8 = 14;
+pub(crate) const ENTER: u8 = 12;
+pub(crate) const LEAVE: u8 = 13;
+pub(crate) const MPI_SEND: u8 = 14;
 pub(in crate::otf2) const MPI_ISEND: u8 = 15;
 pub(in crate::otf2) const MPI_ISEND_COMPLETE: u8 = 16;
 pub(in crate::otf2) const MPI_IRECV_REQUEST: u8 = 17;
-pub(in crate::otf2) const MPI_RECV: u8 = 18;
+pub(crate) const MPI_RECV: u8 = 18;
 pub(in crate::otf2) const MPI_IRECV: u8 = 19;
 
 /// The events here take at most 9 bytes for the time, 2 for type and length, 3 numbers of 5 and 2 of 9.

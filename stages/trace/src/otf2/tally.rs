@@ -113,24 +113,8 @@ impl<'a> Tally<'a> {
     fn class(&self, communicator: Option<u32>, bytes: u64, time: impl Fn() -> u64) -> Option<Class> {
         match self.question.selection {
             None => Some(Class::ALL),
-            Some(selection) => self.selected_class(selection, communicator, bytes, time),
+            Some(selection) => selection.class_of_message(communicator, bytes, self.stack.inside(), time),
         }
-    }
-
-    #[inline(never)]
-    fn selected_class(
-        &self,
-        selection: &Selection,
-        communicator: Option<u32>,
-        bytes: u64,
-        time: impl Fn() -> u64,
-    ) -> Option<Class> {
-        if !communicator.is_none_or(|id| selection.counts_communicator(id)) || !selection.counts_length(bytes)
-        {
-            return None;
-        }
-        let class = selection.class(self.stack.inside(), time)?;
-        Some(if selection.sizes { class.of_length(bytes) } else { class })
     }
 
     fn bad(&mut self, event: u64, what: &'static str) {

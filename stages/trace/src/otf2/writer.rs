@@ -15,7 +15,6 @@ use super::layouts::{
     OTF2_REGION_ROLE_POINT2POINT, OTF2_UNDEFINED_UINT32, OTF2_UNDEFINED_UINT64,
 };
 use super::structure::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, TIMESTAMP};
-use super::structure::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 
 /// Size of the chunks of event files, as Score-P has it.
 const EVENT_CHUNK: usize = 1 << 20;
@@ -159,35 +158,21 @@ pub(crate) struct Transfer {
 }
 
 impl EventWriter {
-    pub(crate) fn enter(&mut self, time: u64, region: u32) -> io::Result<()> {
-        self.region(ENTER, time, region)
-    }
-
-    pub(crate) fn leave(&mut self, time: u64, region: u32) -> io::Result<()> {
-        self.region(LEAVE, time, region)
-    }
-
-    pub(crate) fn send(&mut self, time: u64, transfer: Transfer) -> io::Result<()> {
-        self.message(MPI_SEND, time, transfer)
-    }
-
-    pub(crate) fn receive(&mut self, time: u64, transfer: Transfer) -> io::Result<()> {
-        self.message(MPI_RECV, time, transfer)
-    }
-
     /// Writes what is left.
     pub(crate) fn close(self) -> io::Result<()> {
         self.file.close()
     }
 
-    fn region(&mut self, kind: u8, time: u64, region: u32) -> io::Result<()> {
+    /// A region is entered (`ENTER`) or left (`LEAVE`).
+    pub(crate) fn region(&mut self, kind: u8, time: u64, region: u32) -> io::Result<()> {
         let chunk = self.begin(time, 1 + MOST_32)?;
         chunk.push(kind);
         put_32(chunk, region);
         Ok(())
     }
 
-    fn message(&mut self, kind: u8, time: u64, transfer: Transfer) -> io::Result<()> {
+    /// A message is sent (`MPI_SEND`) or received (`MPI_RECV`).
+    pub(crate) fn message(&mut self, kind: u8, time: u64, transfer: Transfer) -> io::Result<()> {
         const TAG: u32 = 0;
         let chunk = self.begin(time, 2 + 3 * MOST_32 + MOST_64)?;
         chunk.extend([kind, 0]);
@@ -356,6 +341,7 @@ impl DefinitionWriter {
 #[cfg(test)]
 mod tests {
     use super::super::definitions;
+    use super::super::structure::{ENTER, LEAVE, MPI_SEND};
     use super::*;
 
     #[test]
@@ -363,9 +349,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let archive = ArchiveWriter::create(folder.path(), "x").unwrap();
         let mut events = archive.events(7).unwrap();
-        events.enter(0, 300).unwrap();
-        events.send(0, Transfer { peer: 3, communicator: 0, bytes: 8192 }).unwrap();
-        events.leave(2, u32::MAX).unwrap();
+        events.region(ENTER, 0, 300).unwrap();
+        events.message(MPI_SEND, 0, Transfer { peer: 3, communicator: 0, bytes: 8192 }).unwrap();
+        events.region(LEAVE, 2, u32::MAX).unwrap();
         events.close().unwrap();
         let expected = [
             &[3, 0x42, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0][..],

@@ -16,7 +16,8 @@ fn export(graph: &TaskGraph, to: ExportFormat) -> (TextFile, Vec<String>) {
     let mut inputs = Inputs::new();
     inputs.connect("task-graph", Arc::new(graph.clone()), "d1".into(), "program".into());
     let listener = Listener::default();
-    let outcome = Export::run(ExportParams { to }, inputs, &Context::new(1, None, &listener)).unwrap();
+    let outcome =
+        Export::run(ExportParams { format: to }, inputs, &Context::new(1, None, &listener)).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
     let file: &TextFile = outputs.get("file").unwrap().downcast_ref().unwrap();
     (file.clone(), listener.lines.into_inner().unwrap())

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskGraph};
 use hopmap_trace::{
-    Csv, CsvParams, Dag, DagParams, EventsParams, Format, Import, ImportParams, ListEvents, Otf, Otf2,
-    Otf2Params, OtfParams, Reader,
+    Dag, DagParams, EventsParams, Format, Import, ImportParams, ListEvents, Otf, Otf2, Otf2Params, OtfParams,
+    Reader,
 };
 
 /// Runs a stage, which must not panic and not fail without a word.
@@ -56,11 +56,11 @@ pub(crate) fn otf(archive: &Path) {
 /// Reads a file of another tool, by what is in it and as if it were of some format.
 pub(crate) fn import(file: &Path, format: Format) {
     for format in [Format::Auto, format] {
-        let _ = graph::<Import>(ImportParams { file: InputPath::new(file), format, ranks: None });
+        let _ = graph::<Import>(ImportParams { path: InputPath::new(file), format, ranks: None });
     }
 }
 
 /// Reads a matrix as text.
 pub(crate) fn csv(file: &Path) {
-    let _ = graph::<Csv>(CsvParams { file: InputPath::new(file), ranks: None });
+    let _ = graph::<Import>(ImportParams { path: InputPath::new(file), format: Format::Csv, ranks: None });
 }

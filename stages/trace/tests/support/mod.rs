@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
-use hopmap_trace::{Csv, CsvParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
+use hopmap_trace::{Format, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
 
 /// The reader to compare the native one with, where there is one.
 pub(crate) const OTHER: Reader = if cfg!(feature = "libotf2") { Reader::Libotf2 } else { Reader::Native };
@@ -104,7 +104,8 @@ pub(crate) fn read_otf(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGrap
 }
 
 pub(crate) fn read_csv(path: &Path) -> miette::Result<TaskGraph> {
-    graph::<Csv>(CsvParams { file: InputPath::new(path), ranks: None }, &Context::detached())
+    let params = ImportParams { path: InputPath::new(path), format: Format::Csv, ranks: None };
+    graph::<Import>(params, &Context::detached())
 }
 
 /// A copy of a sample that may be damaged.

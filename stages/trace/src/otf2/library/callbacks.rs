@@ -27,64 +27,57 @@ pub(super) struct Told<'a, V> {
     pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
-/// Callbacks for the events of a location.
-pub(super) struct EventCallbacks(*mut OTF2_EvtReaderCallbacks);
+/// A set of callbacks.
+pub(super) struct Callbacks<T> {
+    set: *mut T,
+    delete: unsafe extern "C" fn(*mut T),
+}
 
-impl EventCallbacks {
-    /// Callbacks whose user data is a [`Told`] of a visitor of type `V`.
-    pub(super) fn new<V: Visitor>() -> Option<Self> {
-        // SAFETY: makes a set of callbacks or returns null; a set is freed when `Self` is dropped. Every callback has
-        // the type its setter takes, so setting it cannot fail.
-        unsafe {
-            let callbacks = OTF2_EvtReaderCallbacks_New();
-            if callbacks.is_null() {
-                return None;
-            }
-            OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, Some(enter::<V>));
-            OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, Some(leave::<V>));
-            OTF2_EvtReaderCallbacks_SetMpiSendCallback(callbacks, Some(send::<V>));
-            OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, Some(isend::<V>));
-            OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(callbacks, Some(collective::<V>));
-            OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
-                callbacks,
-                Some(collective_posted::<V>),
-            );
-            OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
-                callbacks,
-                Some(posted_collective::<V>),
-            );
-            OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(callbacks, Some(remote_collective::<V>));
-            OTF2_EvtReaderCallbacks_SetRmaPutCallback(callbacks, Some(put::<V>));
-            OTF2_EvtReaderCallbacks_SetRmaGetCallback(callbacks, Some(get::<V>));
-            OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(callbacks, Some(atomic::<V>));
-            OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(
-                callbacks,
-                Some(calling_context_enter::<V>),
-            );
-            OTF2_EvtReaderCallbacks_SetCallingContextLeaveCallback(
-                callbacks,
-                Some(calling_context_leave::<V>),
-            );
-            if V::BOTH_ENDS {
-                OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(callbacks, Some(send_completed::<V>));
-                OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(callbacks, Some(receive_posted::<V>));
-                OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(callbacks, Some(cancelled::<V>));
-                OTF2_EvtReaderCallbacks_SetMpiRecvCallback(callbacks, Some(receive::<V>));
-                OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, Some(ireceive::<V>));
-            }
-            Some(Self(callbacks))
-        }
+impl<T> Callbacks<T> {
+    /// What a function of libotf2 made, which gives null when memory is short.
+    fn new(set: *mut T, delete: unsafe extern "C" fn(*mut T)) -> Option<Self> {
+        (!set.is_null()).then(|| Self { set, delete })
     }
 
-    pub(super) fn as_ptr(&self) -> *const OTF2_EvtReaderCallbacks {
-        self.0
+    pub(super) fn as_ptr(&self) -> *const T {
+        self.set
     }
 }
 
-impl Drop for EventCallbacks {
+impl<T> Drop for Callbacks<T> {
     fn drop(&mut self) {
-        // SAFETY: made by `new` and freed once; libotf2 copies callbacks when they are registered.
-        unsafe { OTF2_EvtReaderCallbacks_Delete(self.0) };
+        // SAFETY: made below and freed once; libotf2 copies callbacks when they are registered.
+        unsafe { (self.delete)(self.set) };
+    }
+}
+
+/// Callbacks for the events of a location, whose user data is a [`Told`] of a visitor of type `V`.
+pub(super) fn of_events<V: Visitor>() -> Option<Callbacks<OTF2_EvtReaderCallbacks>> {
+    // SAFETY: makes a set of callbacks. Every callback has the type its setter takes, so setting it cannot fail.
+    unsafe {
+        let callbacks = Callbacks::new(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete)?;
+        let set = callbacks.set;
+        OTF2_EvtReaderCallbacks_SetEnterCallback(set, Some(enter::<V>));
+        OTF2_EvtReaderCallbacks_SetLeaveCallback(set, Some(leave::<V>));
+        OTF2_EvtReaderCallbacks_SetMpiSendCallback(set, Some(send::<V>));
+        OTF2_EvtReaderCallbacks_SetMpiIsendCallback(set, Some(isend::<V>));
+        OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(set, Some(collective::<V>));
+        OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(set, Some(collective_posted::<V>));
+        OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(set, Some(posted_collective::<V>));
+        OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(set, Some(remote_collective::<V>));
+        OTF2_EvtReaderCallbacks_SetRmaPutCallback(set, Some(put::<V>));
+        OTF2_EvtReaderCallbacks_SetRmaGetCallback(set, Some(get::<V>));
+        OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(set, Some(atomic::<V>));
+        OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(set, Some(calling_context_enter::<V>));
+        OTF2_EvtReaderCallbacks_SetCallingContextLeaveCallback(set, Some(calling_context_leave::<V>));
+        if V::BOTH_ENDS {
+            OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(set, Some(send_completed::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(set, Some(receive_posted::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(set, Some(cancelled::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiRecvCallback(set, Some(receive::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(set, Some(ireceive::<V>));
+        }
+        Some(callbacks)
     }
 }
 
@@ -220,264 +213,122 @@ callbacks! {
 }
 
 /// Callbacks for the definitions of an archive. The user data is a [`Definitions`].
-pub(super) struct GlobalCallbacks(*mut OTF2_GlobalDefReaderCallbacks);
-
-impl GlobalCallbacks {
-    pub(super) fn new() -> Option<Self> {
-        // SAFETY: makes a set of callbacks or returns null; a set is freed when `Self` is dropped. Every callback has
-        // the type its setter takes, so setting it cannot fail.
-        unsafe {
-            let callbacks = OTF2_GlobalDefReaderCallbacks_New();
-            if callbacks.is_null() {
-                return None;
-            }
-            OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(callbacks, Some(clock_properties));
-            OTF2_GlobalDefReaderCallbacks_SetStringCallback(callbacks, Some(string));
-            OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(callbacks, Some(system_tree_node));
-            OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(callbacks, Some(location_group));
-            OTF2_GlobalDefReaderCallbacks_SetLocationCallback(callbacks, Some(location));
-            OTF2_GlobalDefReaderCallbacks_SetRegionCallback(callbacks, Some(region));
-            OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, Some(group));
-            OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, Some(communicator));
-            OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks, Some(inter_communicator));
-            OTF2_GlobalDefReaderCallbacks_SetCallingContextCallback(callbacks, Some(calling_context));
-            OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(callbacks, Some(window));
-            Some(Self(callbacks))
-        }
-    }
-
-    pub(super) fn as_ptr(&self) -> *const OTF2_GlobalDefReaderCallbacks {
-        self.0
-    }
-}
-
-impl Drop for GlobalCallbacks {
-    fn drop(&mut self) {
-        // SAFETY: made by `new` and freed once; libotf2 copies callbacks when they are registered.
-        unsafe { OTF2_GlobalDefReaderCallbacks_Delete(self.0) };
-    }
-}
-
-/// Adds to the [`Definitions`] behind the user data.
-///
-/// # Safety
-///
-/// `user_data` is null or the only pointer in use to a `Definitions`.
-unsafe fn add(user_data: *mut c_void, change: impl FnOnce(&mut Definitions)) -> OTF2_CallbackCode {
-    // SAFETY: see above.
-    match unsafe { user_data.cast::<Definitions>().as_mut() } {
-        Some(definitions) => guarded(|| change(definitions)),
-        None => OTF2_CALLBACK_ERROR,
-    }
-}
-
-unsafe extern "C" fn clock_properties(
-    user_data: *mut c_void,
-    timer_resolution: u64,
-    _: u64,
-    _: u64,
-    _: u64,
-) -> OTF2_CallbackCode {
-    // SAFETY: the user data is what `Archive::definitions` registered.
-    unsafe { add(user_data, |all| all.ticks_per_second = Some(timer_resolution)) }
-}
-
-unsafe extern "C" fn string(
-    user_data: *mut c_void,
-    id: OTF2_StringRef,
-    string: *const c_char,
-) -> OTF2_CallbackCode {
-    if string.is_null() {
-        return OTF2_CALLBACK_ERROR;
-    }
-    // SAFETY: libotf2 passes a text that ends with a zero byte.
-    let text = unsafe { CStr::from_ptr(string) };
-    // SAFETY: as above.
+pub(super) fn of_definitions() -> Option<Callbacks<OTF2_GlobalDefReaderCallbacks>> {
+    // SAFETY: as in `of_events`.
     unsafe {
-        add(user_data, |all| {
-            all.strings.entry(id).or_insert_with(|| text.to_string_lossy().into_owned());
-        })
-    }
-}
-
-unsafe extern "C" fn system_tree_node(
-    user_data: *mut c_void,
-    id: OTF2_SystemTreeNodeRef,
-    name: OTF2_StringRef,
-    class: OTF2_StringRef,
-    parent: OTF2_SystemTreeNodeRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe {
-        add(user_data, |all| {
-            all.nodes.entry(id).or_insert(Node { name, class, parent });
-        })
-    }
-}
-
-unsafe extern "C" fn location_group(
-    user_data: *mut c_void,
-    id: OTF2_LocationGroupRef,
-    _: OTF2_StringRef,
-    kind: OTF2_LocationGroupType,
-    node: OTF2_SystemTreeNodeRef,
-    _: OTF2_LocationGroupRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe { add(user_data, |all| all.add_location_group(id, LocationGroup { kind, node })) }
-}
-
-unsafe extern "C" fn location(
-    user_data: *mut c_void,
-    id: OTF2_LocationRef,
-    _: OTF2_StringRef,
-    kind: OTF2_LocationType,
-    events: u64,
-    group: OTF2_LocationGroupRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe { add(user_data, |all| all.add_location(id, Location { kind, events, group })) }
-}
-
-unsafe extern "C" fn region(
-    user_data: *mut c_void,
-    id: OTF2_RegionRef,
-    name: OTF2_StringRef,
-    _: OTF2_StringRef,
-    _: OTF2_StringRef,
-    role: OTF2_RegionRole,
-    paradigm: OTF2_Paradigm,
-    _: OTF2_RegionFlag,
-    _: OTF2_StringRef,
-    _: u32,
-    _: u32,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe {
-        add(user_data, |all| {
-            all.regions.entry(id).or_insert(Region { name, paradigm, role });
-        })
-    }
-}
-
-unsafe extern "C" fn group(
-    user_data: *mut c_void,
-    id: OTF2_GroupRef,
-    _: OTF2_StringRef,
-    kind: OTF2_GroupType,
-    paradigm: OTF2_Paradigm,
-    flags: OTF2_GroupFlag,
-    count: u32,
-    members: *const u64,
-) -> OTF2_CallbackCode {
-    let members = if count == 0 || members.is_null() {
-        &[]
-    } else {
-        // SAFETY: libotf2 passes an array of `count` members.
-        unsafe { std::slice::from_raw_parts(members, count as usize) }
-    };
-    // SAFETY: as above.
-    unsafe {
-        add(user_data, |all| all.add_group(kind, id, Group { paradigm, flags, members: members.to_vec() }))
-    }
-}
-
-unsafe extern "C" fn communicator(
-    user_data: *mut c_void,
-    id: OTF2_CommRef,
-    name: OTF2_StringRef,
-    group: OTF2_GroupRef,
-    _: OTF2_CommRef,
-    _: OTF2_CommFlag,
-) -> OTF2_CallbackCode {
-    let communicator = |all: &mut Definitions| {
-        all.add_communicator(id, group);
-        all.communicator_names.entry(id).or_insert(name);
-    };
-    // SAFETY: as above.
-    unsafe { add(user_data, communicator) }
-}
-
-unsafe extern "C" fn inter_communicator(
-    user_data: *mut c_void,
-    id: OTF2_CommRef,
-    name: OTF2_StringRef,
-    one: OTF2_GroupRef,
-    other: OTF2_GroupRef,
-    _: OTF2_CommRef,
-    _: OTF2_CommFlag,
-) -> OTF2_CallbackCode {
-    let communicator = |all: &mut Definitions| {
-        all.add_inter_communicator(id, (one, other));
-        all.communicator_names.entry(id).or_insert(name);
-    };
-    // SAFETY: as above.
-    unsafe { add(user_data, communicator) }
-}
-
-unsafe extern "C" fn window(
-    user_data: *mut c_void,
-    id: OTF2_RmaWinRef,
-    _: OTF2_StringRef,
-    communicator: OTF2_CommRef,
-    _: OTF2_RmaWinFlag,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe { add(user_data, |all| all.add_window(id, communicator)) }
-}
-
-unsafe extern "C" fn calling_context(
-    user_data: *mut c_void,
-    id: OTF2_CallingContextRef,
-    region: OTF2_RegionRef,
-    _: OTF2_SourceCodeLocationRef,
-    _: OTF2_CallingContextRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe {
-        add(user_data, |all| {
-            all.calling_contexts.entry(id).or_insert(region);
-        })
+        let delete = OTF2_GlobalDefReaderCallbacks_Delete;
+        let callbacks = Callbacks::new(OTF2_GlobalDefReaderCallbacks_New(), delete)?;
+        let set = callbacks.set;
+        OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(set, Some(clock_properties));
+        OTF2_GlobalDefReaderCallbacks_SetStringCallback(set, Some(string));
+        OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(set, Some(system_tree_node));
+        OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(set, Some(location_group));
+        OTF2_GlobalDefReaderCallbacks_SetLocationCallback(set, Some(location));
+        OTF2_GlobalDefReaderCallbacks_SetRegionCallback(set, Some(region));
+        OTF2_GlobalDefReaderCallbacks_SetGroupCallback(set, Some(group));
+        OTF2_GlobalDefReaderCallbacks_SetCommCallback(set, Some(communicator));
+        OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(set, Some(inter_communicator));
+        OTF2_GlobalDefReaderCallbacks_SetCallingContextCallback(set, Some(calling_context));
+        OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(set, Some(window));
+        Some(callbacks)
     }
 }
 
 /// Callbacks for the definitions of a location. The user data is a [`ClockOffsets`].
-pub(super) struct LocalCallbacks(*mut OTF2_DefReaderCallbacks);
+pub(super) fn of_local_definitions() -> Option<Callbacks<OTF2_DefReaderCallbacks>> {
+    // SAFETY: as in `of_events`.
+    unsafe {
+        let callbacks = Callbacks::new(OTF2_DefReaderCallbacks_New(), OTF2_DefReaderCallbacks_Delete)?;
+        OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks.set, Some(clock_offset));
+        Some(callbacks)
+    }
+}
 
-impl LocalCallbacks {
-    pub(super) fn new() -> Option<Self> {
-        // SAFETY: as in `GlobalCallbacks::new`.
-        unsafe {
-            let callbacks = OTF2_DefReaderCallbacks_New();
-            if callbacks.is_null() {
-                return None;
+/// Declares one callback per definition. The user data, of the type that is named first, is what `Archive::definitions` or
+/// `LocationReader::definitions` registered, used by nobody else meanwhile.
+macro_rules! definition_callbacks {
+    ($data:ty: $($name:ident($all:ident $(, $argument:tt: $type:ty)*) $body:block)*) => {
+        $(
+            unsafe extern "C" fn $name(user_data: *mut c_void, $($argument: $type),*) -> OTF2_CallbackCode {
+                // SAFETY: see above.
+                match unsafe { user_data.cast::<$data>().as_mut() } {
+                    Some($all) => guarded(|| $body),
+                    None => OTF2_CALLBACK_ERROR,
+                }
             }
-            OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks, Some(clock_offset));
-            Some(Self(callbacks))
+        )*
+    };
+}
+
+definition_callbacks! { Definitions:
+    clock_properties(all, ticks_per_second: u64, _: u64, _: u64, _: u64) {
+        all.ticks_per_second = Some(ticks_per_second);
+    }
+    string(all, id: OTF2_StringRef, string: *const c_char) {
+        if !string.is_null() {
+            // SAFETY: libotf2 passes a text that ends with a zero byte.
+            let text = unsafe { CStr::from_ptr(string) };
+            all.strings.entry(id).or_insert_with(|| text.to_string_lossy().into_owned());
         }
     }
-
-    pub(super) fn as_ptr(&self) -> *const OTF2_DefReaderCallbacks {
-        self.0
+    system_tree_node(
+        all, id: OTF2_SystemTreeNodeRef, name: OTF2_StringRef, class: OTF2_StringRef, parent: OTF2_SystemTreeNodeRef
+    ) {
+        all.nodes.entry(id).or_insert(Node { name, class, parent });
+    }
+    location_group(
+        all, id: OTF2_LocationGroupRef, _: OTF2_StringRef, kind: OTF2_LocationGroupType, node: OTF2_SystemTreeNodeRef,
+        _: OTF2_LocationGroupRef
+    ) {
+        all.add_location_group(id, LocationGroup { kind, node });
+    }
+    location(
+        all, id: OTF2_LocationRef, _: OTF2_StringRef, kind: OTF2_LocationType, events: u64, group: OTF2_LocationGroupRef
+    ) {
+        all.add_location(id, Location { kind, events, group });
+    }
+    region(
+        all, id: OTF2_RegionRef, name: OTF2_StringRef, _: OTF2_StringRef, _: OTF2_StringRef, role: OTF2_RegionRole,
+        paradigm: OTF2_Paradigm, _: OTF2_RegionFlag, _: OTF2_StringRef, _: u32, _: u32
+    ) {
+        all.regions.entry(id).or_insert(Region { name, paradigm, role });
+    }
+    group(
+        all, id: OTF2_GroupRef, _: OTF2_StringRef, kind: OTF2_GroupType, paradigm: OTF2_Paradigm, flags: OTF2_GroupFlag,
+        count: u32, members: *const u64
+    ) {
+        let members = match count == 0 || members.is_null() {
+            true => &[],
+            // SAFETY: libotf2 passes an array of `count` members.
+            false => unsafe { std::slice::from_raw_parts(members, count as usize) },
+        };
+        all.add_group(kind, id, Group { paradigm, flags, members: members.to_vec() });
+    }
+    communicator(
+        all, id: OTF2_CommRef, name: OTF2_StringRef, group: OTF2_GroupRef, _: OTF2_CommRef, _: OTF2_CommFlag
+    ) {
+        all.add_communicator(id, group);
+        all.communicator_names.entry(id).or_insert(name);
+    }
+    inter_communicator(
+        all, id: OTF2_CommRef, name: OTF2_StringRef, one: OTF2_GroupRef, other: OTF2_GroupRef, _: OTF2_CommRef,
+        _: OTF2_CommFlag
+    ) {
+        all.add_inter_communicator(id, (one, other));
+        all.communicator_names.entry(id).or_insert(name);
+    }
+    window(all, id: OTF2_RmaWinRef, _: OTF2_StringRef, communicator: OTF2_CommRef, _: OTF2_RmaWinFlag) {
+        all.add_window(id, communicator);
+    }
+    calling_context(
+        all, id: OTF2_CallingContextRef, region: OTF2_RegionRef, _: OTF2_SourceCodeLocationRef, _: OTF2_CallingContextRef
+    ) {
+        all.calling_contexts.entry(id).or_insert(region);
     }
 }
 
-impl Drop for LocalCallbacks {
-    fn drop(&mut self) {
-        // SAFETY: as in `GlobalCallbacks::drop`.
-        unsafe { OTF2_DefReaderCallbacks_Delete(self.0) };
-    }
-}
-
-unsafe extern "C" fn clock_offset(
-    user_data: *mut c_void,
-    time: OTF2_TimeStamp,
-    offset: i64,
-    _: f64,
-) -> OTF2_CallbackCode {
-    // SAFETY: the user data is what `LocationReader::definitions` registered, used by nobody else meanwhile.
-    match unsafe { user_data.cast::<ClockOffsets>().as_mut() } {
-        Some(clock) => guarded(|| clock.add(time, offset)),
-        None => OTF2_CALLBACK_ERROR,
+definition_callbacks! { ClockOffsets:
+    clock_offset(clock, time: OTF2_TimeStamp, offset: i64, _: f64) {
+        clock.add(time, offset);
     }
 }

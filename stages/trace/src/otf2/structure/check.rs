@@ -8,10 +8,8 @@
 use std::path::Path;
 
 use super::Nobody;
-use super::{
-    ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, End, EventFile, EventWalk, header, record, walk_chunks,
-};
-use crate::Otf2Error;
+use super::{ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, End, EventFile, EventWalk, record, walk_chunks};
+use crate::TraceError;
 use crate::otf2::layouts;
 use crate::otf2::record::{Cursor, Flaw};
 use crate::otf2::structure;
@@ -22,7 +20,7 @@ pub(in crate::otf2) fn check_events(
     chunk_size: u64,
     location: u64,
     buffer: &mut Vec<u8>,
-) -> Result<EventFile, Otf2Error> {
+) -> Result<EventFile, TraceError> {
     let mut walk = EventWalk::default();
     walk_chunks(path, chunk_size, Some(location), buffer, |cursor| walk.chunk(cursor))?;
     Ok(walk.file())
@@ -33,18 +31,12 @@ pub(in crate::otf2) fn check_local_definitions(
     path: &Path,
     chunk_size: u64,
     location: u64,
-) -> Result<u64, Otf2Error> {
+) -> Result<u64, TraceError> {
     let mut definitions = 0;
-    walk_chunks(path, chunk_size, Some(location), &mut Vec::new(), |cursor| {
-        header(cursor)?;
-        loop {
-            let kind = cursor.byte()?;
-            if let Some(end) = End::of(kind) {
-                return Ok(end);
-            }
-            record(cursor, layouts::local_definition(kind))?;
-            definitions += 1;
-        }
+    let layout = layouts::local_definition;
+    structure::walk_definitions(path, chunk_size, Some(location), &mut Vec::new(), layout, |_, _, _| {
+        definitions += 1;
+        Ok(())
     })?;
     Ok(definitions)
 }

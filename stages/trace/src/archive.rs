@@ -1,0 +1,103 @@
+//! What archives of OTF 1 and OTF2 have in common: they are found in folders, and read file by file on several threads.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hopmap_model::Context;
+use rayon::prelude::*;
+
+use crate::error::TraceError;
+
+/// Says how many there are of something, if there are some.
+pub(crate) fn tell(cx: &Context<'_>, what: &str, count: u64) {
+    if count > 0 {
+        cx.log(format_args!("{what}: {count}"));
+    }
+}
+
+pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+/// The only file with an extension in a folder; if there is none, the only one in its folders, so many levels down.
+/// `what` says which file of an archive it is.
+pub(crate) fn only_one(
+    folder: &Path,
+    (extension, what): (&str, &str),
+    levels: usize,
+) -> Result<PathBuf, TraceError> {
+    let mut found = files_in(folder, extension, levels)?;
+    if let [file] = found.as_mut_slice() {
+        return Ok(std::mem::take(file));
+    }
+    let names: Vec<_> =
+        found.iter().map(|file| file.strip_prefix(folder).unwrap_or(file).display().to_string()).collect();
+    let problem = match names.as_slice() {
+        [] => format!("holds no {what} files"),
+        names => format!("holds several {what} files: {}", names.join(", ")),
+    };
+    let help = format!("give the {what} file, whose name ends in `.{extension}`");
+    Err(TraceError::of(folder, problem, help))
+}
+
+fn files_in(folder: &Path, extension: &str, levels: usize) -> Result<Vec<PathBuf>, TraceError> {
+    let (folders, mut files): (Vec<_>, Vec<_>) =
+        entries(folder)?.into_iter().partition(|entry| entry.is_dir());
+    files.retain(|entry| has_extension(entry, extension) && entry.is_file());
+    if !files.is_empty() || levels == 0 {
+        return Ok(files);
+    }
+    for below in folders {
+        files.extend(files_in(&below, extension, levels - 1)?);
+    }
+    Ok(files)
+}
+
+/// Everything in a folder, sorted.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let entries = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+    let mut entries: Vec<_> = entries.map_err(|source| TraceError::unreadable(folder, source))?;
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+/// Reads so many parts of an archive, on as many threads as the context allows; each thread has a buffer. Of several errors
+/// the one of the lowest part is given, whatever the number of threads. `what` the parts are is said when it is stopped.
+pub(crate) fn on_threads<T: Send>(
+    (total, what): (usize, &str),
+    cx: &Context<'_>,
+    read: impl Fn(usize, &mut Vec<u8>) -> Result<Option<T>, TraceError> + Sync,
+) -> Result<Vec<T>, TraceError> {
+    let next = AtomicUsize::new(0);
+    // Parts behind the first that failed need not be read.
+    let limit = AtomicUsize::new(total);
+    let done = Mutex::new(0);
+    let work = |_| {
+        let mut results = BTreeMap::new();
+        let mut buffer = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= limit.load(Ordering::Relaxed) {
+                return results;
+            }
+            let result = if cx.should_stop() { None } else { read(index, &mut buffer).transpose() };
+            let count = |done: &mut usize| {
+                *done += 1;
+                cx.progress(*done as u64, total as u64);
+            };
+            match &result {
+                Some(Ok(_)) => count(&mut done.lock().unwrap_or_else(PoisonError::into_inner)),
+                _ => drop(limit.fetch_min(index, Ordering::Relaxed)),
+            }
+            results.insert(index, result);
+        }
+    };
+    let results: BTreeMap<usize, Option<Result<T, TraceError>>> =
+        (0..cx.threads().clamp(1, total.max(1))).into_par_iter().map(work).flatten().collect();
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let stopped = || Err(TraceError::refused(format!("stopped after {done} of {total} {what}"), ""));
+    results.into_values().map(|result| result.unwrap_or_else(stopped)).collect()
+}
