@@ -74,7 +74,7 @@ seconds() { # hosts, children of the tree, then more parameters
   local hosts=$1 tree=$2
   shift 2
   "$network" run --tree "$tree" --microseconds 200,500,1000 -- bash -c 'TIMEFORMAT=%R; time "$@" > /dev/null 2>&1' _ \
-    "$hopmap" exec topology/probe --with "hosts=h[0-$((hosts - 1))]" --with inside=false --with 'sizes=[70000]' --with messages=10 \
+    "$hopmap" exec topology/probe --with "hosts=h[0-$((hosts - 1))]" --with measure_intra_node=false --with 'sizes=[70000]' --with messages=10 \
     --with "start=$network on {host} $hopmap agent --bind 10.77.0.0/24" --out "$folder/tournament" "$@" 2>&1 | tail -1
 }
 for sizes in "8 2,2,2" "16 4,2,2" "32 4,4,2"; do

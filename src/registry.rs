@@ -23,9 +23,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     let stages = entries! { StageEntry:
         hopmap_trace { Otf2, ListEvents, Dag, Replay, Otf, Import, Export, Summary, Generate }
         hopmap_topology { Synthetic, Probe, LevelsStage }
-        hopmap_topology::import {
-            Import, Netloc, Ibnetdiscover, Omnipath, Hwloc, Slurm, Simgrid, Scotch, Parus, Matrices
-        }
+        hopmap_topology::import { Import, Hwloc }
         hopmap_topology::export { Export }
         hopmap_select { Nodes, Hosts }
         hopmap_stored { Stored<TaskGraph>, Stored<SystemGraph>, Stored<Mapping>, Stored<Measurements> }

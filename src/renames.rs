@@ -34,7 +34,18 @@ pub struct Metric {
 }
 
 /// All kinds that were renamed.
-pub const KINDS: &[Kind] = &[Kind { old: "trace/csv", new: "trace/import", with: &[("format", "csv")] }];
+// Families of several formats give none: the file says which it is.
+pub const KINDS: &[Kind] = &[
+    Kind { old: "topology/netloc", new: "topology/import", with: &[] },
+    Kind { old: "topology/ibnetdiscover", new: "topology/import", with: &[("format", "ibnetdiscover")] },
+    Kind { old: "topology/omnipath", new: "topology/import", with: &[("format", "omnipath")] },
+    Kind { old: "topology/slurm", new: "topology/import", with: &[] },
+    Kind { old: "topology/simgrid", new: "topology/import", with: &[("format", "simgrid")] },
+    Kind { old: "topology/scotch", new: "topology/import", with: &[] },
+    Kind { old: "topology/parus", new: "topology/import", with: &[] },
+    Kind { old: "topology/matrix", new: "topology/import", with: &[] },
+    Kind { old: "trace/csv", new: "trace/import", with: &[("format", "csv")] },
+];
 
 /// All parameters that were renamed, by crate.
 pub const PARAMETERS: &[Parameter] = &[
@@ -68,6 +79,15 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { stage: "trace/otf", old: "archive", new: "path" },
     Parameter { stage: "trace/otf2", old: "archive", new: "path" },
     Parameter { stage: "trace/replay", old: "to", new: "format" },
+    Parameter { stage: "topology/probe", old: "inside", new: "measure_intra_node" },
+    Parameter { stage: "topology/*", old: "inside", new: "intra_node_costs" },
+    Parameter { stage: "topology/*", old: "threads", new: "hardware_threads" },
+    Parameter { stage: "topology/*", old: "gap", new: "level_ratio" },
+    Parameter { stage: "topology/*", old: "link_latency", new: "link_latency_s" },
+    Parameter { stage: "topology/synthetic", old: "bandwidth", new: "bandwidth_bytes_per_s" },
+    Parameter { stage: "topology/probe", old: "seconds", new: "size_time_limit_s" },
+    Parameter { stage: "topology/probe", old: "timeout", new: "start_timeout_s" },
+    Parameter { stage: "topology/export", old: "to", new: "format" },
 ];
 
 /// All metrics that were renamed.

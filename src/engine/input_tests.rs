@@ -347,19 +347,19 @@ fn machines() -> Vec<Sample> {
         hosts(of("topology/hwloc", "@h/n1.diff.xml")),
         hosts(of("topology/hwloc", "@h")),
         of("topology/import", "@n1.xml").file("n1.xml", HOST),
-        hosts(Sample::new("topology/slurm", json!({ "path": "@topology.conf", "hwloc": "@h" })))
+        hosts(Sample::new("topology/import", json!({ "path": "@topology.conf", "hwloc": "@h" })))
             .file("topology.conf", CONF),
-        of("topology/slurm", "@topology.conf").file("topology.conf", CONF),
-        fabric("topology/netloc", "@f/netloc/IB-sample-nodes.txt"),
-        fabric("topology/netloc", "@f/ib-raw"),
-        fabric("topology/ibnetdiscover", "@f/ib-raw/ib-subnet-sample.txt"),
-        of("topology/omnipath", "@links.txt").file("links.txt", LINKS),
-        of("topology/simgrid", "@p.xml").file("p.xml", PLATFORM),
-        of("topology/scotch", "@m.tgt").file("m.tgt", "tleaf 3 4 500 4 100 2 10\n"),
-        of("topology/scotch", "@m.cfg").file("m.cfg", "4:16:8\n1:10:100\n"),
-        of("topology/parus", "@network")
+        of("topology/import", "@topology.conf").file("topology.conf", CONF),
+        fabric("topology/import", "@f/netloc/IB-sample-nodes.txt"),
+        fabric("topology/import", "@f/ib-raw"),
+        fabric("topology/import", "@f/ib-raw/ib-subnet-sample.txt"),
+        of("topology/import", "@links.txt").file("links.txt", LINKS),
+        of("topology/import", "@p.xml").file("p.xml", PLATFORM),
+        of("topology/import", "@m.tgt").file("m.tgt", "tleaf 3 4 500 4 100 2 10\n"),
+        of("topology/import", "@m.cfg").file("m.cfg", "4:16:8\n1:10:100\n"),
+        of("topology/import", "@network")
             .file("network", Content::Copy("sample-schedules/cholesky-5/network.average")),
-        of("topology/matrix", "@m.csv").file("m.csv", "0,1\n1,0\n"),
+        of("topology/import", "@m.csv").file("m.csv", "0,1\n1,0\n"),
     ]
 }
 

@@ -275,3 +275,144 @@ fn the_registry_hands_on_no_stage() {
 const CIRCLES_LEFT: &[(&str, usize)] = &[
     ("hopmap-artifact", 1),
     ("hopmap-changes", 2),
+    ("hopmap-checkpoint", 6),
+    ("hopmap-collectives", 1),
+    ("hopmap-evaluate", 1),
+    ("hopmap-formats", 2),
+    ("hopmap-instance", 2),
+    ("hopmap-islands", 1),
+    ("hopmap-map", 6),
+    ("hopmap-model", 2),
+    ("hopmap-objective", 3),
+    ("hopmap-partition", 1),
+    ("hopmap-route", 6),
+    ("hopmap-topology", 5),
+    ("hopmap-trace", 8),
+    ("hopmap-views", 2),
+];
+
+/// Files that import each other can only be understood, tested and moved together.
+#[test]
+fn no_two_files_import_each_other_in_a_circle() {
+    let mut found = String::new();
+    for (name, roots) in &workspace().roots {
+        let circles: BTreeSet<String> = roots
+            .iter()
+            .flat_map(|root| Imports::of(root, project()).circles())
+            .map(|circle| circle.to_string())
+            .collect();
+        let left = CIRCLES_LEFT.iter().find(|(left, _)| left == name).map_or(0, |(_, circles)| *circles);
+        if circles.len() > left {
+            found += &format!("{name}: {} circles, {left} are known\n", circles.len());
+            found.extend(circles);
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+}
+
+/// Whoever opens a named pipe waits for its other end, and a device may never end: `open_input` refuses both, and tests see
+/// what it opens.
+#[test]
+fn stages_open_inputs_in_one_way() {
+    // Files that are not inputs, and why.
+    let exceptions = [
+        ("core/model/src/input_file.rs", "the one way"),
+        ("core/durable/", "files of stores and logs, which hopmap wrote"),
+        ("core/islands/src/spread.rs", "the state of a search, which it wrote"),
+        ("core/partition/src/foreign.rs", "what a program answered in a folder of our own"),
+        ("core/artifact/src/folder.rs", "copies what a stage gave"),
+        ("core/compare/src/", "files of artifacts, which it wrote"),
+        ("stages/checkpoint/src/store.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/numbers.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/pack.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/prune.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/prune/sweep.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/restore/", "what is written"),
+        ("stages/checkpoint/src/delta/cost.rs", "what is written"),
+        ("stages/topology/src/agent/command.rs", "the token, which may come through a pipe"),
+        (
+            "stages/checkpoint/src/tree.rs",
+            "looks for holes of what it has seen to be a file, and waits for nothing",
+        ),
+    ];
+    let ways = [
+        "File::open(",
+        "fs::read(",
+        "read_to_string(",
+        "OpenOptions",
+        "File::options()",
+        ".from_path(",
+        "::from_file(",
+    ];
+    let mut used = BTreeSet::new();
+    for (path, text) in sources_below(&["stages", "core"]).into_iter().filter(|(path, _)| in_src(path)) {
+        let name = path.file_name().unwrap();
+        let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let Some(way) = ways.iter().find(|way| product.contains(**way)) else { continue };
+        if name == "tests.rs" || is_test_module(&path) {
+            continue;
+        }
+        let exception = exceptions.iter().find(|(allowed, _)| path.to_str().unwrap().starts_with(allowed));
+        let (allowed, _) = exception.unwrap_or_else(|| panic!("{} opens files with {way}", path.display()));
+        used.insert(*allowed);
+    }
+    let needless: Vec<_> = exceptions.iter().filter(|(allowed, _)| !used.contains(allowed)).collect();
+    assert!(needless.is_empty(), "{needless:?} open nothing any more");
+}
+
+/// Whether a file is a module that its parent has for tests only.
+fn is_test_module(path: &Path) -> bool {
+    let module = path.file_stem().unwrap().to_str().unwrap();
+    let folder = project().join(path.parent().unwrap());
+    let parents = [folder.join("mod.rs"), folder.join("lib.rs"), folder.with_extension("rs")];
+    parents.iter().any(|parent| {
+        std::fs::read_to_string(parent).is_ok_and(|text| {
+            ["mod", "pub(crate) mod"]
+                .iter()
+                .any(|word| text.contains(&format!("#[cfg(test)]\n{word} {module};")))
+        })
+    })
+}
+
+#[test]
+fn every_crate_says_what_it_is_for_and_where_to_begin() {
+    for (name, folder) in workspace().folders.iter().filter(|(_, folder)| folder.components().count() > 0) {
+        let folder = project().join(folder);
+        let text = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+        let lines = text.lines().count();
+        assert!((10..=40).contains(&lines), "README.md of {name} has {lines} lines");
+        let quoted = text.split('`').skip(1).step_by(2);
+        let paths = quoted.filter(|text| ["src/", "tests/"].iter().any(|begin| text.starts_with(begin)));
+        for path in paths {
+            let is_there = folder.join(path).exists() || project().join(path).exists();
+            assert!(is_there, "README.md of {name} names {path}, which is not there");
+        }
+    }
+}
+
+/// The page lists what holds together with the test that keeps it: a test that was renamed or went would leave a claim behind.
+#[test]
+fn every_test_of_the_invariants_exists() {
+    let page = std::fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
+    let (_, invariants) = page.split_once("## Invariants").unwrap();
+    let sources: String =
+        sources_below(&["src", "stages", "core", "tests"]).into_iter().map(|(_, text)| text).collect();
+    let mut found = 0;
+    for line in invariants.lines().filter(|line| line.starts_with("- **")) {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            let name = quoted.rsplit("::").next().unwrap();
+            let is_test = name.matches('_').count() >= 2 && !name.contains(['/', '.', ' ']);
+            let begins = name.trim_end_matches('…');
+            let is_there = match name.strip_prefix('…') {
+                Some(ends) => sources.contains(&format!("{ends}(")),
+                None if begins.len() < name.len() => sources.contains(&format!("fn {begins}")),
+                None => sources.contains(&format!("fn {name}(")),
+            };
+            assert!(is_there || !is_test, "ARCHITECTURE.md names {quoted}, which is not there");
+            found += usize::from(is_test);
+        }
+    }
+    assert!(found > 80, "{found}");
+    let lines = page.lines().count();
+    assert!(lines <= 250, "ARCHITECTURE.md has {lines} lines");
+}

@@ -32,7 +32,7 @@ fn several_faults_at_once() {
        :              `-- did you mean `trace/otf`?
      4 | with = { path = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/netloc, topology/ibnetdiscover, topology/omnipath, topology/hwloc, topology/slurm, topology/simgrid, topology/scotch, topology/parus, topology/matrix, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, route/import, route/demands, route/build, route/tables, route/map, route/failures, route/check, route/model, route/export, schedule/import, schedule/list, schedule/genetic, schedule/exact, schedule/auto, schedule/check, schedule/export, schedule/mapping, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray, checkpoint/delta, checkpoint/store, checkpoint/generate
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/hwloc, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, route/import, route/demands, route/build, route/tables, route/map, route/failures, route/check, route/model, route/export, schedule/import, schedule/list, schedule/genetic, schedule/exact, schedule/auto, schedule/check, schedule/export, schedule/mapping, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray, checkpoint/delta, checkpoint/store, checkpoint/generate
     error: there is no parameter `trce`
        ,-[p.toml:4:17]
      3 | uses = "trace/otf3"
@@ -56,7 +56,7 @@ fn several_faults_at_once() {
        :          ^^|^
        :            `-- did you mean `shape`?
        `----
-      help: parameters: bandwidth, bytes, cores, cost, costs, host_level, host_prefix, hosts, inside, link_latency, shape
+      help: parameters: bandwidth_bytes_per_s, bytes, cores, cost, costs, host_level, host_prefix, hosts, intra_node_costs, link_latency_s, shape
     5 errors
     [exit code 2]
     "#);
@@ -246,7 +246,7 @@ fn a_matrix_key_that_changes_nothing() {
        :            ^^|^
        :              `-- did you mean `shape`?
        `----
-      help: parameters: bandwidth, bytes, cores, cost, costs, host_level, host_prefix, hosts, inside, link_latency, shape
+      help: parameters: bandwidth_bytes_per_s, bytes, cores, cost, costs, host_level, host_prefix, hosts, intra_node_costs, link_latency_s, shape
     [exit code 2]
     "#);
 }

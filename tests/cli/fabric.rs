@@ -18,7 +18,7 @@ fn raw_dumps_and_netlocs_file_are_one_machine() {
     let (raw, file) = (sample("ib-raw"), sample("netloc/IB-sample-nodes.txt"));
     let exec =
         |kind: &str, path: &str, out: &str| sandbox.seen(&["exec", kind, "--with", path, "--out", out]);
-    insta::assert_snapshot!(exec("topology/netloc", &file, "file"), @r"
+    insta::assert_snapshot!(exec("topology/import", &file, "file"), @r"
     system-graph DIGEST file
     ------- stderr -------
     format: netloc
@@ -34,7 +34,7 @@ fn raw_dumps_and_netlocs_file_are_one_machine() {
     let links = sandbox.stdout(&["show", "raw", "--table", "links", "--format", "csv"]);
     assert_eq!(links.lines().count(), 1 + 120);
     assert_eq!(links.matches(",4000000000.0,").count(), 120, "{links}");
-    let refused = exec("topology/slurm", &file, "slurm");
+    let refused = exec("topology/hwloc", &file, "hwloc");
     assert!(refused.contains("this is netloc, which this stage does not read"), "{refused}");
 }
 
@@ -126,7 +126,7 @@ fn machines_are_written_for_other_tools() {
     let sandbox = Sandbox::new();
     sandbox.stdout(&["exec", "topology/import", "--with", &sample("ib-raw"), "--out", "machine"]);
     let export = |to: &str| {
-        let to = format!("to={to}");
+        let to = format!("format={to}");
         sandbox.seen(&["exec", "topology/export", "--in", "system=machine", "--with", &to, "--out", "text"])
     };
     insta::assert_snapshot!(export("slurm-conf"), @r"
@@ -172,7 +172,7 @@ fn shapes_other_than_trees_are_searched() {
     sandbox.edit(
         "ring.toml",
         "shape = \"ring:8\"",
-        "shape = \"torus:20x20\", cores = [8, 2], inside = [0.1, 0.2]",
+        "shape = \"torus:20x20\", cores = [8, 2], intra_node_costs = [0.1, 0.2]",
     );
     let seen = sandbox.seen(&["run", "ring.toml"]);
     assert!(seen.contains("F ") && !seen.contains("error"), "{seen}");
@@ -205,7 +205,7 @@ fn what_is_no_machine_is_said() {
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/netloc", "--out", "machine"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/import", "--out", "machine"]), @r"
     ------- stderr -------
     error: `path` is missing
        ,-[--with:1:1]

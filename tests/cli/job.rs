@@ -160,8 +160,8 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
         format!(
             "#!/bin/bash\n#SBATCH --nodes=4 --ntasks-per-node=2 --no-kill\n\
              pkill -9 -f \"slurmd -f $SLURM_CONF -N n4\" && sleep 1\n\
-             '{hopmap}' exec topology/probe --with \"start={agent}\" --with timeout=15 --with bandwidth=none \\\n\
-             --with messages=20 --with seconds=0.01 --out probe || exit 10\n\
+             '{hopmap}' exec topology/probe --with \"start={agent}\" --with start_timeout_s=15 --with bandwidth=none \\\n\
+             --with messages=20 --with size_time_limit_s=0.01 --out probe || exit 10\n\
              '{hopmap}' run job -p program=program -p machine=probe/system --store own --deadline 60s || exit 11\n\
              mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/job/hosts \\\n\
              sh -c 'echo $OMPI_COMM_WORLD_RANK $SLURMD_NODENAME' > ran || exit 12\n"

@@ -73,13 +73,13 @@ fn a_lock_file_says_what_went_in_and_what_came_out() {
     outputs = { system-graph = "DIGEST" }
 
     [stages.machine.parameters]
-    bandwidth = []
+    bandwidth_bytes_per_s = []
     cores = []
     costs = [1.0, 10.0]
     host_prefix = "host"
     hosts = []
-    inside = []
-    link_latency = []
+    intra_node_costs = []
+    link_latency_s = []
     shape = "tree:2x4"
 
     [stages.placement]

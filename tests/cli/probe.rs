@@ -14,7 +14,7 @@ use crate::sandbox::Sandbox;
 
 /// Few messages, small and large.
 const QUICK: [&str; 6] =
-    ["--with", "sizes=[1, 1024, 131072]", "--with", "messages=40", "--with", "seconds=0.05"];
+    ["--with", "sizes=[1, 1024, 131072]", "--with", "messages=40", "--with", "size_time_limit_s=0.05"];
 
 /// Whether tests that need an MPI can run.
 fn mpi_is_wanted() -> bool {
@@ -119,8 +119,12 @@ fn agents_that_one_srun_starts_are_told_apart_by_their_nodes() {
     let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
     let start =
         format!("timeout 100 srun -N 4 --ntasks-per-node=1 '{}' agent --bind 127.0.0.1", hopmap.display());
-    let mut probe =
-        by_agents(&sandbox, "n[1-4]", &start, &[&QUICK[..], &["--with", "inside=false"]].concat());
+    let mut probe = by_agents(
+        &sandbox,
+        "n[1-4]",
+        &start,
+        &[&QUICK[..], &["--with", "measure_intra_node=false"]].concat(),
+    );
     done(probe.env("SLURM_CONF", cluster.configuration()));
     let (measured, _) = measured_in(&sandbox.path().join("probe"));
     let names: Vec<&str> = measured.hosts().map(|(name, ..)| name).collect();
@@ -136,9 +140,14 @@ fn hosts_that_do_not_answer_are_down() {
         format!("sh -c 'case {{host}} in n2) echo no route to host >&2; exit 255;; esac; exec {}'", {
             agent().replace('\'', "")
         });
-    let output = by_agents(&sandbox, "n[1-3]", &start, &[&QUICK[..], &["--with", "inside=false"]].concat())
-        .output()
-        .unwrap();
+    let output = by_agents(
+        &sandbox,
+        "n[1-3]",
+        &start,
+        &[&QUICK[..], &["--with", "measure_intra_node=false"]].concat(),
+    )
+    .output()
+    .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("n2 is down: no route to host"), "{said}");
@@ -158,7 +167,7 @@ fn bad_commands_and_lists_end_in_one_message() {
         let code = output.status.code();
         format!("{code:?}\n{}", String::from_utf8_lossy(&output.stderr))
     };
-    let inside = ["--with", "inside=false"];
+    let inside = ["--with", "measure_intra_node=false"];
     insta::assert_snapshot!(said("", &agent(), &[]), @r#"
     Some(1)
     error: no hosts are given, and SLURM_JOB_NODELIST is not set
@@ -275,9 +284,9 @@ const PATIENT: [&str; 10] = [
     "--with",
     "tolerance=0.0",
     "--with",
-    "seconds=1.0",
+    "size_time_limit_s=1.0",
     "--with",
-    "inside=false",
+    "measure_intra_node=false",
 ];
 
 #[test]
@@ -370,7 +379,7 @@ fn drift_of_one_pair_is_reported_on_that_pair_and_on_no_other() {
     let pipeline = format!(
         "[stages.machine]\nuses = \"topology/probe\"\n[stages.machine.with]\nhosts = \"h[0-7]\"\n\
          start = \"'{}' on {{host}} '{}' agent --bind 10.77.0.0/24\"\n\
-         sizes = [1]\nmessages = 150\ntolerance = 0.0\nseconds = 1.0\ninside = false\n",
+         sizes = [1]\nmessages = 150\ntolerance = 0.0\nsize_time_limit_s = 1.0\nmeasure_intra_node = false\n",
         hopmap.with_file_name("hopmap-test-network").display(),
         hopmap.display()
     );

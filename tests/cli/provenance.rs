@@ -201,16 +201,16 @@ fn a_chain_is_a_graph_for_programs() {
 #[test]
 fn exported_texts_name_what_they_were_made_from() {
     let sandbox = Sandbox::with_ring();
-    let stage = |name: &str, kind: &str, to: &str, port: &str, from: &str| {
+    let stage = |name: &str, kind: &str, with: &str, port: &str, from: &str| {
         format!(
-            "\n[stages.{name}]\nuses = \"{kind}\"\nwith = {{ to = \"{to}\" }}\nneeds = {{ {port} = \"{from}\" }}\nsave = {{ file = \"{name}\" }}\n"
+            "\n[stages.{name}]\nuses = \"{kind}\"\nwith = {{ {with} }}\nneeds = {{ {port} = \"{from}\" }}\nsave = {{ file = \"{name}\" }}\n"
         )
     };
     let stages = [
-        stage("slurm", "topology/export", "slurm-conf", "system", "machine"),
-        stage("simgrid", "topology/export", "simgrid", "system", "machine"),
-        stage("dot", "topology/export", "dot", "system", "machine"),
-        stage("matrix", "trace/export", "matrix-market", "task-graph", "program"),
+        stage("slurm", "topology/export", "format = \"slurm-conf\"", "system", "machine"),
+        stage("simgrid", "topology/export", "format = \"simgrid\"", "system", "machine"),
+        stage("dot", "topology/export", "format = \"dot\"", "system", "machine"),
+        stage("matrix", "trace/export", "to = \"matrix-market\"", "task-graph", "program"),
     ];
     sandbox.write("ring.toml", sandbox.read("ring.toml") + &stages.concat());
     sandbox.stdout(&["run", "ring.toml"]);

@@ -9,82 +9,74 @@ fn all_stages_and_one() {
     // What a build lacks stands behind the summary.
     let lines: Vec<&str> = lines.lines().map(|line| line.split(" (without ").next().unwrap()).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    trace/otf2              Messages and bytes between processes from an OTF2 trace
-    trace/events            The messages of an OTF2 trace one by one, as a table
-    trace/dag               Tasks of an OTF2 trace and what each of them waits for
-    trace/replay            Tasks as a trace that SimGrid or LogGOPSim replays
-    trace/otf               Messages and bytes between processes from an OTF 1 trace
-    trace/import            Messages and bytes between processes from a file of another tool
-    trace/export            A task graph as a text file for other tools
-    trace/summary           A program in a few numbers: totals, imbalance, heaviest pairs, phases
-    trace/generate          An OTF2 trace of a program whose messages are known
-    topology/synthetic      A machine whose network is a tree, fat tree, torus, mesh, ring or dragonfly
-    topology/probe          A machine as its messages measure it, between MPI ranks or agents
-    topology/levels         The levels of a machine, from what was measured between its slots
-    topology/import         A machine out of a file or folder, recognised by what is in it
-    topology/netloc         A fabric as netloc describes it, raw or extracted
-    topology/ibnetdiscover  An InfiniBand fabric as ibnetdiscover and ibroute print it
-    topology/omnipath       An Omni-Path fabric as opareport and opaextract print it
-    topology/hwloc          The inside of hosts as hwloc describes it; this machine without a path
-    topology/slurm          Switches or blocks as Slurm's topology.conf and topology.yaml name them
-    topology/simgrid        A platform file of SimGrid
-    topology/scotch         A target of Scotch, a hierarchy of KaHIP or a topology of TopoMatch
-    topology/parus          A network as PARUS measured it, text or netCDF
-    topology/matrix         A matrix of costs, core-to-core latencies or the output of mpiGraph
-    topology/export         A machine as a text file for other tools
-    select/nodes            The free hosts that are nearest to each other, for a job
-    select/hosts            The machine of hosts that are named, and what messages between them cost
-    stored/task-graph       The task graph in a folder, as it was made before
-    stored/system-graph     The system graph in a folder, as it was made before
-    stored/mapping          The mapping in a folder, as it was made before
-    stored/measurements     The measurements in a folder, as they were made before
-    instance/qaplib         A quadratic assignment problem of QAPLIB as a program and a machine
-    instance/taillard-e     A quadratic assignment problem that looks like Taillard's taiXXeYY
-    instance/stencil        A program in which every rank of a grid sends to its neighbours
-    instance/graph          A graph in the format of METIS as a program
-    instance/geometric      A program in which ranks that lie close together send to each other
-    instance/random         A program in which random pairs of ranks send to each other
-    instance/power-law      A program in which a few ranks have very many partners
-    map/linear              Rank i on slot i, as launchers do it
-    map/round-robin         Rank after rank on host after host, as launchers do it when asked for cyclic
-    map/random              Ranks on slots drawn at random
-    map/annealing           Parallel simulated annealing: islands of solvers that share the best placement
-    map/genetic             Parallel genetic algorithm: populations that exchange their best placements
-    map/composite           Genetic algorithm on populations of annealed placements
-    map/tabu                Robust tabu search over exchanges of ranks
-    map/exact               The proven optimum of a small problem, or a bound
-    map/external            Another program that reads two matrices and writes a permutation
-    map/hierarchical        Partition of the ranks down the tree of the machine, for any size
-    map/import              A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
-    map/auto                The search that suits the problem
-    route/import            Processes, streams and a network of hosts and switches from JSON or TOML
-    route/demands           Streams and their bandwidth from the traffic of a traced program, and a machine whose links have ports
-    route/build             A machine for a program from a kit of nodes, switches and boards
-    route/tables            Routes of streams and tables of switches for a given mapping, proven best
-    route/map               Hosts of processes, routes of streams and tables of switches together, proven best
-    route/failures          Whether a program survives the failure of any link, switch or host, and how
-    route/check             The tables of switches followed entry by entry: routes, loads, deadlocks
-    route/model             The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS
-    route/export            The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes
-    schedule/import         A task graph from a file of PARUS, Graphviz, the STG set or WfCommons
-    schedule/list           A schedule by a list heuristic, such as HEFT
-    schedule/genetic        The genetic algorithm of PARUS: populations of schedules
-    schedule/exact          The proven optimum of a small problem, or a bound
-    schedule/auto           The best schedule that a budget allows, and how far it can be from the optimum
-    schedule/check          A schedule or .sch file computed again, or what is wrong with it
-    schedule/export         A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
-    schedule/mapping        The slot of every rank in the schedule of a trace, as a mapping
-    evaluate/mapping        Metrics of a mapping beside linear, round-robin and random placements
-    evaluate/accuracy       Many mappings as a table: best, mean and median beside known values
-    evaluate/collectives    Collective operations by algorithm, under a mapping and beside linear
-    launch/machinefile      Machine file for MPICH or Intel MPI: the host of every rank
-    launch/rankfile         Rank file for Open MPI: host and core of every rank
-    launch/hostfile         Host file for Open MPI's sequential mapper: the host of every rank
-    launch/slurm            Host file for srun -m arbitrary: the host of every rank
-    launch/cray             MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
-    checkpoint/delta        What deltas of a series of checkpoints store, with the first, the previous or ADCA's base
-    checkpoint/store        A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions
-    checkpoint/generate     A series of checkpoints whose changes are known
+    trace/otf2            Messages and bytes between processes from an OTF2 trace
+    trace/events          The messages of an OTF2 trace one by one, as a table
+    trace/dag             Tasks of an OTF2 trace and what each of them waits for
+    trace/replay          Tasks as a trace that SimGrid or LogGOPSim replays
+    trace/otf             Messages and bytes between processes from an OTF 1 trace
+    trace/import          Messages and bytes between processes from a file of another tool
+    trace/export          A task graph as a text file for other tools
+    trace/summary         A program in a few numbers: totals, imbalance, heaviest pairs, phases
+    trace/generate        An OTF2 trace of a program whose messages are known
+    topology/synthetic    A machine whose network is a tree, fat tree, torus, mesh, ring or dragonfly
+    topology/probe        A machine as its messages measure it, between MPI ranks or agents
+    topology/levels       The levels of a machine, from what was measured between its slots
+    topology/import       A machine out of a file or folder, recognised by what is in it
+    topology/hwloc        The inside of hosts as hwloc describes it; this machine without a path
+    topology/export       A machine as a text file for other tools
+    select/nodes          The free hosts that are nearest to each other, for a job
+    select/hosts          The machine of hosts that are named, and what messages between them cost
+    stored/task-graph     The task graph in a folder, as it was made before
+    stored/system-graph   The system graph in a folder, as it was made before
+    stored/mapping        The mapping in a folder, as it was made before
+    stored/measurements   The measurements in a folder, as they were made before
+    instance/qaplib       A quadratic assignment problem of QAPLIB as a program and a machine
+    instance/taillard-e   A quadratic assignment problem that looks like Taillard's taiXXeYY
+    instance/stencil      A program in which every rank of a grid sends to its neighbours
+    instance/graph        A graph in the format of METIS as a program
+    instance/geometric    A program in which ranks that lie close together send to each other
+    instance/random       A program in which random pairs of ranks send to each other
+    instance/power-law    A program in which a few ranks have very many partners
+    map/linear            Rank i on slot i, as launchers do it
+    map/round-robin       Rank after rank on host after host, as launchers do it when asked for cyclic
+    map/random            Ranks on slots drawn at random
+    map/annealing         Parallel simulated annealing: islands of solvers that share the best placement
+    map/genetic           Parallel genetic algorithm: populations that exchange their best placements
+    map/composite         Genetic algorithm on populations of annealed placements
+    map/tabu              Robust tabu search over exchanges of ranks
+    map/exact             The proven optimum of a small problem, or a bound
+    map/external          Another program that reads two matrices and writes a permutation
+    map/hierarchical      Partition of the ranks down the tree of the machine, for any size
+    map/import            A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
+    map/auto              The search that suits the problem
+    route/import          Processes, streams and a network of hosts and switches from JSON or TOML
+    route/demands         Streams and their bandwidth from the traffic of a traced program, and a machine whose links have ports
+    route/build           A machine for a program from a kit of nodes, switches and boards
+    route/tables          Routes of streams and tables of switches for a given mapping, proven best
+    route/map             Hosts of processes, routes of streams and tables of switches together, proven best
+    route/failures        Whether a program survives the failure of any link, switch or host, and how
+    route/check           The tables of switches followed entry by entry: routes, loads, deadlocks
+    route/model           The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS
+    route/export          The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes
+    schedule/import       A task graph from a file of PARUS, Graphviz, the STG set or WfCommons
+    schedule/list         A schedule by a list heuristic, such as HEFT
+    schedule/genetic      The genetic algorithm of PARUS: populations of schedules
+    schedule/exact        The proven optimum of a small problem, or a bound
+    schedule/auto         The best schedule that a budget allows, and how far it can be from the optimum
+    schedule/check        A schedule or .sch file computed again, or what is wrong with it
+    schedule/export       A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
+    schedule/mapping      The slot of every rank in the schedule of a trace, as a mapping
+    evaluate/mapping      Metrics of a mapping beside linear, round-robin and random placements
+    evaluate/accuracy     Many mappings as a table: best, mean and median beside known values
+    evaluate/collectives  Collective operations by algorithm, under a mapping and beside linear
+    launch/machinefile    Machine file for MPICH or Intel MPI: the host of every rank
+    launch/rankfile       Rank file for Open MPI: host and core of every rank
+    launch/hostfile       Host file for Open MPI's sequential mapper: the host of every rank
+    launch/slurm          Host file for srun -m arbitrary: the host of every rank
+    launch/cray           MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
+    checkpoint/delta      What deltas of a series of checkpoints store, with the first, the previous or ADCA's base
+    checkpoint/store      A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions
+    checkpoint/generate   A series of checkpoints whose changes are known
     ");
     insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
     evaluate/mapping: Metrics of a mapping beside linear, round-robin and random placements

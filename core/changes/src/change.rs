@@ -183,8 +183,8 @@ impl Change {
     }
 
     /// What it is about, so that the same change seen twice can be recognised: everything but values, and for a number whether
-    /// it has grown.
-    fn subject(&self) -> (u8, Vec<String>, bool) {
+    /// it has grown. Lists are in this order.
+    pub(crate) fn subject(&self) -> (u8, Vec<String>, bool) {
         let one = |name: &String| vec![natural_key(name)];
         let two = |from, to| vec![natural_key(from), natural_key(to)];
         match self {
@@ -210,11 +210,6 @@ impl Change {
                 (18 + *quantity as u8, two(from, to), after > before)
             }
         }
-    }
-
-    /// Where it stands in a list.
-    pub(crate) fn order(&self) -> (u8, Vec<String>, bool) {
-        self.subject()
     }
 }
 

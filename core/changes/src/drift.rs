@@ -99,6 +99,11 @@ pub fn keep_times(before: &Measurements, after: &mut Measurements, is_kept: impl
     after.samples = samples;
 }
 
+fn change((from, to): (&str, &str), both: bool, quantity: Quantity, numbers: (f64, f64)) -> Change {
+    let (from, to, (before, after)) = (from.to_owned(), to.to_owned(), numbers);
+    Change::Pair { from, to, both, quantity, before, after }
+}
+
 fn latencies(
     both: &Both<'_>,
     before: &Measurements,
@@ -112,14 +117,7 @@ fn latencies(
         let spread = old.spread_s.max(new.spread_s);
         let known = both.comparable.contains(a) && both.comparable.contains(b);
         if known && thresholds.latencies_differ(old.seconds, new.seconds, spread) {
-            changes.push(Change::Pair {
-                from: a.to_owned(),
-                to: b.to_owned(),
-                both: true,
-                quantity: Quantity::Latency,
-                before: old.seconds,
-                after: new.seconds,
-            });
+            changes.push(change((a, b), true, Quantity::Latency, (old.seconds, new.seconds)));
         }
     }
     changes
@@ -142,14 +140,7 @@ fn costs(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
     for (&(a, b), &(before, after)) in &found {
         let same_back = a != b && found.get(&(b, a)) == Some(&(before, after));
         if !same_back || a < b {
-            changes.push(Change::Pair {
-                from: a.to_owned(),
-                to: b.to_owned(),
-                both: same_back,
-                quantity: Quantity::Cost,
-                before,
-                after,
-            });
+            changes.push(change((a, b), same_back, Quantity::Cost, (before, after)));
         }
     }
     changes

@@ -102,15 +102,7 @@ fn one_way(snapshot: &Snapshot<'_>) -> Vec<Finding> {
 fn slow(snapshot: &Snapshot<'_>, thresholds: &Thresholds) -> Vec<Finding> {
     let Some(measured) = snapshot.measurements else { return Vec::new() };
     let latencies = of_hosts(measured);
-    let mut levels: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    let level = Meeting::new(snapshot);
-    for (&(a, b), latency) in &latencies {
-        levels.entry(level.of(a, b)).or_default().push(latency.seconds);
-    }
-    let usual: BTreeMap<usize, f64> = levels
-        .into_iter()
-        .map(|(level, seconds)| (level, lower_median(seconds).unwrap_or(f64::NAN)))
-        .collect();
+    let (level, usual) = (Meeting::new(snapshot), snapshot.medians());
     let mut found = Vec::new();
     for (&(a, b), latency) in &latencies {
         let Some(&median_s) = usual.get(&level.of(a, b)) else { continue };

@@ -35,6 +35,6 @@ pub fn changes(before: &Snapshot<'_>, after: &Snapshot<'_>, thresholds: &Thresho
     found.extend(links::costs(&both, thresholds));
     found.extend(links::routes(&both));
     found.extend(drift::changes(&both, thresholds));
-    found.sort_by_cached_key(Change::order);
+    found.sort_by_cached_key(Change::subject);
     found
 }

@@ -169,19 +169,9 @@ fn text(words: &mut Words<'_>, name: &str) -> Result<String, FileError> {
     text.ok_or_else(|| words.error(format!("`{name}` should be a text in quotation marks")))
 }
 
-const TESTS: [&str; 10] = [
-    "unknown",
-    "one_to_one",
-    "all_to_all",
-    "async_one_to_one",
-    "send_recv_and_recv_send",
-    "noise",
-    "noise_blocking",
-    "bcast",
-    "put_one_to_one",
-    "get_one_to_one",
-];
-const KINDS: [&str; 5] = ["unknown", "average", "median", "deviation", "min"];
+const TESTS: &str = "unknown one_to_one all_to_all async_one_to_one send_recv_and_recv_send noise \
+                     noise_blocking bcast put_one_to_one get_one_to_one";
+const KINDS: &str = "unknown average median deviation min";
 
 const NETCDF_HELP: &str = "network-tests2 writes `data(n, x, y)`, lengths by receivers by senders";
 
@@ -216,8 +206,8 @@ fn read_netcdf(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     NetworkFile {
         processes: processes as usize,
         hosts: Vec::new(),
-        test: named(&file, "test_type", &TESTS)?,
-        kind: Kind::named(&named(&file, "data_type", &KINDS)?),
+        test: named(&file, "test_type", TESTS)?,
+        kind: Kind::named(&named(&file, "data_type", KINDS)?),
         lengths,
         seconds,
         expected_lengths,
@@ -236,8 +226,8 @@ fn whole(file: &Netcdf<'_>, name: &str) -> Result<u64, FileError> {
     Ok(number as u64)
 }
 
-/// A word, or the word of a number.
-fn named(file: &Netcdf<'_>, name: &str, names: &[&str]) -> Result<String, FileError> {
+/// A word, or the word that a number stands for.
+fn named(file: &Netcdf<'_>, name: &str, names: &str) -> Result<String, FileError> {
     let variable = file
         .variable(name)
         .ok_or_else(|| FileError::new(format!("there is no variable `{name}`"), NETCDF_HELP))?;
@@ -245,5 +235,5 @@ fn named(file: &Netcdf<'_>, name: &str, names: &[&str]) -> Result<String, FileEr
         return file.text(variable);
     }
     let number = whole(file, name)?;
-    Ok(names.get(number as usize).map_or_else(|| number.to_string(), |name| (*name).to_owned()))
+    Ok(names.split(' ').nth(number as usize).map_or_else(|| number.to_string(), str::to_owned))
 }

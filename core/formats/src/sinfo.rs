@@ -11,51 +11,14 @@ use miette::{Diagnostic, SourceSpan};
 use crate::host_list::{self, Excerpt, HostListError, expand_within};
 
 /// States in which a node can run a whole job at once.
-const FREE: &[&str] = &["idle"];
+const FREE: &str = "idle";
 /// States in which a part of a node is free.
-const MIXED: &[&str] = &["mix", "mixed"];
+const MIXED: &str = "mix mixed";
 /// All other states, long and short.
-const TAKEN: &[&str] = &[
-    "alloc",
-    "allocated",
-    "block",
-    "blocked",
-    "boot",
-    "comp",
-    "completing",
-    "down",
-    "drain",
-    "drained",
-    "draining",
-    "drng",
-    "error",
-    "fail",
-    "failg",
-    "failing",
-    "futr",
-    "future",
-    "inval",
-    "maint",
-    "n/a",
-    "no_respond",
-    "npc",
-    "perfctrs",
-    "planned",
-    "plnd",
-    "pow_dn",
-    "pow_up",
-    "power_down",
-    "power_up",
-    "powered_down",
-    "powering_down",
-    "powering_up",
-    "reboot",
-    "reboot^",
-    "reserved",
-    "resv",
-    "unk",
-    "unknown",
-];
+const TAKEN: &str = "alloc allocated block blocked boot comp completing down drain drained draining \
+                     drng error fail failg failing futr future inval maint n/a no_respond npc \
+                     perfctrs planned plnd pow_dn pow_up power_down power_up powered_down \
+                     powering_down powering_up reboot reboot^ reserved resv unk unknown";
 /// Marks behind a state: `*` does not respond, `~` powered off, `#` powering up, `!` and `%` powering down, `$` in maintenance,
 /// `@` and `^` rebooting, `-` planned for another job, `+` more states.
 const MARKS: &[char] = &['*', '~', '#', '!', '%', '$', '@', '^', '-', '+'];
@@ -259,9 +222,13 @@ fn parts(state: &str) -> (String, &str) {
     (word.to_ascii_lowercase(), &state[word.len()..])
 }
 
+fn is_one_of(states: &str, word: &str) -> bool {
+    states.split(' ').any(|state| state == word)
+}
+
 fn is_known(state: &str) -> bool {
     let (word, _) = parts(state);
-    [FREE, MIXED, TAKEN].iter().any(|states| states.contains(&word.as_str()))
+    [FREE, MIXED, TAKEN].iter().any(|states| is_one_of(states, &word))
 }
 
 fn looks_like_a_state(state: &str) -> bool {
@@ -274,8 +241,8 @@ fn availability(state: &str) -> Availability {
     let (word, marks) = parts(state);
     let harmless = marks.chars().all(|mark| HARMLESS.contains(&mark));
     match word.as_str() {
-        word if harmless && FREE.contains(&word) => Availability::Free,
-        word if harmless && MIXED.contains(&word) => Availability::Mixed,
+        word if harmless && is_one_of(FREE, word) => Availability::Free,
+        word if harmless && is_one_of(MIXED, word) => Availability::Mixed,
         _ => Availability::Taken,
     }
 }

@@ -1,9 +1,344 @@
 //! MPI as it shows itself to programs that link none: launchers, compilers, variables. See the `README.md`.
 
-mod implementation;
-mod launcher;
-mod rank;
+use std::env;
+use std::process::Command;
+use std::time::Duration;
 
-pub use implementation::{Identity, Implementation, MpiError};
-pub use launcher::{AS_ROOT, LauncherKind};
-pub use rank::{Rank, host_name, system_host_name};
+use hopmap_process::{Limits, RunError, run};
+use miette::Diagnostic;
+
+/// Time to say a version.
+const TIME: Duration = Duration::from_secs(30);
+
+/// Who made a launcher or a library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Implementation {
+    /// Open MPI, with its ORTE or PRRTE.
+    OpenMpi,
+    /// MPICH, with its Hydra.
+    Mpich,
+    /// Intel MPI, a descendant of MPICH.
+    IntelMpi,
+    /// Slurm: its `srun` starts programs of any MPI.
+    Slurm,
+}
+
+/// A launcher or a compiler as it introduces itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Who made it.
+    pub implementation: Implementation,
+    /// The version, such as `4.1.4`.
+    pub version: String,
+}
+
+/// A launcher or a compiler that does not say what it is.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum MpiError {
+    /// It does not run.
+    #[error(transparent)]
+    #[diagnostic(help(
+        "install an MPI (on Debian `apt-get install openmpi-bin libopenmpi-dev`, or `mpich`), or load its module"
+    ))]
+    Run(#[from] RunError),
+    /// It is of an unknown kind.
+    #[error("`{command}` names none of Open MPI, MPICH, Intel MPI and Slurm: {said}")]
+    #[diagnostic(help("name the launcher or the compiler of one of them"))]
+    Unknown {
+        /// What was asked.
+        command: String,
+        /// Its first line.
+        said: String,
+    },
+}
+
+/// What stands before the version in the words of each. MPICH's Hydra also names Slurm, as something that it can work with.
+const MARKS: [(&str, Implementation); 6] = [
+    ("Open MPI", Implementation::OpenMpi),
+    // `orterun` under any other name than `mpirun`, such as Debian's `mpirun.openmpi`.
+    ("OpenRTE", Implementation::OpenMpi),
+    ("Intel(R) MPI Library", Implementation::IntelMpi),
+    ("HYDRA build details", Implementation::Mpich),
+    ("MPICH", Implementation::Mpich),
+    ("slurm", Implementation::Slurm),
+];
+
+impl Identity {
+    /// Asks a launcher: `mpirun`, `mpiexec`, `srun` or any path of one. `srun` answers only where Slurm is configured.
+    pub fn of_launcher(program: &str) -> Result<Self, MpiError> {
+        ask(program, "--version")
+    }
+
+    /// Asks a compiler: `mpicc` or any path of one.
+    pub fn of_compiler(program: &str) -> Result<Self, MpiError> {
+        // Open MPI hands `-v` on to the C compiler, which knows no MPI. MPICH does so with what it does not know.
+        match ask(program, "--showme:version") {
+            Err(MpiError::Run(error)) if error.is_missing() => Err(error.into()),
+            Err(_) => ask(program, "-v"),
+            identity => identity,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (rest, implementation) = MARKS.iter().find_map(|(mark, implementation)| {
+            Some((&text[text.find(mark)? + mark.len()..], *implementation))
+        })?;
+        let version =
+            rest.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
+        Some(Self { implementation, version: version.to_owned() })
+    }
+}
+
+fn ask(program: &str, option: &str) -> Result<Identity, MpiError> {
+    let limits = Limits { time: Some(TIME), ..Limits::default() };
+    let output = run(Command::new(program).arg(option), &limits)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Identity::parse(&text).ok_or_else(|| MpiError::Unknown {
+        command: format!("{program} {option}"),
+        said: text.lines().next().unwrap_or_default().to_owned(),
+    })
+}
+
+impl Implementation {
+    /// Options with which a launcher hands variables of its own environment on to all ranks.
+    ///
+    /// Open MPI hands on those that begin with `OMPI_`, its parameters `OMPI_MCA_…` among them, and others where they are named.
+    /// Hydra hands on everything, and so does `srun` unless somebody set `SLURM_EXPORT_ENV`. Sources: mpirun(1) of Open MPI 4.1 and
+    /// 5.0, `mpiexec -help` of MPICH 4.0, srun(1) of Slurm 22.05; tried with 4.1.4 and 4.0.2 (`tests/launchers.rs`).
+    #[must_use]
+    pub fn options_to_hand_on(self, names: &[&str]) -> Vec<String> {
+        match self {
+            Self::OpenMpi => names
+                .iter()
+                .filter(|name| !name.starts_with("OMPI_"))
+                .flat_map(|name| ["-x".to_owned(), (*name).to_owned()])
+                .collect(),
+            Self::Mpich | Self::IntelMpi => Vec::new(),
+            Self::Slurm => vec!["--export=ALL".to_owned()],
+        }
+    }
+}
+
+/// Lets root start programs with Open MPI, which refuses that otherwise: in containers there is nobody else.
+pub const AS_ROOT: [(&str, &str); 2] =
+    [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+
+/// What a launcher starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LauncherKind {
+    /// Ranks of an MPI program: `mpirun` and the like.
+    Ranks,
+    /// The tasks of a job step: `srun`.
+    Step,
+    /// A command inside an allocation that it waits for: `salloc`.
+    Allocation,
+    /// A script, some day: `sbatch` ends long before what it has queued.
+    Batch,
+    /// A command on another host: `ssh`.
+    Remote,
+}
+
+impl LauncherKind {
+    /// The kind of a program, which may be a path; `None` for programs that are not known to launch anything.
+    #[must_use]
+    pub fn of(program: &str) -> Option<Self> {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        // Debian has both MPIs side by side.
+        let name = name.trim_end_matches(".openmpi").trim_end_matches(".mpich");
+        Some(match name {
+            "mpirun" | "mpiexec" | "mpiexec.hydra" | "orterun" | "prterun" | "aprun" => Self::Ranks,
+            "srun" => Self::Step,
+            "salloc" => Self::Allocation,
+            "sbatch" => Self::Batch,
+            "ssh" => Self::Remote,
+            _ => return None,
+        })
+    }
+}
+
+/// One of several processes that a launcher started together.
+///
+/// What launchers set was measured with Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.8:
+///
+/// | started by | rank | number of ranks |
+/// |---|---|---|
+/// | Open MPI's `mpirun`, in a job of Slurm too | `OMPI_COMM_WORLD_RANK`, `PMIX_RANK` | `OMPI_COMM_WORLD_SIZE` |
+/// | MPICH's Hydra | `PMI_RANK` | `PMI_SIZE` |
+/// | `srun --mpi=pmi2` | `PMI_RANK`, `SLURM_PROCID` | `PMI_SIZE`, `SLURM_STEP_NUM_TASKS` |
+/// | `srun --mpi=pmix` (its source) | `PMIX_RANK`, `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
+/// | `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
+///
+/// Slurm's own variables come last: inside a job, ranks of an `mpirun` inherit those of the step that started its daemons, one a
+/// node. A batch script has `SLURM_PROCID=0` as well and is no rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rank {
+    /// Its number, from zero.
+    pub rank: u32,
+    /// How many there are, where the launcher says so.
+    pub size: Option<u32>,
+}
+
+/// Largest number of a step that runs what a user wants; those above are batch scripts, shells of `salloc` and the like
+/// (`SLURM_MAX_NORMAL_STEP_ID` of `slurm.h`).
+const LAST_STEP: u32 = 0xffff_fff0;
+
+impl Rank {
+    /// The rank of this process; none if no launcher started it.
+    #[must_use]
+    pub fn of_this_process() -> Option<Self> {
+        Self::from(&variable)
+    }
+
+    fn from(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name: &str| variable(name)?.parse::<u32>().ok();
+        let is_step = number("SLURM_STEP_ID").is_some_and(|step| step < LAST_STEP);
+        let is_of_slurm = variable("PMIX_NAMESPACE").is_some_and(|name| name.starts_with("slurm.pmix."));
+        [
+            ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true),
+            ("PMIX_RANK", "SLURM_STEP_NUM_TASKS", is_of_slurm),
+            ("PMI_RANK", "PMI_SIZE", true),
+            ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", true),
+        ]
+        .into_iter()
+        .filter(|(rank, ..)| *rank != "SLURM_PROCID" || is_step)
+        .find_map(|(rank, size, has_size)| {
+            Some(Self { rank: number(rank)?, size: number(size).filter(|_| has_size) })
+        })
+    }
+}
+
+/// The name of this host: that of its Slurm node, which may be one of several on a machine, else what the operating system says.
+#[must_use]
+pub fn host_name() -> String {
+    node(&variable).unwrap_or_else(system_host_name)
+}
+
+/// The name that the operating system has for this host.
+#[must_use]
+pub fn system_host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The node that Slurm says this process is on. Hydra in a batch script gives all ranks the variables of the script, and so the
+/// name of the first node; it also sets `MPI_LOCALRANKID`, which nobody else does.
+fn node(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    variable("SLURMD_NODENAME").filter(|_| variable("MPI_LOCALRANKID").is_none())
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_and_compilers_say_who_they_are() {
+        let parsed = |text: &str| Identity::parse(text).map(|found| (found.implementation, found.version));
+        let hydra = "HYDRA build details:\n    Version:                                 4.0.2\n    \
+                     Release Date:    Thu Apr  7 12:34:45 CDT 2022\n    Launchers available:  ssh rsh fork slurm ll\n";
+        for (text, implementation, version) in [
+            (
+                "mpirun (Open MPI) 5.0.10\n\nReport bugs to https://www.open-mpi.org/community/help/\n",
+                Implementation::OpenMpi,
+                "5.0.10",
+            ),
+            ("mpirun.openmpi (OpenRTE) 4.1.4\n", Implementation::OpenMpi, "4.1.4"),
+            ("mpicc.openmpi: Open MPI 4.1.4 (Language: C)\n", Implementation::OpenMpi, "4.1.4"),
+            (hydra, Implementation::Mpich, "4.0.2"),
+            ("mpicc for MPICH version 4.0.2\n", Implementation::Mpich, "4.0.2"),
+            (
+                "Intel(R) MPI Library for Linux* OS, Version 2021.8 Build 20221129 (id: 339ec755a1)\n",
+                Implementation::IntelMpi,
+                "2021.8",
+            ),
+            (
+                "Intel(R) MPI Library for Linux* OS, Version 2019 Update 2 Build 20190123\n",
+                Implementation::IntelMpi,
+                "2019",
+            ),
+            ("slurm-wlm 22.05.8\n", Implementation::Slurm, "22.05.8"),
+        ] {
+            assert_eq!(parsed(text), Some((implementation, version.to_owned())), "{text}");
+        }
+        assert_eq!(parsed("gcc (Debian 12.2.0-14) 12.2.0\n"), None);
+        assert_eq!(parsed("MPICH\n"), None);
+    }
+
+    #[test]
+    fn others_are_told_apart_from_missing_ones() {
+        let error = Identity::of_launcher("hopmap-no-such-program").unwrap_err().to_string();
+        assert!(error.starts_with("`hopmap-no-such-program --version` cannot be started: "), "{error}");
+        assert!(matches!(Identity::of_compiler("hopmap-no-such-program"), Err(MpiError::Run(_))));
+        let error = Identity::of_launcher("echo").unwrap_err().to_string();
+        assert!(
+            error.starts_with("`echo --version` names none of Open MPI, MPICH, Intel MPI and Slurm: "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_names() {
+        for name in ["mpirun", "/opt/bin/mpiexec.hydra", "mpirun.openmpi", "mpiexec.mpich"] {
+            assert_eq!(LauncherKind::of(name), Some(LauncherKind::Ranks), "{name}");
+        }
+        assert_eq!(LauncherKind::of("/usr/bin/sbatch"), Some(LauncherKind::Batch));
+        assert_eq!(LauncherKind::of("mpirunn"), None);
+    }
+
+    /// The rank as variables such as `A=1 B=2` have it.
+    fn rank(variables: &str) -> Option<(u32, Option<u32>)> {
+        Rank::from(&lookup(variables)).map(|rank| (rank.rank, rank.size))
+    }
+
+    fn lookup(variables: &str) -> impl Fn(&str) -> Option<String> {
+        let pairs: Vec<(String, String)> = variables
+            .split_whitespace()
+            .map(|pair| pair.split_once('=').unwrap())
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        move |name| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn every_launcher_has_its_variables() {
+        // As printed by the launchers, in a job of four nodes where Slurm is part of it.
+        let step = "SLURM_STEP_ID=1 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3";
+        for (variables, expected) in [
+            ("OMPI_COMM_WORLD_RANK=5 PMIX_RANK=5 OMPI_COMM_WORLD_SIZE=8", Some((5, Some(8)))),
+            ("PMI_RANK=2 PMI_SIZE=3 MPI_LOCALRANKID=2", Some((2, Some(3)))),
+            (
+                &format!("OMPI_COMM_WORLD_RANK=5 PMIX_RANK=5 OMPI_COMM_WORLD_SIZE=8 {step}"),
+                Some((5, Some(8))),
+            ),
+            (&format!("PMI_RANK=5 PMI_SIZE=8 {step}"), Some((5, Some(8)))),
+            (&format!("PMIX_RANK=3 PMIX_NAMESPACE=slurm.pmix.7.1 {step}"), Some((3, Some(4)))),
+            // PRRTE alone: Slurm counts its daemons.
+            (&format!("PMIX_RANK=5 PMIX_NAMESPACE=prterun-n1-2@1 {step}"), Some((5, None))),
+            (step, Some((3, Some(4)))),
+            ("", None),
+            ("OMPI_COMM_WORLD_RANK=x", None),
+        ] {
+            assert_eq!(rank(variables), expected, "{variables}");
+        }
+    }
+
+    #[test]
+    fn a_batch_script_is_no_rank() {
+        assert_eq!(rank("SLURM_PROCID=0 SLURM_NTASKS=4"), None);
+        for special in ["4294967290", "4294967291", "4294967292", "4294967293", "batch", ""] {
+            assert_eq!(rank(&format!("SLURM_PROCID=0 SLURM_STEP_ID={special}")), None, "{special}");
+        }
+        // Its own mpirun starts ranks all the same.
+        assert_eq!(rank("SLURM_PROCID=0 PMI_RANK=1 PMI_SIZE=2"), Some((1, Some(2))));
+    }
+
+    #[test]
+    fn a_node_of_slurm_comes_before_the_host() {
+        assert_eq!(node(&lookup("SLURMD_NODENAME=n2")), Some("n2".into()));
+        assert_eq!(node(&lookup("SLURMD_NODENAME=n1 PMI_RANK=1 MPI_LOCALRANKID=0")), None);
+        assert_eq!(node(&lookup("")), None);
+        assert!(!system_host_name().is_empty());
+    }
+}

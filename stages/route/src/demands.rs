@@ -222,7 +222,7 @@ fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph, Ch
     if system.links.is_empty() {
         return Err(CheckError::new(
             "the links of the machine are not known",
-            "take the machine from a fabric (topology/ibnetdiscover, topology/netloc, …), or a shape with links such as `fat-tree:4x4/1x2`, \
+            "take the machine from a fabric (topology/import), or a shape with links such as `fat-tree:4x4/1x2`, \
              `torus:4x4` or `mesh:2x4` of topology/synthetic",
         ));
     }

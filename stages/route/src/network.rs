@@ -95,7 +95,7 @@ pub fn check_ports(system: &SystemGraph) -> Result<(), CheckError> {
                     "the link {} does not say its ports, or another link has the same",
                     network.name_of(index)
                 ),
-                "tables name ports: take the machine from route/import or topology/ibnetdiscover",
+                "tables name ports: take the machine from route/import or topology/import of a fabric",
             ));
         }
     }

@@ -40,7 +40,7 @@ mod wire;
 pub use bind::{Bind, BindError, default_address};
 pub use client::{AgentConnection, ClientError};
 pub use command::AgentCommand;
-pub use cores::{CORE_MESSAGE_BYTES, CoresError, measure_cores, own_cores};
+pub use cores::{CORE_MESSAGE_BYTES, measure_cores, own_cores};
 pub use handshake::{
     ANSWER_BYTES, Caller, FrameError, Frames, HandshakeError, Keys, Nonce, REQUEST_BYTES, Role, Token,
     TokenError, VERSION, answer, call,

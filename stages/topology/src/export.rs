@@ -6,7 +6,6 @@ mod logical_tree;
 mod mappers;
 #[cfg(test)]
 mod mappers_tests;
-mod params;
 mod simgrid;
 mod slurm;
 
@@ -14,24 +13,24 @@ use hopmap_model::{
     Artifact, Context, Error, Inputs, NodeTraits, Outcome, Outputs, Port, Stage, SystemGraph, TextFile,
 };
 
-pub use params::{ExportError, ExportFormat, ExportParams};
+pub use crate::params::{ExportError, ExportFormat, ExportParams};
 
 /// A machine as text, and one line for each thing that the text does not hold.
 pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, Vec<String>), ExportError> {
-    let (name, (text, mut lost)) = match params.to {
-        ExportFormat::SlurmConf => ("topology.conf", slurm::conf(system, params)?),
-        ExportFormat::SlurmYaml => ("topology.yaml", slurm::yaml(system, params)?),
-        ExportFormat::Simgrid => ("platform.xml", simgrid::write(system, params)?),
-        ExportFormat::Scotch => ("machine.tgt", mappers::write(system, params)?),
-        ExportFormat::Kahip => ("hierarchy.txt", mappers::write_hierarchy(system, params)?),
-        ExportFormat::Distances => ("distances.csv", graph::write_distances(system, params)?),
+    let (name, (text, mut lost)) = match params.format {
+        ExportFormat::SlurmConf => ("topology.conf", slurm::conf(system)?),
+        ExportFormat::SlurmYaml => ("topology.yaml", slurm::yaml(system)?),
+        ExportFormat::Simgrid => ("platform.xml", simgrid::write(system)?),
+        ExportFormat::Scotch => ("machine.tgt", mappers::write(system)?),
+        ExportFormat::Kahip => ("hierarchy.txt", mappers::write_hierarchy(system)?),
+        ExportFormat::Distances => ("distances.csv", graph::write_distances(system)?),
         ExportFormat::Dot => ("machine.dot", dot::write(system)),
         ExportFormat::Svg => ("machine.svg", dot::svg(system)),
-        ExportFormat::GraphCsv => ("machine.csv", graph::write(system, params)?),
-        ExportFormat::GraphJson => ("machine.json", graph::write_json(system, params)?),
+        ExportFormat::GraphCsv => ("machine.csv", graph::write(system)?),
+        ExportFormat::GraphJson => ("machine.json", graph::write_json(system)?),
     };
     let has_traits = system.nodes.iter().any(|node| node.traits != NodeTraits::default());
-    if has_traits && params.to != ExportFormat::GraphJson {
+    if has_traits && params.format != ExportFormat::GraphJson {
         lost.push("performance, capabilities and devices of hosts, and types of switches".to_owned());
     }
     Ok((TextFile { name: name.to_owned(), text }, lost))
@@ -56,7 +55,7 @@ impl Stage for Export {
     fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?;
         let (mut file, lost) = write(&system.value, &params)?;
-        file.text = with_origin(file.text, params.to, &system.digest);
+        file.text = with_origin(file.text, params.format, &system.digest);
         lost.iter().for_each(|lost| cx.log(format_args!("warning: the file does not hold {lost}")));
         Ok(Outcome::Done(Outputs::new().with("file", file)))
     }

@@ -40,140 +40,105 @@ mod yaml;
 
 pub use format::{Format, ImportError, ImportParams, Imported};
 
-use std::marker::PhantomData;
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use format::{Sample, one_file};
+use format::{Result, Sample, one_file, read_text};
 use hwloc::this_machine;
 
-/// How a format is read: what it is; whether something looks like it, which at most one of all formats says of one file; every file
-/// behind a path, under names that do not tell where they lie; and the machine.
-type Reader = (
-    Format,
-    fn(&Sample) -> bool,
-    fn(&Path) -> Result<Vec<InputPath>, ImportError>,
-    fn(&Path, &ImportParams) -> Result<Imported, ImportError>,
-);
+/// How a format is read: what it is; whether something looks like it, which at most one of all formats says of one file; and the reader.
+type Reader = (Format, fn(&Sample) -> bool, Source);
+
+/// What a reader gets: the text of the only file; or a path, with a function that lists every file behind it, under names that do not tell where
+/// they lie. Errors need not name the file.
+enum Source {
+    Text(Read<str>),
+    Path(fn(&Path) -> Result<Vec<InputPath>>, Read<Path>),
+}
+
+type Read<F> = fn(&F, &ImportParams) -> Result<Imported>;
 
 /// All formats, those that are told apart most surely first.
 static READERS: &[Reader] = &[
-    (Format::Netloc, netloc::recognises, netloc::files, netloc::read),
-    (Format::NetlocDat, netloc_dat::recognises, netloc_dat::files, netloc_dat::read),
+    (Format::Netloc, netloc::recognises, Source::Path(netloc::files, netloc::read)),
+    (Format::NetlocDat, netloc_dat::recognises, Source::Path(netloc_dat::files, netloc_dat::read)),
     (
         Format::NetlocRaw,
         ibnetdiscover::is_gathered,
-        ibnetdiscover::files_of_gathered,
-        ibnetdiscover::read_gathered,
+        Source::Path(ibnetdiscover::files_of_gathered, ibnetdiscover::read_gathered),
     ),
-    (Format::Ibnetdiscover, ibnetdiscover::recognises, ibnetdiscover::files, ibnetdiscover::read),
-    (Format::Omnipath, omnipath::recognises, one_file, omnipath::read),
-    (Format::Hwloc, hwloc::recognises, hwloc::files, hwloc::read),
-    (Format::Simgrid, simgrid::recognises, one_file, simgrid::read),
-    (Format::ParusNetcdf, parus::recognises_netcdf, parus::files, parus::read_netcdf),
-    (Format::Parus, parus::recognises, one_file, parus::read),
-    (Format::Mpigraph, measured::recognises_mpigraph, one_file, measured::read_mpigraph),
-    (Format::Scotch, scotch::recognises, one_file, scotch::read),
+    (
+        Format::Ibnetdiscover,
+        ibnetdiscover::recognises,
+        Source::Path(ibnetdiscover::files, ibnetdiscover::read),
+    ),
+    (Format::Omnipath, omnipath::recognises, Source::Text(omnipath::read)),
+    (Format::Hwloc, hwloc::recognises, Source::Path(hwloc::files, hwloc::read)),
+    (Format::Simgrid, simgrid::recognises, Source::Text(simgrid::read)),
+    (Format::ParusNetcdf, parus::recognises_netcdf, Source::Path(parus::files, parus::read_netcdf)),
+    (Format::Parus, parus::recognises, Source::Path(one_file, parus::read)),
+    (Format::Mpigraph, measured::recognises_mpigraph, Source::Text(measured::read_mpigraph)),
+    (Format::Scotch, scotch::recognises, Source::Path(one_file, scotch::read)),
     // What both read alike is recognised as Scotch's.
-    (Format::Topomatch, |_| false, one_file, mappers::read_topomatch),
-    (Format::SlurmYaml, slurm_yaml::recognises, one_file, slurm_yaml::read),
-    (Format::SlurmConf, slurm_conf::recognises, one_file, slurm_conf::read),
-    (Format::GraphJson, graph_json::recognises, one_file, graph_json::read),
-    (Format::Kahip, mappers::recognises_kahip, one_file, mappers::read_kahip),
-    (Format::GraphCsv, graph_csv::recognises, one_file, graph_csv::read),
-    (Format::CoreToCore, measured::recognises_core_to_core, one_file, measured::read_core_to_core),
-    (Format::Matrix, matrix_csv::recognises, one_file, matrix_csv::read),
+    (Format::Topomatch, |_| false, Source::Text(mappers::read_topomatch)),
+    (Format::SlurmYaml, slurm_yaml::recognises, Source::Text(slurm_yaml::read)),
+    (Format::SlurmConf, slurm_conf::recognises, Source::Text(slurm_conf::read)),
+    (Format::GraphJson, graph_json::recognises, Source::Text(graph_json::read)),
+    (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),
+    (Format::GraphCsv, graph_csv::recognises, Source::Text(graph_csv::read)),
+    (Format::CoreToCore, measured::recognises_core_to_core, Source::Text(measured::read_core_to_core)),
+    (Format::Matrix, matrix_csv::recognises, Source::Text(matrix_csv::read)),
 ];
 
 /// What is in a file or a folder.
-pub fn recognise(path: &Path) -> Result<Format, ImportError> {
+pub fn recognise(path: &Path) -> Result<Format> {
     let sample = Sample::new(path)?;
     let found = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
-    found.map(|(format, ..)| *format).ok_or_else(|| ImportError::Unknown { path: path.to_owned() })
+    found.map(|(format, ..)| *format).ok_or_else(|| ImportError::Unknown(path.to_owned()))
 }
 
 /// Every file behind a path.
-pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>, ImportError> {
-    let (_, _, files, _) = reader(path, format)?;
-    files(path)
+pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>> {
+    match reader(path, format)? {
+        Source::Text(_) => one_file(path),
+        Source::Path(files, _) => files(path).map_err(|error| error.in_file(path)),
+    }
 }
 
 /// Reads a machine. The path is that of the parameters.
-pub fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let (_, _, _, read) = reader(path, params.format)?;
-    let mut imported = read(path, params)?;
+pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
+    let imported = match reader(path, params.format)? {
+        Source::Text(read) => read(&read_text(path)?, params),
+        Source::Path(_, read) => read(path, params),
+    };
+    let mut imported = imported.map_err(|error| error.in_file(path))?;
     imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
     Ok(imported)
 }
 
-fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader, ImportError> {
+fn reader(path: &Path, format: Option<Format>) -> Result<&'static Source> {
     let format = format.map_or_else(|| recognise(path), Ok)?;
-    let found = READERS.iter().find(|(known, ..)| *known == format);
-    found.ok_or_else(|| ImportError::Unknown { path: path.to_owned() })
+    let found = READERS.iter().find(|(known, ..)| *known == format).map(|(.., source)| source);
+    found.ok_or_else(|| ImportError::Unknown(path.to_owned()))
 }
 
-/// The formats of a stage.
-pub trait Family {
-    /// Room and name of the stage.
-    const KIND: &'static str;
-    /// What it does, in one line.
-    const SUMMARY: &'static str;
-    /// What it reads; everything if empty.
-    const FORMATS: &'static [Format];
-    /// Whether it looks at this machine when no path is given.
-    const LOOKS_HERE: bool = false;
-}
-
-/// A stage that imports machines.
+/// A stage that imports machines: of any format, or of hosts as hwloc describes them, this machine if no path is given.
 #[derive(Debug)]
-pub struct Fabric<F>(PhantomData<F>);
+pub struct ImportStage<const OF_HWLOC: bool>;
 
-macro_rules! families {
-    ($($(#[$doc:meta])* $name:ident($family:ident): $kind:literal, $summary:literal, [$($format:ident),*] $(, $here:literal)?;)*) => {$(
-        #[doc(hidden)]
-        #[derive(Debug)]
-        pub struct $family;
+/// `topology/import`: a machine out of a file or folder, whatever its format.
+pub type Import = ImportStage<false>;
+/// `topology/hwloc`: a host, this machine or several as hwloc describes them.
+pub type Hwloc = ImportStage<true>;
 
-        impl Family for $family {
-            const KIND: &'static str = $kind;
-            const SUMMARY: &'static str = $summary;
-            const FORMATS: &'static [Format] = &[$(Format::$format),*];
-            $(const LOOKS_HERE: bool = $here;)?
-        }
-
-        $(#[$doc])*
-        pub type $name = Fabric<$family>;
-    )*};
-}
-
-families! {
-    /// `topology/import`: a machine out of a file or folder, whatever its format.
-    Import(AnyFamily): "topology/import", "A machine out of a file or folder, recognised by what is in it", [];
-    /// `topology/netloc`: a fabric as netloc describes it.
-    Netloc(NetlocFamily): "topology/netloc", "A fabric as netloc describes it, raw or extracted", [Netloc, NetlocDat, NetlocRaw];
-    /// `topology/ibnetdiscover`: an InfiniBand fabric as its own tools describe it.
-    Ibnetdiscover(IbnetdiscoverFamily): "topology/ibnetdiscover", "An InfiniBand fabric as ibnetdiscover and ibroute print it", [Ibnetdiscover];
-    /// `topology/omnipath`: an Omni-Path fabric as its own tools describe it.
-    Omnipath(OmnipathFamily): "topology/omnipath", "An Omni-Path fabric as opareport and opaextract print it", [Omnipath];
-    /// `topology/hwloc`: a host, this machine or several as hwloc describes them.
-    Hwloc(HwlocFamily): "topology/hwloc", "The inside of hosts as hwloc describes it; this machine without a path", [Hwloc], true;
-    /// `topology/slurm`: the switches or blocks of Slurm's topology plugins.
-    Slurm(SlurmFamily): "topology/slurm", "Switches or blocks as Slurm's topology.conf and topology.yaml name them", [SlurmConf, SlurmYaml];
-    /// `topology/simgrid`: a platform of SimGrid.
-    Simgrid(SimgridFamily): "topology/simgrid", "A platform file of SimGrid", [Simgrid];
-    /// `topology/scotch`: target architectures and hierarchies of mappers.
-    Scotch(ScotchFamily): "topology/scotch", "A target of Scotch, a hierarchy of KaHIP or a topology of TopoMatch", [Scotch, Kahip, Topomatch];
-    /// `topology/parus`: a network as PARUS measured it.
-    Parus(ParusFamily): "topology/parus", "A network as PARUS measured it, text or netCDF", [Parus, ParusNetcdf];
-    /// `topology/matrix`: measured or computed numbers for all pairs.
-    Matrices(MatrixFamily): "topology/matrix", "A matrix of costs, core-to-core latencies or the output of mpiGraph", [Matrix, CoreToCore, Mpigraph];
-}
-
-impl<F: Family> Stage for Fabric<F> {
+impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
     type Params = ImportParams;
-    const KIND: &'static str = F::KIND;
-    const SUMMARY: &'static str = F::SUMMARY;
+    const KIND: &'static str = if OF_HWLOC { "topology/hwloc" } else { "topology/import" };
+    const SUMMARY: &'static str = match OF_HWLOC {
+        true => "The inside of hosts as hwloc describes it; this machine without a path",
+        false => "A machine out of a file or folder, recognised by what is in it",
+    };
     const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
@@ -181,13 +146,9 @@ impl<F: Family> Stage for Fabric<F> {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        if params.path.is_none() && !F::LOOKS_HERE {
-            return Err(ImportError::Parameter {
-                name: "path",
-                problem: "is missing".into(),
-                help: "name the file or folder that describes the machine".into(),
-            }
-            .into());
+        if params.path.is_none() && !OF_HWLOC {
+            let help = "name the file or folder that describes the machine";
+            return Err(ImportError::parameter("path", "is missing", help).into());
         }
         Ok(finish::check(params)?)
     }
@@ -198,7 +159,7 @@ impl<F: Family> Stage for Fabric<F> {
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         let mut files = match &params.path {
-            Some(path) => files(path.path(), format::<F>(params)?)?,
+            Some(path) => files(path.path(), Some(format(path.path(), params.format, OF_HWLOC)?))?,
             None => Vec::new(),
         };
         if let Some(folder) = &params.hwloc {
@@ -208,17 +169,14 @@ impl<F: Family> Stage for Fabric<F> {
     }
 
     fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let imported = match &params.path {
+        let imported = match params.path.clone() {
             None => this_machine(&params)?,
             Some(path) => {
-                let format = format::<F>(&params)?;
-                if params.format.is_none()
-                    && let Some(format) = format
-                {
+                let format = format(path.path(), params.format, OF_HWLOC)?;
+                if params.format.is_none() {
                     cx.log(format_args!("format: {}", format.name()));
                 }
-                let path = path.path().to_owned();
-                read(&path, &ImportParams { format, ..params })?
+                read(path.path(), &ImportParams { format: Some(format), ..params })?
             }
         };
         imported.notes.iter().for_each(|note| cx.log(note));
@@ -226,12 +184,11 @@ impl<F: Family> Stage for Fabric<F> {
     }
 }
 
-/// The format of the file, which has to be one of the family.
-fn format<F: Family>(params: &ImportParams) -> Result<Option<Format>, ImportError> {
-    let Some(path) = &params.path else { return Ok(None) };
-    let format = params.format.map_or_else(|| recognise(path.path()), Ok)?;
-    match F::FORMATS.is_empty() || F::FORMATS.contains(&format) {
-        true => Ok(Some(format)),
-        false => Err(ImportError::OtherFormat { path: path.path().to_owned(), found: format.name() }),
+/// The format of the file, which has to be hwloc's if the stage reads only that.
+fn format(path: &Path, given: Option<Format>, of_hwloc: bool) -> Result<Format> {
+    let format = given.map_or_else(|| recognise(path), Ok)?;
+    match of_hwloc && format != Format::Hwloc {
+        true => Err(ImportError::OtherFormat(path.to_owned(), format.name())),
+        false => Ok(format),
     }
 }

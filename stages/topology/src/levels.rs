@@ -7,9 +7,9 @@
 //!
 //! Hosts are clustered by the latencies between them, the slots of every host by theirs: average linkage of logarithms. The height of a join is
 //! the lower median of its pairs, since noise only adds, and that of two hosts is no less than inside either. All joins together are then
-//! divided into levels (`levels/cluster.rs`): nearest heights become one until every level is `gap` above the one before. `gap` is 1.15 unless
+//! divided into levels (`levels/cluster.rs`): nearest heights become one until every level is `level_ratio` times the one before. That is 1.15 unless
 //! both directions of a tenth of all pairs differ by more: minima that are up to 10 % too long spread a level over a factor of 1.1, and
-//! levels 1.3 apart are then 1.18 apart at least, so no `gap` between these divides wrongly.
+//! levels 1.3 apart are then 1.18 apart at least, so no `level_ratio` between these divides wrongly.
 //!
 //! What one pair says is not much. A level of single pairs is none, and goes to the nearest one, unless these are a tenth of all pairs, or
 //! several and a tenth of those that fit side by side, or both directions agree on one, and nothing of its kind is further in: a pair that is
@@ -25,14 +25,14 @@
 mod cluster;
 mod graph;
 mod machine;
-mod params;
 #[cfg(test)]
 mod tests;
 
 use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
 
+use crate::MachineError;
+pub use crate::params::{LevelCost, LevelsError, LevelsParams};
 use machine::Machine;
-pub use params::{LevelCost, LevelsError, LevelsParams};
 
 /// A machine with its levels, and what is to be said of how they were found.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ pub fn levels(measured: &Measurements, params: &LevelsParams) -> Result<SystemGr
 /// The same, with what is to be said of it.
 pub fn levels_of_measurements(measured: &Measurements, params: &LevelsParams) -> Result<Found, LevelsError> {
     params.check()?;
-    measured.check().map_err(|source| LevelsError::Measurements { source })?;
+    measured.check().map_err(LevelsError::Measurements)?;
     find(Machine::measured(measured, params)?, params)
 }
 
@@ -62,26 +62,28 @@ pub fn levels_of_measurements(measured: &Measurements, params: &LevelsParams) ->
 pub fn levels_of_matrix(system: &SystemGraph, params: &LevelsParams) -> Result<Found, LevelsError> {
     params.check()?;
     if params.cost == LevelCost::Time {
-        return Err(LevelsError::TimeOfMatrix);
+        let problem = "cost is \"time\", but a machine with a cost matrix says nothing of sizes";
+        let help = "leave `cost` and `bytes` out, or connect `measurements`";
+        return Err(MachineError::new(problem, help).into());
     }
     find(Machine::of_matrix(system)?, params)
 }
 
 fn find(mut machine: Machine, params: &LevelsParams) -> Result<Found, LevelsError> {
     let mut notes = Vec::new();
-    let gap = params.gap.max(machine.noise());
-    if gap > params.gap {
+    let ratio = params.level_ratio.max(machine.noise());
+    if ratio > params.level_ratio {
         notes.push(format!(
             "both directions of a pair differ by up to {:.1} %: levels are at least that far apart, not {}",
-            (gap - 1.0) * 100.0,
-            params.gap
+            (ratio - 1.0) * 100.0,
+            params.level_ratio
         ));
     }
     let (estimated, all) = machine.complete()?;
     if estimated > 0 {
         notes.push(format!("{estimated} of {all} pairs were not measured: estimated from the others"));
     }
-    let log_gap = libm::log(gap);
+    let log_gap = libm::log(ratio);
     let clustered = cluster::machine(&machine, log_gap, &mut notes);
     let level_of_join =
         cluster::levels(&clustered, machine.host_count(), &machine.slot_counts(), log_gap, &mut notes);
@@ -118,7 +120,14 @@ impl Stage for LevelsStage {
         let found = match (measured, system) {
             (Some(measured), None) => levels_of_measurements(&measured.value, &params)?,
             (None, Some(system)) => levels_of_matrix(&system.value, &params)?,
-            (measured, _) => return Err(LevelsError::OneInput { both: measured.is_some() }.into()),
+            (measured, _) => {
+                let problem = match measured.is_some() {
+                    true => "`measurements` and `system-graph` are both connected",
+                    false => "neither `measurements` nor `system-graph` is connected",
+                };
+                let help = "connect one of them: what probing measured, or a machine with a cost for every pair of slots";
+                return Err(MachineError::new(problem, help).into());
+            }
         };
         found.notes.iter().for_each(|note| cx.log(note));
         Ok(Outcome::Done(Outputs::new().with("system-graph", found.system)))

@@ -7,10 +7,12 @@ pub mod export;
 mod fit;
 pub mod import;
 pub mod levels;
+mod params;
 pub mod probe;
 mod synthetic;
 
 pub use fit::fits;
 pub use levels::{LevelsError, LevelsParams, LevelsStage};
-pub use probe::{BandwidthPhase, Probe, ProbeError, ProbeParams};
-pub use synthetic::{CostMetric, Synthetic, SyntheticError, SyntheticParams, synthetic};
+pub use params::MachineError;
+pub use probe::{BandwidthPhase, Probe, ProbeParams};
+pub use synthetic::{CostMetric, Synthetic, SyntheticParams, synthetic};

@@ -15,17 +15,17 @@
 
 mod agents;
 mod hosts;
-mod params;
 mod ranks;
 mod sampling;
 mod start;
 pub mod tournament;
 
-pub use params::{BandwidthPhase, ProbeError, ProbeParams};
+pub use crate::params::{BandwidthPhase, ProbeParams};
 pub use sampling::{Sampling, Timing, Wire, sample};
 
 use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
 
+use crate::MachineError;
 use crate::levels::{LevelsParams, levels_of_measurements};
 use agents::host_names;
 use start::Template;
@@ -82,7 +82,9 @@ fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool),
     }
     let (measured, complete) = agents::probe_by_agents(params, cx)?;
     if measured.samples.is_empty() && complete {
-        return Err(ProbeError::NothingMeasured.into());
+        let problem = "nothing could be measured between the hosts that answered";
+        let help = "agents listen on one address each: see to it that hosts reach each other there, and `hopmap agent --bind`";
+        return Err(MachineError::new(problem, help).into());
     }
     Ok((measured, complete))
 }
@@ -90,7 +92,7 @@ fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool),
 /// How the levels of the machine are found.
 fn levels(params: &ProbeParams) -> LevelsParams {
     let defaults = LevelsParams::default();
-    LevelsParams { gap: params.gap.unwrap_or(defaults.gap), ..defaults }
+    LevelsParams { level_ratio: params.level_ratio.unwrap_or(defaults.level_ratio), ..defaults }
 }
 
 /// Checks the parameters of a probing.
@@ -99,9 +101,9 @@ fn check(params: &ProbeParams) -> Result<(), Error> {
     Ok(check_own(params)?)
 }
 
-fn check_own(params: &ProbeParams) -> Result<(), ProbeError> {
+fn check_own(params: &ProbeParams) -> Result<(), MachineError> {
     let wrong = |name, value: &dyn std::fmt::Debug, help| {
-        Err(ProbeError::Parameter { name, value: format!("{value:?}"), help })
+        Err(MachineError::new(format!("`{name}` is {value:?}"), help))
     };
     let is_time = |seconds: f64| seconds > 0.0 && seconds <= 86_400.0;
     Template::parse(&params.start)?;
@@ -123,11 +125,11 @@ fn check_own(params: &ProbeParams) -> Result<(), ProbeError> {
     if !(0.0..1.0).contains(&params.tolerance) {
         return wrong("tolerance", &params.tolerance, "give a part from 0 to less than 1, such as 0.02");
     }
-    if !is_time(params.seconds) {
-        return wrong("seconds", &params.seconds, "give seconds above zero, such as 0.1");
+    if !is_time(params.size_time_limit_s) {
+        return wrong("size_time_limit_s", &params.size_time_limit_s, "give seconds above zero, such as 0.1");
     }
-    if !is_time(params.timeout) {
-        return wrong("timeout", &params.timeout, "give seconds above zero, such as 60");
+    if !is_time(params.start_timeout_s) {
+        return wrong("start_timeout_s", &params.start_timeout_s, "give seconds above zero, such as 60");
     }
     Ok(())
 }
@@ -151,9 +153,9 @@ mod tests {
         assert_eq!(message(r#"{"parallel": 0}"#), "`parallel` is 0");
         assert_eq!(message(r#"{"messages": 0}"#), "`messages` is 0");
         assert_eq!(message(r#"{"tolerance": 1.5}"#), "`tolerance` is 1.5");
-        assert_eq!(message(r#"{"seconds": 0}"#), "`seconds` is 0.0");
-        assert_eq!(message(r#"{"timeout": -1}"#), "`timeout` is -1.0");
-        assert_eq!(message(r#"{"gap": 0.5}"#), "gap is 0.5, less than 1.01");
+        assert_eq!(message(r#"{"size_time_limit_s": 0}"#), "`size_time_limit_s` is 0.0");
+        assert_eq!(message(r#"{"start_timeout_s": -1}"#), "`start_timeout_s` is -1.0");
+        assert_eq!(message(r#"{"level_ratio": 0.5}"#), "level_ratio is 0.5, less than 1.01");
         assert_eq!(message(r#"{"start": "ssh '"}"#), "`start` is `ssh '`, which is no command");
     }
 }

@@ -1,16 +1,15 @@
 //! Machines whose network has a regular shape.
 
 mod network;
-mod params;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use params::{CostMetric, SyntheticError, SyntheticParams};
+pub use crate::params::{CostMetric, SyntheticParams};
 
 use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use network::Network;
+use crate::MachineError;
 
 /// `topology/synthetic`: a machine whose network has a regular shape.
 #[derive(Debug)]
@@ -41,17 +40,17 @@ impl Stage for Synthetic {
 /// Of a tree slots lie host by host; every group of a level above the hosts has a switch, `switch-LEVEL-INDEX` with level 1 next to the
 /// hosts, and one link each way to every child; the root is the last node. A single host has no switch and no link. Of the other
 /// shapes messages take the links that the network has, and cost what `cost` counts.
-pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError> {
-    match Network::of(params)? {
-        Some(network) => network.machine(params),
+pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
+    match network::of(params)? {
+        Some(network) => network::machine(&*network, params),
         None => tree::synthetic(params),
     }
 }
 
 /// Checks the parameters without building the machine.
-fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
-    match Network::of(params)? {
-        Some(network) => network.check(params),
+fn check(params: &SyntheticParams) -> Result<(), MachineError> {
+    match network::of(params)? {
+        Some(network) => network::check(&*network, params),
         None => tree::check(params),
     }
 }

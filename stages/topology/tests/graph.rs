@@ -10,8 +10,8 @@ use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, read, recognise};
 use proptest::prelude::*;
 
-fn again(system: &SystemGraph, to: ExportFormat) -> (SystemGraph, Vec<String>) {
-    let (file, lost) = write(system, &ExportParams { to }).unwrap();
+fn again(system: &SystemGraph, format: ExportFormat) -> (SystemGraph, Vec<String>) {
+    let (file, lost) = write(system, &ExportParams { format }).unwrap();
     let path = tempfile::NamedTempFile::new().unwrap();
     fs::write(path.path(), &file.text).unwrap();
     let name = recognise(path.path()).unwrap().name();
@@ -145,7 +145,7 @@ fn csv_is_not_written_without_links_and_says_that_ties_are_lost() {
         let params = serde_json::from_value(serde_json::json!({ "shape": shape })).unwrap();
         hopmap_topology::synthetic(&params).unwrap()
     };
-    let params = ExportParams { to: ExportFormat::GraphCsv };
+    let params = ExportParams { format: ExportFormat::GraphCsv };
     let refused = write(&shaped("tree:4"), &params).unwrap_err();
     assert_eq!(refused.to_string(), "CSV cannot hold this machine: it has no links");
     let (_, lost) = write(&shaped("mesh:4x3"), &params).unwrap();
@@ -161,7 +161,7 @@ fn cost_parameters_are_refused_for_machines_that_say_what_they_cost() {
         cost: CostModel::Matrix(Matrix { costs: vec![0.0] }),
         routing: Routing::default(),
     };
-    let (file, _) = write(&system, &ExportParams { to: ExportFormat::GraphJson }).unwrap();
+    let (file, _) = write(&system, &ExportParams { format: ExportFormat::GraphJson }).unwrap();
     let path = tempfile::NamedTempFile::new().unwrap();
     fs::write(path.path(), &file.text).unwrap();
     let params = ImportParams { slots: Some(4), ..ImportParams::default() };
@@ -169,7 +169,7 @@ fn cost_parameters_are_refused_for_machines_that_say_what_they_cost() {
     fs::write(path.path(), file.text.replace("\"host\"", "\"hist\"")).unwrap();
     assert!(read(path.path(), &ImportParams::default()).unwrap_err().to_string().contains("nodes[0]"));
     system.links.push(Link { latency_s: Some(f64::INFINITY), ..Link::new(0, 0) });
-    assert!(write(&system, &ExportParams { to: ExportFormat::GraphJson }).is_err());
+    assert!(write(&system, &ExportParams { format: ExportFormat::GraphJson }).is_err());
 }
 
 /// What every second node has, some of this and some of that.

@@ -34,7 +34,7 @@ fn models_of_topograph_are_trees_of_switches() {
         let last = system.slots.last().unwrap().host;
         assert_eq!(Paths::new(&system).unwrap().hops(0, last), Some(apart), "{name}");
         // What Slurm gets is the same machine, but for switches without hosts.
-        let (file, _) = write(&system, &ExportParams { to: ExportFormat::SlurmYaml }).unwrap();
+        let (file, _) = write(&system, &ExportParams { format: ExportFormat::SlurmYaml }).unwrap();
         let copy = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(copy.path(), file.text).unwrap();
         let again = read(copy.path(), &ImportParams::default()).unwrap().system;

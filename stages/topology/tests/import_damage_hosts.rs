@@ -60,7 +60,7 @@ const TOPOLOGY: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwl
 fn damaged_hosts_of_hwloc() {
     let telling = b"<>/=\"&;#[]!? 0123456789xfPUNAode,\n";
     for threads in [false, true] {
-        let params = ImportParams { threads, ..ImportParams::default() };
+        let params = ImportParams { hardware_threads: threads, ..ImportParams::default() };
         damaged(Format::Hwloc, "n1.xml", TOPOLOGY.as_bytes(), telling, &params);
     }
     let distances = "<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"10.0\"><latency value=\"1\"/><latency value=\"2\"/>\n\

@@ -13,7 +13,8 @@ fn data() -> Option<PathBuf> {
 
 fn import(path: &Path, threads: bool) -> Imported {
     assert_eq!(recognise(path).unwrap(), Format::Hwloc, "{}", path.display());
-    let imported = read(path, &ImportParams { threads, ..ImportParams::default() }).unwrap();
+    let imported =
+        read(path, &ImportParams { hardware_threads: threads, ..ImportParams::default() }).unwrap();
     imported.system.check().unwrap();
     imported
 }

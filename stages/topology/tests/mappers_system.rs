@@ -166,7 +166,7 @@ fn scotch_maps_onto_what_is_written_for_it() {
         (import("hcub 1\n"), "tleaf"),
     ];
     for (system, class) in machines {
-        let (file, _) = write(&system, &ExportParams { to: ExportFormat::Scotch }).unwrap();
+        let (file, _) = write(&system, &ExportParams { format: ExportFormat::Scotch }).unwrap();
         assert!(file.text.starts_with(class), "{}", file.text);
         let target = folder.join(&file.name);
         std::fs::write(&target, &file.text).unwrap();
@@ -185,7 +185,7 @@ fn graphviz_draws_what_is_written_for_it() {
     std::fs::write(&target, "torus2D 3 3\n").unwrap();
     let torus = read(&target, &ImportParams::of(&target)).unwrap().system;
     for system in [tree, torus] {
-        let (file, _) = write(&system, &ExportParams { to: ExportFormat::Dot }).unwrap();
+        let (file, _) = write(&system, &ExportParams { format: ExportFormat::Dot }).unwrap();
         let path = folder.join(&file.name);
         std::fs::write(&path, file.text).unwrap();
         let output = Command::new("dot").args(["-Tsvg"]).arg(&path).output().unwrap();

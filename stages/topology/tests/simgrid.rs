@@ -219,7 +219,7 @@ fn routes_are_those_of_simgrid() {
         assert_eq!(!system.links.is_empty(), has_links, "{name}");
         compare(name, &system, &simgrid(folder.path(), &text), |a, b| name == "dragonfly" && jumps(a, b));
         // What is exported has the very same routes, link by link.
-        let (file, _) = write(&system, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+        let (file, _) = write(&system, &ExportParams { format: ExportFormat::Simgrid }).unwrap();
         let table = simgrid(folder.path(), &file.text);
         compare(name, &system, &table, |_, _| false);
         let paths = Paths::new(&system).unwrap();
@@ -234,7 +234,7 @@ fn routes_are_those_of_simgrid() {
     let conf = "SwitchName=s0 Nodes=n[0-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=t Switches=s[0-1]\n";
     let mut system = import(conf).system.explicit(100).unwrap().into_owned();
     system.links.clear();
-    let (file, _) = write(&system, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+    let (file, _) = write(&system, &ExportParams { format: ExportFormat::Simgrid }).unwrap();
     for ((a, b), (latency, _)) in simgrid(folder.path(), &file.text) {
         let slot = |name: &str| name[1..].parse::<u32>().unwrap();
         let cost = system.costs().between(slot(&a), slot(&b));
@@ -252,7 +252,7 @@ fn exported_platforms_cost_the_same() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &text).unwrap();
         let first = read(file.path(), &params).unwrap().system;
-        let (exported, _) = write(&first, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+        let (exported, _) = write(&first, &ExportParams { format: ExportFormat::Simgrid }).unwrap();
         fs::write(file.path(), &exported.text).unwrap();
         let second = read(file.path(), &params).unwrap().system;
         assert_eq!(first.slots.len(), second.slots.len(), "{name}");
@@ -274,9 +274,9 @@ fn exported_platforms_cost_the_same() {
 fn there_and_back(shape: &str) -> (SystemGraph, Imported) {
     let dimensions = shape.matches('x').count() + 1;
     let latencies: Vec<f64> = (1..=dimensions).map(|dimension| dimension as f64 * 1e-6).collect();
-    let params = json!({ "shape": shape, "cost": "latency", "link_latency": latencies, "bandwidth": vec![1e9; dimensions] });
+    let params = json!({ "shape": shape, "cost": "latency", "link_latency_s": latencies, "bandwidth_bytes_per_s": vec![1e9; dimensions] });
     let system = synthetic(&serde_json::from_value(params).unwrap()).unwrap();
-    let (exported, _) = write(&system, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+    let (exported, _) = write(&system, &ExportParams { format: ExportFormat::Simgrid }).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), &exported.text).unwrap();
     let params = ImportParams { cost: Some(CostMetric::Latency), ..ImportParams::default() };
@@ -347,10 +347,10 @@ proptest! {
             _ => format!("{kind}:{a}x{b}"),
         };
         let params = json!({
-            "shape": shape, "cost": "latency", "link_latency": [f64::from(nanoseconds) * 1e-9], "bandwidth": [1e9],
+            "shape": shape, "cost": "latency", "link_latency_s": [f64::from(nanoseconds) * 1e-9], "bandwidth_bytes_per_s": [1e9],
         });
         let first = synthetic(&serde_json::from_value(params).unwrap()).unwrap();
-        let (exported, _) = write(&first, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+        let (exported, _) = write(&first, &ExportParams { format: ExportFormat::Simgrid }).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &exported.text).unwrap();
         let params = ImportParams { cost: Some(CostMetric::Latency), ..ImportParams::default() };

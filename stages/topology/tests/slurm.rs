@@ -18,8 +18,8 @@ fn import(text: &str) -> Imported {
     read(file.path(), &ImportParams::default()).unwrap()
 }
 
-fn export(system: &SystemGraph, to: ExportFormat) -> (String, Vec<String>) {
-    let (file, lost) = write(system, &ExportParams { to }).unwrap();
+fn export(system: &SystemGraph, format: ExportFormat) -> (String, Vec<String>) {
+    let (file, lost) = write(system, &ExportParams { format }).unwrap();
     (file.text, lost)
 }
 
@@ -86,7 +86,8 @@ fn names_are_made_such_that_slurm_takes_them() {
     assert!(text.contains("SwitchName=MF0_A09_MQM9700_U1 Nodes=n1\n"), "{text}");
     assert!(text.contains("SwitchName=n1_ Switches=MF0_A09_MQM9700_U[1-2],xxxx"), "{text}");
     assert!(lost.iter().any(|lost| lost.starts_with("the names of 4 switches")), "{lost:?}");
-    let refused = write(&network(&["n 1"], &["s"], &[(0, 1)]), &ExportParams { to: ExportFormat::SlurmConf });
+    let refused =
+        write(&network(&["n 1"], &["s"], &[(0, 1)]), &ExportParams { format: ExportFormat::SlurmConf });
     assert!(refused.unwrap_err().to_string().contains("no host called `n 1`"));
 }
 
@@ -100,7 +101,7 @@ fn a_machine_without_links_is_grouped_by_its_costs() {
     assert_eq!(conf(&system), expected);
     // A ring of hosts has no tree.
     let ring = network(&["a", "b", "c"], &[], &[(0, 1), (1, 2), (2, 0)]);
-    let error = write(&ring, &ExportParams { to: ExportFormat::SlurmConf }).unwrap_err();
+    let error = write(&ring, &ExportParams { format: ExportFormat::SlurmConf }).unwrap_err();
     assert!(error.to_string().contains("linked to each other"), "{error}");
 }
 

@@ -20,7 +20,7 @@ fn tables_are_listed() {
       key                          TEXT
     machine: 1 rows
       cell                         TEXT
-      bandwidth                    TEXT
+      bandwidth_bytes_per_s        TEXT
       bytes                        TEXT
       cores                        TEXT
       cost                         TEXT
@@ -28,8 +28,8 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       parameter_hosts              TEXT
-      inside                       TEXT
-      link_latency                 TEXT
+      intra_node_costs             TEXT
+      link_latency_s               TEXT
       shape                        TEXT
       hosts                        DOUBLE
       links                        DOUBLE
@@ -42,7 +42,7 @@ fn tables_are_listed() {
       level                        BIGINT
       slot                         BIGINT
       group                        BIGINT
-      bandwidth                    TEXT
+      bandwidth_bytes_per_s        TEXT
       bytes                        TEXT
       cores                        TEXT
       cost                         TEXT
@@ -50,14 +50,14 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
-      inside                       TEXT
-      link_latency                 TEXT
+      intra_node_costs             TEXT
+      link_latency_s               TEXT
       shape                        TEXT
     machine_levels: 2 rows
       cell                         TEXT
       level                        BIGINT
       cost                         DOUBLE
-      bandwidth                    TEXT
+      bandwidth_bytes_per_s        TEXT
       bytes                        TEXT
       cores                        TEXT
       parameter_cost               TEXT
@@ -65,8 +65,8 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
-      inside                       TEXT
-      link_latency                 TEXT
+      intra_node_costs             TEXT
+      link_latency_s               TEXT
       shape                        TEXT
     machine_links: 8 rows
       cell                         TEXT
@@ -74,7 +74,7 @@ fn tables_are_listed() {
       destination                  BIGINT
       latency_s                    DOUBLE
       bandwidth_bytes_per_s        DOUBLE
-      bandwidth                    TEXT
+      parameter_bandwidth_bytes_per_s TEXT
       bytes                        TEXT
       cores                        TEXT
       cost                         TEXT
@@ -82,15 +82,15 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
-      inside                       TEXT
-      link_latency                 TEXT
+      intra_node_costs             TEXT
+      link_latency_s               TEXT
       shape                        TEXT
     machine_nodes: 5 rows
       cell                         TEXT
       id                           BIGINT
       name                         TEXT
       kind                         TEXT
-      bandwidth                    TEXT
+      bandwidth_bytes_per_s        TEXT
       bytes                        TEXT
       cores                        TEXT
       cost                         TEXT
@@ -98,15 +98,15 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
-      inside                       TEXT
-      link_latency                 TEXT
+      intra_node_costs             TEXT
+      link_latency_s               TEXT
       shape                        TEXT
     machine_slots: 8 rows
       cell                         TEXT
       slot                         BIGINT
       host                         BIGINT
       core                         BIGINT
-      bandwidth                    TEXT
+      bandwidth_bytes_per_s        TEXT
       bytes                        TEXT
       cores                        TEXT
       cost                         TEXT
@@ -114,8 +114,8 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
-      inside                       TEXT
-      link_latency                 TEXT
+      intra_node_costs             TEXT
+      link_latency_s               TEXT
       shape                        TEXT
     placement: 1 rows
       cell                         TEXT

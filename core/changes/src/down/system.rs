@@ -18,6 +18,15 @@ pub(super) enum From {
     After(u32),
 }
 
+impl From {
+    fn before(self) -> Option<u32> {
+        match self {
+            Self::Before(index) => Some(index),
+            Self::After(_) => None,
+        }
+    }
+}
+
 /// The machine after, with all that was known of some hosts.
 pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTreeSet<&str>) -> SystemGraph {
     let (old, new) = (before.system, after.system);
@@ -196,19 +205,17 @@ fn slots(old: &SystemGraph, new: &SystemGraph, hosts: &BTreeSet<&str>) -> Vec<Fr
 
 /// The costs after, and those that slots before had.
 pub(super) fn restore_costs(old: &SystemGraph, new: &SystemGraph, slots: &[From]) -> CostModel {
+    if new.slots.is_empty() {
+        return of_before(old, slots);
+    }
     let twins = Twins::new(old, new);
     match &new.cost {
-        CostModel::Levels(levels) if !new.slots.is_empty() => {
-            CostModel::Levels(with_levels(old, levels, slots, &twins))
+        CostModel::Levels(levels) => CostModel::Levels(with_levels(old, levels, slots, &twins)),
+        CostModel::Matrix(_) => CostModel::Matrix(with_matrix(old, new, slots, &twins)),
+        CostModel::Routes(routes) => {
+            let inside = with_inside(old, &routes.inside, slots);
+            CostModel::Routes(RouteCosts { metric: routes.metric, inside })
         }
-        CostModel::Routes(routes) if !new.slots.is_empty() => CostModel::Routes(RouteCosts {
-            metric: routes.metric,
-            inside: with_inside(old, &routes.inside, slots),
-        }),
-        CostModel::Matrix(_) if !new.slots.is_empty() => {
-            CostModel::Matrix(with_matrix(old, new, slots, &twins))
-        }
-        _ => of_before(old, slots),
     }
 }
 
@@ -242,7 +249,12 @@ fn with_inside(old: &SystemGraph, inside: &Levels, slots: &[From]) -> Levels {
         (From::Before(slot), None) if level < last => Group::Slot(*slot),
         (From::Before(slot), None) => Group::Lost(level, old.slots[*slot as usize].host),
     };
-    let numbered = |level: usize| {
+    numbered(&inside.costs, slots, group)
+}
+
+/// The groups of slots on every level, numbered as they come.
+fn numbered(costs: &[f64], slots: &[From], group: impl Fn(usize, &From) -> Group) -> Levels {
+    let on_level = |level: usize| {
         let mut numbers: BTreeMap<Group, u32> = BTreeMap::new();
         let number = |from: &From| {
             let next = numbers.len() as u32;
@@ -250,7 +262,7 @@ fn with_inside(old: &SystemGraph, inside: &Levels, slots: &[From]) -> Levels {
         };
         slots.iter().map(number).collect()
     };
-    Levels { costs: inside.costs.clone(), groups: (0..inside.costs.len()).map(numbered).collect() }
+    Levels { costs: costs.to_vec(), groups: (0..costs.len()).map(on_level).collect() }
 }
 
 /// Slots that are there before and after: the same core of the same host.
@@ -286,25 +298,15 @@ fn with_matrix(old: &SystemGraph, new: &SystemGraph, slots: &[From], twins: &Twi
             most.max(old_costs.between(slot, other)).max(old_costs.between(other, slot))
         })
     };
-    let largest: BTreeMap<From, f64> = slots
-        .iter()
-        .filter_map(|from| match from {
-            From::Before(slot) => Some((*from, most(*slot))),
-            From::After(_) => None,
-        })
-        .collect();
+    let largest: BTreeMap<From, f64> =
+        slots.iter().filter_map(|from| Some((*from, most(from.before()?)))).collect();
     let cost = |a: &From, b: &From| match (a, b, was(a), was(b)) {
         (From::After(a), From::After(b), ..) => new_costs.between(*a, *b),
         (_, _, Some(a), Some(b)) => old_costs.between(a, b),
         _ => largest.get(a).or(largest.get(b)).copied().unwrap_or_default(),
     };
-    Matrix {
-        costs: slots
-            .iter()
-            .flat_map(|a| slots.iter().map(move |b| (a, b)))
-            .map(|(a, b)| cost(a, b))
-            .collect(),
-    }
+    let pairs = slots.iter().flat_map(|a| slots.iter().map(move |b| (a, b)));
+    Matrix { costs: pairs.map(|(a, b)| cost(a, b)).collect() }
 }
 
 /// The group of a slot on a level.
@@ -327,13 +329,8 @@ struct Join {
 /// A tree where every restored slot meets the slots that are up on the levels where it met them, or on those that cost as much.
 fn with_levels(old: &SystemGraph, levels: &Levels, slots: &[From], twins: &Twins) -> Levels {
     let heights = Heights::new(old, levels);
-    let joins: BTreeMap<u32, Join> = slots
-        .iter()
-        .filter_map(|from| match from {
-            From::Before(slot) => Some((*slot, heights.join(*slot, twins))),
-            From::After(_) => None,
-        })
-        .collect();
+    let restored = slots.iter().filter_map(|from| from.before());
+    let joins: BTreeMap<u32, Join> = restored.map(|slot| (slot, heights.join(slot, twins))).collect();
     let group = |level: usize, from: &From| match from {
         From::After(slot) => Group::Known(levels.groups[level][*slot as usize]),
         From::Before(slot) => match &joins[slot] {
@@ -341,17 +338,7 @@ fn with_levels(old: &SystemGraph, levels: &Levels, slots: &[From], twins: &Twins
             _ => heights.lost(*slot, level),
         },
     };
-    let numbered = |level: usize| {
-        let mut numbers: BTreeMap<Group, u32> = BTreeMap::new();
-        slots
-            .iter()
-            .map(|from| {
-                let next = numbers.len() as u32;
-                *numbers.entry(group(level, from)).or_insert(next)
-            })
-            .collect()
-    };
-    Levels { costs: levels.costs.clone(), groups: (0..levels.costs.len()).map(numbered).collect() }
+    numbered(&levels.costs, slots, group)
 }
 
 /// Which level after has the cost of which level before.

@@ -15,92 +15,50 @@ use crate::probe::{Sampling, Timing};
 /// What an agent may take longer than a measurement, for connecting to its peer and for the way of the answer.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// What can go wrong with an agent. `agent` is its address, with the name of its host once that is known.
+/// What can go wrong with an agent. The first text is its address, with the name of its host once that is known.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ClientError {
     /// Nobody listens there, or nobody can get there.
-    #[error("agent {agent} cannot be reached: {error}")]
+    #[error("agent {0} cannot be reached: {1}")]
     #[diagnostic(help(
         "is it still running, and does no firewall stand between? --bind says on which address it listens"
     ))]
-    Unreachable {
-        /// Who.
-        agent: String,
-        /// What the system said.
-        error: io::Error,
-    },
+    Unreachable(String, io::Error),
     /// The agent has another token.
-    #[error("agent {agent} does not take the token")]
+    #[error("agent {0} does not take the token")]
     #[diagnostic(help("it was started with another one: give both sides the same HOPMAP_AGENT_TOKEN"))]
-    Refused {
-        /// Who.
-        agent: String,
-    },
+    Refused(String),
     /// Who listens there does not know the token.
-    #[error("agent {agent} takes the token without knowing it: it is not ours")]
+    #[error("agent {0} takes the token without knowing it: it is not ours")]
     #[diagnostic(help("somebody else listens there or sits on the way; nothing was told to them"))]
-    Impostor {
-        /// Who.
-        agent: String,
-    },
+    Impostor(String),
     /// The agent serves somebody else.
-    #[error("agent {agent} has a coordinator already")]
+    #[error("agent {0} has a coordinator already")]
     #[diagnostic(help("an agent serves one coordinator at a time; is another one still connected?"))]
-    Busy {
-        /// Who.
-        agent: String,
-    },
+    Busy(String),
     /// Who listens there is something else.
-    #[error("{agent} is not an agent of hopmap")]
+    #[error("{0} is not an agent of hopmap")]
     #[diagnostic(help("the address and port of an agent are in the line that it prints when it is ready"))]
-    NotAnAgent {
-        /// Who.
-        agent: String,
-    },
+    NotAnAgent(String),
     /// Agent and coordinator are of different versions.
-    #[error("agent {agent} speaks version {found} of the protocol, not {VERSION}")]
+    #[error("agent {0} speaks version {1} of the protocol, not {VERSION}")]
     #[diagnostic(help("start the agent from the same hopmap"))]
-    OtherVersion {
-        /// Who.
-        agent: String,
-        /// Its version.
-        found: u16,
-    },
+    OtherVersion(String, u16),
     /// Nothing came for long.
-    #[error("agent {agent} has said nothing for {seconds:.0} s")]
+    #[error("agent {0} has said nothing for {1:.0} s")]
     #[diagnostic(help("its host or the way to it is stuck, or far too busy"))]
-    Silent {
-        /// Who.
-        agent: String,
-        /// For how long.
-        seconds: f64,
-    },
+    Silent(String, f64),
     /// What came is not what agents say.
-    #[error("agent {agent} answers what cannot be: {what}")]
+    #[error("agent {0} answers what cannot be: {1}")]
     #[diagnostic(help("start the agent from the same hopmap, and see that nobody sits on the way"))]
-    Nonsense {
-        /// Who.
-        agent: String,
-        /// What is wrong with it.
-        what: String,
-    },
+    Nonsense(String, String),
     /// The connection broke.
-    #[error("agent {agent} is gone: {what}")]
+    #[error("agent {0} is gone: {1}")]
     #[diagnostic(help("it was ended, its time limit was reached (--seconds), or its host went down"))]
-    Gone {
-        /// Who.
-        agent: String,
-        /// How.
-        what: String,
-    },
+    Gone(String, String),
     /// The agent could not do what it was asked for. The connection can be used further.
-    #[error("agent {agent}: {message}")]
-    Failed {
-        /// Who.
-        agent: String,
-        /// Its words.
-        message: String,
-    },
+    #[error("agent {0}: {1}")]
+    Failed(String, String),
     /// Random bytes could not be had.
     #[error("the operating system gives no random bytes: {0}")]
     Random(rand::rngs::SysError),
@@ -126,7 +84,7 @@ impl AgentConnection {
             watch(&stream)?;
             Ok(stream)
         });
-        let mut stream = opened.map_err(|error| ClientError::Unreachable { agent: agent.clone(), error })?;
+        let mut stream = opened.map_err(|error| ClientError::Unreachable(agent.clone(), error))?;
         let nonce = random_bytes().map_err(ClientError::Random)?;
         let keys = call(&mut stream, Role::Coordinator, token, &nonce, until);
         let keys = keys.map_err(|error| not_opened(error, agent.clone(), timeout))?;
@@ -229,7 +187,7 @@ impl<L: Link> AgentConnection<L> {
         match serde_json::from_slice(&body) {
             Ok(Answer::Failed(message)) => {
                 let message = message.escape_debug().take(1000).collect();
-                Err(ClientError::Failed { agent: self.agent.clone(), message })
+                Err(ClientError::Failed(self.agent.clone(), message))
             }
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.nonsense(error.to_string())),
@@ -239,11 +197,11 @@ impl<L: Link> AgentConnection<L> {
     fn lost(&self, error: FrameError, begun: Instant) -> ClientError {
         let agent = self.agent.clone();
         match error {
-            FrameError::Closed => ClientError::Gone { agent, what: "it closed the connection".to_owned() },
+            FrameError::Closed => ClientError::Gone(agent, "it closed the connection".to_owned()),
             FrameError::Io(error) if error.kind() == ErrorKind::TimedOut => {
-                ClientError::Silent { agent, seconds: begun.elapsed().as_secs_f64() }
+                ClientError::Silent(agent, begun.elapsed().as_secs_f64())
             }
-            FrameError::Io(error) => ClientError::Gone { agent, what: error.to_string() },
+            FrameError::Io(error) => ClientError::Gone(agent, error.to_string()),
             FrameError::TooLong { .. } | FrameError::Forged => self.nonsense(format!("it {error}")),
         }
     }
@@ -260,7 +218,7 @@ impl<L: Link> AgentConnection<L> {
     }
 
     fn nonsense(&self, what: String) -> ClientError {
-        ClientError::Nonsense { agent: self.agent.clone(), what }
+        ClientError::Nonsense(self.agent.clone(), what)
     }
 }
 
@@ -283,12 +241,12 @@ fn grace(seconds: f64) -> Duration {
 
 fn not_opened(error: HandshakeError, agent: String, timeout: Duration) -> ClientError {
     match error {
-        error if error.is_silence() => ClientError::Silent { agent, seconds: timeout.as_secs_f64() },
-        HandshakeError::Io(error) => ClientError::Gone { agent, what: error.to_string() },
-        HandshakeError::Stranger => ClientError::NotAnAgent { agent },
-        HandshakeError::Version(found) => ClientError::OtherVersion { agent, found },
-        HandshakeError::Unproven => ClientError::Impostor { agent },
-        HandshakeError::Refused => ClientError::Refused { agent },
-        HandshakeError::Busy => ClientError::Busy { agent },
+        error if error.is_silence() => ClientError::Silent(agent, timeout.as_secs_f64()),
+        HandshakeError::Io(error) => ClientError::Gone(agent, error.to_string()),
+        HandshakeError::Stranger => ClientError::NotAnAgent(agent),
+        HandshakeError::Version(found) => ClientError::OtherVersion(agent, found),
+        HandshakeError::Unproven => ClientError::Impostor(agent),
+        HandshakeError::Refused => ClientError::Refused(agent),
+        HandshakeError::Busy => ClientError::Busy(agent),
     }
 }

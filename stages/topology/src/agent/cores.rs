@@ -14,6 +14,7 @@ use std::time::Instant;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::protocol::CorePair;
+use crate::MachineError;
 use crate::probe::{Sampling, Timing, Wire, sample, tournament};
 
 /// Most bytes of a message between cores.
@@ -27,45 +28,8 @@ const SPINS: u32 = 1 << 12;
 /// Number that ends the conversation.
 const END: u64 = u64::MAX;
 
-/// Why cores could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum CoresError {
-    /// The agent may not use the core.
-    #[error("core {core} is not among those the agent may use ({allowed:?})")]
-    NotAllowed {
-        /// The core.
-        core: u32,
-        /// Those it may use.
-        allowed: Vec<u32>,
-    },
-    /// A core is there twice.
-    #[error("core {0} is given twice")]
-    Repeated(u32),
-    /// Messages are larger than they may be.
-    #[error("messages between cores have at most {CORE_MESSAGE_BYTES} bytes")]
-    TooLarge,
-    /// The operating system did not let a thread run on a core.
-    #[error("no thread can be put on core {core}: {error}")]
-    Pin {
-        /// The core.
-        core: u32,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// The operating system gave no thread.
-    #[error("the operating system gives no thread: {0}")]
-    Thread(std::io::Error),
-    /// Time is over.
-    #[error("time was over after {done} of {all} pairs")]
-    OutOfTime {
-        /// Pairs that were measured.
-        done: usize,
-        /// Pairs there are.
-        all: usize,
-    },
-    /// Nobody takes the results any more.
-    #[error("nobody takes the results")]
-    NotTaken,
+fn no_thread(error: &std::io::Error) -> MachineError {
+    MachineError::new(format!("the operating system gives no thread: {error}"), "")
 }
 
 /// Cores this process may run on, as the operating system numbers them.
@@ -84,11 +48,12 @@ pub fn measure_cores(
     sampling: &Sampling,
     until: Instant,
     mut tell: impl FnMut(Vec<CorePair>) -> bool,
-) -> Result<(), CoresError> {
+) -> Result<(), MachineError> {
     check(cores)?;
     let largest = sampling.sizes.iter().copied().max().unwrap_or_default();
     if largest > CORE_MESSAGE_BYTES {
-        return Err(CoresError::TooLarge);
+        let problem = format!("messages between cores have at most {CORE_MESSAGE_BYTES} bytes");
+        return Err(MachineError::new(problem, ""));
     }
     let at_once = if together { (TOGETHER_BYTES / largest.max(1)).max(1) as usize } else { 1 };
     let all = cores.len() * cores.len().saturating_sub(1) / 2;
@@ -96,26 +61,29 @@ pub fn measure_cores(
     for round in rounds(cores) {
         for pairs in round.chunks(at_once) {
             let Some(measured) = measure_at_once(pairs, sampling, until)? else {
-                return Err(CoresError::OutOfTime { done, all });
+                return Err(MachineError::new(format!("time was over after {done} of {all} pairs"), ""));
             };
             done += measured.len();
             if !tell(measured) {
-                return Err(CoresError::NotTaken);
+                return Err(MachineError::new("nobody takes the results", ""));
             }
         }
     }
     Ok(())
 }
 
-fn check(cores: &[u32]) -> Result<(), CoresError> {
+fn check(cores: &[u32]) -> Result<(), MachineError> {
     let allowed = own_cores();
     let mut sorted = cores.to_vec();
     sorted.sort_unstable();
-    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(CoresError::Repeated(pair[0]));
+    if let Some([core, ..]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(MachineError::new(format!("core {core} is given twice"), ""));
     }
     match cores.iter().find(|core| !allowed.contains(core)) {
-        Some(&core) => Err(CoresError::NotAllowed { core, allowed }),
+        Some(core) => {
+            let problem = format!("core {core} is not among those the agent may use ({allowed:?})");
+            Err(MachineError::new(problem, ""))
+        }
         None => Ok(()),
     }
 }
@@ -132,13 +100,13 @@ fn measure_at_once(
     pairs: &[(u32, u32)],
     sampling: &Sampling,
     until: Instant,
-) -> Result<Option<Vec<CorePair>>, CoresError> {
+) -> Result<Option<Vec<CorePair>>, MachineError> {
     thread::scope(|scope| {
         let started: Vec<_> = pairs
             .iter()
             .map(|&(source, destination)| {
                 let pair = move || measure_pair(source, destination, sampling, until);
-                thread::Builder::new().spawn_scoped(scope, pair).map_err(CoresError::Thread)
+                thread::Builder::new().spawn_scoped(scope, pair).map_err(|error| no_thread(&error))
             })
             .collect();
         let mut measured = Vec::with_capacity(pairs.len());
@@ -160,7 +128,7 @@ fn measure_pair(
     destination: u32,
     sampling: &Sampling,
     until: Instant,
-) -> Result<Option<Vec<Timing>>, CoresError> {
+) -> Result<Option<Vec<Timing>>, MachineError> {
     let largest = sampling.sizes.iter().copied().max().unwrap_or_default();
     let memory = SharedMemory::new(largest);
     thread::scope(|scope| {
@@ -175,7 +143,7 @@ fn measure_pair(
                 memory.answer();
             }
         };
-        thread::Builder::new().spawn_scoped(scope, answering).map_err(CoresError::Thread)?;
+        thread::Builder::new().spawn_scoped(scope, answering).map_err(|error| no_thread(&error))?;
         let _ended = EndAtLast(memory);
         pin(source)?;
         is_ready.recv().unwrap_or(Ok(()))?;
@@ -185,8 +153,11 @@ fn measure_pair(
 }
 
 /// Puts this thread on a core.
-fn pin(core: u32) -> Result<(), CoresError> {
-    let fault = |error: rustix::io::Errno| CoresError::Pin { core, error: error.into() };
+fn pin(core: u32) -> Result<(), MachineError> {
+    let fault = |error: rustix::io::Errno| {
+        let error = std::io::Error::from(error);
+        MachineError::new(format!("no thread can be put on core {core}: {error}"), "")
+    };
     if core as usize >= CpuSet::MAX_CPU {
         return Err(fault(rustix::io::Errno::INVAL));
     }

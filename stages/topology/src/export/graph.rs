@@ -9,51 +9,34 @@ use hopmap_model::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{ExportError, ExportParams};
+use super::ExportError;
+use crate::params::Written;
 
-const HEADER: [&str; 15] = [
-    "source",
-    "source_kind",
-    "source_state",
-    "source_address",
-    "source_slots",
-    "source_port",
-    "destination",
-    "destination_kind",
-    "destination_state",
-    "destination_address",
-    "destination_port",
-    "latency_s",
-    "bandwidth_bytes_per_s",
-    "state",
-    "both",
-];
+const HEADER: &str = "source source_kind source_state source_address source_slots source_port \
+                      destination destination_kind destination_state destination_address \
+                      destination_port latency_s bandwidth_bytes_per_s state both";
 
-pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+const IN_JSON: &str = "write JSON (`format = \"graph-json\"`)";
+
+pub(super) fn write(system: &SystemGraph) -> Written {
     if system.links.is_empty() {
-        return Err(ExportError::Impossible {
-            format: "CSV",
-            problem: "it has no links".into(),
-            help: "name a machine with links, or write `distances` or `graph-json`".into(),
-        });
+        let help = "name a machine with links, or write `distances` or `graph-json`";
+        return Err(ExportError::impossible("CSV", "it has no links", help));
     }
     let name =
         |node: &Node| node.name.is_empty() || node.name.trim() != node.name || node.name.starts_with('#');
     if let Some(node) = system.nodes.iter().find(|node| name(node)) {
-        return Err(ExportError::Impossible {
-            format: "CSV",
-            problem: format!("the name `{}` of a node would be read as another one", node.name),
-            help: "write JSON (`to = \"graph-json\"`)".into(),
-        });
+        let problem = format!("the name `{}` of a node would be read as another one", node.name);
+        return Err(ExportError::impossible("CSV", problem, IN_JSON));
     }
     let mut slots = vec![0_u32; system.nodes.len()];
     system.slots.iter().for_each(|slot| slots[slot.host as usize] += 1);
-    let mut rows: Vec<Vec<String>> = vec![HEADER.map(str::to_owned).to_vec()];
+    let mut rows: Vec<Vec<String>> = vec![HEADER.split(' ').map(str::to_owned).collect()];
     // A row for every node first, so that the order of nodes and what is known of them stays.
     for (node, slots) in system.nodes.iter().zip(&slots) {
         let mut row = end(node).to_vec();
         row.push(if *slots == 0 { String::new() } else { slots.to_string() });
-        row.resize(HEADER.len(), String::new());
+        row.resize(rows[0].len(), String::new());
         rows.push(row);
     }
     let port = |port: Option<u32>| port.map(|port| port.to_string()).unwrap_or_default();
@@ -73,11 +56,7 @@ pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, V
     let written = rows.iter().try_for_each(|row| writer.write_record(row)).ok();
     let text =
         written.and_then(|()| writer.into_inner().ok()).and_then(|bytes| String::from_utf8(bytes).ok());
-    let impossible = || ExportError::Impossible {
-        format: "CSV",
-        problem: "it could not be written".into(),
-        help: "write JSON (`to = \"graph-json\"`)".into(),
-    };
+    let impossible = || ExportError::impossible("CSV", "it could not be written", IN_JSON);
     Ok((text.ok_or_else(impossible)?, lost(system)))
 }
 
@@ -109,17 +88,11 @@ fn lost(system: &SystemGraph) -> Vec<String> {
     lost
 }
 
-pub(super) fn write_json(
-    system: &SystemGraph,
-    _: &ExportParams,
-) -> Result<(String, Vec<String>), ExportError> {
+pub(super) fn write_json(system: &SystemGraph) -> Written {
     let number = |value: Option<f64>| value.is_none_or(f64::is_finite);
     if !system.links.iter().all(|link| number(link.latency_s) && number(link.bandwidth_bytes_per_s)) {
-        return Err(ExportError::Impossible {
-            format: "JSON",
-            problem: "the latency or bandwidth of a link is infinite".into(),
-            help: "leave it out where it is not known".into(),
-        });
+        let problem = "the latency or bandwidth of a link is infinite";
+        return Err(ExportError::impossible("JSON", problem, "leave it out where it is not known"));
     }
     let mut text = "{\n\"directed\": true,\n".to_owned();
     list(&mut text, "nodes", system.nodes.iter().map(node));
@@ -204,10 +177,7 @@ const MOST: usize = 4096;
 
 /// A row for every slot, what it costs from there to every slot; the first row and the first column name the slots, `host:core`, or
 /// `host` where every host has one.
-pub(super) fn write_distances(
-    system: &SystemGraph,
-    _: &ExportParams,
-) -> Result<(String, Vec<String>), ExportError> {
+pub(super) fn write_distances(system: &SystemGraph) -> Written {
     let count = system.slots.len();
     if count > MOST {
         return Err(CostsError::TooMany { slots: count, most: MOST }.into());

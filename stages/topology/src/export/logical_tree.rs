@@ -18,12 +18,11 @@ pub(super) struct Group {
     pub(super) children: Vec<usize>,
 }
 
+type Grouped = (Vec<Group>, Vec<String>);
+
 /// The groups of a machine: by its links, or by its costs if there are none. Every host stands in one group. Also what the tree does
 /// not hold.
-pub(super) fn groups(
-    system: &SystemGraph,
-    format: &'static str,
-) -> Result<(Vec<Group>, Vec<String>), ExportError> {
+pub(super) fn groups(system: &SystemGraph, format: &'static str) -> Result<Grouped, ExportError> {
     let joined = Joined::new(system);
     let is_direct = joined.hosts().any(|host| joined.of(host).iter().any(|&other| !joined.is_switch(other)));
     let mut lost = Vec::new();
@@ -31,18 +30,14 @@ pub(super) fn groups(
         (_, false) => by_links(&joined, &mut lost),
         (CostModel::Levels(levels), _) => by_levels(system, levels),
         (CostModel::Matrix(_), true) => {
-            return Err(ExportError::Impossible {
-                format,
-                problem: "it has costs for pairs of hosts, but no switches".into(),
-                help: "let topology/levels find levels first".into(),
-            });
+            let problem = "it has costs for pairs of hosts, but no switches";
+            return Err(ExportError::impossible(format, problem, "let topology/levels find levels first"));
         }
         (CostModel::Routes(_), true) => {
-            return Err(ExportError::Impossible {
-                format,
-                problem: "its hosts are linked to each other, without switches between them".into(),
-                help: "let topology/levels find levels of its costs first, or use Slurm's plugin topology/3d_torus".into(),
-            });
+            let problem = "its hosts are linked to each other, without switches between them";
+            let help =
+                "let topology/levels find levels of its costs first, or use Slurm's plugin topology/3d_torus";
+            return Err(ExportError::impossible(format, problem, help));
         }
     };
     Ok((with_all_hosts(system, groups, &mut lost), lost))

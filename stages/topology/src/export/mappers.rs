@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use hopmap_model::{CostModel, CostsError, Levels, SystemGraph};
 
-use super::{ExportError, ExportParams};
+use super::ExportError;
+use crate::params::Written;
 
 /// A regular tree over the slots: branches and cost of every level, innermost first.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,13 +137,10 @@ const MOST_LISTED: usize = 4096;
 const MOST_NUMBERED: usize = 1 << 20;
 
 /// `tleaf` for a regular tree, `ltleaf` if its slots are not in the order of the leaves, else `deco 0` with the distances of all pairs.
-pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+pub(super) fn write(system: &SystemGraph) -> Written {
     if system.slots.is_empty() {
-        return Err(ExportError::Impossible {
-            format: "a target of Scotch",
-            problem: "it has no slots".into(),
-            help: "choose hosts with slots".into(),
-        });
+        let format = "a target of Scotch";
+        return Err(ExportError::impossible(format, "it has no slots", "choose hosts with slots"));
     }
     let system = &*system.explicit(MOST_LISTED)?;
     let mut lost = lost_of_machine(system);
@@ -244,27 +242,17 @@ fn number(domains: &mut [u64]) {
 const MOST: usize = 4096;
 
 /// The hierarchy and the distances, a line each, innermost first.
-pub(super) fn write_hierarchy(
-    system: &SystemGraph,
-    _: &ExportParams,
-) -> Result<(String, Vec<String>), ExportError> {
-    let impossible = |problem: &str, help: &str| ExportError::Impossible {
-        format: "a hierarchy of KaHIP",
-        problem: problem.into(),
-        help: help.into(),
-    };
+pub(super) fn write_hierarchy(system: &SystemGraph) -> Written {
+    let impossible = |problem, help| ExportError::impossible("a hierarchy of KaHIP", problem, help);
     let system = &*system.explicit(MOST)?;
-    let tree = Regular::new(system).ok_or_else(|| {
-        impossible(
-            "its costs are no regular tree, in which all groups of a level are of one size",
-            "choose equally many hosts below every switch with select/nodes, find levels with topology/levels, or write it for Scotch",
-        )
-    })?;
+    let Some(tree) = Regular::new(system) else {
+        let help = "choose equally many hosts below every switch with select/nodes, find levels with topology/levels, or write it for Scotch";
+        let problem = "its costs are no regular tree, in which all groups of a level are of one size";
+        return Err(impossible(problem, help));
+    };
     if !tree.is_in_order() {
-        return Err(impossible(
-            "slots that are near each other do not lie one behind the other",
-            "write it for Scotch, whose `ltleaf` numbers the leaves",
-        ));
+        let help = "write it for Scotch, whose `ltleaf` numbers the leaves";
+        return Err(impossible("slots that are near each other do not lie one behind the other", help));
     }
     let mut lost = lost_of_machine(system);
     let costs = whole(&tree.costs);

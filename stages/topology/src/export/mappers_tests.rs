@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::{ExportFormat, ExportParams, write};
 use crate::import::{Format, ImportParams, read};
 
-fn export(system: &SystemGraph, to: ExportFormat) -> Result<(String, Vec<String>), String> {
-    let written = write(system, &ExportParams { to });
+fn export(system: &SystemGraph, format: ExportFormat) -> Result<(String, Vec<String>), String> {
+    let written = write(system, &ExportParams { format });
     written.map(|(file, lost)| (file.text, lost)).map_err(|error| error.to_string())
 }
 

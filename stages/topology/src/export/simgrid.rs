@@ -2,23 +2,23 @@
 
 use hopmap_model::{CostModel, Link, NodeKind, Paths, SystemGraph};
 
+use super::ExportError;
 use super::logical_tree::{Group, groups};
-use super::{ExportError, ExportParams};
+use crate::params::Written;
 
 /// Most hosts whose routes are all written.
 const MOST_HOSTS: usize = 1000;
 const FORMAT: &str = "a platform of SimGrid";
 
-pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+pub(super) fn write(system: &SystemGraph) -> Written {
     let hosts: Vec<(u32, u32)> = system.hosts().map(|(host, _, slots)| (host, slots)).collect();
     if hosts.is_empty() {
-        return Err(impossible("it has no slots", "a platform needs hosts"));
+        return Err(ExportError::impossible(FORMAT, "it has no slots", "a platform needs hosts"));
     }
     if hosts.len() > MOST_HOSTS {
-        return Err(impossible(
-            &format!("the routes between {} hosts are too many to write down", hosts.len()),
-            "choose the hosts of the job with select/hosts or select/nodes first",
-        ));
+        let problem = format!("the routes between {} hosts are too many to write down", hosts.len());
+        let help = "choose the hosts of the job with select/hosts or select/nodes first";
+        return Err(ExportError::impossible(FORMAT, problem, help));
     }
     let mut lost = Vec::new();
     let idle = system.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() - hosts.len();
@@ -31,18 +31,13 @@ pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, V
         (CostModel::Levels(_), true) => tree(system, &hosts, &mut text, &mut lost)?,
         (_, false) => routed(system, &hosts, &mut text, &mut lost)?,
         _ => {
-            return Err(impossible(
-                "it has costs for pairs of hosts, but no links",
-                "let topology/levels find levels first",
-            ));
+            let problem = "it has costs for pairs of hosts, but no links";
+            let help = "let topology/levels find levels first";
+            return Err(ExportError::impossible(FORMAT, problem, help));
         }
     }
     text.push_str("</platform>\n");
     Ok((text, lost))
-}
-
-fn impossible(problem: &str, help: &str) -> ExportError {
-    ExportError::Impossible { format: FORMAT, problem: problem.into(), help: help.into() }
 }
 
 /// Text as the value of an attribute.
@@ -67,7 +62,7 @@ fn routed(
     lost: &mut Vec<String>,
 ) -> Result<(), ExportError> {
     let Some(paths) = Paths::new(system) else {
-        return Err(impossible("it has no links", "name a machine with links"));
+        return Err(ExportError::impossible(FORMAT, "it has no links", "name a machine with links"));
     };
     let mut used = vec![false; system.links.len()];
     let mut routes = String::new();

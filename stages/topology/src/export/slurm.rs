@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use hopmap_formats::host_list::compress;
 use hopmap_model::{NodeKind, SystemGraph};
 
+use super::ExportError;
 use super::logical_tree::{Group, groups};
-use super::{ExportError, ExportParams};
+use crate::params::Written;
 
 /// Most bytes of the name of a switch.
 const MOST_NAME: usize = 64;
 
-pub(super) fn conf(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+pub(super) fn conf(system: &SystemGraph) -> Written {
     let mut text = "# Switches of the network, for TopologyPlugin=topology/tree\n".to_owned();
     let (all, lost) = switches(system, "topology.conf")?;
     for Switch { name, below } in all {
@@ -23,7 +24,7 @@ pub(super) fn conf(system: &SystemGraph, _: &ExportParams) -> Result<(String, Ve
     Ok((text, lost))
 }
 
-pub(super) fn yaml(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+pub(super) fn yaml(system: &SystemGraph) -> Written {
     let mut text = "# Switches of the network\n---\n- topology: default\n  cluster_default: true\n  tree:\n    switches:\n".to_owned();
     let (all, lost) = switches(system, "topology.yaml")?;
     for Switch { name, below } in all {
@@ -50,11 +51,7 @@ enum Below {
 /// All switches, those above hosts first.
 fn switches(system: &SystemGraph, format: &'static str) -> Result<(Vec<Switch>, Vec<String>), ExportError> {
     if !system.nodes.iter().any(|node| node.kind == NodeKind::Host) {
-        return Err(ExportError::Impossible {
-            format,
-            problem: "it has no hosts".into(),
-            help: "switches stand above hosts".into(),
-        });
+        return Err(ExportError::impossible(format, "it has no hosts", "switches stand above hosts"));
     }
     check_hosts(system, format)?;
     let (groups, mut lost) = groups(system, format)?;
@@ -84,11 +81,11 @@ fn check_hosts(system: &SystemGraph, format: &'static str) -> Result<(), ExportE
     let hosts = || system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
     match hosts().find(|node| node.name.is_empty() || node.name.contains(is_wrong)) {
         None => Ok(()),
-        Some(node) => Err(ExportError::Impossible {
-            format,
-            problem: format!("Slurm takes no host called `{}`", node.name),
-            help: "names of hosts are letters, digits, `-`, `_` and `.`".into(),
-        }),
+        Some(node) => {
+            let help = "names of hosts are letters, digits, `-`, `_` and `.`";
+            let problem = format!("Slurm takes no host called `{}`", node.name);
+            Err(ExportError::impossible(format, problem, help))
+        }
     }
 }
 

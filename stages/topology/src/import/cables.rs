@@ -1,13 +1,12 @@
 //! Cables, each of which both of its ends list.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use hopmap_model::{LinkState, NodeKind};
 
 use super::fabric::{Fabric, FabricLink, FabricNode};
-use super::format::malformed;
-use super::{ImportError, units};
+use super::format::{malformed, note};
+use super::{Result, units};
 
 /// Adapters, switches, and what their ports lead to. Indexes of nodes are those of the list here.
 #[derive(Debug, Default)]
@@ -95,18 +94,12 @@ impl Cables {
         for end in &mut self.ends {
             (end.node, end.peer) = (kept[end.node], kept[end.peer]);
         }
-        if joined > 0 {
-            notes.push(format!("further ports of adapters, joined to these by their GUIDs: {joined}"));
-        }
+        note(notes, "further ports of adapters, joined to these by their GUIDs", joined);
         place
     }
 
     /// The links, and for every end which of them is the one out of it. Both ends of a cable have to agree; what only one end lists leads both ways.
-    pub(super) fn fabric(
-        self,
-        path: &Path,
-        notes: &mut Vec<String>,
-    ) -> Result<(Fabric, Vec<usize>), ImportError> {
+    pub(super) fn fabric(self, notes: &mut Vec<String>) -> Result<(Fabric, Vec<usize>)> {
         let Self { nodes, ends } = self;
         let mut order: Vec<usize> = (0..ends.len()).collect();
         order.sort_by_key(|&end| (ends[end].here(), ends[end].line));
@@ -122,7 +115,6 @@ impl Cables {
             let says = |end: &End| format!("{} is connected to {}", named(end.here()), named(end.there()));
             let (this, before) = if end.line == line { (end, other) } else { (other, end) };
             malformed(
-                path,
                 line,
                 format!("{}, but by line {first} {}", says(this), says(before)),
                 "one of both is wrong, or the fabric changed while it was listed: list it again",
@@ -166,14 +158,8 @@ impl Cables {
             notes.push(format!("cables that only one end lists: {}", links.len() - listed));
         }
         let unknown = links.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
-        if unknown > 0 {
-            notes.push(format!(
-                "links whose speed or width is not known, kept without a bandwidth: {unknown}"
-            ));
-        }
-        if unequal > 0 {
-            notes.push(format!("cables of which both ends say different speeds: {unequal}"));
-        }
+        note(notes, "links whose speed or width is not known, kept without a bandwidth", unknown);
+        note(notes, "cables of which both ends say different speeds", unequal);
         Ok((Fabric { nodes, links, forwarding: Vec::new() }, link_of))
     }
 }
@@ -210,7 +196,7 @@ mod tests {
     fn one_sided_cables_lead_both_ways_and_repeated_lines_count_once() {
         let mut notes = Vec::new();
         let cables = cables(&NODES, &[[0, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [0, 2, 2, 1]]);
-        let (fabric, link_of) = cables.fabric(Path::new("f"), &mut notes).unwrap();
+        let (fabric, link_of) = cables.fabric(&mut notes).unwrap();
         assert_eq!(notes, ["cables that only one end lists: 1"]);
         let ends: Vec<_> = fabric.links.iter().map(|link| (link.source, link.destination)).collect();
         assert_eq!(ends, [(0, 1), (0, 2), (1, 0), (2, 0)]);
@@ -225,8 +211,8 @@ mod tests {
             [[0, 1, 1, 1], [2, 1, 0, 1]],
             [[0, 1, 1, 1], [0, 2, 1, 1]],
         ] {
-            let error = cables(&NODES, &ends).fabric(Path::new("f"), &mut Vec::new()).unwrap_err();
-            let text = error.to_string();
+            let error = cables(&NODES, &ends).fabric(&mut Vec::new()).unwrap_err();
+            let text = error.in_file("f".as_ref()).to_string();
             assert!(text.starts_with("f:2: port "), "{text}");
             assert!(text.contains("but by line 1 port "), "{text}");
         }

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use hopmap_formats::natural_key;
 use hopmap_model::{Forward, Link, LinkState, Node, NodeKind, NodeState, Routing};
 
-use super::finish::Parts;
+use super::finish::{Parts, machine};
+use super::format::note;
+use super::{ImportParams, Imported, Result};
 
 /// Adapters and switches, cables, and forwarding tables. Indexes are those of the lists here.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +18,8 @@ pub(super) struct Fabric {
     pub(super) nodes: Vec<FabricNode>,
     /// Directed; a cable is two of them.
     pub(super) links: Vec<FabricLink>,
-    pub(super) forwarding: Vec<FabricForward>,
+    /// On `node`, what leaves the fabric over the link `last` goes on over `link`.
+    pub(super) forwarding: Vec<Forward>,
 }
 
 /// An adapter of a host, or a switch.
@@ -54,17 +57,16 @@ pub(super) struct FabricLink {
     pub(super) state: LinkState,
 }
 
-/// On `node`, what leaves the fabric over the link `last` goes on over `link`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FabricForward {
-    pub(super) node: u32,
-    pub(super) last: u32,
-    pub(super) link: u32,
-}
-
 impl Fabric {
+    /// The machine, with what people should know of it behind what they should know of its source.
+    pub(super) fn imported(self, params: &ImportParams, mut notes: Vec<String>) -> Result<Imported> {
+        let (parts, more) = self.parts();
+        notes.extend(more);
+        Ok(Imported { system: machine(parts, params)?, notes })
+    }
+
     /// The parts of the machine, and what people should know of them.
-    pub(super) fn parts(self) -> (Parts, Vec<String>) {
+    fn parts(self) -> (Parts, Vec<String>) {
         let mut remarks = Vec::new();
         let fabric = self.without_adapters_of_switches(&mut remarks);
         fabric.named_parts(remarks)
@@ -88,8 +90,8 @@ impl Fabric {
             Some(FabricLink { source, destination, ..*link })
         });
         let links = links.collect();
-        let forward = |entry: FabricForward| {
-            Some(FabricForward {
+        let forward = |entry: Forward| {
+            Some(Forward {
                 node: node_place[entry.node as usize]? as u32,
                 last: link_place[entry.last as usize]? as u32,
                 link: link_place[entry.link as usize]? as u32,
@@ -111,16 +113,14 @@ impl Fabric {
         let mut link_place = vec![0; links.len()];
         (0..).zip(&links).for_each(|(new, (_, old)): (u32, _)| link_place[*old] = new);
         let links: Vec<Link> = links.into_iter().map(|(link, _)| link).collect();
-        let entry = |entry: FabricForward| Forward {
+        let entry = |entry: Forward| Forward {
             node: place[entry.node as usize],
             last: link_place[entry.last as usize],
             link: link_place[entry.link as usize],
         };
         let entries = self.forwarding.into_iter().map(entry).collect();
         let (forwarding, lost) = used(entries, &nodes, &links);
-        if lost > 0 {
-            remarks.push(format!("ordered pairs of adapters that the tables do not join: {lost}"));
-        }
+        note(&mut remarks, "ordered pairs of adapters that the tables do not join", lost);
         let routing = Routing { forwarding, ..Routing::default() };
         (Parts { nodes, links, routing, shapes: BTreeMap::new() }, remarks)
     }
@@ -232,11 +232,7 @@ fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<us
             hosts.entry(name).or_default().push(adapter);
         }
     }
-    if nameless > 0 {
-        remarks.push(format!(
-            "adapters that do not say the name of their host, called after their addresses: {nameless}"
-        ));
-    }
+    note(remarks, "adapters that do not say the name of their host, called after their addresses", nameless);
     if let Some(first) = repeated.first() {
         remarks.push(format!(
             "adapters that call themselves exactly as another one, taken for other hosts: those of {first} and {} more",
@@ -295,6 +291,83 @@ fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> (Vec<Forwa
     let mut states = state.iter();
     entries.retain(|entry| states.next() == Some(&State::Used) || own(entry));
     (entries, lost)
+}
+
+/// Forwarding tables made of the paths that messages take.
+pub(super) struct PathTables<'a> {
+    fabric: &'a Fabric,
+    /// By switch and last link, where it sends and the line of the path that says so.
+    entries: HashMap<(usize, usize), (usize, usize)>,
+    way: Vec<usize>,
+    paths: u64,
+}
+
+/// Why a path cannot be.
+pub(super) enum PathFault {
+    Broken(String),
+    /// A switch sends elsewhere by the path on a line.
+    Contradicts {
+        switch: usize,
+        line: usize,
+    },
+}
+
+impl<'a> PathTables<'a> {
+    pub(super) fn new(fabric: &'a Fabric) -> Self {
+        Self { fabric, entries: HashMap::new(), way: Vec::new(), paths: 0 }
+    }
+
+    /// Adds the path from an adapter to another over links, each with the number that the file gives it; `what` it calls them.
+    pub(super) fn add(
+        &mut self,
+        line: usize,
+        (source, destination): (usize, usize),
+        what: &str,
+        links: impl Iterator<Item = Result<(u64, usize), String>>,
+    ) -> Result<(), PathFault> {
+        let Self { fabric, entries, way, paths } = self;
+        let is_host = |node: usize| fabric.nodes[node].kind == NodeKind::Host;
+        way.clear();
+        let mut at = source;
+        for link in links {
+            let (number, taken) = link.map_err(PathFault::Broken)?;
+            let found = &fabric.links[taken];
+            if found.source != at {
+                let problem = format!("{what} {number} does not go on where the path has come to");
+                return Err(PathFault::Broken(problem));
+            }
+            if !way.is_empty() && is_host(at) {
+                let problem = format!("before {what} {number} the path goes through a host");
+                return Err(PathFault::Broken(problem));
+            }
+            at = found.destination;
+            way.push(taken);
+        }
+        let Some(&last) = way.last().filter(|_| at == destination) else {
+            return Err(PathFault::Broken("the path does not end at its destination".into()));
+        };
+        for &link in way.iter().filter(|&&link| !is_host(fabric.links[link].source)) {
+            let switch = fabric.links[link].source;
+            let (known, line) = *entries.entry((switch, last)).or_insert((link, line));
+            if known != link {
+                return Err(PathFault::Contradicts { switch, line });
+            }
+        }
+        *paths += 1;
+        Ok(())
+    }
+
+    /// The entries; `adapters` is the number of those between which there may be paths.
+    pub(super) fn forwarding(self, adapters: u64, notes: &mut Vec<String>) -> Vec<Forward> {
+        let pairs = adapters.saturating_mul(adapters.saturating_sub(1));
+        note(notes, "ordered pairs of adapters without a path in the file", pairs.saturating_sub(self.paths));
+        let entry = |((node, last), (link, _)): ((usize, usize), (usize, usize))| Forward {
+            node: node as u32,
+            last: last as u32,
+            link: link as u32,
+        };
+        self.entries.into_iter().map(entry).collect()
+    }
 }
 
 /// No entry.
@@ -441,7 +514,7 @@ mod tests {
         let mut fabric = fabric();
         let port = |(index, link): (usize, &FabricLink)| ((link.source, link.source_port.unwrap()), index);
         let by_port: HashMap<(usize, u32), usize> = fabric.links.iter().enumerate().map(port).collect();
-        let entry = |node: usize, port: u32, last: (usize, u32)| FabricForward {
+        let entry = |node: usize, port: u32, last: (usize, u32)| Forward {
             node: node as u32,
             last: by_port[&last] as u32,
             link: by_port[&(node, port)] as u32,

@@ -1,7 +1,6 @@
 //! The last step of every import: slots on the hosts, and what they cost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use hopmap_model::{
     CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph,
@@ -9,7 +8,7 @@ use hopmap_model::{
 
 pub(super) use super::hwloc::folder::HostShape;
 use super::hwloc::folder::{Names, hosts, names_of_hosts};
-use super::{ImportError, ImportParams};
+use super::{ImportError, ImportParams, Result};
 use crate::CostMetric;
 
 /// Most slots of a machine.
@@ -27,30 +26,25 @@ pub(super) struct Parts {
 }
 
 /// Checks what does not depend on the file.
-pub(super) fn check(params: &ImportParams) -> Result<(), ImportError> {
-    let wrong = |name, problem: &str, help: &str| {
-        Err(ImportError::Parameter { name, problem: problem.into(), help: help.into() })
-    };
+pub(super) fn check(params: &ImportParams) -> Result<()> {
+    let wrong = |name, problem, help| Err(ImportError::parameter(name, problem, help));
     match (params.cost, params.bytes) {
         (Some(CostMetric::Time), None) => {
-            return wrong(
-                "bytes",
-                "is missing",
-                "the time of a message depends on its bytes: `bytes = 65536`",
-            );
+            let help = "the time of a message depends on its bytes: `bytes = 65536`";
+            return wrong("bytes", "is missing", help);
         }
         (cost, Some(_)) if cost != Some(CostMetric::Time) => {
             return wrong("bytes", "means nothing here", "say `cost = \"time\"` as well, or leave it out");
         }
         _ => {}
     }
-    if params.link_latency.is_some_and(|latency| !(latency.is_finite() && latency >= 0.0)) {
-        return wrong("link_latency", "is no number of seconds", "such as 1e-7");
+    if params.link_latency_s.is_some_and(|latency| !(latency.is_finite() && latency >= 0.0)) {
+        return wrong("link_latency_s", "is no number of seconds", "such as 1e-7");
     }
     if params.slots.is_some_and(|slots| slots == 0 || slots as usize > MOST_SLOTS) {
         return wrong("slots", "is out of range", "a host has between 1 and 16777216 slots");
     }
-    for (name, costs) in [("inside", &params.inside), ("costs", &params.costs)] {
+    for (name, costs) in [("intra_node_costs", &params.intra_node_costs), ("costs", &params.costs)] {
         let is_rising = costs.windows(2).all(|pair| pair[0] <= pair[1]);
         if !(is_rising && costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)) {
             return wrong(name, "does not rise", "costs are zero or more and do not fall outwards");
@@ -60,31 +54,22 @@ pub(super) fn check(params: &ImportParams) -> Result<(), ImportError> {
 }
 
 /// The machine with slots and costs.
-pub(super) fn machine(
-    mut parts: Parts,
-    params: &ImportParams,
-    path: &Path,
-) -> Result<SystemGraph, ImportError> {
+pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemGraph> {
     if let Some(folder) = &params.hwloc {
-        join(&mut parts, &hosts(folder.path(), params.threads)?);
+        join(&mut parts, &hosts(folder.path(), params.hardware_threads)?);
     }
-    if params.threads && params.hwloc.is_none() {
-        return Err(ImportError::Parameter {
-            name: "threads",
-            problem: "means nothing here: nothing says what is inside hosts".into(),
-            help: "name the folder of hwloc's files with `hwloc`".into(),
-        });
+    if params.hardware_threads && params.hwloc.is_none() {
+        let problem = "means nothing here: nothing says what is inside hosts";
+        let help = "name the folder of hwloc's files with `hwloc`";
+        return Err(ImportError::parameter("hardware_threads", problem, help));
     }
     let (slots, mut inside) = slots(&parts, params)?;
-    let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency), ..link };
+    let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency_s), ..link };
     let links: Vec<Link> = parts.links.into_iter().map(latency).collect();
     let metric = params.cost.unwrap_or_default().of_routes(params.bytes);
     if links.is_empty() && params.cost.is_some() {
-        return Err(ImportError::Parameter {
-            name: "cost",
-            problem: "means nothing here: the file has no links between hosts".into(),
-            help: "leave it out".into(),
-        });
+        let problem = "means nothing here: the file has no links between hosts";
+        return Err(ImportError::parameter("cost", problem, "leave it out"));
     }
     check_links(&links, metric)?;
     let hosts = slots.chunk_by(|a: &Slot, b| a.host == b.host).count();
@@ -102,12 +87,12 @@ pub(super) fn machine(
         }
     };
     let system = SystemGraph { nodes: parts.nodes, links, slots, cost, routing: parts.routing };
-    system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+    system.check().map_err(ImportError::machine)?;
     Ok(system)
 }
 
 /// The slots of all hosts, and the groups inside hosts, of which the last are the hosts.
-fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels), ImportError> {
+fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
     let hosts: Vec<(u32, &Node)> =
         (0..).zip(&parts.nodes).filter(|(_, node)| node.kind == NodeKind::Host).collect();
     let plain = HostShape {
@@ -117,11 +102,9 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels), Im
     let shape = |node: &Node| parts.shapes.get(&node.name).unwrap_or(&plain);
     let count: usize = hosts.iter().map(|(_, node)| shape(node).cores.len()).sum();
     if count > MOST_SLOTS {
-        return Err(ImportError::Parameter {
-            name: "slots",
-            problem: format!("gives {count} slots on {} hosts", hosts.len()),
-            help: format!("a machine has at most {MOST_SLOTS} slots"),
-        });
+        let problem = format!("gives {count} slots on {} hosts", hosts.len());
+        let help = format!("a machine has at most {MOST_SLOTS} slots");
+        return Err(ImportError::parameter("slots", problem, help));
     }
     let depth = hosts.iter().map(|(_, node)| shape(node).groups.len()).max().unwrap_or(1).max(1);
     let mut slots = Vec::with_capacity(count);
@@ -145,25 +128,16 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels), Im
     Ok((slots, Levels { costs: Vec::new(), groups }))
 }
 
-fn check_links(links: &[Link], metric: RouteMetric) -> Result<(), ImportError> {
-    let missing = |name, problem: &str, help: &str| {
-        Err(ImportError::Parameter { name, problem: problem.into(), help: help.into() })
-    };
+fn check_links(links: &[Link], metric: RouteMetric) -> Result<()> {
     if metric != RouteMetric::Hops && links.iter().any(|link| link.latency_s.is_none()) {
-        return missing(
-            "link_latency",
-            "is missing: the file does not say how long links take",
-            "say how many seconds a link with its switch takes, such as `link_latency = 1.5e-7`",
-        );
+        let problem = "is missing: the file does not say how long links take";
+        let help = "say how many seconds a link with its switch takes, such as `link_latency_s = 1.5e-7`";
+        return Err(ImportError::parameter("link_latency_s", problem, help));
     }
-    if matches!(metric, RouteMetric::Time { .. })
-        && links.iter().any(|link| link.bandwidth_bytes_per_s.is_none())
-    {
-        return missing(
-            "cost",
-            "cannot be `time`: the file does not say how wide all links are",
-            "count `hops` or `latency`",
-        );
+    let is_time = matches!(metric, RouteMetric::Time { .. });
+    if is_time && links.iter().any(|link| link.bandwidth_bytes_per_s.is_none()) {
+        let problem = "cannot be `time`: the file does not say how wide all links are";
+        return Err(ImportError::parameter("cost", problem, "count `hops` or `latency`"));
     }
     Ok(())
 }
@@ -174,8 +148,8 @@ fn costs_inside(
     params: &ImportParams,
     (links, metric): (&[Link], RouteMetric),
     is_apart: bool,
-) -> Result<(Vec<f64>, f64), ImportError> {
-    let given = &params.inside;
+) -> Result<(Vec<f64>, f64)> {
+    let given = &params.intra_node_costs;
     if given.is_empty() {
         return Ok((metric.steps(depth, links), 1.0));
     }
@@ -184,11 +158,8 @@ fn costs_inside(
         let between = given.get(depth).or(inside.last()).copied().unwrap_or(0.0);
         return Ok((inside, if given.len() > depth { between } else { (2.0 * between).max(1.0) }));
     }
-    Err(ImportError::Parameter {
-        name: "inside",
-        problem: format!("has {} costs, but hosts have {depth} levels inside", given.len()),
-        help: "give one cost for every level, innermost first".into(),
-    })
+    let problem = format!("has {} costs, but hosts have {depth} levels inside", given.len());
+    Err(ImportError::parameter("intra_node_costs", problem, "give one cost for every level, innermost first"))
 }
 
 /// Says what hosts are like inside, by the names of files.
@@ -202,10 +173,7 @@ fn join(parts: &mut Parts, shapes: &BTreeMap<String, HostShape>) {
 }
 
 /// How the hosts of a machine and the files that say what they are like inside went together.
-pub(super) fn notes_of_hosts(
-    system: &SystemGraph,
-    params: &ImportParams,
-) -> Result<Vec<String>, ImportError> {
+pub(super) fn notes_of_hosts(system: &SystemGraph, params: &ImportParams) -> Result<Vec<String>> {
     let Some(folder) = &params.hwloc else { return Ok(Vec::new()) };
     let files = names_of_hosts(folder.path())?;
     let names = Names::new(files.iter().map(String::as_str));
@@ -244,7 +212,7 @@ mod tests {
                         <object type=\"Core\"><object type=\"PU\" os_index=\"1\"/></object></object></topology>";
 
     /// Three hosts, of which hwloc says what two are like inside, on a switch or alone.
-    fn system(joined: bool, inside: &[f64]) -> Result<(SystemGraph, Vec<String>), ImportError> {
+    fn system(joined: bool, inside: &[f64]) -> Result<(SystemGraph, Vec<String>)> {
         let folder = tempfile::tempdir().unwrap();
         for name in ["n1.xml", "n2.cluster.xml", "n9.xml"] {
             std::fs::write(folder.path().join(name), HOST).unwrap();
@@ -258,11 +226,11 @@ mod tests {
         let params = ImportParams {
             hwloc: Some(InputPath::new(folder.path())),
             slots: Some(4),
-            inside: inside.to_vec(),
+            intra_node_costs: inside.to_vec(),
             ..ImportParams::default()
         };
         let parts = Parts { nodes, links, ..Parts::default() };
-        let system = machine(parts, &params, Path::new("fabric"))?;
+        let system = machine(parts, &params)?;
         let told = notes_of_hosts(&system, &params)?;
         Ok((system, told))
     }
@@ -289,8 +257,8 @@ mod tests {
         assert_eq!(costs(&[3.0]), [3.0, 6.0]);
         assert_eq!(costs(&[3.0, 4.0]), [3.0, 4.0]);
         assert!(system(true, &[3.0, 4.0]).unwrap_err().to_string().contains("2 costs"));
-        let threads = ImportParams { threads: true, ..ImportParams::default() };
-        let refused = machine(Parts::default(), &threads, Path::new("fabric")).unwrap_err();
-        assert!(refused.to_string().contains("`threads` means nothing"));
+        let threads = ImportParams { hardware_threads: true, ..ImportParams::default() };
+        let refused = machine(Parts::default(), &threads).unwrap_err();
+        assert!(refused.to_string().contains("`hardware_threads` means nothing"));
     }
 }

@@ -1,6 +1,7 @@
 //! What every format shares: the parameters of an import, the names of the formats, what a file is recognised by, the machine that was read,
 //! and what can be wrong.
 
+use std::fmt::Display;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -27,18 +28,18 @@ pub struct ImportParams {
     /// Bytes of the message whose `time` is the cost.
     pub bytes: Option<u64>,
     /// Seconds that a link takes of which the file does not say it.
-    pub link_latency: Option<f64>,
+    pub link_latency_s: Option<f64>,
     /// Slots of every host of which nothing else says how many cores it has; 1 if not given.
     #[schemars(range(min = 1))]
     pub slots: Option<u32>,
     /// A folder with what `lstopo` says of hosts, `HOST.xml` or `HOST.diff.xml`: their cores become slots.
     pub hwloc: Option<InputPath>,
     /// Whether the slots of hosts that hwloc describes are hardware threads instead of cores.
-    pub threads: bool,
+    pub hardware_threads: bool,
     /// Costs between two slots of one host that first meet on a level inside it, innermost first. Without it they rise
     /// in equal steps to below what hosts cost at least. Of several hosts without a network between them one more may be
     /// given: what it costs from host to host.
-    pub inside: Vec<f64>,
+    pub intra_node_costs: Vec<f64>,
     /// The costs of a hierarchy whose file has none, innermost first: KaHIP's `D`.
     pub costs: Vec<f64>,
 }
@@ -51,14 +52,14 @@ impl ImportParams {
     }
 
     /// Refuses the first of some parameters that is given though it means nothing, and says why.
-    pub(super) fn refuse(&self, names: &[&'static str], why: &str, help: &str) -> Result<(), ImportError> {
+    pub(super) fn refuse(&self, names: &[&'static str], why: &str, help: &str) -> Result<()> {
         let given = [
             ("cost", self.cost.is_some()),
-            ("link_latency", self.link_latency.is_some()),
+            ("link_latency_s", self.link_latency_s.is_some()),
             ("slots", self.slots.is_some()),
             ("hwloc", self.hwloc.is_some()),
-            ("threads", self.threads),
-            ("inside", !self.inside.is_empty()),
+            ("hardware_threads", self.hardware_threads),
+            ("intra_node_costs", !self.intra_node_costs.is_empty()),
             ("costs", !self.costs.is_empty()),
         ];
         match names.iter().find(|name| given.contains(&(**name, true))) {
@@ -152,21 +153,13 @@ pub enum ImportError {
     #[diagnostic(transparent)]
     File(#[from] FileError),
     /// Nothing here knows what is in the file.
-    #[error("{}: this is no description of a machine that is known here", path.display())]
+    #[error("{}: this is no description of a machine that is known here", .0.display())]
     #[diagnostic(help("say what it is with `format`; `hopmap stages topology/import` lists the formats"))]
-    Unknown {
-        /// The file or folder.
-        path: PathBuf,
-    },
+    Unknown(PathBuf),
     /// The file holds something else than what the stage reads.
-    #[error("{}: this is {found}, which this stage does not read", path.display())]
+    #[error("{}: this is {}, which this stage does not read", .0.display(), .1)]
     #[diagnostic(help("topology/import reads all formats"))]
-    OtherFormat {
-        /// The file or folder.
-        path: PathBuf,
-        /// What it looks like.
-        found: &'static str,
-    },
+    OtherFormat(PathBuf, &'static str),
     /// The machine contradicts itself.
     #[error("{}: the machine contradicts itself", path.display())]
     Machine {
@@ -199,6 +192,31 @@ pub enum ImportError {
     Command(RunError),
 }
 
+impl ImportError {
+    /// A machine that contradicts itself.
+    pub(super) fn machine(source: SystemGraphError) -> Self {
+        Self::Machine { path: PathBuf::new(), source }
+    }
+
+    /// The same error of a file, unless it says of which one it is.
+    pub(super) fn in_file(mut self, file: &Path) -> Self {
+        if let Self::File(FileError { path, .. }) | Self::Machine { path, .. } = &mut self
+            && path.as_os_str().is_empty()
+        {
+            file.clone_into(path);
+        }
+        self
+    }
+
+    /// A parameter that is wrong or missing, and what it may be.
+    pub(super) fn parameter(name: &'static str, problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Parameter { name, problem: problem.into(), help: help.into() }
+    }
+}
+
+/// What a reader of machines finds.
+pub(super) type Result<T, E = ImportError> = std::result::Result<T, E>;
+
 /// Bytes by which a format is recognised.
 const HEAD: u64 = 64 << 10;
 /// Bytes of a file that is read as a whole.
@@ -216,7 +234,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub(super) fn new(path: &Path) -> Result<Self, ImportError> {
+    pub(super) fn new(path: &Path) -> Result<Self> {
         let failed = |error| FileError::unreadable(path, &error);
         if path.is_dir() {
             let mut entries = Vec::new();
@@ -226,9 +244,7 @@ impl Sample {
             entries.sort_unstable();
             return Ok(Self { path: path.to_owned(), entries: Some(entries), head: Vec::new() });
         }
-        let mut head = Vec::new();
-        open_input(path).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), entries: None, head })
+        Ok(Self { path: path.to_owned(), entries: None, head: head(path, HEAD)? })
     }
 
     /// Whether the first bytes are all.
@@ -238,20 +254,35 @@ impl Sample {
 
     /// The first bytes as text, if this is a file of text: up to the last whole line if there are more.
     pub(super) fn text(&self) -> Option<&str> {
-        if self.entries.is_some() {
-            return None;
-        }
-        let whole = match self.head.len() as u64 == HEAD {
-            true => self.head.iter().rposition(|&byte| byte == b'\n').map_or(self.head.len(), |end| end + 1),
-            false => self.head.len(),
-        };
-        std::str::from_utf8(&self.head[..whole]).ok().filter(|text| !text.contains('\0'))
+        let text = if self.entries.is_none() { whole_lines(&self.head, HEAD) } else { None };
+        text.filter(|text| !text.contains('\0'))
+    }
+}
+
+/// The first bytes of a file, so many at the most.
+pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let failed = |error| FileError::unreadable(path, &error);
+    let mut head = Vec::new();
+    open_input(path).map_err(failed)?.take(most).read_to_end(&mut head).map_err(failed)?;
+    Ok(head)
+}
+
+/// The first bytes of a file as text: up to the last whole line if there are `most` of them.
+pub(super) fn whole_lines(head: &[u8], most: u64) -> Option<&str> {
+    let last = head.iter().rposition(|&byte| byte == b'\n').filter(|_| head.len() as u64 == most);
+    std::str::from_utf8(&head[..last.map_or(head.len(), |end| end + 1)]).ok()
+}
+
+/// Notes how many there are of something, if there are any.
+pub(super) fn note<N: Copy + Display + Default + PartialEq>(notes: &mut Vec<String>, what: &str, count: N) {
+    if count != N::default() {
+        notes.push(format!("{what}: {count}"));
     }
 }
 
 /// The only file behind a path, always under one name, so that renaming it changes no key.
 #[expect(clippy::unnecessary_wraps, reason = "a reader gives files or an error")]
-pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>> {
     Ok(vec![InputPath::named(path, "machine")])
 }
 
@@ -260,12 +291,11 @@ pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
     hopmap_text::read_text(path, MOST_BYTES)
 }
 
-/// An error at a place of a file.
+/// An error at a line of the file that is read, or of all of it.
 pub(super) fn malformed(
-    path: &Path,
     line: impl Into<Option<usize>>,
     problem: impl Into<String>,
     help: impl Into<String>,
 ) -> ImportError {
-    FileError { line: line.into(), ..FileError::new(problem, help).in_file(path) }.into()
+    FileError { line: line.into(), ..FileError::new(problem, help) }.into()
 }

@@ -1,13 +1,12 @@
 //! Nodes and links of a file of a general kind, made into the parts of a machine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
 
 use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
 
 use super::finish::{HostShape, MOST_SLOTS, Parts};
 use super::format::malformed;
-use super::{ImportError, units};
+use super::{Result, units};
 
 /// Nodes and links in the order of a file.
 #[derive(Debug, Default)]
@@ -136,7 +135,7 @@ pub(super) fn node_state(is_up: bool) -> NodeState {
 
 impl Graph {
     /// The parts of a machine: kinds that are not said guessed, cables both ways.
-    pub(super) fn parts(self, path: &Path, notes: &mut Vec<String>) -> Result<Parts, ImportError> {
+    pub(super) fn parts(self, notes: &mut Vec<String>) -> Result<Parts> {
         let slots = |node: &GraphNode| match &node.cores {
             Some(Cores::Count(count)) => *count as usize,
             Some(Cores::List(cores)) => cores.len(),
@@ -145,7 +144,7 @@ impl Graph {
         let count = self.nodes.iter().map(slots).fold(0, usize::saturating_add);
         if count > MOST_SLOTS {
             let problem = format!("the hosts have {count} slots together");
-            return Err(malformed(path, None, problem, format!("a machine has at most {MOST_SLOTS} slots")));
+            return Err(malformed(None, problem, format!("a machine has at most {MOST_SLOTS} slots")));
         }
         let links = both_ways(self.links, notes);
         let kinds = kinds(&self.nodes, &links, notes);

@@ -1,16 +1,15 @@
 //! Cables as CSV, a row each, as `NetBox`, LLDP collectors and spreadsheets have them.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use hopmap_model::Link;
 
 use super::finish::machine;
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed};
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
 use super::units::unit_of_name;
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportParams, Imported, Result};
 
 const HELP: &str = "the first line names the columns: `source,destination` or `device_a,interface_a,device_b,interface_b`, and \
                     `bandwidth`, `latency`, `state` if known";
@@ -20,69 +19,24 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
     sample.text().and_then(|text| text.lines().find(is_row)).is_some_and(|line| {
         let names: Vec<String> = line.split(separator(line)).map(normal).collect();
-        let has = |known: &[&str]| names.iter().any(|name| known.contains(&name.as_str()));
+        let has = |known| names.iter().any(|name| is_one_of(known, name));
         has(SOURCE) && has(DESTINATION)
     })
 }
 
-const SOURCE: &[&str] = &[
-    "source",
-    "src",
-    "from",
-    "device_a",
-    "a_device",
-    "side_a_device",
-    "local_host",
-    "local_device",
-    "node_a",
-    "host_a",
-    "source_host",
-    "source_device",
-];
-const DESTINATION: &[&str] = &[
-    "destination",
-    "dst",
-    "to",
-    "target",
-    "device_b",
-    "b_device",
-    "side_b_device",
-    "remote_host",
-    "remote_device",
-    "node_b",
-    "host_b",
-    "destination_host",
-    "destination_device",
-    "peer_host",
-    "neighbor",
-    "neighbour",
-];
-const SOURCE_PORT: &[&str] = &[
-    "source_port",
-    "src_port",
-    "interface_a",
-    "a_interface",
-    "side_a_name",
-    "local_port",
-    "local_interface",
-    "port_a",
-    "a_port",
-    "source_interface",
-];
-const DESTINATION_PORT: &[&str] = &[
-    "destination_port",
-    "dst_port",
-    "target_port",
-    "interface_b",
-    "b_interface",
-    "side_b_name",
-    "remote_port",
-    "remote_interface",
-    "port_b",
-    "b_port",
-    "destination_interface",
-    "peer_port",
-];
+const SOURCE: &str = "source src from device_a a_device side_a_device local_host local_device node_a \
+                      host_a source_host source_device";
+const DESTINATION: &str = "destination dst to target device_b b_device side_b_device remote_host \
+                           remote_device node_b host_b destination_host destination_device peer_host \
+                           neighbor neighbour";
+const SOURCE_PORT: &str = "source_port src_port interface_a a_interface side_a_name local_port \
+                           local_interface port_a a_port source_interface";
+const DESTINATION_PORT: &str = "destination_port dst_port target_port interface_b b_interface \
+    side_b_name remote_port remote_interface port_b b_port destination_interface peer_port";
+
+fn is_one_of(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
+}
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,7 +75,7 @@ impl Column {
             (SOURCE_PORT, Self::Port(0)),
             (DESTINATION_PORT, Self::Port(1)),
         ];
-        if let Some((_, column)) = sets.iter().find(|(names, _)| names.contains(&name)) {
+        if let Some((_, column)) = sets.iter().find(|(names, _)| is_one_of(names, name)) {
             return *column;
         }
         let (base, scale) = unit_of_name(name);
@@ -151,8 +105,7 @@ fn separator(line: &str) -> char {
     [';', '\t'].into_iter().find(|&separator| line.contains(separator)).unwrap_or(',')
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let text = read_text(path)?;
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let first = text.lines().find(|line| !(line.trim().is_empty() || line.starts_with('#'))).unwrap_or("");
     let mut reader = ReaderBuilder::new()
         .delimiter(separator(first) as u8)
@@ -162,13 +115,12 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, Impor
         .from_reader(text.as_bytes());
     let wrong = |error: csv::Error| {
         let line = error.position().map(|position| position.line() as usize);
-        malformed(path, line, error.to_string(), HELP)
+        malformed(line, error.to_string(), HELP)
     };
     let header = reader.headers().map_err(wrong)?.clone();
     let columns: Vec<Column> = header.iter().map(|name| Column::of(&normal(name))).collect();
-    check_columns(path, &header, &columns)?;
+    check_columns(&header, &columns)?;
     let mut table = Table {
-        path,
         columns: &columns,
         graph: Graph::default(),
         place: HashMap::new(),
@@ -190,15 +142,15 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, Impor
     if !others.is_empty() {
         notes.push(format!("columns that mean nothing here: {}", others.join(", ")));
     }
-    let parts = graph.parts(path, &mut notes)?;
-    Ok(Imported { system: machine(parts, params, path)?, notes })
+    let parts = graph.parts(&mut notes)?;
+    Ok(Imported { system: machine(parts, params)?, notes })
 }
 
-fn check_columns(path: &Path, header: &StringRecord, columns: &[Column]) -> Result<(), ImportError> {
+fn check_columns(header: &StringRecord, columns: &[Column]) -> Result<()> {
     for wanted in [Column::Name(0), Column::Name(1)] {
         if !columns.contains(&wanted) {
             let which = if wanted == Column::Name(0) { "source" } else { "destination" };
-            return Err(malformed(path, 1, format!("no column is the {which} of links"), HELP));
+            return Err(malformed(1, format!("no column is the {which} of links"), HELP));
         }
     }
     let is_repeated =
@@ -207,7 +159,6 @@ fn check_columns(path: &Path, header: &StringRecord, columns: &[Column]) -> Resu
         Some(index) => {
             let name = header.get(index).unwrap_or("");
             Err(malformed(
-                path,
                 1,
                 format!("the column `{name}` says what another one says already"),
                 "remove one of both",
@@ -219,7 +170,6 @@ fn check_columns(path: &Path, header: &StringRecord, columns: &[Column]) -> Resu
 
 /// The graph as it grows row by row.
 struct Table<'a> {
-    path: &'a Path,
     columns: &'a [Column],
     graph: Graph,
     place: HashMap<String, usize>,
@@ -227,10 +177,10 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn row(&mut self, number: usize, record: &StringRecord) -> Result<(), ImportError> {
+    fn row(&mut self, number: usize, record: &StringRecord) -> Result<()> {
         if record.len() > self.columns.len() {
             let problem = format!("{} cells, but there are {} columns", record.len(), self.columns.len());
-            return Err(malformed(self.path, number, problem, "quote cells that hold a comma"));
+            return Err(malformed(number, problem, "quote cells that hold a comma"));
         }
         let cell = |column| {
             let index = self.columns.iter().position(|other| *other == column);
@@ -247,12 +197,8 @@ impl Table<'_> {
             .map(str::to_owned)
         });
         if names[0].is_empty() {
-            return Err(malformed(
-                self.path,
-                number,
-                "a row without a source",
-                "say what the link joins, or remove the row",
-            ));
+            let help = "say what the link joins, or remove the row";
+            return Err(malformed(number, "a row without a source", help));
         }
         let source = self.node(number, names[0], &ends[0])?;
         // A row with a source only is a node without links.
@@ -288,7 +234,7 @@ impl Table<'_> {
         line: usize,
         name: &str,
         [kind, state, address, slots]: &[String; 4],
-    ) -> Result<usize, ImportError> {
+    ) -> Result<usize> {
         let nodes = &mut self.graph.nodes;
         let index = *self.place.entry(name.to_owned()).or_insert_with(|| {
             nodes.push(GraphNode { name: name.to_owned(), ..GraphNode::default() });
@@ -298,7 +244,7 @@ impl Table<'_> {
         let node = &mut nodes[index];
         if node.kind.is_some() && kind.is_some() && node.kind != kind {
             let problem = format!("`{name}` is a host on one line and a switch on another");
-            return Err(malformed(self.path, line, problem, "say the same on all lines"));
+            return Err(malformed(line, problem, "say the same on all lines"));
         }
         node.kind = node.kind.or(kind);
         if !self.unused.is_up(state) {
@@ -309,12 +255,7 @@ impl Table<'_> {
         }
         if !slots.is_empty() {
             let Some(count) = slots.parse().ok().filter(|&count: &u32| (1..=1 << 24).contains(&count)) else {
-                return Err(malformed(
-                    self.path,
-                    line,
-                    format!("`{slots}` is no number of slots"),
-                    "such as 64",
-                ));
+                return Err(malformed(line, format!("`{slots}` is no number of slots"), "such as 64"));
             };
             node.cores = Some(Cores::Count(count));
         }
@@ -324,10 +265,11 @@ impl Table<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ImportError;
     use super::*;
     use hopmap_model::{LinkState, NodeKind};
 
-    fn import(text: &str) -> Result<Imported, ImportError> {
+    fn import(text: &str) -> Result<Imported> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         super::super::read(file.path(), &ImportParams::default())

@@ -4,8 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
 
 use hopmap_model::{
     CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,
@@ -14,10 +13,10 @@ use hopmap_model::{
 use serde_json::{Map, Value};
 
 use super::finish::machine;
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed};
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
 use super::units::unit_of_name;
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportError, ImportParams, Imported, Result};
 
 const HELP: &str = "an object with `nodes` and `links`: {\"nodes\": [{\"name\": \"n1\"}, …], \"links\": [{\"source\": \"n1\", …}]}";
 
@@ -61,49 +60,38 @@ fn keys(text: &str, wanted: usize) -> Vec<&str> {
     keys
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let text = read_text(path)?;
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let line = Some(error.line()).filter(|&line| line > 0);
-        malformed(path, line, error.to_string(), "is this JSON, and is it whole?")
+        malformed(line, error.to_string(), "is this JSON, and is it whole?")
     })?;
     let root = match &value {
         Value::Object(root) => root,
         Value::Array(roots) => match roots.as_slice() {
             [Value::Object(root)] => root,
             _ => {
-                return Err(malformed(
-                    path,
-                    None,
-                    format!("a list of {} graphs", roots.len()),
-                    "one file holds one graph",
-                ));
+                let help = "one file holds one graph";
+                return Err(malformed(None, format!("a list of {} graphs", roots.len()), help));
             }
         },
-        _ => return Err(malformed(path, None, "neither an object nor a list", HELP)),
+        _ => return Err(malformed(None, "neither an object nor a list", HELP)),
     };
     let root = root.get("elements").and_then(Value::as_object).unwrap_or(root);
     if root.contains_key("cost") && root.contains_key("slots") {
-        return read_lossless(path, root, params);
+        return read_lossless(root, params);
     }
-    let mut reading = Reading {
-        path,
-        graph: Graph::default(),
-        place: HashMap::new(),
-        by_index: true,
-        unused: Unused::default(),
-    };
+    let mut reading =
+        Reading { graph: Graph::default(), place: HashMap::new(), by_index: true, unused: Unused::default() };
     let node_count = reading.nodes(root)?;
     reading.links(root, node_count)?;
     let Reading { graph, unused, .. } = reading;
     let mut notes = unused.notes();
-    let parts = graph.parts(path, &mut notes)?;
-    Ok(Imported { system: machine(parts, params, path)?, notes })
+    let parts = graph.parts(&mut notes)?;
+    Ok(Imported { system: machine(parts, params)?, notes })
 }
 
 /// The graph as it grows.
-struct Reading<'a> {
-    path: &'a Path,
+struct Reading {
     graph: Graph,
     place: HashMap<String, usize>,
     /// Whether numbers in links are places in the list of nodes; else they are the `id` of nodes.
@@ -135,23 +123,23 @@ fn items<'a>(list: &'a [Value], compound: &str) -> Vec<&'a Value> {
     list.iter().flat_map(unpacked).collect()
 }
 
-impl Reading<'_> {
-    fn wrong(&self, what: &str, index: usize, problem: &str) -> ImportError {
-        malformed(self.path, None, format!("{what}[{index}] {problem}"), HELP)
-    }
+fn wrong_item(what: &str, index: usize, problem: &str) -> ImportError {
+    malformed(None, format!("{what}[{index}] {problem}"), HELP)
+}
 
+impl Reading {
     /// Reads the nodes; how many there are.
-    fn nodes(&mut self, root: &Map<String, Value>) -> Result<usize, ImportError> {
+    fn nodes(&mut self, root: &Map<String, Value>) -> Result<usize> {
         let Some(list) = any(root, &["nodes", "vertices"]) else { return Ok(0) };
         let Some(list) = list.as_array() else {
-            return Err(malformed(self.path, None, "`nodes` is no list", HELP));
+            return Err(malformed(None, "`nodes` is no list", HELP));
         };
         for (index, value) in items(list, "compounded_nodes").into_iter().enumerate() {
             let (node, id) = match value {
                 Value::Object(object) => self.node(index, object)?,
                 _ => {
                     let name = scalar(value)
-                        .ok_or_else(|| self.wrong("nodes", index, "is no object and no name"))?;
+                        .ok_or_else(|| wrong_item("nodes", index, "is no object and no name"))?;
                     (GraphNode { name, ..GraphNode::default() }, None)
                 }
             };
@@ -160,21 +148,17 @@ impl Reading<'_> {
             if let Some(id) = id.filter(|id| *id != node.name)
                 && self.place.insert(id.clone(), place).is_some()
             {
-                return Err(self.wrong("nodes", index, &format!("is another one called `{id}`")));
+                return Err(wrong_item("nodes", index, &format!("is another one called `{id}`")));
             }
             if self.place.insert(node.name.clone(), place).is_some() {
-                return Err(self.wrong("nodes", index, &format!("is another one called `{}`", node.name)));
+                return Err(wrong_item("nodes", index, &format!("is another one called `{}`", node.name)));
             }
             self.graph.nodes.push(node);
         }
         Ok(self.graph.nodes.len())
     }
 
-    fn node(
-        &mut self,
-        index: usize,
-        object: &Map<String, Value>,
-    ) -> Result<(GraphNode, Option<String>), ImportError> {
+    fn node(&mut self, index: usize, object: &Map<String, Value>) -> Result<(GraphNode, Option<String>)> {
         let id = object.get("id").and_then(scalar);
         let name = any(object, &["name", "label", "hostname"]).and_then(scalar).or_else(|| id.clone());
         let text = |keys: &[&str]| any(object, keys).and_then(scalar);
@@ -191,12 +175,12 @@ impl Reading<'_> {
                     .iter()
                     .map(|core| core.as_u64().and_then(|core| u32::try_from(core).ok()))
                     .collect::<Option<_>>()
-                    .ok_or_else(|| self.wrong("nodes", index, "has cores that are no numbers"))?,
+                    .ok_or_else(|| wrong_item("nodes", index, "has cores that are no numbers"))?,
             )),
             Some(count) => {
                 let count =
                     count.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|&count| count > 0);
-                Some(Cores::Count(count.ok_or_else(|| self.wrong("nodes", index, "has no number of slots"))?))
+                Some(Cores::Count(count.ok_or_else(|| wrong_item("nodes", index, "has no number of slots"))?))
             }
         };
         let node = GraphNode {
@@ -209,15 +193,15 @@ impl Reading<'_> {
         Ok((node, id))
     }
 
-    fn links(&mut self, root: &Map<String, Value>, nodes: usize) -> Result<(), ImportError> {
+    fn links(&mut self, root: &Map<String, Value>, nodes: usize) -> Result<()> {
         let directed = root.get("directed").and_then(Value::as_bool);
         let list = any(root, &["links", "edges"]).map(Value::as_array);
         let Some(list) = list.unwrap_or(Some(const { &Vec::new() })) else {
-            return Err(malformed(self.path, None, "`links` is no list", HELP));
+            return Err(malformed(None, "`links` is no list", HELP));
         };
         for (index, value) in items(list, "compounded_links").into_iter().enumerate() {
             let Some(object) = value.as_object() else {
-                return Err(self.wrong("links", index, "is no object"));
+                return Err(wrong_item("links", index, "is no object"));
             };
             let (source, destination) = self.ends(index, object, nodes)?;
             let mut link = Link::new(source as u32, destination as u32);
@@ -247,12 +231,7 @@ impl Reading<'_> {
         any(object, keys).and_then(scalar).and_then(|port| self.unused.port(&port))
     }
 
-    fn ends(
-        &mut self,
-        index: usize,
-        object: &Map<String, Value>,
-        nodes: usize,
-    ) -> Result<(usize, usize), ImportError> {
+    fn ends(&mut self, index: usize, object: &Map<String, Value>, nodes: usize) -> Result<(usize, usize)> {
         let interfaces = object.get("interfaces").and_then(Value::as_array).map(Vec::as_slice);
         let (source, destination) = match interfaces {
             Some([a, b]) => (a.get("node"), b.get("node")),
@@ -261,27 +240,27 @@ impl Reading<'_> {
                 any(object, &["destination", "target", "dst", "to"]),
             ),
         };
-        let missing = |what: &str| self.wrong("links", index, &format!("has no {what}"));
+        let missing = |what: &str| wrong_item("links", index, &format!("has no {what}"));
         let source = source.ok_or_else(|| missing("source"))?;
         let destination = destination.ok_or_else(|| missing("destination"))?;
         Ok((self.end(index, source, nodes)?, self.end(index, destination, nodes)?))
     }
 
     /// The node that a link names; a new one if the file has no list of nodes.
-    fn end(&mut self, index: usize, value: &Value, nodes: usize) -> Result<usize, ImportError> {
+    fn end(&mut self, index: usize, value: &Value, nodes: usize) -> Result<usize> {
         if let Some(number) = value.as_u64().filter(|_| self.by_index && nodes > 0) {
             return usize::try_from(number)
                 .ok()
                 .filter(|&number| number < nodes)
-                .ok_or_else(|| self.wrong("links", index, &format!("names node {number} of {nodes}")));
+                .ok_or_else(|| wrong_item("links", index, &format!("names node {number} of {nodes}")));
         }
         let name =
-            scalar(value).ok_or_else(|| self.wrong("links", index, "joins what is no name and no number"))?;
+            scalar(value).ok_or_else(|| wrong_item("links", index, "joins what is no name and no number"))?;
         if let Some(&place) = self.place.get(&name) {
             return Ok(place);
         }
         if nodes > 0 {
-            return Err(self.wrong("links", index, &format!("names `{name}`, which is no node")));
+            return Err(wrong_item("links", index, &format!("names `{name}`, which is no node")));
         }
         self.place.insert(name.clone(), self.graph.nodes.len());
         self.graph.nodes.push(GraphNode { name, ..GraphNode::default() });
@@ -289,108 +268,81 @@ impl Reading<'_> {
     }
 }
 
-fn read_lossless(
-    path: &Path,
-    root: &Map<String, Value>,
-    params: &ImportParams,
-) -> Result<Imported, ImportError> {
-    let reading = NodeByNode { path };
-    let names = ["cost", "slots", "hwloc", "inside", "link_latency"];
+fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imported> {
+    let names = ["cost", "slots", "hwloc", "intra_node_costs", "link_latency_s"];
     let help = "leave it out, or remove `cost` and `slots` from the file";
     params.refuse(&names, "the file says what the machine has and costs", help)?;
     let system = SystemGraph {
-        nodes: reading.list(root, "nodes", node)?,
-        links: reading.list(root, "links", link)?,
-        slots: reading.list(root, "slots", |slot| {
+        nodes: list(root, "nodes", node)?,
+        links: list(root, "links", link)?,
+        slots: list(root, "slots", |slot| {
             let [host, core] = numbers(slot)?;
             Some(Slot { host, core })
         })?,
-        cost: reading.cost(root)?,
-        routing: reading.routing(root)?,
+        cost: cost(root)?,
+        routing: routing(root)?,
     };
-    system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+    system.check().map_err(ImportError::machine)?;
     Ok(Imported { system, notes: Vec::new() })
 }
 
-struct NodeByNode<'a> {
-    path: &'a Path,
+fn wrong(problem: impl Into<String>) -> ImportError {
+    malformed(None, problem, "topology/export writes this form with `format = \"graph-json\"`")
 }
 
-impl NodeByNode<'_> {
-    fn wrong(&self, problem: String) -> ImportError {
-        malformed(self.path, None, problem, "topology/export writes this form with `to = \"graph-json\"`")
-    }
+fn list<T>(object: &Map<String, Value>, key: &str, item: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>> {
+    let list = object.get(key).and_then(Value::as_array);
+    let list = list.ok_or_else(|| wrong(format!("no list `{key}`")))?;
+    let read =
+        |(index, value)| item(value).ok_or_else(|| wrong(format!("{key}[{index}] is incomplete or wrong")));
+    list.iter().enumerate().map(read).collect()
+}
 
-    fn list<T>(
-        &self,
-        object: &Map<String, Value>,
-        key: &str,
-        item: impl Fn(&Value) -> Option<T>,
-    ) -> Result<Vec<T>, ImportError> {
-        let list = object.get(key).and_then(Value::as_array);
-        let list = list.ok_or_else(|| self.wrong(format!("no list `{key}`")))?;
-        let read = |(index, value)| {
-            item(value).ok_or_else(|| self.wrong(format!("{key}[{index}] is incomplete or wrong")))
-        };
-        list.iter().enumerate().map(read).collect()
+fn cost(root: &Map<String, Value>) -> Result<CostModel> {
+    let cost = root.get("cost").and_then(Value::as_object).ok_or_else(|| wrong("`cost` is no object"))?;
+    if let Some(found) = cost.get("levels") {
+        return Ok(CostModel::Levels(levels(found)?));
     }
-
-    fn cost(&self, root: &Map<String, Value>) -> Result<CostModel, ImportError> {
-        let cost = root
-            .get("cost")
-            .and_then(Value::as_object)
-            .ok_or_else(|| self.wrong("`cost` is no object".into()))?;
-        if let Some(levels) = cost.get("levels") {
-            return Ok(CostModel::Levels(self.levels(levels)?));
+    if cost.contains_key("matrix") {
+        return Ok(CostModel::Matrix(Matrix { costs: list(cost, "matrix", Value::as_f64)? }));
+    }
+    let metric = match cost.get("metric").and_then(Value::as_str) {
+        Some("hops") => RouteMetric::Hops,
+        Some("latency") => RouteMetric::Latency,
+        Some("time") => {
+            let bytes = cost.get("bytes").and_then(Value::as_u64);
+            RouteMetric::Time { bytes: bytes.ok_or_else(|| wrong("`cost` does not say `bytes`"))? }
         }
-        if cost.contains_key("matrix") {
-            return Ok(CostModel::Matrix(Matrix { costs: self.list(cost, "matrix", Value::as_f64)? }));
+        _ => {
+            return Err(wrong("`cost` has no `levels`, no `matrix` and no `metric` that is known"));
         }
-        let metric = match cost.get("metric").and_then(Value::as_str) {
-            Some("hops") => RouteMetric::Hops,
-            Some("latency") => RouteMetric::Latency,
-            Some("time") => {
-                let bytes = cost.get("bytes").and_then(Value::as_u64);
-                RouteMetric::Time {
-                    bytes: bytes.ok_or_else(|| self.wrong("`cost` does not say `bytes`".into()))?,
-                }
-            }
-            _ => {
-                return Err(
-                    self.wrong("`cost` has no `levels`, no `matrix` and no `metric` that is known".into())
-                );
-            }
-        };
-        let inside = cost.get("inside").ok_or_else(|| self.wrong("`cost` has no `inside`".into()))?;
-        Ok(CostModel::Routes(RouteCosts { metric, inside: self.levels(inside)? }))
-    }
+    };
+    let inside = cost.get("inside").ok_or_else(|| wrong("`cost` has no `inside`"))?;
+    Ok(CostModel::Routes(RouteCosts { metric, inside: levels(inside)? }))
+}
 
-    fn levels(&self, levels: &Value) -> Result<Levels, ImportError> {
-        let object = levels.as_object().ok_or_else(|| self.wrong("levels are no object".into()))?;
-        let group = |groups: &Value| groups.as_array()?.iter().map(number).collect::<Option<Vec<u32>>>();
-        Ok(Levels {
-            costs: self.list(object, "costs", Value::as_f64)?,
-            groups: self.list(object, "groups", group)?,
-        })
-    }
+fn levels(levels: &Value) -> Result<Levels> {
+    let object = levels.as_object().ok_or_else(|| wrong("levels are no object"))?;
+    let group = |groups: &Value| groups.as_array()?.iter().map(number).collect::<Option<Vec<u32>>>();
+    Ok(Levels { costs: list(object, "costs", Value::as_f64)?, groups: list(object, "groups", group)? })
+}
 
-    fn routing(&self, root: &Map<String, Value>) -> Result<Routing, ImportError> {
-        let Some(routing) = root.get("routing") else { return Ok(Routing::default()) };
-        let object = routing.as_object().ok_or_else(|| self.wrong("`routing` is no object".into()))?;
-        let ties = match object.get("ties").map(Value::as_str) {
-            None | Some(Some("spread")) => Ties::Spread,
-            Some(Some("first")) => Ties::First,
-            Some(_) => return Err(self.wrong("`ties` are neither `spread` nor `first`".into())),
-        };
-        let forwarding = match object.contains_key("forwarding") {
-            true => self.list(object, "forwarding", |entry| {
-                let [node, last, link] = numbers(entry)?;
-                Some(Forward { node, last, link })
-            })?,
-            false => Vec::new(),
-        };
-        Ok(Routing { forwarding, ties })
-    }
+fn routing(root: &Map<String, Value>) -> Result<Routing> {
+    let Some(routing) = root.get("routing") else { return Ok(Routing::default()) };
+    let object = routing.as_object().ok_or_else(|| wrong("`routing` is no object"))?;
+    let ties = match object.get("ties").map(Value::as_str) {
+        None | Some(Some("spread")) => Ties::Spread,
+        Some(Some("first")) => Ties::First,
+        Some(_) => return Err(wrong("`ties` are neither `spread` nor `first`")),
+    };
+    let forwarding = match object.contains_key("forwarding") {
+        true => list(object, "forwarding", |entry| {
+            let [node, last, link] = numbers(entry)?;
+            Some(Forward { node, last, link })
+        })?,
+        false => Vec::new(),
+    };
+    Ok(Routing { forwarding, ties })
 }
 
 fn node(node: &Value) -> Option<Node> {
@@ -404,40 +356,25 @@ fn node(node: &Value) -> Option<Node> {
         Some(Some("down")) => NodeState::Down,
         Some(_) => return None,
     };
-    let address = match node.get("address") {
-        None => None,
-        Some(address) => Some(address.as_str()?.to_owned()),
-    };
+    let address = optional(node, "address", text)?;
     Some(Node { state, address, traits: traits(node)?, ..Node::new(node.get("name")?.as_str()?, kind) })
 }
 
 fn traits(node: &Value) -> Option<NodeTraits> {
-    let mut traits = NodeTraits::default();
-    if let Some(performance) = node.get("performance") {
-        traits.performance = Some(performance.as_f64()?);
-    }
-    if let Some(number) = node.get("switch_type") {
-        traits.switch_type = Some(SwitchType::of_number(u32::try_from(number.as_u64()?).ok()?)?);
-    }
-    if let Some(names) = node.get("capabilities") {
-        traits.capabilities =
-            names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
-    }
+    let mut devices = BTreeMap::new();
     for (name, count) in node.get("devices").map(Value::as_object).unwrap_or_default().into_iter().flatten() {
-        traits.devices.insert(name.clone(), u32::try_from(count.as_u64()?).ok()?);
+        devices.insert(name.clone(), number(count)?);
     }
-    Some(traits)
+    let names = |names: &Value| names.as_array()?.iter().map(text).collect::<Option<_>>();
+    Some(NodeTraits {
+        performance: optional(node, "performance", Value::as_f64)?,
+        switch_type: optional(node, "switch_type", |kind| SwitchType::of_number(number(kind)?))?,
+        capabilities: optional(node, "capabilities", names)?.unwrap_or_default(),
+        devices,
+    })
 }
 
 fn link(link: &Value) -> Option<Link> {
-    let rate = |key| match link.get(key) {
-        None => Some(None),
-        Some(value) => value.as_f64().map(Some),
-    };
-    let port = |key| match link.get(key) {
-        None => Some(None),
-        Some(value) => number(value).map(Some),
-    };
     let state = match link.get("state").map(Value::as_str) {
         None | Some(Some("up")) => LinkState::Up,
         Some(Some("down")) => LinkState::Down,
@@ -446,12 +383,22 @@ fn link(link: &Value) -> Option<Link> {
     Some(Link {
         source: number(link.get("source")?)?,
         destination: number(link.get("destination")?)?,
-        latency_s: rate("latency_s")?,
-        bandwidth_bytes_per_s: rate("bandwidth_bytes_per_s")?,
-        source_port: port("source_port")?,
-        destination_port: port("destination_port")?,
+        latency_s: optional(link, "latency_s", Value::as_f64)?,
+        bandwidth_bytes_per_s: optional(link, "bandwidth_bytes_per_s", Value::as_f64)?,
+        source_port: optional(link, "source_port", number)?,
+        destination_port: optional(link, "destination_port", number)?,
         state,
     })
+}
+
+/// The value of a key that may be missing; `None` if it is there and not as it has to be.
+#[expect(clippy::option_option, reason = "missing, or wrong")]
+fn optional<T>(object: &Value, key: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Option<T>> {
+    object.get(key).map_or(Some(None), |value| read(value).map(Some))
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 fn number(value: &Value) -> Option<u32> {

@@ -18,9 +18,9 @@ use hopmap_model::{InputPath, Node};
 use hopmap_process::{Limits, run};
 
 use super::finish::Parts;
-use super::format::Sample;
+use super::format::{Sample, note};
 use super::xml::{Xml, first_element};
-use super::{ImportError, ImportParams, Imported, finish};
+use super::{ImportError, ImportParams, Imported, Result, finish};
 use folder::{Inside, Loaded, Loader, Names, files_of_hosts, named};
 
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     }
 }
 
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
     if path.is_dir() {
         return files_of_hosts(path);
     }
@@ -48,31 +48,33 @@ pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
 }
 
 /// This machine.
-pub(super) fn this_machine(params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn this_machine(params: &ImportParams) -> Result<Imported> {
     check(params)?;
     let (command, bytes) = describe()?;
     let path = Path::new(&command);
-    let text = hopmap_text::utf8(&bytes).map_err(|error| error.in_file(path))?;
-    let xml = Xml::parse(path, text)?;
-    let host = host::Host::new(path, folder::root(path, &xml)?, params.threads)?;
-    one_host(path, &Loaded { name: host.name.clone(), host: host.into() }, params)
+    let read = || {
+        let xml = Xml::parse(hopmap_text::utf8(&bytes)?)?;
+        let host = host::Host::new(folder::root(&xml)?, params.hardware_threads)?;
+        one_host(path, &Loaded { name: host.name.clone(), host: host.into() }, params)
+    };
+    read().map_err(|error: ImportError| error.in_file(path))
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     check(params)?;
     match path.is_dir() {
         true => several_hosts(path, params),
-        false => one_host(path, &Loader::new(params.threads).load(path)?, params),
+        false => one_host(path, &Loader::new(params.hardware_threads).load(path)?, params),
     }
 }
 
 /// Refuses parameters that mean nothing where hwloc says everything.
-fn check(params: &ImportParams) -> Result<(), ImportError> {
-    let help = "leave it out; `inside` says what levels inside hosts cost";
-    params.refuse(&["slots", "hwloc", "link_latency", "costs"], "hwloc says what hosts are like", help)
+fn check(params: &ImportParams) -> Result<()> {
+    let help = "leave it out; `intra_node_costs` says what levels inside hosts cost";
+    params.refuse(&["slots", "hwloc", "link_latency_s", "costs"], "hwloc says what hosts are like", help)
 }
 
-fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported, ImportError> {
+fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported> {
     let Inside { shape, names } = loaded.host.inside();
     let mut notes = loaded.host.notes.clone();
     notes.push(format!("levels inside, innermost first: {}", names.join("; ")));
@@ -83,9 +85,8 @@ fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Impor
         shapes: BTreeMap::from([(name, shape)]),
         ..Parts::default()
     };
-    let system =
-        finish::machine(parts, &ImportParams { inside: costs, threads: false, ..params.clone() }, path)?;
-    Ok(Imported { system, notes })
+    let params = ImportParams { intra_node_costs: costs, hardware_threads: false, ..params.clone() };
+    Ok(Imported { system: finish::machine(parts, &params)?, notes })
 }
 
 /// As given, as the file says, or a step for every level.
@@ -95,8 +96,8 @@ fn costs_inside(
     params: &ImportParams,
     notes: &mut Vec<String>,
 ) -> Vec<f64> {
-    if !params.inside.is_empty() {
-        return params.inside.clone();
+    if !params.intra_node_costs.is_empty() {
+        return params.intra_node_costs.clone();
     }
     for distances in &loaded.host.distances {
         match distances.costs(groups) {
@@ -115,12 +116,14 @@ fn costs_inside(
             }
         }
     }
-    notes.push("every level costs 1 more than the one inside; `inside` says what it really costs".into());
+    notes.push(
+        "every level costs 1 more than the one inside; `intra_node_costs` says what it really costs".into(),
+    );
     (1..=groups.len()).map(|level| level as f64).collect()
 }
 
-fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let mut files = Loader::new(params.threads);
+fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported> {
+    let mut files = Loader::new(params.hardware_threads);
     let mut notes = Vec::new();
     let mut parts = Parts::default();
     let mut renamed = 0;
@@ -132,21 +135,21 @@ fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported, ImportE
         parts.nodes.push(Node::host(name));
     }
     parts.nodes.sort_by_cached_key(|node| (natural_key(&node.name), node.name.clone()));
-    if renamed > 0 {
-        notes.push(format!(
-            "hosts that call themselves otherwise than their files, called after their files: {renamed}"
-        ));
-    }
+    note(
+        &mut notes,
+        "hosts that call themselves otherwise than their files, called after their files",
+        renamed,
+    );
     let depth = parts.shapes.values().map(|shape| shape.groups.len()).max().unwrap_or(1);
-    let mut params = ImportParams { threads: false, ..params.clone() };
-    if params.inside.is_empty() {
-        params.inside = (1..=depth).map(|level| level as f64).collect();
+    let mut params = ImportParams { hardware_threads: false, ..params.clone() };
+    if params.intra_node_costs.is_empty() {
+        params.intra_node_costs = (1..=depth).map(|level| level as f64).collect();
         if parts.nodes.len() > 1 {
-            params.inside.push((depth + 1) as f64);
+            params.intra_node_costs.push((depth + 1) as f64);
         }
-        notes.push("every level costs 1 more than the one inside, the network 1 more than hosts; `inside` says what they really cost".into());
+        notes.push("every level costs 1 more than the one inside, the network 1 more than hosts; `intra_node_costs` says what they really cost".into());
     }
-    Ok(Imported { system: finish::machine(parts, &params, path)?, notes })
+    Ok(Imported { system: finish::machine(parts, &params)?, notes })
 }
 
 fn is_same_host(one: &str, other: &str) -> bool {
@@ -174,12 +177,12 @@ const PROGRAMS: [&str; 3] = ["lstopo", "lstopo-no-graphics", "hwloc-ls"];
 const TIME: Duration = Duration::from_secs(30);
 
 /// The XML of this machine, and the command that wrote it.
-fn describe() -> Result<(String, Vec<u8>), ImportError> {
+fn describe() -> Result<(String, Vec<u8>)> {
     first_of(&PROGRAMS)
 }
 
 /// What the first program writes that is there.
-fn first_of(programs: &[&str]) -> Result<(String, Vec<u8>), ImportError> {
+fn first_of(programs: &[&str]) -> Result<(String, Vec<u8>)> {
     let limits = Limits { time: Some(TIME), ..Limits::default() };
     for program in programs {
         match run(Command::new(program).args(["--of", "xml"]), &limits) {

@@ -6,14 +6,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{InputPath, open_input};
+use hopmap_model::InputPath;
 use hopmap_text::{FileError, Line, Lines};
 
-use super::format::{Sample, malformed, one_file};
-use super::{ImportError, ImportParams, Imported, finish};
+use super::format::{Sample, head, malformed, note, whole_lines};
+use super::{ImportParams, Imported, Result};
 
 /// Bytes by which a file of a folder is recognised.
 const HEAD: u64 = 8 << 10;
@@ -30,36 +29,52 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     }
 }
 
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
-    if !path.is_dir() {
-        return one_file(path);
-    }
-    let folder = Folder::new(path)?;
-    let mut files = vec![InputPath::named(folder.listing(path)?, "machine")];
-    files.extend(folder.tables.iter().map(|(name, file)| InputPath::named(file, format!("tables/{name}"))));
-    Ok(files)
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
+    Ok(Files::of(path)?.list())
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    if !path.is_dir() {
-        return import(path, &[], params, Vec::new());
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
+    Files::of(path)?.read(params)
+}
+
+/// A listing, and forwarding tables with their names.
+struct Files {
+    listing: PathBuf,
+    tables: Vec<(String, PathBuf)>,
+    notes: Vec<String>,
+}
+
+impl Files {
+    /// A listing alone, or the only one of a folder with the tables there.
+    fn of(path: &Path) -> Result<Self> {
+        let mut notes = Vec::new();
+        if !path.is_dir() {
+            return Ok(Self { listing: path.to_owned(), tables: Vec::new(), notes });
+        }
+        let folder = Folder::new(path)?;
+        note(&mut notes, "files beside it that are no forwarding tables", folder.others);
+        Ok(Self { listing: folder.listing()?.to_owned(), tables: folder.tables, notes })
     }
-    let folder = Folder::new(path)?;
-    let notes = match folder.others {
-        0 => Vec::new(),
-        others => vec![format!("files beside it that are no forwarding tables: {others}")],
-    };
-    let tables: Vec<PathBuf> = folder.tables.iter().map(|(_, file)| file.clone()).collect();
-    import(folder.listing(path)?, &tables, params, notes)
+
+    fn list(self) -> Vec<InputPath> {
+        let table = |(name, file)| InputPath::named(file, format!("tables/{name}"));
+        let tables = self.tables.into_iter().map(table);
+        std::iter::once(InputPath::named(self.listing, "machine")).chain(tables).collect()
+    }
+
+    fn read(self, params: &ImportParams) -> Result<Imported> {
+        let Self { listing, tables, notes } = self;
+        import(&listing, &tables, params, notes).map_err(|error| error.in_file(&listing))
+    }
 }
 
 /// The machine out of a listing and tables.
-pub(super) fn import(
+fn import(
     path: &Path,
-    tables: &[PathBuf],
+    tables: &[(String, PathBuf)],
     params: &ImportParams,
     mut notes: Vec<String>,
-) -> Result<Imported, ImportError> {
+) -> Result<Imported> {
     let mut listing = match form(path)? {
         Some(Form::Blocks) => printed::read(path)?,
         Some(Form::Columns) => {
@@ -69,29 +84,23 @@ pub(super) fn import(
         }
         None => {
             let help = "`ibnetdiscover` or `ibnetdiscover -p` prints what is needed";
-            return Err(malformed(path, None, "this is nothing that ibnetdiscover prints", help));
+            return Err(malformed(None, "this is nothing that ibnetdiscover prints", help));
         }
     };
     if listing.cables.ends.is_empty() {
-        return Err(malformed(
-            path,
-            None,
-            "no cable is listed, nothing but the adapter that was asked",
-            "ibnetdiscover has to run as root on a host whose port is active, in a fabric with a subnet manager",
-        ));
+        let help = "ibnetdiscover has to run as root on a host whose port is active, in a fabric with a subnet manager";
+        return Err(malformed(None, "no cable is listed, nothing but the adapter that was asked", help));
     }
-    let complete = listing.check_complete(path);
+    let complete = listing.check_complete();
     listing.notes(&mut notes);
     // A contradiction tells more.
-    let (mut fabric, _) = std::mem::take(&mut listing.cables).fabric(path, &mut notes)?;
+    let (mut fabric, _) = std::mem::take(&mut listing.cables).fabric(&mut notes)?;
     complete?;
     if !tables.is_empty() {
-        tables::read(tables, (path, &listing), &mut fabric, &mut notes)?;
+        tables::read(tables, &listing, &mut fabric, &mut notes)?;
     }
     drop(listing);
-    let (parts, more) = fabric.parts();
-    notes.extend(more);
-    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+    fabric.imported(params, notes)
 }
 
 /// The form of a listing.
@@ -110,7 +119,7 @@ fn form_of(line: &str) -> Option<Form> {
     }
 }
 
-fn form(path: &Path) -> Result<Option<Form>, ImportError> {
+fn form(path: &Path) -> Result<Option<Form>> {
     let mut lines = Lines::open(path, "")?;
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
@@ -119,12 +128,8 @@ fn form(path: &Path) -> Result<Option<Form>, ImportError> {
         }
         if !(is_beginning(line) || line.starts_with("DR path ")) {
             let problem = format!("`{}` is no line of ibnetdiscover", printed::shortened(line));
-            return Err(malformed(
-                path,
-                number,
-                problem,
-                "it prints `Switch`, `Ca` and `[1]`, with -p `SW` and `CA`",
-            ));
+            let help = "it prints `Switch`, `Ca` and `[1]`, with -p `SW` and `CA`";
+            return Err(malformed(number, problem, help));
         }
     }
     Ok(None)
@@ -176,7 +181,7 @@ struct Folder {
 }
 
 impl Folder {
-    fn new(path: &Path) -> Result<Self, ImportError> {
+    fn new(path: &Path) -> Result<Self> {
         let mut folder = Self::default();
         for (name, file) in entries(path)? {
             if file.is_dir() {
@@ -199,35 +204,24 @@ impl Folder {
     }
 
     /// The only listing.
-    fn listing(&self, path: &Path) -> Result<&Path, ImportError> {
+    fn listing(&self) -> Result<&Path> {
         match self.listings.as_slice() {
             [only] => Ok(only),
-            [] => Err(malformed(
-                path,
-                None,
-                "no file here is from ibnetdiscover",
-                "put its output into the folder",
-            )),
+            [] => {
+                Err(malformed(None, "no file here is from ibnetdiscover", "put its output into the folder"))
+            }
             many => {
-                let names: Vec<_> = many
-                    .iter()
-                    .filter_map(|file| file.file_name())
-                    .map(|name| name.to_string_lossy())
-                    .collect();
+                let names = many.iter().filter_map(|file| file.file_name());
+                let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
                 let problem = format!("several files are from ibnetdiscover: {}", names.join(", "));
-                Err(malformed(
-                    path,
-                    None,
-                    problem,
-                    "name one of them as `path`, or a folder with one of them",
-                ))
+                Err(malformed(None, problem, "name one of them as `path`, or a folder with one of them"))
             }
         }
     }
 }
 
 /// Names and paths in a folder, sorted, without hidden ones.
-pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, ImportError> {
+pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>> {
     let failed = |error| FileError::unreadable(path, &error);
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)?.take(MOST_FILES) {
@@ -241,25 +235,16 @@ pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, ImportError
     Ok(entries)
 }
 
-fn content_of(file: &Path) -> Result<Option<Content>, ImportError> {
-    let failed = |error| FileError::unreadable(file, &error);
-    let mut head = Vec::new();
-    open_input(file).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
-    let whole = match head.len() as u64 == HEAD {
-        true => head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |end| end + 1),
-        false => head.len(),
-    };
-    Ok(std::str::from_utf8(&head[..whole]).ok().and_then(content))
+fn content_of(file: &Path) -> Result<Option<Content>> {
+    Ok(whole_lines(&head(file, HEAD)?, HEAD).and_then(content))
 }
 
-pub(super) fn files_of_gathered(path: &Path) -> Result<Vec<InputPath>, ImportError> {
-    Ok(Raw::new(path)?.files())
+pub(super) fn files_of_gathered(path: &Path) -> Result<Vec<InputPath>> {
+    Ok(Files::gathered(path)?.list())
 }
 
-pub(super) fn read_gathered(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let raw = Raw::new(path)?;
-    let tables: Vec<PathBuf> = raw.tables.into_iter().map(|(_, file)| file).collect();
-    import(&raw.listing, &tables, params, Vec::new())
+pub(super) fn read_gathered(path: &Path, params: &ImportParams) -> Result<Imported> {
+    Files::gathered(path)?.read(params)
 }
 
 /// Whether a folder is one of these, or holds one.
@@ -275,17 +260,12 @@ fn subnet(name: &str) -> Option<&str> {
     name.strip_prefix("ib-subnet-")?.strip_suffix(".txt").filter(|subnet| !subnet.is_empty())
 }
 
-/// The files of a subnet.
-///
-/// The folder that `netloc_ib_gather_raw` of netloc 2 fills: `ib-raw/ib-subnet-SUBNET.txt` from `ibnetdiscover -s -p`, and
-/// `ib-raw/ibroutes-SUBNET/ibroute-SUBNET-LID.txt` from `ibroute`.
-struct Raw {
-    listing: PathBuf,
-    tables: Vec<(String, PathBuf)>,
-}
-
-impl Raw {
-    fn new(path: &Path) -> Result<Self, ImportError> {
+impl Files {
+    /// The files of a subnet.
+    ///
+    /// The folder that `netloc_ib_gather_raw` of netloc 2 fills: `ib-raw/ib-subnet-SUBNET.txt` from `ibnetdiscover -s -p`, and
+    /// `ib-raw/ibroutes-SUBNET/ibroute-SUBNET-LID.txt` from `ibroute`.
+    fn gathered(path: &Path) -> Result<Self> {
         let inner = path.join("ib-raw");
         let folder = if inner.is_dir() { inner } else { path.to_owned() };
         let names = entries(&folder)?;
@@ -294,27 +274,19 @@ impl Raw {
             [only] => *only,
             [] => {
                 let help = "netloc_ib_gather_raw writes `ib-subnet-SUBNET.txt` into a folder `ib-raw`";
-                return Err(malformed(path, None, "no subnet is here", help));
+                return Err(malformed(None, "no subnet is here", help));
             }
             many => {
                 let list: Vec<_> = many.iter().map(|(subnet, _)| *subnet).collect();
                 let problem = format!("there are several subnets: {}", list.join(", "));
                 let help = "a machine has one: name the file `ib-subnet-….txt` of one, or put one into a folder of its own";
-                return Err(malformed(path, None, problem, help));
+                return Err(malformed(None, problem, help));
             }
         };
         let routes = folder.join(format!("ibroutes-{subnet}"));
         let is_table = |(name, file): &(String, PathBuf)| name.starts_with("ibroute-") && file.is_file();
         let mut tables = if routes.is_dir() { entries(&routes)? } else { Vec::new() };
         tables.retain(is_table);
-        Ok(Self { listing: listing.clone(), tables })
-    }
-
-    fn files(self) -> Vec<InputPath> {
-        let mut files = vec![InputPath::named(self.listing, "machine")];
-        files.extend(
-            self.tables.into_iter().map(|(name, file)| InputPath::named(file, format!("tables/{name}"))),
-        );
-        files
+        Ok(Self { listing: listing.clone(), tables, notes: Vec::new() })
     }
 }

@@ -6,12 +6,10 @@
 //! `--distance_parameter_string=1:10:100`. Two leaves that first meet on a level are at its distance. A leaf is a host with one slot,
 //! unless `slots` says that so many leaves are a host.
 
-use std::path::Path;
-
 use hopmap_text::shown;
 
-use super::format::{Sample, malformed, read_text};
-use super::{ImportError, ImportParams, Imported, finish, matrix_csv, scotch};
+use super::format::{Sample, malformed};
+use super::{ImportError, ImportParams, Imported, Result, finish, matrix_csv, scotch};
 
 const HIERARCHY: &str = "--hierarchy_parameter_string=";
 const DISTANCES: &str = "--distance_parameter_string=";
@@ -47,59 +45,45 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-pub(super) fn read_kahip(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read_kahip(text: &str, params: &ImportParams) -> Result<Imported> {
     finish::check(params)?;
     check(params)?;
-    let text = read_text(path)?;
     let (mut hierarchy, mut distances) = (None, None);
-    for (line, word) in words(&text) {
+    for (line, word) in words(text) {
         let (place, said, what) = match (word.strip_prefix(HIERARCHY), word.strip_prefix(DISTANCES)) {
             (Some(said), _) => (&mut hierarchy, said, "hierarchy"),
             (None, Some(said)) => (&mut distances, said, "distances"),
             (None, None) if word.starts_with('-') => {
-                return Err(malformed(
-                    path,
-                    line,
-                    format!("`{}` is no option that says what the machine is", shown(word)),
-                    format!("write {HIERARCHY}4:16:8 and {DISTANCES}1:10:100"),
-                ));
+                let problem = format!("`{}` is no option that says what the machine is", shown(word));
+                let help = format!("write {HIERARCHY}4:16:8 and {DISTANCES}1:10:100");
+                return Err(malformed(line, problem, help));
             }
             (None, None) if hierarchy.is_none() => (&mut hierarchy, word, "hierarchy"),
             (None, None) => (&mut distances, word, "distances"),
         };
         if place.replace((line, said)).is_some() {
-            return Err(malformed(
-                path,
-                line,
-                format!("there are more than one {what}: `{}`", shown(said)),
-                "write the hierarchy in the first line and the distances in the second",
-            ));
+            let help = "write the hierarchy in the first line and the distances in the second";
+            return Err(malformed(line, format!("there are more than one {what}: `{}`", shown(said)), help));
         }
     }
     let Some((line, hierarchy)) = hierarchy else {
-        return Err(malformed(
-            path,
-            None,
-            "there is no hierarchy",
-            "write one such as 4:16:8, innermost first",
-        ));
+        return Err(malformed(None, "there is no hierarchy", "write one such as 4:16:8, innermost first"));
     };
-    let branches = branches(path, line, hierarchy)?;
-    let costs = costs(path, distances, branches.len(), params)?;
-    let system = scotch::tree(&branches, &costs, params, path)?;
+    let branches = branches(line, hierarchy)?;
+    let costs = costs(distances, branches.len(), params)?;
+    let system = scotch::tree(&branches, &costs, params)?;
     Ok(Imported { system, notes: Vec::new() })
 }
 
-fn check(params: &ImportParams) -> Result<(), ImportError> {
+fn check(params: &ImportParams) -> Result<()> {
     params.refuse(&["hwloc"], "the file names no hosts", "leave it out")?;
-    params.refuse(&["cost", "link_latency"], "the levels have costs of their own", "leave it out")
+    params.refuse(&["cost", "link_latency_s"], "the levels have costs of their own", "leave it out")
 }
 
-fn branches(path: &Path, line: usize, hierarchy: &str) -> Result<Vec<u32>, ImportError> {
+fn branches(line: usize, hierarchy: &str) -> Result<Vec<u32>> {
     let number = |number: &str| match number.parse() {
         Ok(branches) if branches > 0 => Ok(branches),
         _ => Err(malformed(
-            path,
             line,
             format!("`{}` in the hierarchy is no number of branches", shown(number)),
             "write the branches of every level, innermost first, such as 4:16:8",
@@ -107,43 +91,28 @@ fn branches(path: &Path, line: usize, hierarchy: &str) -> Result<Vec<u32>, Impor
     };
     let levels: Vec<&str> = hierarchy.split(':').take(MOST_LEVELS + 1).collect();
     if levels.len() > MOST_LEVELS {
-        return Err(malformed(
-            path,
-            line,
-            format!("the hierarchy has more than {MOST_LEVELS} levels"),
-            "leave out levels with one branch",
-        ));
+        let help = "leave out levels with one branch";
+        return Err(malformed(line, format!("the hierarchy has more than {MOST_LEVELS} levels"), help));
     }
     levels.into_iter().map(number).collect()
 }
 
 /// The distances of the file, else those of the parameters.
-fn costs(
-    path: &Path,
-    distances: Option<(usize, &str)>,
-    levels: usize,
-    params: &ImportParams,
-) -> Result<Vec<f64>, ImportError> {
+fn costs(distances: Option<(usize, &str)>, levels: usize, params: &ImportParams) -> Result<Vec<f64>> {
     let Some((line, distances)) = distances else {
         if params.costs.len() == levels {
             return Ok(params.costs.clone());
         }
-        return Err(ImportError::Parameter {
-            name: "costs",
-            problem: match params.costs.len() {
-                0 => "is missing: the file has no distances".into(),
-                count => format!("has {count} numbers, but the hierarchy has {levels} levels"),
-            },
-            help: "give one cost for every level, innermost first, such as [1, 10, 100], or write 1:10:100 in the second line"
-                .into(),
-        });
+        let problem = match params.costs.len() {
+            0 => "is missing: the file has no distances".into(),
+            count => format!("has {count} numbers, but the hierarchy has {levels} levels"),
+        };
+        let help = "give one cost for every level, innermost first, such as [1, 10, 100], or write 1:10:100 in the second line";
+        return Err(ImportError::parameter("costs", problem, help));
     };
     if !params.costs.is_empty() {
-        return Err(ImportError::Parameter {
-            name: "costs",
-            problem: "is given, but the file has distances of its own".into(),
-            help: "leave it out, or the second line".into(),
-        });
+        let problem = "is given, but the file has distances of its own";
+        return Err(ImportError::parameter("costs", problem, "leave it out, or the second line"));
     }
     let mut least = 0.0;
     let number = |number: &str| match number.parse::<f64>() {
@@ -152,13 +121,11 @@ fn costs(
             Ok(distance)
         }
         Ok(distance) if distance.is_finite() && distance >= 0.0 => Err(malformed(
-            path,
             line,
             format!("the distance of a level is {distance}, less than {least} one level further in"),
             "distances never fall from one level to the next outer one: write them innermost first",
         )),
         _ => Err(malformed(
-            path,
             line,
             format!("`{}` is no distance", shown(number)),
             "write the distance of every level, innermost first, such as 1:10:100",
@@ -168,7 +135,6 @@ fn costs(
     match costs.len() == levels {
         true => Ok(costs),
         false => Err(malformed(
-            path,
             line,
             format!("there are {} distances, but the hierarchy has {levels} levels", costs.len()),
             "write one distance for every level, innermost first",
@@ -186,23 +152,21 @@ const LINE: usize = 1023;
 /// things, which count where the format is said to be `topomatch`: only the first line is read; `tleaf` may stand anywhere in it; and a
 /// level may have one branch or cost nothing. Files of hwloc and matrices of costs, which `TopoMatch` takes as well, are formats of
 /// their own here; a file of numbers is passed on to that of matrices.
-pub(super) fn read_topomatch(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read_topomatch(text: &str, params: &ImportParams) -> Result<Imported> {
     finish::check(params)?;
-    let text = read_text(path)?;
     let line = text.lines().next().unwrap_or_default();
     let numbers = line.find("tleaf").and_then(|place| line.get(place + "tleaf".len()..));
     let Some(numbers) = numbers else {
         if line.split_whitespace().next().is_some_and(|word| word.parse::<f64>().is_ok()) {
-            return matrix_csv::read(path, params);
+            return matrix_csv::read(text, params);
         }
         return Err(malformed(
-            path,
             1,
             "the first line has no `tleaf`",
             "TopoMatch reads `tleaf 3 32 500 100 10 8 1`: the number of levels, then branches and cost of each, outermost first",
         ));
     };
-    let levels = levels(path, numbers)?;
+    let levels = levels(numbers)?;
     let mut sum = 0.0;
     let (mut branches, mut costs) = (Vec::new(), Vec::new());
     for (arity, cost) in levels.into_iter().rev() {
@@ -217,24 +181,22 @@ pub(super) fn read_topomatch(path: &Path, params: &ImportParams) -> Result<Impor
     if text.lines().skip(1).any(|line| !line.trim().is_empty()) {
         notes.push("what stands behind the first line is not read; TopoMatch does the same".into());
     }
-    Ok(Imported { system: scotch::tree(&branches, &costs, params, path)?, notes })
+    Ok(Imported { system: scotch::tree(&branches, &costs, params)?, notes })
 }
 
 /// Branches and cost of every level, outermost first.
-fn levels(path: &Path, numbers: &str) -> Result<Vec<(u32, f64)>, ImportError> {
+fn levels(numbers: &str) -> Result<Vec<(u32, f64)>> {
     let mut words = numbers.split_whitespace();
     let mut number = |what: &str, least: u32| {
         let word = words.next().unwrap_or_default();
         match word.parse::<u32>() {
             Ok(number) if number >= least => Ok(number),
             _ if word.is_empty() => Err(malformed(
-                path,
                 1,
                 format!("the line ends where {what} should be"),
                 "behind `tleaf` stand the number of levels, then branches and cost of each",
             )),
             _ => Err(malformed(
-                path,
                 1,
                 format!("{what} is `{}`", shown(word)),
                 format!("it is a whole number, {least} or more"),
@@ -243,21 +205,16 @@ fn levels(path: &Path, numbers: &str) -> Result<Vec<(u32, f64)>, ImportError> {
     };
     let count = number("the number of levels", 0)? as usize;
     if count > MOST_LEVELS {
-        return Err(malformed(
-            path,
-            1,
-            format!("there are {count} levels, more than {MOST_LEVELS}"),
-            "leave out levels with one branch",
-        ));
+        let help = "leave out levels with one branch";
+        return Err(malformed(1, format!("there are {count} levels, more than {MOST_LEVELS}"), help));
     }
     let level = |_| {
         Ok((number("the number of branches of a level", 1)?, f64::from(number("the cost of a level", 0)?)))
     };
-    let levels = (0..count).map(level).collect::<Result<_, ImportError>>()?;
+    let levels = (0..count).map(level).collect::<Result<_>>()?;
     match words.next() {
         None => Ok(levels),
         Some(word) => Err(malformed(
-            path,
             1,
             format!("`{}` stands behind the last of {count} levels", shown(word)),
             "a level has two numbers: branches and cost",
@@ -273,7 +230,8 @@ mod tests {
     fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
         let file = std::env::temp_dir().join(format!("hopmap-kahip-{}-{:p}", std::process::id(), &text));
         std::fs::write(&file, text).unwrap();
-        let read = read_kahip(&file, params)
+        let params = ImportParams { format: Some(Format::Kahip), ..params.clone() };
+        let read = super::super::read(&file, &params)
             .map_err(|error| error.to_string().replace(&format!("{}", file.display()), "F"));
         std::fs::remove_file(file).unwrap();
         read

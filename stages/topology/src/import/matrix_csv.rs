@@ -8,76 +8,54 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use hopmap_text::shown;
 
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportError, ImportParams, Imported, Result};
 
 const HELP: &str = "a matrix has as many rows as columns, with a cost of zero or more in every cell";
 
 /// Names of columns of other tables.
-const OTHER_TABLES: [&str; 16] = [
-    "source",
-    "destination",
-    "target",
-    "from",
-    "to",
-    "src",
-    "dst",
-    "a",
-    "b",
-    "rank",
-    "bytes",
-    "messages",
-    "latency",
-    "bandwidth",
-    "device_a",
-    "device_b",
-];
+const OTHER_TABLES: &str = "source destination target from to src dst a b rank bytes messages \
+                            latency bandwidth device_a device_b";
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
-    let Ok(table) = Table::read(Path::new(""), text) else { return false };
+    let Ok(table) = Table::read(text) else { return false };
     if !sample.is_whole() && table.is_beginning() {
         return true;
     }
-    let is_other = |name: &str| OTHER_TABLES.contains(&name.to_ascii_lowercase().as_str());
-    let Ok(Square { names, costs }) = table.square(Path::new("")) else { return false };
+    let is_other = |name: &str| OTHER_TABLES.split(' ').any(|other| name.eq_ignore_ascii_case(other));
+    let Ok(Square { names, costs }) = table.square() else { return false };
     costs.len() >= 4 && !names.is_some_and(|names| names.iter().any(|(_, name)| is_other(name)))
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["slots"])?;
-    let text = read_text(path)?;
-    let Square { names, costs } = Table::read(path, &text)?.square(path)?;
+    let Square { names, costs } = Table::read(text)?.square()?;
     let endpoints = match (names, params.slots) {
-        (Some(names), None) => endpoints(path, &names)?,
+        (Some(names), None) => endpoints(&names)?,
         (None, slots) => numbered(costs.len().isqrt(), slots.unwrap_or(1))?,
         (Some(_), Some(_)) => {
-            return Err(ImportError::Parameter {
-                name: "slots",
-                problem: "means nothing here: the names of the file say what slots hosts have".into(),
-                help: "leave it out".into(),
-            });
+            let problem = "means nothing here: the names of the file say what slots hosts have";
+            return Err(ImportError::parameter("slots", problem, "leave it out"));
         }
     };
     let mut notes = Vec::new();
-    let system = Measured { endpoints, costs }.machine(path, &mut notes)?;
+    let system = Measured { endpoints, costs }.machine(&mut notes)?;
     Ok(Imported { system, notes })
 }
 
 /// Hosts without names.
-fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>, ImportError> {
+fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>> {
     match rows.is_multiple_of(slots as usize) {
         true => Ok((0..rows).map(|row| (format!("host-{}", row / slots as usize), None)).collect()),
-        false => Err(ImportError::Parameter {
-            name: "slots",
-            problem: format!("does not divide the {rows} rows of the matrix"),
-            help: "it is how many rows belong to a host".into(),
-        }),
+        false => {
+            let problem = format!("does not divide the {rows} rows of the matrix");
+            Err(ImportError::parameter("slots", problem, "it is how many rows belong to a host"))
+        }
     }
 }
 
@@ -91,18 +69,18 @@ fn plain(cell: &str) -> &str {
 }
 
 /// The names of the first line, which have to be those of the first column, if there are any there.
-fn agreed<'a>(path: &Path, header: Vec<Name<'a>>, own: Vec<Name<'a>>) -> Result<Vec<Name<'a>>, ImportError> {
+fn agreed<'a>(header: Vec<Name<'a>>, own: Vec<Name<'a>>) -> Result<Vec<Name<'a>>> {
     match header.iter().zip(&own).find(|((_, column), (_, row))| column != row) {
         None => Ok(if own.is_empty() { header } else { own }),
         Some(((_, column), (line, row))) => {
             let problem = format!("the row is called `{row}`, the column in its place `{column}`");
-            Err(malformed(path, *line, problem, "rows and columns have the same names in the same order"))
+            Err(malformed(*line, problem, "rows and columns have the same names in the same order"))
         }
     }
 }
 
 /// Hosts and cores: `host:core` where all names end so, else names of hosts.
-fn endpoints(path: &Path, names: &[Name<'_>]) -> Result<Vec<(String, Option<u32>)>, ImportError> {
+fn endpoints(names: &[Name<'_>]) -> Result<Vec<(String, Option<u32>)>> {
     let split = |name: &str| {
         let (host, core) = name.rsplit_once(':')?;
         Some((host.to_owned(), Some(core.parse().ok()?)))
@@ -113,7 +91,7 @@ fn endpoints(path: &Path, names: &[Name<'_>]) -> Result<Vec<(String, Option<u32>
     let mut last: HashMap<&str, usize> = HashMap::new();
     let mut cores = HashSet::new();
     for (place, ((line, name), (host, core))) in names.iter().zip(&endpoints).enumerate() {
-        let wrong = |problem: String, help: &str| Err(malformed(path, *line, problem, help));
+        let wrong = |problem: String, help: &str| Err(malformed(*line, problem, help));
         if !is_host_name(host) {
             let help = "names have no blanks in them and are not empty";
             return wrong(format!("`{name}` is no name of a host"), help);
@@ -153,12 +131,12 @@ struct Square<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn read(path: &Path, text: &'a str) -> Result<Self, ImportError> {
+    fn read(text: &'a str) -> Result<Self> {
         let is_row = |(_, line): &(usize, &str)| !line.is_empty() && !line.trim_start().starts_with('#');
         let lines = text.lines().map(|line| line.trim_end_matches([' ', '\r']));
         let mut rows = (1..).zip(lines).filter(is_row);
         let Some((line, first)) = rows.next() else {
-            return Err(malformed(path, None, "there is no matrix in it", HELP));
+            return Err(malformed(None, "there is no matrix in it", HELP));
         };
         let separator = [';', '\t', ','].into_iter().find(|&separator| first.contains(separator));
         let first = cells(first, separator).take(MOST_ROWS + 2).collect();
@@ -174,28 +152,23 @@ impl<'a> Table<'a> {
             if table.is_named {
                 table.names.push((line, plain(cells.next().unwrap_or_default())));
             }
-            table.row(path, line, cells)?;
+            table.row(line, cells)?;
         }
         Ok(table)
     }
 
-    fn row(
-        &mut self,
-        path: &Path,
-        line: usize,
-        cells: impl Iterator<Item = &'a str>,
-    ) -> Result<(), ImportError> {
-        let count = costs(path, line, cells, &mut self.costs)?;
+    fn row(&mut self, line: usize, cells: impl Iterator<Item = &'a str>) -> Result<()> {
+        let count = costs(line, cells, &mut self.costs)?;
         if self.rows > 0 && count != self.columns {
             let problem = format!("the row has {count} costs, the ones before have {}", self.columns);
-            return Err(malformed(path, line, problem, HELP));
+            return Err(malformed(line, problem, HELP));
         }
         (self.columns, self.rows) = (count, self.rows + 1);
         match self.rows > self.columns {
             false => Ok(()),
             true => {
                 let problem = format!("there are more rows than the {count} columns");
-                Err(malformed(path, line, problem, HELP))
+                Err(malformed(line, problem, HELP))
             }
         }
     }
@@ -214,8 +187,8 @@ impl<'a> Table<'a> {
     }
 
     /// The matrix. As many other rows as columns: the first row is that of names. One less: it is the first of the matrix.
-    fn square(self, path: &Path) -> Result<Square<'a>, ImportError> {
-        let wrong = |problem: String| Err(malformed(path, self.line, problem, HELP));
+    fn square(self) -> Result<Square<'a>> {
+        let wrong = |problem: String| Err(malformed(self.line, problem, HELP));
         let columns = if self.rows == 0 { 1 } else { self.columns };
         if self.rows == columns {
             if !self.is_named && self.first.iter().all(|cell| cell.parse::<f64>().is_ok()) {
@@ -226,7 +199,7 @@ impl<'a> Table<'a> {
                 return wrong(format!("there are {} names for {columns} columns", self.first.len()));
             }
             let header: Vec<_> = self.first[corner..].iter().map(|cell| (self.line, plain(cell))).collect();
-            let names = agreed(path, header, self.names)?;
+            let names = agreed(header, self.names)?;
             return Ok(Square { names: Some(names), costs: self.costs });
         }
         if self.rows + 1 != columns {
@@ -236,7 +209,7 @@ impl<'a> Table<'a> {
         let mut first = self.first.iter().copied();
         let name = if is_named { first.next() } else { None };
         let mut costs_of_all = Vec::with_capacity(self.costs.len() + columns);
-        let count = costs(path, self.line, first, &mut costs_of_all)?;
+        let count = costs(self.line, first, &mut costs_of_all)?;
         if count != columns {
             return wrong(format!("the first row has {count} costs, the others have {columns}"));
         }
@@ -261,22 +234,17 @@ fn cells(row: &str, separator: Option<char>) -> impl Iterator<Item = &str> + Clo
 }
 
 /// Appends the costs of a row and says how many they are.
-fn costs<'a>(
-    path: &Path,
-    line: usize,
-    cells: impl Iterator<Item = &'a str>,
-    costs: &mut Vec<f64>,
-) -> Result<usize, ImportError> {
+fn costs<'a>(line: usize, cells: impl Iterator<Item = &'a str>, costs: &mut Vec<f64>) -> Result<usize> {
     let before = costs.len();
     for cell in cells {
         let Some(cost) = cost(cell) else {
             let problem = format!("`{}` is no cost", shown(cell));
-            return Err(malformed(path, line, problem, HELP));
+            return Err(malformed(line, problem, HELP));
         };
         costs.push(cost);
         if costs.len() - before > MOST_ROWS {
             let problem = format!("the row has more than {MOST_ROWS} costs");
-            return Err(malformed(path, line, problem, "measure or choose fewer hosts"));
+            return Err(malformed(line, problem, "measure or choose fewer hosts"));
         }
     }
     Ok(costs.len() - before)

@@ -2,13 +2,12 @@
 //! between processes, `core-to-core-latency` between cores.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::str::Lines;
 
 use hopmap_model::{CostModel, Matrix, Node, Routing, Slot, SystemGraph};
 
-use super::format::{Sample, malformed, read_text};
-use super::{ImportError, ImportParams, Imported};
+use super::format::{Sample, malformed};
+use super::{ImportError, ImportParams, Imported, Result};
 use crate::CostMetric;
 
 /// Most rows of a matrix.
@@ -31,7 +30,7 @@ impl Measured {
 
     /// The machine: hosts in the order in which they first come, the endpoints of a host one behind the other. Cores that are not
     /// known are counted on every host. Where endpoints change places, so do the rows and columns of the matrix.
-    pub(super) fn machine(self, path: &Path, notes: &mut Vec<String>) -> Result<SystemGraph, ImportError> {
+    pub(super) fn machine(self, notes: &mut Vec<String>) -> Result<SystemGraph> {
         let count = self.endpoints.len();
         let mut hosts: HashMap<&str, u32> = HashMap::new();
         let mut known: Vec<Node> = Vec::new();
@@ -72,14 +71,15 @@ impl Measured {
         let cost = CostModel::Matrix(Matrix { costs });
         let system =
             SystemGraph { nodes: known, links: Vec::new(), slots, cost, routing: Routing::default() };
-        system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+        system.check().map_err(ImportError::machine)?;
         Ok(system)
     }
 }
 
 /// Refuses parameters that mean nothing where the file says what every pair costs.
-pub(super) fn refuse(params: &ImportParams, meaningful: &[&str]) -> Result<(), ImportError> {
-    let mut names = vec!["cost", "link_latency", "slots", "hwloc", "threads", "inside", "costs"];
+pub(super) fn refuse(params: &ImportParams, meaningful: &[&str]) -> Result<()> {
+    let mut names =
+        vec!["cost", "link_latency_s", "slots", "hwloc", "hardware_threads", "intra_node_costs", "costs"];
     names.retain(|name| !meaningful.contains(name));
     params.refuse(&names, "the file says what every pair costs", "leave it out")
 }
@@ -102,18 +102,17 @@ pub(super) fn recognises_mpigraph(sample: &Sample) -> bool {
 /// The output of mpiGraph (LLNL): bandwidths between all processes of an MPI job, as senders and as receivers see them.
 ///
 /// Endpoints are `host:rank`. Figures are in units of 1024 × 1024 bytes per second. What a message takes is decided by the slower end.
-pub(super) fn read_mpigraph(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read_mpigraph(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["cost"])?;
     let bytes = bytes(params)?;
-    let text = read_text(path)?;
-    let found = Tables::read(path, &text)?;
+    let found = Tables::read(text)?;
     let mut notes = Vec::new();
     if !text.lines().any(|line| line.starts_with("END mpiGraph")) {
         notes.push("the end of the output is missing".into());
     }
     let (Some(table), count) = (found.send, found.endpoints.len()) else {
         let line = text.lines().count();
-        return Err(malformed(path, line, "there is no table of what was sent", HELP));
+        return Err(malformed(line, "there is no table of what was sent", HELP));
     };
     let receive = found.receive;
     if receive.is_empty() {
@@ -127,7 +126,7 @@ pub(super) fn read_mpigraph(path: &Path, params: &ImportParams) -> Result<Import
             if slower <= 0.0 {
                 let [from, to] = [from, to].map(|end| &found.endpoints[end]);
                 let problem = format!("there is no bandwidth from {from} to {to}");
-                return Err(malformed(path, None, problem, "is the output whole? Measure again"));
+                return Err(malformed(None, problem, "is the output whole? Measure again"));
             }
             costs[from * count + to] = bytes / (slower * MEGABYTE) * 1e6;
         }
@@ -135,20 +134,20 @@ pub(super) fn read_mpigraph(path: &Path, params: &ImportParams) -> Result<Import
     notes.push(format!("costs are microseconds for {bytes} bytes at the bandwidth of the slower end"));
     let hosts = found.endpoints.iter().map(|endpoint| host_of(endpoint).to_owned());
     let measured = Measured::new(hosts, costs);
-    Ok(Imported { system: measured.machine(path, &mut notes)?, notes })
+    Ok(Imported { system: measured.machine(&mut notes)?, notes })
 }
 
 /// Bytes of the message whose time is the cost: a megabyte if nothing is said.
-fn bytes(params: &ImportParams) -> Result<f64, ImportError> {
+fn bytes(params: &ImportParams) -> Result<f64> {
     match (params.cost, params.bytes) {
         (None, _) => Ok(MEGABYTE),
         (Some(CostMetric::Time), Some(bytes)) => Ok(bytes as f64),
-        _ => Err(ImportError::Parameter {
-            name: "cost",
-            problem: "cannot be known: mpiGraph measures bandwidths only".into(),
-            help: "leave it out for microseconds per megabyte, or say `cost = \"time\"` and `bytes = 65536`"
-                .into(),
-        }),
+        _ => {
+            let problem = "cannot be known: mpiGraph measures bandwidths only";
+            let help =
+                "leave it out for microseconds per megabyte, or say `cost = \"time\"` and `bytes = 65536`";
+            Err(ImportError::parameter("cost", problem, help))
+        }
     }
 }
 
@@ -165,7 +164,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn read(path: &Path, text: &str) -> Result<Self, ImportError> {
+    fn read(text: &str) -> Result<Self> {
         let mut found = Self::default();
         let mut lines = text.lines().enumerate();
         while let Some((index, line)) = lines.next() {
@@ -174,18 +173,18 @@ impl Tables {
             if word != "Send" && word != "Recv" {
                 continue;
             }
-            let endpoints = names_of(path, names, index + 1)?;
+            let endpoints = names_of(names, index + 1)?;
             let is_first = found.endpoints.is_empty();
             if !is_first && found.endpoints != endpoints {
-                return Err(malformed(path, index + 1, "the tables have other endpoints", HELP));
+                return Err(malformed(index + 1, "the tables have other endpoints", HELP));
             }
             found.endpoints = endpoints;
             let is_known = if word == "Send" { found.send.is_some() } else { !found.receive.is_empty() };
             if is_known {
                 let problem = format!("there is a second table `{word}`");
-                return Err(malformed(path, index + 1, problem, "give one output of mpiGraph"));
+                return Err(malformed(index + 1, problem, "give one output of mpiGraph"));
             }
-            let table = table(path, &mut lines, &found.endpoints, index + 1)?;
+            let table = table(&mut lines, &found.endpoints, index + 1)?;
             match word {
                 "Send" => found.send = Some(table),
                 _ => found.receive = table,
@@ -195,11 +194,11 @@ impl Tables {
     }
 }
 
-fn names_of(path: &Path, names: &str, line: usize) -> Result<Vec<String>, ImportError> {
+fn names_of(names: &str, line: usize) -> Result<Vec<String>> {
     let endpoints: Vec<String> =
         names.split('\t').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     if let Some(name) = endpoints.iter().find(|name| !is_host_name(host_of(name))) {
-        return Err(malformed(path, line, format!("`{name}` is no endpoint"), "endpoints are `host:rank`"));
+        return Err(malformed(line, format!("`{name}` is no endpoint"), "endpoints are `host:rank`"));
     }
     let mut sorted: Vec<&String> = endpoints.iter().collect();
     sorted.sort_unstable();
@@ -208,18 +207,17 @@ fn names_of(path: &Path, names: &str, line: usize) -> Result<Vec<String>, Import
         false => Ok(endpoints),
         true => {
             let problem = format!("the table has no endpoints, one twice, or more than {MOST_ROWS}");
-            Err(malformed(path, line, problem, HELP))
+            Err(malformed(line, problem, HELP))
         }
     }
 }
 
 /// The rows of a table: `host:rank to` or `host:rank from`, then a figure for every endpoint.
 fn table(
-    path: &Path,
     lines: &mut std::iter::Enumerate<Lines<'_>>,
     endpoints: &[String],
     first: usize,
-) -> Result<Vec<f64>, ImportError> {
+) -> Result<Vec<f64>> {
     let mut table = Vec::new();
     for (place, endpoint) in endpoints.iter().enumerate() {
         let line = first + 1 + place;
@@ -228,7 +226,7 @@ fn table(
         let name = cells.next().unwrap_or_default();
         let is_row = name.strip_suffix(" to").or(name.strip_suffix(" from")) == Some(endpoint);
         if !is_row {
-            return Err(malformed(path, line, format!("the row of {endpoint} is missing"), HELP));
+            return Err(malformed(line, format!("the row of {endpoint} is missing"), HELP));
         }
         let before = table.len();
         for cell in cells.filter(|cell| !cell.is_empty()) {
@@ -236,15 +234,15 @@ fn table(
             match number.filter(|number| number.is_finite() && *number >= 0.0) {
                 Some(number) if table.len() < before + endpoints.len() => table.push(number),
                 Some(_) => {
-                    return Err(malformed(path, line, "the row has more figures than endpoints", HELP));
+                    return Err(malformed(line, "the row has more figures than endpoints", HELP));
                 }
-                None => return Err(malformed(path, line, format!("`{cell}` is no bandwidth"), HELP)),
+                None => return Err(malformed(line, format!("`{cell}` is no bandwidth"), HELP)),
             }
         }
         if table.len() < before + endpoints.len() {
             let problem =
                 format!("the row has {} figures for {} endpoints", table.len() - before, endpoints.len());
-            return Err(malformed(path, line, problem, HELP));
+            return Err(malformed(line, problem, HELP));
         }
     }
     Ok(table)
@@ -286,9 +284,8 @@ fn row(line: &str, index: usize) -> Result<Vec<f64>, (usize, String)> {
 
 /// Latencies between the cores of one host, as `core-to-core-latency` writes them: CSV without names, nanoseconds below the
 /// diagonal, nothing elsewhere.
-pub(super) fn read_core_to_core(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read_core_to_core(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &[])?;
-    let text = read_text(path)?;
     let help = "the file has a line for every core and as many cells in each: latencies in nanoseconds to the cores before, \
                 the rest empty";
     let first = text.lines().next().map_or(0, |line| line.split(',').count());
@@ -300,21 +297,21 @@ pub(super) fn read_core_to_core(path: &Path, params: &ImportParams) -> Result<Im
                 true => format!("there are more rows than the {first} columns"),
                 false => format!("the row has {cells} cells, the first one {first}"),
             };
-            return Err(malformed(path, index + 1, problem, help));
+            return Err(malformed(index + 1, problem, help));
         }
         if first > MOST_ROWS {
             let problem = format!("there are more than {MOST_ROWS} columns");
-            return Err(malformed(path, index + 1, problem, help));
+            return Err(malformed(index + 1, problem, help));
         }
         let numbers = row(line, index).map_err(|(column, problem)| {
-            malformed(path, index + 1, format!("cell {} {problem}", column + 1), help)
+            malformed(index + 1, format!("cell {} {problem}", column + 1), help)
         })?;
         rows.push(numbers);
     }
     let count = rows.len();
     if count != first {
         let problem = format!("there are {count} rows of {first} columns");
-        return Err(malformed(path, count, problem, help));
+        return Err(malformed(count, problem, help));
     }
     let mut costs = vec![0.0; count * count];
     for (a, row) in rows.iter().enumerate() {
@@ -329,7 +326,7 @@ pub(super) fn read_core_to_core(path: &Path, params: &ImportParams) -> Result<Im
         format!("the file does not say of which host it is: `{HOST}`"),
     ];
     let measured = Measured::new(vec![HOST.to_owned(); count], costs);
-    Ok(Imported { system: measured.machine(path, &mut notes)?, notes })
+    Ok(Imported { system: measured.machine(&mut notes)?, notes })
 }
 
 #[cfg(test)]
@@ -341,7 +338,7 @@ mod tests {
         let hosts = ["a", "b", "a", "b"].map(str::to_owned);
         let measured = Measured::new(hosts, (0..16).map(f64::from).collect());
         let mut notes = Vec::new();
-        let system = measured.machine(Path::new("x"), &mut notes).unwrap();
+        let system = measured.machine(&mut notes).unwrap();
         let slots: Vec<_> = system.slots.iter().map(|slot| (slot.host, slot.core)).collect();
         assert_eq!(slots, [(0, 0), (0, 1), (1, 0), (1, 1)]);
         assert_eq!(system.costs().block(&[0, 1, 2, 3])[..8], [0.0, 2.0, 1.0, 3.0, 8.0, 10.0, 9.0, 11.0]);
@@ -364,7 +361,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         assert!(recognises_mpigraph(&Sample::new(file.path()).unwrap()));
-        read_mpigraph(file.path(), params).map_err(|error| error.to_string())
+        let format = Some(crate::import::Format::Mpigraph);
+        let read = crate::import::read(file.path(), &ImportParams { format, ..params.clone() });
+        read.map_err(|error| error.to_string())
     }
 
     #[test]
@@ -416,9 +415,10 @@ mod tests {
     fn import_latencies(text: &str) -> Result<Imported, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
+        let params =
+            ImportParams { format: Some(crate::import::Format::CoreToCore), ..ImportParams::default() };
         let is_known = recognises_core_to_core(&Sample::new(file.path()).unwrap());
-        let imported =
-            read_core_to_core(file.path(), &ImportParams::default()).map_err(|error| error.to_string());
+        let imported = crate::import::read(file.path(), &params).map_err(|error| error.to_string());
         assert!(is_known == imported.is_ok(), "{text:?} {imported:?}");
         imported
     }

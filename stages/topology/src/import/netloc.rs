@@ -10,16 +10,16 @@ mod tests;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{InputPath, NodeKind, NodeState};
+use hopmap_model::{Forward, InputPath, NodeKind, NodeState};
 use hopmap_text::{Line, Lines};
 
 use super::cables::{Cables, End};
-use super::fabric::{Fabric, FabricForward, FabricNode};
-use super::format::{Sample, malformed, one_file};
+use super::fabric::{Fabric, FabricNode, PathFault, PathTables};
+use super::format::{Sample, malformed, note, one_file};
 use super::ibnetdiscover::entries;
-use super::{ImportError, ImportParams, Imported, finish, units};
+use super::{ImportError, ImportParams, Imported, Result, units};
 
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
     one_file(&file(path)?)
 }
 
@@ -29,7 +29,7 @@ fn is_of_nodes(name: &str) -> bool {
 }
 
 /// The file itself, or the only one of a folder.
-fn file(path: &Path) -> Result<PathBuf, ImportError> {
+fn file(path: &Path) -> Result<PathBuf> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
@@ -37,11 +37,11 @@ fn file(path: &Path) -> Result<PathBuf, ImportError> {
     found.retain(|(name, _)| is_of_nodes(name));
     match found.as_slice() {
         [(_, file)] => Ok(file.clone()),
-        [] => Err(malformed(path, None, "no subnet is here", "netloc writes `IB-SUBNET-nodes.txt`")),
+        [] => Err(malformed(None, "no subnet is here", "netloc writes `IB-SUBNET-nodes.txt`")),
         many => {
             let names: Vec<&str> = many.iter().map(|(name, _)| name.as_str()).collect();
             let problem = format!("there are several subnets: {}", names.join(", "));
-            Err(malformed(path, None, problem, "a machine has one: name the file of one"))
+            Err(malformed(None, problem, "a machine has one: name the file of one"))
         }
     }
 }
@@ -63,24 +63,26 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     is_number(version) && units::grouped_guid(subnet).is_some() && is_number(count) && is_node()
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     let path = &file(path)?;
+    import(path, params).map_err(|error| error.in_file(path))
+}
+
+fn import(path: &Path, params: &ImportParams) -> Result<Imported> {
     let mut lines = Lines::open(path, "")?;
     let mut notes = Vec::new();
-    let mut records = Records::read(path, &mut lines, &mut notes)?;
+    let mut records = Records::read(&mut lines, &mut notes)?;
     let adapters = records.adapters();
     let place = records.cables.join_ports(&mut notes);
     let cables = std::mem::take(&mut records.cables);
     if cables.ends.is_empty() {
         let help = "netloc_ib_extract_dats writes a line of edges for every node behind the lines of nodes";
-        return Err(malformed(path, None, "no link is listed", help));
+        return Err(malformed(None, "no link is listed", help));
     }
-    let (mut fabric, link_of) = cables.fabric(path, &mut notes)?;
+    let (mut fabric, link_of) = cables.fabric(&mut notes)?;
     fabric.forwarding =
-        Paths::new(path, &records, &place, &link_of, &fabric).read(&mut lines, adapters, &mut notes)?;
-    let (parts, more) = fabric.parts();
-    notes.extend(more);
-    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+        Paths::new(&records, &place, &link_of, &fabric).read(&mut lines, adapters, &mut notes)?;
+    fabric.imported(params, notes)
 }
 
 /// The version of the format that all releases with this file write.
@@ -108,18 +110,18 @@ struct Counts {
 }
 
 impl Records {
-    fn read(path: &Path, lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Result<Self, ImportError> {
-        let count = heading(path, lines, notes)?;
+    fn read(lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Result<Self> {
+        let count = heading(lines, notes)?;
         let mut records = Self { cables: Cables::default(), nodes: HashMap::new(), ends: HashMap::new() };
         let mut counts = Counts::default();
         let mut texts = Vec::new();
         for _ in 0..count {
             let (number, line) = expect(lines, "a node", NODE)?;
-            texts.push(records.node(path, (number, line), &mut counts)?);
+            texts.push(records.node((number, line), &mut counts)?);
         }
         for _ in 0..count {
             let (number, line) = expect(lines, "the edges of a node", EDGES)?;
-            records.edges(path, (number, &line), &texts, &mut counts)?;
+            records.edges((number, &line), &texts, &mut counts)?;
         }
         expect(lines, "the partitions", "their names, separated by commas, or an empty line")?;
         counts.notes(records.ends.len(), notes);
@@ -131,13 +133,8 @@ impl Records {
     }
 
     /// Adds the node of a line, and gives its description as it stands there.
-    fn node(
-        &mut self,
-        path: &Path,
-        (number, line): (usize, String),
-        counts: &mut Counts,
-    ) -> Result<String, ImportError> {
-        let wrong = |problem: String| malformed(path, number, problem, NODE);
+    fn node(&mut self, (number, line): (usize, String), counts: &mut Counts) -> Result<String> {
+        let wrong = |problem: String| malformed(number, problem, NODE);
         let mut fields = line.splitn(5, ',');
         let mut next = || fields.next().unwrap_or("");
         let (id, lid, kind, _, rest) = (next(), next(), next(), next(), next());
@@ -165,25 +162,14 @@ impl Records {
             state: NodeState::Up,
         };
         if self.nodes.insert(guid, self.cables.nodes.len()).is_some() {
-            return Err(malformed(
-                path,
-                number,
-                format!("node {id} is listed twice"),
-                "every GUID has one line",
-            ));
+            return Err(malformed(number, format!("node {id} is listed twice"), "every GUID has one line"));
         }
         self.cables.nodes.push(node);
         Ok(text.to_owned())
     }
 
-    fn edges(
-        &mut self,
-        path: &Path,
-        (number, line): (usize, &str),
-        texts: &[String],
-        counts: &mut Counts,
-    ) -> Result<(), ImportError> {
-        let mut fields = Fields { path, number, rest: Some(line) };
+    fn edges(&mut self, (number, line): (usize, &str), texts: &[String], counts: &mut Counts) -> Result<()> {
+        let mut fields = Fields { number, rest: Some(line) };
         let node = fields.node(&self.nodes)?;
         while fields.rest.is_some() {
             let peer = fields.node(&self.nodes)?;
@@ -203,12 +189,8 @@ impl Records {
                 counts.wrong += usize::from(bandwidth_bytes_per_s.is_some_and(|bytes| !is_right(bytes)));
                 if self.ends.insert(id, self.cables.ends.len()).is_some() {
                     let problem = format!("two links have number {id}");
-                    return Err(malformed(
-                        path,
-                        number,
-                        problem,
-                        "every direction of every cable has a number of its own",
-                    ));
+                    let help = "every direction of every cable has a number of its own";
+                    return Err(malformed(number, problem, help));
                 }
                 self.cables.ends.push(End {
                     node,
@@ -225,11 +207,11 @@ impl Records {
 }
 
 /// The lines before the nodes, of which there are so many.
-fn heading(path: &Path, lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Result<usize, ImportError> {
+fn heading(lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Result<usize> {
     let (number, version) = expect(lines, "a version", VERSION)?;
     if version.trim() != VERSION {
         let problem = format!("version {} of the format is not known", version.trim());
-        return Err(malformed(path, number, problem, "netloc 2.0 to 2.9 write version 1"));
+        return Err(malformed(number, problem, "netloc 2.0 to 2.9 write version 1"));
     }
     expect(lines, "a subnet", "such as `fe80:0000:0000:0000`")?;
     let (_, folder) = expect(lines, "the folder of hwloc", "it may be empty")?;
@@ -240,12 +222,11 @@ fn heading(path: &Path, lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Resul
         ));
     }
     let (number, count) = expect(lines, "the number of nodes", "such as `306`")?;
-    let wrong =
-        || malformed(path, number, format!("`{}` is no number of nodes", count.trim()), "such as `306`");
+    let wrong = || malformed(number, format!("`{}` is no number of nodes", count.trim()), "such as `306`");
     count.trim().parse().map_err(|_| wrong())
 }
 
-fn expect(lines: &mut Lines<'_>, what: &str, help: &str) -> Result<(usize, String), ImportError> {
+fn expect(lines: &mut Lines<'_>, what: &str, help: &str) -> Result<(usize, String)> {
     let line = lines.next_or(|| format!("the file ends where {what} should be"));
     let line = line.map_err(|error| error.with_help(help))?;
     Ok((line.number, line.text.to_owned()))
@@ -268,7 +249,6 @@ fn is_cut(description: &str, host: &str) -> bool {
 
 /// Fields of a line, taken from its beginning.
 struct Fields<'a> {
-    path: &'a Path,
     number: usize,
     /// `None` behind the last one.
     rest: Option<&'a str>,
@@ -276,10 +256,10 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn wrong(&self, problem: impl Into<String>) -> ImportError {
-        malformed(self.path, self.number, problem, EDGES)
+        malformed(self.number, problem, EDGES)
     }
 
-    fn next(&mut self, what: &str) -> Result<&'a str, ImportError> {
+    fn next(&mut self, what: &str) -> Result<&'a str> {
         let rest = self.rest.ok_or_else(|| self.wrong(format!("the line ends where {what} should be")))?;
         let (field, rest) = match rest.split_once(',') {
             Some((field, rest)) => (field, Some(rest)),
@@ -289,19 +269,19 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, ImportError> {
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T> {
         let field = self.next(what)?;
         field.trim().parse().map_err(|_| self.wrong(format!("`{field}` is not {what}")))
     }
 
-    fn node(&mut self, nodes: &HashMap<u64, usize>) -> Result<usize, ImportError> {
+    fn node(&mut self, nodes: &HashMap<u64, usize>) -> Result<usize> {
         let field = self.next("a GUID")?;
         let guid = units::grouped_guid(field).ok_or_else(|| self.wrong(format!("`{field}` is no GUID")))?;
         nodes.get(&guid).copied().ok_or_else(|| self.wrong(format!("node {field} is not listed")))
     }
 
     /// Goes past the description of a link, which is made of those of its ends and may hold commas.
-    fn description(&mut self, own: &str, peer: &str) -> Result<(), ImportError> {
+    fn description(&mut self, own: &str, peer: &str) -> Result<()> {
         let rest = self.rest.unwrap_or("");
         let known = || {
             let rest = rest.strip_prefix(own.trim())?.strip_prefix(" - ")?.strip_prefix(peer.trim())?;
@@ -338,33 +318,20 @@ impl Counts {
             (cut, "names of hosts that netloc cut off, here from their descriptions"),
             (unknown, "nodes of an unknown type, taken for switches"),
         ] {
-            if count > 0 {
-                notes.push(format!("{what}: {count}"));
-            }
+            note(notes, what, count);
         }
     }
 }
 
 const HELP: &str = "a path has the GUIDs of two hosts and the numbers of the links from one to the other";
 
-/// A direction of a cable.
-#[derive(Clone, Copy)]
-struct Step {
-    link: u32,
-    source: u32,
-    destination: u32,
-    leaves_switch: bool,
-}
-
 /// What paths are made of.
 struct Paths<'a> {
-    path: &'a Path,
-    /// Directions of cables by their numbers.
-    steps: HashMap<u32, Step>,
+    /// Links by their numbers.
+    links: HashMap<u32, usize>,
     /// By GUID, the node of the file and that of the fabric.
     nodes: HashMap<u64, Node>,
-    /// By switch and last link, where it sends and the line that says so.
-    entries: HashMap<(u32, u32), (u32, usize)>,
+    tables: PathTables<'a>,
     /// By node of the file, the line of the path to it that was read last.
     seen: Vec<usize>,
 }
@@ -372,55 +339,33 @@ struct Paths<'a> {
 #[derive(Clone, Copy)]
 struct Node {
     listed: usize,
-    fabric: u32,
+    fabric: usize,
     is_host: bool,
 }
 
 impl<'a> Paths<'a> {
     /// `place` says which node of the fabric every listed one is, `link_of` which link every end of a cable is.
-    fn new(path: &'a Path, records: &Records, place: &[usize], link_of: &[usize], fabric: &Fabric) -> Self {
-        let is_host = |node: usize| fabric.nodes[node].kind == NodeKind::Host;
-        let step = |(&id, &end): (&u32, &usize)| {
-            let link = link_of[end];
-            let (source, destination) = (fabric.links[link].source, fabric.links[link].destination);
-            let leaves_switch = !is_host(source);
-            (
-                id,
-                Step {
-                    link: link as u32,
-                    source: source as u32,
-                    destination: destination as u32,
-                    leaves_switch,
-                },
-            )
-        };
+    fn new(records: &Records, place: &[usize], link_of: &[usize], fabric: &'a Fabric) -> Self {
         let node = |(&guid, &listed): (&u64, &usize)| {
-            (guid, Node { listed, fabric: place[listed] as u32, is_host: is_host(place[listed]) })
+            let is_host = fabric.nodes[place[listed]].kind == NodeKind::Host;
+            (guid, Node { listed, fabric: place[listed], is_host })
         };
         Self {
-            path,
-            steps: records.ends.iter().map(step).collect(),
+            links: records.ends.iter().map(|(&number, &end)| (number, link_of[end])).collect(),
             nodes: records.nodes.iter().map(node).collect(),
-            entries: HashMap::new(),
+            tables: PathTables::new(fabric),
             seen: vec![0; place.len()],
         }
     }
 
     /// Reads all paths. `adapters` is the number of those between which there may be one.
-    fn read(
-        mut self,
-        lines: &mut Lines<'_>,
-        adapters: u64,
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<FabricForward>, ImportError> {
-        let mut way = Vec::new();
+    fn read(mut self, lines: &mut Lines<'_>, adapters: u64, notes: &mut Vec<String>) -> Result<Vec<Forward>> {
         let mut source: Option<Source> = None;
-        let mut paths = 0u64;
         while let Some(Line { number, text: line, .. }) = lines.next()? {
             let Some((first, rest)) = line.split_once(',') else {
                 match line.trim().is_empty() {
                     true => continue,
-                    false => return Err(malformed(self.path, number, "this is no path", HELP)),
+                    false => return Err(malformed(number, "this is no path", HELP)),
                 }
             };
             // The paths of a host stand one behind the other.
@@ -433,19 +378,13 @@ impl<'a> Paths<'a> {
                 }
             };
             let begin = source.as_ref().map_or(number, |source| source.line);
-            self.path(number, (own, begin), rest, &mut way)?;
-            paths += 1;
+            self.path(number, (own, begin), rest)?;
         }
-        let missing = (adapters.saturating_mul(adapters.saturating_sub(1))).saturating_sub(paths);
-        if missing > 0 {
-            notes.push(format!("ordered pairs of adapters without a path in the file: {missing}"));
-        }
-        let entries = self.entries.into_iter();
-        Ok(entries.map(|((node, last), (link, _))| FabricForward { node, last, link }).collect())
+        Ok(self.tables.forwarding(adapters, notes))
     }
 
-    fn host(&self, line: usize, text: &str) -> Result<Node, ImportError> {
-        let wrong = |problem: String| malformed(self.path, line, problem, HELP);
+    fn host(&self, line: usize, text: &str) -> Result<Node> {
+        let wrong = |problem: String| malformed(line, problem, HELP);
         let guid = units::grouped_guid(text).ok_or_else(|| wrong(format!("`{text}` is no GUID")))?;
         match self.nodes.get(&guid) {
             Some(node) if node.is_host => Ok(*node),
@@ -455,58 +394,30 @@ impl<'a> Paths<'a> {
     }
 
     /// Reads what stands behind the source of a path: the destination and the links. The source has paths from line `begin` on.
-    fn path(
-        &mut self,
-        line: usize,
-        (source, begin): (Node, usize),
-        text: &str,
-        way: &mut Vec<Step>,
-    ) -> Result<(), ImportError> {
-        let wrong = |problem: String| malformed(self.path, line, problem, HELP);
+    fn path(&mut self, line: usize, (source, begin): (Node, usize), text: &str) -> Result<()> {
         let mut fields = text.split(',').map(str::trim).filter(|field| !field.is_empty());
         let destination = self.host(line, fields.next().unwrap_or(""))?;
         if self.seen[destination.listed] >= begin {
             let problem = format!("line {} has a path between the same hosts", self.seen[destination.listed]);
-            return Err(malformed(self.path, line, problem, "every ordered pair of hosts has one path"));
+            return Err(malformed(line, problem, "every ordered pair of hosts has one path"));
         }
         self.seen[destination.listed] = line;
-        way.clear();
-        let mut at = source.fabric;
-        for field in fields {
-            let id: u32 = field.parse().map_err(|_| wrong(format!("`{field}` is no number of a link")))?;
-            let step = *self.steps.get(&id).ok_or_else(|| wrong(format!("there is no link {id}")))?;
-            if step.source != at {
-                return Err(wrong(format!("link {id} does not go on where the path has come to")));
-            }
-            if !way.is_empty() && !step.leaves_switch {
-                return Err(wrong(format!("before link {id} the path goes through a host")));
-            }
-            at = step.destination;
-            way.push(step);
-        }
-        if at != destination.fabric || way.is_empty() {
-            return Err(wrong("the path does not end at its destination".into()));
-        }
-        self.forward(line, way)
-    }
-
-    /// What a path says of the tables of the switches on it.
-    fn forward(&mut self, number: usize, way: &[Step]) -> Result<(), ImportError> {
-        let Some(&Step { link: last, .. }) = way.last() else { return Ok(()) };
-        for step in way.iter().filter(|step| step.leaves_switch) {
-            let (link, before) = *self.entries.entry((step.source, last)).or_insert((step.link, number));
-            if link != step.link {
-                return Err(malformed(
-                    self.path,
-                    number,
-                    format!(
-                        "this path and the one in line {before} leave a switch differently to the same adapter"
-                    ),
-                    "switches send by destination: the paths are of two days, or one of them is damaged",
-                ));
-            }
-        }
-        Ok(())
+        let links = fields.map(|field| {
+            let number: u32 = field.parse().map_err(|_| format!("`{field}` is no number of a link"))?;
+            let known = self.links.get(&number).ok_or_else(|| format!("there is no link {number}"))?;
+            Ok((number.into(), *known))
+        });
+        let ends = (source.fabric, destination.fabric);
+        self.tables.add(line, ends, "link", links).map_err(|fault| match fault {
+            PathFault::Broken(problem) => malformed(line, problem, HELP),
+            PathFault::Contradicts { line: before, .. } => malformed(
+                line,
+                format!(
+                    "this path and the one in line {before} leave a switch differently to the same adapter"
+                ),
+                "switches send by destination: the paths are of two days, or one of them is damaged",
+            ),
+        })
     }
 }
 

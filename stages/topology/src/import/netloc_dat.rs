@@ -9,15 +9,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{InputPath, LinkState, NodeKind, NodeState};
+use hopmap_model::{Forward, InputPath, LinkState, NodeKind, NodeState};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 
 use super::cables::{Cables, End};
-use super::fabric::{Fabric, FabricForward, FabricLink, FabricNode};
-use super::format::{Sample, malformed, read_text};
+use super::fabric::{Fabric, FabricLink, FabricNode, PathFault, PathTables};
+use super::format::{Sample, malformed, note, read_text};
 use super::ibnetdiscover::entries;
-use super::{ImportError, ImportParams, Imported, finish, units};
+use super::{ImportParams, Imported, Result, units};
 
 /// How the file of nodes ends.
 const NODES: &str = "-nodes.ndat";
@@ -26,7 +27,7 @@ const PATHS: &str = "-phy-paths.ndat";
 const ETHERNET: u32 = 1;
 const INFINIBAND: u32 = 2;
 
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
     Ok(Files::new(path)?.list())
 }
 
@@ -50,7 +51,7 @@ struct Files {
 }
 
 impl Files {
-    fn new(path: &Path) -> Result<Self, ImportError> {
+    fn new(path: &Path) -> Result<Self> {
         let nodes = if path.is_dir() { only(path)? } else { path.to_owned() };
         let name = nodes.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let beside =
@@ -65,40 +66,42 @@ impl Files {
 }
 
 /// The file of nodes of a folder.
-fn only(path: &Path) -> Result<PathBuf, ImportError> {
+fn only(path: &Path) -> Result<PathBuf> {
     let mut found: Vec<_> = entries(path)?;
     found.retain(|(name, file)| name.ends_with(NODES) && file.is_file());
     match found.as_slice() {
         [(_, file)] => Ok(file.clone()),
         [] => {
             let help = "netloc 0.5 writes `NETWORK-nodes.ndat`";
-            Err(malformed(path, None, "no file of nodes is here", help))
+            Err(malformed(None, "no file of nodes is here", help))
         }
         many => {
             let names: Vec<_> =
                 many.iter().map(|(name, _)| name.strip_suffix(NODES).unwrap_or(name)).collect();
             let problem = format!("there are several networks: {}", names.join(", "));
-            Err(malformed(path, None, problem, "name the file `NETWORK-nodes.ndat` of one of them"))
+            Err(malformed(None, problem, "name the file `NETWORK-nodes.ndat` of one of them"))
         }
     }
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     let files = &Files::new(path)?;
-    let path = files.nodes.as_path();
-    let file: NodesFile = parse(path)?;
+    import(files, params).map_err(|error| error.in_file(&files.nodes))
+}
+
+fn import(files: &Files, params: &ImportParams) -> Result<Imported> {
+    let file: NodesFile = parse(&files.nodes)?;
     let mut notes = Vec::new();
-    let network = Network::new(path, file)?;
-    let (mut fabric, place, link_of) = network.fabric(path, &mut notes)?;
+    let network = Network::new(file)?;
+    let (mut fabric, place, link_of) = network.fabric(&mut notes)?;
     match &files.paths {
         Some(paths) => {
-            fabric.forwarding = network.forwarding(paths, &fabric, &place, &link_of, &mut notes)?;
+            let found = network.forwarding(paths, &fabric, &place, &link_of, &mut notes);
+            fabric.forwarding = found.map_err(|error| error.in_file(paths))?;
         }
         None => notes.push(format!("no file `…{PATHS}` is beside it: messages take the fewest links")),
     }
-    let (parts, more) = fabric.parts();
-    notes.extend(more);
-    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+    fabric.imported(params, notes)
 }
 
 /// Nodes, and edges by their indexes.
@@ -106,21 +109,13 @@ struct Network {
     is_ethernet: bool,
     nodes: Vec<FabricNode>,
     node_of: HashMap<String, usize>,
-    edges: Vec<Directed>,
+    edges: Vec<FabricLink>,
     edge_of: HashMap<u64, usize>,
 }
 
-struct Directed {
-    source: usize,
-    source_port: Option<u32>,
-    destination: usize,
-    destination_port: Option<u32>,
-    bandwidth_bytes_per_s: Option<f64>,
-}
-
 impl Network {
-    fn new(path: &Path, file: NodesFile) -> Result<Self, ImportError> {
-        let wrong = |problem: String| malformed(path, None, problem, "is the file whole, and of netloc 0.5?");
+    fn new(file: NodesFile) -> Result<Self> {
+        let wrong = |problem: String| malformed(None, problem, "is the file whole, and of netloc 0.5?");
         let is_ethernet = match file.network.kind {
             ETHERNET => true,
             INFINIBAND => false,
@@ -179,7 +174,7 @@ impl Network {
         Ok(FabricNode { kind, address, description, host, state: NodeState::Up })
     }
 
-    fn edge(&self, edge: &Edge) -> Result<Directed, String> {
+    fn edge(&self, edge: &Edge) -> Result<FabricLink, String> {
         let node = |id: &Text| {
             self.node_of.get(&id.0).copied().ok_or_else(|| format!("node {} is not listed", id.0))
         };
@@ -187,22 +182,19 @@ impl Network {
             true => bits(edge),
             false => units::lanes_bandwidth(&edge.width.0, &edge.speed.0),
         };
-        Ok(Directed {
+        Ok(FabricLink {
             source: node(&edge.src_node_id)?,
             source_port: edge.src_port_id.0.parse().ok(),
             destination: node(&edge.dest_node_id)?,
             destination_port: edge.dest_port_id.0.parse().ok(),
             bandwidth_bytes_per_s,
+            state: LinkState::Up,
         })
     }
 
     /// The fabric; which node of it every listed one is, and which link every edge.
-    fn fabric(
-        &self,
-        path: &Path,
-        notes: &mut Vec<String>,
-    ) -> Result<(Fabric, Vec<usize>, Vec<usize>), ImportError> {
-        let end = |edge: &Directed| {
+    fn fabric(&self, notes: &mut Vec<String>) -> Result<(Fabric, Vec<usize>, Vec<usize>)> {
+        let end = |edge: &FabricLink| {
             Some(End {
                 node: edge.source,
                 port: edge.source_port?,
@@ -216,23 +208,12 @@ impl Network {
         if let Some(ends) = ends.filter(|_| !self.is_ethernet) {
             let mut cables = Cables { nodes: self.nodes.clone(), ends };
             let place = cables.join_ports(notes);
-            let (fabric, link_of) = cables.fabric(path, notes)?;
+            let (fabric, link_of) = cables.fabric(notes)?;
             return Ok((fabric, place, link_of));
         }
-        let link = |edge: &Directed| FabricLink {
-            source: edge.source,
-            source_port: edge.source_port,
-            destination: edge.destination,
-            destination_port: edge.destination_port,
-            bandwidth_bytes_per_s: edge.bandwidth_bytes_per_s,
-            state: LinkState::Up,
-        };
-        let links: Vec<FabricLink> = self.edges.iter().map(link).collect();
-        let unknown = links.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
-        if unknown > 0 {
-            notes.push(format!("links whose speed is not known, kept without a bandwidth: {unknown}"));
-        }
-        let fabric = Fabric { nodes: self.nodes.clone(), links, forwarding: Vec::new() };
+        let unknown = self.edges.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
+        note(notes, "links whose speed is not known, kept without a bandwidth", unknown);
+        let fabric = Fabric { nodes: self.nodes.clone(), links: self.edges.clone(), forwarding: Vec::new() };
         Ok((fabric, (0..self.nodes.len()).collect(), (0..self.edges.len()).collect()))
     }
 
@@ -244,66 +225,37 @@ impl Network {
         place: &[usize],
         link_of: &[usize],
         notes: &mut Vec<String>,
-    ) -> Result<Vec<FabricForward>, ImportError> {
+    ) -> Result<Vec<Forward>> {
         let file: PathsFile = parse(path)?;
         let help = "a path is the list of the edges from one host to another";
         let is_host = |node: usize| fabric.nodes[node].kind == NodeKind::Host;
         let hosts = self.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() as u64;
-        let mut entries: HashMap<(usize, usize), usize> = HashMap::new();
-        let (mut count, mut way) = (0u64, Vec::new());
+        let mut tables = PathTables::new(fabric);
         for (from, paths) in &file.path_info.0 {
             for (to, edges) in &paths.0 {
-                let wrong =
-                    |problem: &str| malformed(path, None, format!("from {from} to {to}: {problem}"), help);
+                let wrong = |problem: &str| malformed(None, format!("from {from} to {to}: {problem}"), help);
                 let ends = (self.node_of.get(from), self.node_of.get(to));
                 let (Some(&source), Some(&destination)) = ends else {
                     return Err(wrong("a node is not listed"));
                 };
-                let (source, destination) = (place[source], place[destination]);
-                if !is_host(source) || !is_host(destination) || edges.is_empty() {
+                let ends = (place[source], place[destination]);
+                if !is_host(ends.0) || !is_host(ends.1) || edges.is_empty() {
                     continue;
                 }
-                way.clear();
-                let mut at = source;
-                for id in edges {
-                    let edge =
-                        self.edge_of.get(id).ok_or_else(|| wrong(&format!("there is no edge {id}")))?;
-                    let link = &fabric.links[link_of[*edge]];
-                    if link.source != at {
-                        return Err(wrong(&format!("edge {id} does not go on where the path has come to")));
+                let links = edges.iter().map(|id| {
+                    let edge = self.edge_of.get(id).ok_or_else(|| format!("there is no edge {id}"))?;
+                    Ok((*id, link_of[*edge]))
+                });
+                tables.add(0, ends, "edge", links).map_err(|fault| match fault {
+                    PathFault::Broken(problem) => wrong(&problem),
+                    PathFault::Contradicts { switch, .. } => {
+                        let name = &fabric.nodes[switch].address;
+                        wrong(&format!("switch {name} sends on other paths differently to the same adapter"))
                     }
-                    if !way.is_empty() && is_host(at) {
-                        return Err(wrong(&format!("before edge {id} the path goes through a host")));
-                    }
-                    at = link.destination;
-                    way.push(link_of[*edge]);
-                }
-                if at != destination {
-                    return Err(wrong("the path does not end at its destination"));
-                }
-                let last = way[way.len() - 1];
-                for &link in way.iter().filter(|&&link| !is_host(fabric.links[link].source)) {
-                    let node = fabric.links[link].source;
-                    if *entries.entry((node, last)).or_insert(link) != link {
-                        let name = &fabric.nodes[node].address;
-                        return Err(wrong(&format!(
-                            "switch {name} sends on other paths differently to the same adapter"
-                        )));
-                    }
-                }
-                count += 1;
+                })?;
             }
         }
-        let missing = (hosts * hosts.saturating_sub(1)).saturating_sub(count);
-        if missing > 0 {
-            notes.push(format!("ordered pairs of adapters without a path in the file: {missing}"));
-        }
-        let forward = |((node, last), link): ((usize, usize), usize)| FabricForward {
-            node: node as u32,
-            last: last as u32,
-            link: link as u32,
-        };
-        Ok(entries.into_iter().map(forward).collect())
+        Ok(tables.forwarding(hosts, notes))
     }
 }
 
@@ -359,12 +311,12 @@ struct PathsFile {
     path_info: Pairs<Pairs<Vec<u64>>>,
 }
 
-fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, ImportError> {
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = read_text(path)?;
     serde_json::from_str(&text).map_err(|error| {
         let line = Some(error.line()).filter(|&line| line > 0);
         let help = "netloc 0.5 writes `network_info`, `node_info` and `edge_info`, and for paths `path_info`";
-        malformed(path, line, format!("{error}"), help)
+        malformed(line, format!("{error}"), help)
     })
 }
 
@@ -397,33 +349,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 }
 
 /// A string, or a number as text: readers of netloc differ.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
 struct Text(String);
 
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
+impl TryFrom<Value> for Text {
+    type Error = String;
 
-        impl Visitor<'_> for Words {
-            type Value = Text;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string or a number")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(text.to_owned()))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Text, E> {
-                Ok(Text(number.to_string()))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Text, E> {
-                Ok(Text(number.to_string()))
-            }
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) if !number.is_f64() => Ok(Self(number.to_string())),
+            other => Err(format!("{other} is neither a string nor a whole number")),
         }
-
-        deserializer.deserialize_any(Words)
     }
 }

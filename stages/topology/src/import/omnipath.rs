@@ -8,15 +8,15 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use hopmap_model::{NodeKind, NodeState};
 
 use super::cables::{Cables, End};
 use super::fabric::FabricNode;
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, note};
+use super::units::word;
 use super::xml::{Element, Xml};
-use super::{ImportError, ImportParams, Imported, finish, units};
+use super::{ImportError, ImportParams, Imported, Result, units};
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     sample.text().is_some_and(|text| form(text).is_some())
@@ -57,34 +57,30 @@ struct Port {
     description: String,
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let text = read_text(path)?;
-    let mut fabric = Listed { path, cables: Cables::default(), nodes: HashMap::new(), kinds: Vec::new() };
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
+    let mut fabric = Listed { cables: Cables::default(), nodes: HashMap::new(), kinds: Vec::new() };
     let mut add = |link: Link| fabric.add(&link);
-    match form(&text) {
-        Some(Form::Xml) => read_xml(path, &text, &mut add)?,
-        Some(Form::Tables) => read_tables(path, &text, &mut add)?,
-        Some(Form::Text) => read_report(path, &text, &mut add)?,
+    match form(text) {
+        Some(Form::Xml) => read_xml(text, &mut add)?,
+        Some(Form::Tables) => read_tables(text, &mut add)?,
+        Some(Form::Text) => read_report(text, &mut add)?,
         None => {
             let help = "`opareport -o links` prints what is needed, with or without -x, and so does `opaextractsellinks`";
-            return Err(malformed(path, None, "this lists no links of Omni-Path", help));
+            return Err(malformed(None, "this lists no links of Omni-Path", help));
         }
     }
     let mut notes = Vec::new();
     let cables = fabric.cables(&mut notes);
     if cables.ends.is_empty() {
         let help = "is the fabric up, and nothing but links of one kind asked for?";
-        return Err(malformed(path, None, "no link is listed", help));
+        return Err(malformed(None, "no link is listed", help));
     }
-    let (fabric, _) = cables.fabric(path, &mut notes)?;
-    let (parts, more) = fabric.parts();
-    notes.extend(more);
-    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+    let (fabric, _) = cables.fabric(&mut notes)?;
+    fabric.imported(params, notes)
 }
 
 /// What was listed so far.
-struct Listed<'a> {
-    path: &'a Path,
+struct Listed {
     cables: Cables,
     nodes: HashMap<Name, usize>,
     /// By node, what it is and the line that says so.
@@ -98,8 +94,8 @@ enum Name {
     Description(String),
 }
 
-impl Listed<'_> {
-    fn add(&mut self, link: &Link) -> Result<(), ImportError> {
+impl Listed {
+    fn add(&mut self, link: &Link) -> Result<()> {
         let [a, b] = &link.ports;
         let (node, peer) = (self.node(link.line, a)?, self.node(link.line, b)?);
         let bandwidth_bytes_per_s = bandwidth(link.rate);
@@ -116,13 +112,13 @@ impl Listed<'_> {
         Ok(())
     }
 
-    fn node(&mut self, line: usize, port: &Port) -> Result<usize, ImportError> {
+    fn node(&mut self, line: usize, port: &Port) -> Result<usize> {
         let description = port.description.trim();
         let name = match port.guid {
             Some(guid) => Name::Guid(guid),
             None if description.is_empty() => {
                 let problem = "a node has neither a GUID nor a name";
-                return Err(malformed(self.path, line, problem, "every port of a link names its node"));
+                return Err(malformed(line, problem, "every port of a link names its node"));
             }
             None => Name::Description(description.to_owned()),
         };
@@ -131,7 +127,7 @@ impl Listed<'_> {
             if kind.is_some() && port.kind.is_some() && kind != port.kind {
                 let problem =
                     format!("`{description}` is both a host and a switch, by this line and line {first}");
-                return Err(malformed(self.path, line, problem, "the type of a node is FI or SW"));
+                return Err(malformed(line, problem, "the type of a node is FI or SW"));
             }
             if kind.is_none() {
                 self.kinds[node] = (port.kind, line);
@@ -164,11 +160,8 @@ impl Listed<'_> {
             guessed += usize::from(kind.is_none());
             node.kind = kind.unwrap_or(if is_adapter { NodeKind::Host } else { NodeKind::Switch });
         }
-        if guessed > 0 {
-            notes.push(format!(
-                "nodes of which it is not said what they are, hosts if port 1 has a cable and no other: {guessed}"
-            ));
-        }
+        let what = "nodes of which it is not said what they are, hosts if port 1 has a cable and no other";
+        note(notes, what, guessed);
         self.cables
     }
 }
@@ -201,24 +194,20 @@ fn is_report(text: &str) -> bool {
 /// Reports in XML, as `opareport -x -o links` and `-o topology` write them, and topology files of `opaxlattopology` and `opagentopology`.
 ///
 /// Read are the elements `Link` of a `LinkSummary`: `Rate`, and of each of two elements `Port` `NodeGUID`, `PortNum`, `NodeType` and `NodeDesc`.
-fn read_xml(
-    path: &Path,
-    text: &str,
-    add: &mut impl for<'a> FnMut(Link<'a>) -> Result<(), ImportError>,
-) -> Result<(), ImportError> {
-    let xml = Xml::parse(path, text)?;
+fn read_xml(text: &str, add: &mut impl for<'a> FnMut(Link<'a>) -> Result<()>) -> Result<()> {
+    let xml = Xml::parse(text)?;
     for element in xml.root().descendants() {
         match element.name() {
             WHOLE => {
                 for element in element.all("Link") {
                     let rate = last(element, "Rate");
-                    add(Link { line: element.line(), rate: &rate, ports: ports(path, element)? })?;
+                    add(Link { line: element.line(), rate: &rate, ports: ports(element)? })?;
                 }
             }
             name if name.ends_with(WHOLE) => {
                 let problem = format!("`{name}` lists only some of the links");
                 let help = "`opareport -x -o links` lists all of them";
-                return Err(malformed(path, element.line(), problem, help));
+                return Err(element.wrong(problem, help));
             }
             _ => {}
         }
@@ -232,26 +221,24 @@ fn last(element: Element<'_>, name: &str) -> String {
 }
 
 /// Both ports of a link.
-fn ports(path: &Path, link: Element<'_>) -> Result<[Port; 2], ImportError> {
-    let ports = link.all("Port").map(|element| port(path, element)).collect::<Result<Vec<_>, _>>()?;
+fn ports(link: Element<'_>) -> Result<[Port; 2]> {
+    let ports = link.all("Port").map(|element| port(element)).collect::<Result<Vec<_>, _>>()?;
     let ports = <[Port; 2]>::try_from(ports).map_err(|ports| {
         let problem = format!("this link has {} ports", ports.len());
-        malformed(path, link.line(), problem, "it has to have two elements `Port`")
+        link.wrong(problem, "it has to have two elements `Port`")
     })?;
     match ports.iter().all(|port| port.number > 0) {
         true => Ok(ports),
-        false => Err(malformed(path, link.line(), "a port of this link has no number", "`PortNum` says it")),
+        false => Err(link.wrong("a port of this link has no number", "`PortNum` says it")),
     }
 }
 
-fn port(path: &Path, element: Element<'_>) -> Result<Port, ImportError> {
+fn port(element: Element<'_>) -> Result<Port> {
     let mut port = Port { description: last(element, "NodeDesc"), ..Port::default() };
     for element in element.children() {
         let text = element.text();
         let value = text.trim();
-        let wrong = |what: &str| {
-            malformed(path, element.line(), format!("`{value}` is no {what}"), "is the file damaged?")
-        };
+        let wrong = |what: &str| element.wrong(format!("`{value}` is no {what}"), "is the file damaged?");
         match element.name() {
             "NodeGUID" => port.guid = Some(units::prefixed_guid(value).ok_or_else(|| wrong("GUID"))?),
             "PortNum" => port.number = value.parse().map_err(|_| wrong("number of a port"))?,
@@ -284,37 +271,33 @@ fn is_report_text(text: &str) -> bool {
 /// 100g 0x0011750101670001   1 FI   node1 hfi1_0
 /// <->  0x0011750102000001   7 SW   leaf 1
 /// ```
-fn read_report<'a>(
-    path: &Path,
-    text: &'a str,
-    add: &mut impl FnMut(Link<'a>) -> Result<(), ImportError>,
-) -> Result<(), ImportError> {
+fn read_report<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) -> Result<()> {
     let mut first: Option<(&str, Port, usize)> = None;
     for (line, number) in text.lines().zip(1..) {
         let trimmed = line.trim();
         if trimmed.ends_with(TITLE) && trimmed != TITLE {
             let problem = format!("`{trimmed}` lists only some of the links");
-            return Err(malformed(path, number, problem, "`opareport -o links` lists all of them"));
+            return Err(malformed(number, problem, "`opareport -o links` lists all of them"));
         }
         let Some((rate, port)) = row(trimmed) else { continue };
         match (rate, first.take()) {
             ("<->", Some((rate, other, line))) => add(Link { line, rate, ports: [other, port] })?,
             ("<->", None) => {
                 let help = "the line before has the rate and the other port";
-                return Err(malformed(path, number, "the first port of this link is missing", help));
+                return Err(malformed(number, "the first port of this link is missing", help));
             }
-            (_, Some((_, _, line))) => return Err(lonely(path, line)),
+            (_, Some((_, _, line))) => return Err(lonely(line)),
             (rate, None) => first = Some((rate, port, number)),
         }
     }
     match first {
-        Some((_, _, line)) => Err(lonely(path, line)),
+        Some((_, _, line)) => Err(lonely(line)),
         None => Ok(()),
     }
 }
 
-fn lonely(path: &Path, line: usize) -> ImportError {
-    malformed(path, line, "the second port of this link is missing", "a line that begins with `<->` has it")
+fn lonely(line: usize) -> ImportError {
+    malformed(line, "the second port of this link is missing", "a line that begins with `<->` has it")
 }
 
 /// A port, with the rate or `<->` before it. All else are titles and details of cables.
@@ -331,15 +314,6 @@ fn row(line: &str) -> Option<(&str, Port)> {
     Some((rate, port))
 }
 
-/// The next word, taken off.
-fn word<'a>(rest: &mut &'a str) -> &'a str {
-    let text = rest.trim_start();
-    let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
-    let (word, behind) = text.split_at(end);
-    *rest = behind;
-    word
-}
-
 /// Whether the first line is one of such a table.
 fn is_table(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
@@ -350,11 +324,7 @@ fn is_table(text: &str) -> bool {
 ///
 /// `opaextractsellinks` writes `GUID;port;type;name;GUID;port;type;name` without a heading; `opaextractlink`, `opaextractstat` and
 /// `opaextractstat2` name their columns, of which `Rate`, `Port.NodeDesc` and `Port.PortNum` are read.
-fn read_tables<'a>(
-    path: &Path,
-    text: &'a str,
-    add: &mut impl FnMut(Link<'a>) -> Result<(), ImportError>,
-) -> Result<(), ImportError> {
+fn read_tables<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) -> Result<()> {
     let mut columns: Option<Columns> = None;
     for (line, number) in text.lines().zip(1..) {
         let line = line.trim();
@@ -370,7 +340,6 @@ fn read_tables<'a>(
         let (rate, ports) = match &columns {
             Some(columns) => columns.ports(line).map_err(|problem| {
                 malformed(
-                    path,
                     number,
                     problem,
                     "no field may hold a semicolon; `opareport -o links` has no such limit",
@@ -381,7 +350,7 @@ fn read_tables<'a>(
                 plain(line).ok_or_else(|| {
                     let help =
                         "such as `0x0011750101670001;1;FI;node1 hfi1_0;0x0011750102000001;7;SW;leaf 1`";
-                    malformed(path, number, "this is no link", help)
+                    malformed(number, "this is no link", help)
                 })?,
             ),
         };

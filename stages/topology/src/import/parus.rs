@@ -11,7 +11,7 @@ use hopmap_text::FileError;
 
 use super::format::{MOST_BYTES, Sample, malformed, read_text};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportError, ImportParams, Imported, Result};
 use crate::CostMetric;
 
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -22,9 +22,9 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     begins && text.contains("begin message length") && text.contains("test type")
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["cost"])?;
-    machine(path, network(path)?, params)
+    machine(network(path)?, params)
 }
 
 /// A network file as it is.
@@ -33,27 +33,19 @@ pub(super) fn network(path: &Path) -> Result<NetworkFile, FileError> {
 }
 
 /// The machine: a slot for every process.
-pub(super) fn machine(
-    path: &Path,
-    file: NetworkFile,
-    params: &ImportParams,
-) -> Result<Imported, ImportError> {
+pub(super) fn machine(file: NetworkFile, params: &ImportParams) -> Result<Imported> {
     let mut notes = Vec::new();
     let count = file.processes;
     if count > MOST_ROWS {
         let problem = format!("there are more than {MOST_ROWS} processes");
-        return Err(malformed(path, None, problem, "measure fewer processes of a host"));
+        return Err(malformed(None, problem, "measure fewer processes of a host"));
     }
     if let Some(host) = file.hosts.iter().find(|host| !is_host_name(host)) {
-        return Err(malformed(
-            path,
-            None,
-            format!("`{host}` is no name of a host"),
-            "a host has a name without blanks",
-        ));
+        let help = "a host has a name without blanks";
+        return Err(malformed(None, format!("`{host}` is no name of a host"), help));
     }
     let bytes = bytes(params)?;
-    let times = Times::new(path, &file, &mut notes)?;
+    let times = Times::new(&file, &mut notes)?;
     let costs = times.costs(bytes);
     if count > 1 && costs.iter().all(|cost| *cost == 0.0) {
         notes.push(
@@ -75,20 +67,19 @@ pub(super) fn machine(
             (0..count).map(|rank| format!("host-{rank}")).collect()
         }
     };
-    let system = Measured::new(hosts, costs).machine(path, &mut notes)?;
+    let system = Measured::new(hosts, costs).machine(&mut notes)?;
     Ok(Imported { system, notes })
 }
 
 /// Bytes of the message that counts; `None` for the shortest one.
-fn bytes(params: &ImportParams) -> Result<Option<u64>, ImportError> {
+fn bytes(params: &ImportParams) -> Result<Option<u64>> {
     match params.cost {
         None | Some(CostMetric::Latency) => Ok(None),
         Some(CostMetric::Time) => Ok(params.bytes),
-        Some(CostMetric::Hops) => Err(ImportError::Parameter {
-            name: "cost",
-            problem: "cannot be `hops`: the file does not know links".into(),
-            help: "`latency`, which it is anyway, or `time` with `bytes = 65536`".into(),
-        }),
+        Some(CostMetric::Hops) => {
+            let help = "`latency`, which it is anyway, or `time` with `bytes = 65536`";
+            Err(ImportError::parameter("cost", "cannot be `hops`: the file does not know links", help))
+        }
     }
 }
 
@@ -114,15 +105,15 @@ struct Times<'a> {
 
 impl<'a> Times<'a> {
     /// Checks that these are times.
-    fn new(path: &Path, file: &'a NetworkFile, notes: &mut Vec<String>) -> Result<Self, ImportError> {
+    fn new(file: &'a NetworkFile, notes: &mut Vec<String>) -> Result<Self> {
         match &file.kind {
             Kind::Average | Kind::Median => {}
             Kind::Minimum => notes.push(
                 "these are minima, which may be of messages that had arrived before anybody waited: medians or averages are better"
                     .into(),
             ),
-            Kind::Deviation => return Err(no_times(path, "standard deviations")),
-            Kind::Other(other) => return Err(no_times(path, &format!("of kind `{other}`"))),
+            Kind::Deviation => return Err(no_times("standard deviations")),
+            Kind::Other(other) => return Err(no_times(&format!("of kind `{other}`"))),
         }
         let way = match file.test.as_str() {
             "one_to_one" => Way::AndAnswer,
@@ -146,7 +137,7 @@ impl<'a> Times<'a> {
                     "from process {sender} to process {receiver} messages of {length} bytes take {} seconds",
                     seconds[pair]
                 );
-                return Err(malformed(path, None, problem, "this was not measured: run the test again"));
+                return Err(malformed(None, problem, "this was not measured: run the test again"));
             }
         }
         Ok(Self { file, way })
@@ -191,9 +182,8 @@ impl<'a> Times<'a> {
     }
 }
 
-fn no_times(path: &Path, what: &str) -> ImportError {
+fn no_times(what: &str) -> ImportError {
     malformed(
-        path,
         None,
         format!("the numbers are no times but {what}"),
         "give the file of medians or averages of the same run",
@@ -207,7 +197,7 @@ pub(super) fn recognises_netcdf(sample: &Sample) -> bool {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "of other formats it can fail")]
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
     let hosts = hosts(path).map(|hosts| InputPath::named(hosts, "hosts"));
     Ok(std::iter::once(InputPath::named(path, "machine")).chain(hosts).collect())
 }
@@ -218,11 +208,11 @@ fn hosts(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(name)).filter(|hosts| hosts.is_file())
 }
 
-pub(super) fn read_netcdf(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read_netcdf(path: &Path, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["cost"])?;
     let mut file = network(path)?;
     if let Some(hosts) = hosts(path) {
         file.set_hosts(&read_text(&hosts)?).map_err(|error| error.in_file(&hosts))?;
     }
-    machine(path, file, params)
+    machine(file, params)
 }

@@ -23,7 +23,7 @@ use hopmap_text::Words;
 
 use super::finish::{MOST_SLOTS, Parts};
 use super::format::{Sample, malformed};
-use super::{ImportError, ImportParams, Imported, finish};
+use super::{ImportError, ImportParams, Imported, Result, finish};
 use crate::{SyntheticParams, synthetic};
 use parse::{Shape, Target};
 
@@ -40,12 +40,12 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     }
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     finish::check(params)?;
     let mut words = Words::open(path, "")?;
     let target = parse::target(&mut words)?;
     let rest = words.next()?.then(|| words.line());
-    let (system, mut notes) = machine(&target, params, path)?;
+    let (system, mut notes) = machine(&target, params)?;
     if let Some(line) = rest {
         notes.push(format!(
             "what stands behind the target, from line {line} on, is not read; Scotch does the same"
@@ -61,18 +61,14 @@ const MOST_PAIRED: usize = 4096;
 const MOST_HOSTS: u64 = 1 << 20;
 
 /// A machine, and what people should know of it.
-fn machine(
-    target: &Target,
-    params: &ImportParams,
-    path: &Path,
-) -> Result<(SystemGraph, Vec<String>), ImportError> {
+fn machine(target: &Target, params: &ImportParams) -> Result<(SystemGraph, Vec<String>)> {
     let mut notes = Vec::new();
     // The terminals in the order of their numbers: the slots of each.
     let (mut system, mut terminals) = match &target.shape {
-        Shape::Tree { levels, numbers } => numbered_tree(levels, numbers, params, path)?,
-        Shape::Grid { sizes, wraps } => grid(sizes, *wraps, params, path)?,
-        Shape::Complete { weights } => complete(weights, params, path, &mut notes)?,
-        Shape::Listed { terminals, distances } => listed(terminals, distances, params, path, &mut notes)?,
+        Shape::Tree { levels, numbers } => numbered_tree(levels, numbers, params)?,
+        Shape::Grid { sizes, wraps } => grid(sizes, *wraps, params)?,
+        Shape::Complete { weights } => complete(weights, params, &mut notes)?,
+        Shape::Listed { terminals, distances } => listed(terminals, distances, params, &mut notes)?,
     };
     if target.is_measured_as_torus
         && let Shape::Grid { sizes, .. } = &target.shape
@@ -87,7 +83,6 @@ fn machine(
         let chosen = |&terminal: &u32| {
             terminals.get(terminal as usize).cloned().ok_or_else(|| {
                 malformed(
-                    path,
                     None,
                     format!("`sub` keeps terminal {terminal}, but there are {count}"),
                     "terminals are counted from zero",
@@ -103,40 +98,28 @@ fn machine(
     if !target.restrictions.is_empty() {
         restrict(&mut system, &terminals.concat());
     }
-    system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+    system.check().map_err(ImportError::machine)?;
     Ok((system, notes))
 }
 
 type Numbered = (SystemGraph, Vec<Vec<u32>>);
 
-fn wrong(name: &'static str, problem: impl Into<String>, help: impl Into<String>) -> ImportError {
-    ImportError::Parameter { name, problem: problem.into(), help: help.into() }
-}
-
 /// Refuses parameters that mean nothing where a file has costs of its own.
-fn check(params: &ImportParams, is_grid: bool) -> Result<(), ImportError> {
+fn check(params: &ImportParams, is_grid: bool) -> Result<()> {
     params.refuse(&["hwloc"], "the file names no hosts", "leave it out")?;
     params.refuse(&["costs"], "the file has costs of its own", "leave it out")?;
     if !is_grid {
         params.refuse(&["cost"], "the file has costs of its own", "leave it out")?;
-        params.refuse(&["link_latency"], "costs follow from no links", "leave it out")?;
+        params.refuse(&["link_latency_s"], "costs follow from no links", "leave it out")?;
     }
     Ok(())
 }
 
 /// A regular tree over slots: branches and costs innermost first, of which `slots` are a host.
-pub(super) fn tree(
-    branches: &[u32],
-    costs: &[f64],
-    params: &ImportParams,
-    path: &Path,
-) -> Result<SystemGraph, ImportError> {
-    if !params.inside.is_empty() {
-        return Err(wrong(
-            "inside",
-            "means nothing here: the file has the costs of all levels",
-            "leave it out",
-        ));
+pub(super) fn tree(branches: &[u32], costs: &[f64], params: &ImportParams) -> Result<SystemGraph> {
+    if !params.intra_node_costs.is_empty() {
+        let problem = "means nothing here: the file has the costs of all levels";
+        return Err(ImportError::parameter("intra_node_costs", problem, "leave it out"));
     }
     let slots = params.slots.unwrap_or(1);
     let mut size = 1_u64;
@@ -147,20 +130,13 @@ pub(super) fn tree(
     }));
     let Some(host_level) = sizes.iter().rposition(|&size| size == u64::from(slots)) else {
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-        return Err(wrong(
-            "slots",
-            format!("is {slots}, but no level of the tree joins so many leaves"),
-            format!("it may be {}", sizes.join(", ")),
-        ));
+        let problem = format!("is {slots}, but no level of the tree joins so many leaves");
+        return Err(ImportError::parameter("slots", problem, format!("it may be {}", sizes.join(", "))));
     };
     let hosts = size / u64::from(slots.max(1));
     if size <= MOST_SLOTS as u64 && hosts > MOST_HOSTS {
-        return Err(malformed(
-            path,
-            None,
-            format!("every leaf is a host, and there are {hosts}, more than {MOST_HOSTS}"),
-            "say with `slots` how many leaves are a host",
-        ));
+        let problem = format!("every leaf is a host, and there are {hosts}, more than {MOST_HOSTS}");
+        return Err(malformed(None, problem, "say with `slots` how many leaves are a host"));
     }
     let shape = branches.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     let made = synthetic(&SyntheticParams {
@@ -172,18 +148,13 @@ pub(super) fn tree(
     });
     made.map_err(|error| {
         let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
-        malformed(path, None, error.to_string(), help)
+        malformed(None, error.to_string(), help)
     })
 }
 
 /// The cost of two leaves that part on a level is that of the links of this level and of all further in (`archTleafDomDist` of
 /// Scotch 6 and later; what the user guide calls the distance of two terminals).
-fn numbered_tree(
-    levels: &[(u32, f64)],
-    numbers: &[u32],
-    params: &ImportParams,
-    path: &Path,
-) -> Result<Numbered, ImportError> {
+fn numbered_tree(levels: &[(u32, f64)], numbers: &[u32], params: &ImportParams) -> Result<Numbered> {
     check(params, false)?;
     let branches: Vec<u32> = levels.iter().rev().map(|level| level.0).collect();
     let mut sum = 0.0;
@@ -195,7 +166,7 @@ fn numbered_tree(
             sum
         })
         .collect();
-    let mut system = tree(&branches, &costs, params, path)?;
+    let mut system = tree(&branches, &costs, params)?;
     let count = system.slots.len();
     if numbers.is_empty() {
         return Ok((system, (0..count as u32).map(|slot| vec![slot]).collect()));
@@ -219,10 +190,11 @@ fn numbered_tree(
             place.core = (number(slot) % slots) as u32;
         }
     } else {
-        return Err(wrong(
+        let help = "leave it out: every leaf is a host then";
+        return Err(ImportError::parameter(
             "slots",
             "cannot be given: the permutation of the leaves reaches over hosts",
-            "leave it out: every leaf is a host then",
+            help,
         ));
     }
     Ok((system, terminals))
@@ -233,7 +205,7 @@ fn hosts(numbers: impl Iterator<Item = u32>, most: usize) -> Vec<Node> {
     numbers.map(|number| Node::host(format!("host{number:0width$}"))).collect()
 }
 
-fn grid(sizes: &[u32], wraps: bool, params: &ImportParams, path: &Path) -> Result<Numbered, ImportError> {
+fn grid(sizes: &[u32], wraps: bool, params: &ImportParams) -> Result<Numbered> {
     check(params, true)?;
     let count = sizes.iter().product::<u32>();
     let mut links = Vec::new();
@@ -256,7 +228,7 @@ fn grid(sizes: &[u32], wraps: bool, params: &ImportParams, path: &Path) -> Resul
         routing: Routing { ties: Ties::First, ..Routing::default() },
         shapes: BTreeMap::new(),
     };
-    let system = finish::machine(parts, params, path)?;
+    let system = finish::machine(parts, params)?;
     let slots = params.slots.unwrap_or(1);
     let terminals = (0..count).map(|host| (host * slots..(host + 1) * slots).collect()).collect();
     Ok((system, terminals))
@@ -272,15 +244,13 @@ struct Weighted {
 fn weighted(
     terminals: &[(u32, u32)],
     params: &ImportParams,
-    path: &Path,
     notes: &mut Vec<String>,
     most: usize,
-) -> Result<Weighted, ImportError> {
+) -> Result<Weighted> {
     let slots_of_one = u64::from(params.slots.unwrap_or(1));
     let total: u64 = terminals.iter().map(|&(_, weight)| u64::from(weight) * slots_of_one).sum();
     if total > most as u64 {
         return Err(malformed(
-            path,
             None,
             format!("the weights, which are numbers of slots, give {total} slots; there may be {most}"),
             "divide the weights by what they have in common",
@@ -301,29 +271,27 @@ fn weighted(
 }
 
 /// The cost between slots of one host: zero, as between two ranks on one terminal, unless given.
-fn inside(params: &ImportParams, least: f64) -> Result<f64, ImportError> {
-    match params.inside[..] {
+fn inside(params: &ImportParams, least: f64) -> Result<f64> {
+    match params.intra_node_costs[..] {
         [] => Ok(0.0),
         [cost] if cost <= least => Ok(cost),
-        [cost] => Err(wrong(
-            "inside",
+        [cost] => Err(ImportError::parameter(
+            "intra_node_costs",
             format!("is {cost}, more than the least cost between hosts, {least}"),
             "inside hosts it is nearer",
         )),
-        _ => Err(wrong("inside", "has several costs, but hosts have one level inside", "give one cost")),
+        _ => Err(ImportError::parameter(
+            "intra_node_costs",
+            "has several costs, but hosts have one level inside",
+            "give one cost",
+        )),
     }
 }
 
-fn complete(
-    weights: &[u32],
-    params: &ImportParams,
-    path: &Path,
-    notes: &mut Vec<String>,
-) -> Result<Numbered, ImportError> {
+fn complete(weights: &[u32], params: &ImportParams, notes: &mut Vec<String>) -> Result<Numbered> {
     check(params, false)?;
     let terminals: Vec<(u32, u32)> = (0..).zip(weights).map(|(number, &weight)| (number, weight)).collect();
-    let Weighted { hosts, slots, terminals: by_terminal } =
-        weighted(&terminals, params, path, notes, MOST_SLOTS)?;
+    let Weighted { hosts, slots, terminals: by_terminal } = weighted(&terminals, params, notes, MOST_SLOTS)?;
     let within = inside(params, 1.0)?;
     let mut levels = Levels { costs: vec![1.0], groups: vec![vec![0; slots.len()]] };
     if slots.len() > hosts.len() {
@@ -341,12 +309,10 @@ fn listed(
     terminals: &[(u32, u32)],
     distances: &[f64],
     params: &ImportParams,
-    path: &Path,
     notes: &mut Vec<String>,
-) -> Result<Numbered, ImportError> {
+) -> Result<Numbered> {
     check(params, false)?;
-    let Weighted { hosts, slots, terminals: by_terminal } =
-        weighted(terminals, params, path, notes, MOST_PAIRED)?;
+    let Weighted { hosts, slots, terminals: by_terminal } = weighted(terminals, params, notes, MOST_PAIRED)?;
     let within =
         inside(params, distances.iter().copied().filter(|&cost| cost > 0.0).fold(f64::MAX, f64::min))?;
     let count = terminals.len();

@@ -6,16 +6,15 @@ mod routes;
 mod shapes;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use hopmap_model::{CostModel, Forward, Matrix, NodeKind, Paths, Routing as Routes, SystemGraph, Ties};
 
 use super::finish::{HostShape, Parts, machine};
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed};
 use super::xml::{Xml, first_element};
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportError, ImportParams, Imported, Result};
 use crate::CostMetric;
-use platform::{Builder, Platform, Routing};
+use platform::{Platform, Routing};
 use routes::Router;
 
 /// Most hosts all pairs of which are looked at.
@@ -28,31 +27,20 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     sample.text().and_then(first_element) == Some("platform")
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let text = read_text(path)?;
-    let xml = Xml::parse(path, &text)?;
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
+    let xml = Xml::parse(text)?;
     let root = xml.root();
     if root.name() != "platform" {
-        return Err(malformed(
-            path,
-            root.line(),
-            format!("`<{}>` is no platform", root.name()),
-            "`<platform version=\"4.1\">` is expected",
-        ));
+        let help = "`<platform version=\"4.1\">` is expected";
+        return Err(root.wrong(format!("`<{}>` is no platform", root.name()), help));
     }
     let version = root.get("version").unwrap_or("0");
     if version.split('.').next().and_then(|major| major.parse().ok()).is_none_or(|major: u32| major < 4) {
         let problem = format!("version `{version}` of the format is too old");
-        return Err(malformed(
-            path,
-            root.line(),
-            problem,
-            "`simgrid_update_xml` of SimGrid makes it version 4.1",
-        ));
+        return Err(root.wrong(problem, "`simgrid_update_xml` of SimGrid makes it version 4.1"));
     }
-    let mut builder = Builder { path, platform: Platform::default() };
-    builder.platform(root)?;
-    let mut platform = builder.platform;
+    let mut platform = Platform::default();
+    platform.read(root)?;
     let zones = 0..platform.zones.len();
     let is_joined = zones.filter(|&zone| !routes::join(&mut platform, zone)).count() == 0;
     let place = platform.net.hosts_first();
@@ -60,45 +48,40 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, Impor
         point.leave = place[point.leave as usize];
         point.arrive = place[point.arrive as usize];
     }
-    check(path, &platform)?;
+    check(&platform)?;
     let mut notes = std::mem::take(&mut platform.notes);
     let mut ignored: Vec<_> = platform.ignored.iter().collect();
     ignored.sort_unstable();
     notes.extend(ignored.into_iter().map(|(what, count)| format!("{what} left out: {count}")));
-    let system = system(path, params, &platform, is_joined, &mut notes)?;
+    let system = system(params, &platform, is_joined, &mut notes)?;
     Ok(Imported { system, notes })
 }
 
-fn check(path: &Path, platform: &Platform) -> Result<(), ImportError> {
+fn check(platform: &Platform) -> Result<()> {
     let hosts = platform.net.cores.iter().filter(|&&cores| cores > 0).count();
     if hosts == 0 {
-        return Err(malformed(path, None, "no hosts", "`<host>` or `<cluster>` describe them"));
+        return Err(malformed(None, "no hosts", "`<host>` or `<cluster>` describe them"));
     }
     let shapes = platform.zones.iter().filter(|zone| zone.routing == Routing::Shape).count();
     if platform.has_torus && (hosts != platform.net.nodes.len() || shapes > 1) {
-        return Err(malformed(
-            path,
-            None,
-            "a TORUS beside other clusters, hosts or routers",
-            "keep the torus only",
-        ));
+        let help = "keep the torus only";
+        return Err(malformed(None, "a TORUS beside other clusters, hosts or routers", help));
     }
     Ok(())
 }
 
 /// The machine: with links where these have the routes of SimGrid, else with a cost for every pair.
 fn system(
-    path: &Path,
     params: &ImportParams,
     platform: &Platform,
     is_joined: bool,
     notes: &mut Vec<String>,
-) -> Result<SystemGraph, ImportError> {
+) -> Result<SystemGraph> {
     let hosts: Vec<usize> = (0..platform.points.len()).filter(|&point| is_routed(platform, point)).collect();
     let router = Router::new(platform);
     if is_joined {
         let ties = if platform.first || platform.over_hosts { Ties::First } else { Ties::Spread };
-        let mut system = machine(parts(platform, ties), params, path)?;
+        let mut system = machine(parts(platform, ties), params)?;
         let sample = sample(platform, &hosts);
         if sample.len() > MOST_PAIRED {
             notes.push(format!("{} hosts are too many to compare all routes with SimGrid's: they are those over the fewest links", hosts.len()));
@@ -127,7 +110,7 @@ fn system(
     notes.push(
         "no network of links has these routes: every pair of hosts has the cost of its own route".into(),
     );
-    matrix(path, params, platform, &router)
+    matrix(params, platform, &router)
 }
 
 /// Whether a point is a host whose routes are found link by link.
@@ -224,23 +207,18 @@ fn forwarding(
 }
 
 /// Hosts only, with a cost for every pair of slots.
-fn matrix(
-    path: &Path,
-    params: &ImportParams,
-    platform: &Platform,
-    router: &Router<'_>,
-) -> Result<SystemGraph, ImportError> {
+fn matrix(params: &ImportParams, platform: &Platform, router: &Router<'_>) -> Result<SystemGraph> {
     let mut parts = parts(platform, Ties::default());
     parts.links.clear();
     parts.nodes.retain(|node| node.kind == NodeKind::Host);
     let plain = ImportParams { cost: None, bytes: None, ..params.clone() };
-    let mut system = machine(parts, &plain, path)?;
+    let mut system = machine(parts, &plain)?;
     let count = system.slots.len();
     if count > MOST_MATRIX {
         let problem = format!(
             "the routes are those of no network of links, and {count} slots are too many for a cost of every pair"
         );
-        return Err(malformed(path, None, problem, format!("at most {MOST_MATRIX} are written down")));
+        return Err(malformed(None, problem, format!("at most {MOST_MATRIX} are written down")));
     }
     let mut costs = system.costs().block(&(0..count as u32).collect::<Vec<u32>>());
     let by_node: HashMap<u32, usize> = (0..platform.points.len())
@@ -253,12 +231,7 @@ fn matrix(
             let route = by_node.get(&a).zip(by_node.get(&b)).and_then(|(&a, &b)| router.route(a, b));
             let Some(route) = route else {
                 let [a, b] = [a, b].map(|node| &system.nodes[node as usize].name);
-                return Err(malformed(
-                    path,
-                    None,
-                    format!("no route from `{a}` to `{b}`"),
-                    "add a `<route>`",
-                ));
+                return Err(malformed(None, format!("no route from `{a}` to `{b}`"), "add a `<route>`"));
             };
             let cost = cost(platform, &route, params);
             for slot in first_a..first_a + slots_a {
@@ -268,7 +241,7 @@ fn matrix(
         }
     }
     system.cost = CostModel::Matrix(Matrix { costs });
-    system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
+    system.check().map_err(ImportError::machine)?;
     Ok(system)
 }
 

@@ -1,11 +1,9 @@
 //! `topology.conf` of Slurm: a tree of switches, or blocks (topology.conf(5)).
 
-use std::path::Path;
-
 use super::finish::machine;
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed};
 use super::slurm_tree::{Blocks, Lists, Switch, parts};
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportError, ImportParams, Imported, Result};
 
 /// Every line begins as one of a topology.conf does, and one names a switch or a block.
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -23,36 +21,25 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     names
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let text = read_text(path)?;
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let (mut switches, mut blocks, mut notes) = (Vec::new(), Blocks::default(), Vec::new());
-    let lists = Lists::new(path);
+    let lists = Lists::new();
     let mut speeds = 0;
-    for (line, content) in lines(&text) {
+    for (line, content) in lines(text) {
         let entries = entries(&content).map_err(|word| {
-            malformed(
-                path,
-                line,
-                format!("`{word}` is no `Name=value`"),
-                "such as `SwitchName=s0 Nodes=n[0-3]`",
-            )
+            malformed(line, format!("`{word}` is no `Name=value`"), "such as `SwitchName=s0 Nodes=n[0-3]`")
         })?;
         let Some((key, value)) = entries.first() else { continue };
         match key.as_str() {
             "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
             "blockname" => blocks.bases.push(block(&lists, line, value, &entries[1..])?),
-            "blocksizes" => blocks.set_sizes(path, line, value)?,
+            "blocksizes" => blocks.set_sizes(line, value)?,
             "include" => notes.push(format!(
                 "line {line}: the file `{value}` is not followed; name it as the path to read it"
             )),
             _ => {
                 let problem = format!("a line that begins with `{key}`");
-                return Err(malformed(
-                    path,
-                    line,
-                    problem,
-                    "lines begin with SwitchName, BlockName or BlockSizes",
-                ));
+                return Err(malformed(line, problem, "lines begin with SwitchName, BlockName or BlockSizes"));
             }
         }
     }
@@ -61,42 +48,33 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, Impor
     }
     match (switches.is_empty(), blocks.bases.is_empty()) {
         (true, true) => {
-            return Err(malformed(
-                path,
-                None,
-                "no switch and no block",
-                "such as `SwitchName=s0 Nodes=n[0-3]`",
-            ));
+            return Err(malformed(None, "no switch and no block", "such as `SwitchName=s0 Nodes=n[0-3]`"));
         }
         (false, false) => {
             let line = blocks.bases.first().map(|block| block.line);
-            return Err(malformed(
-                path,
-                line,
-                "a block in a file with switches",
-                "Slurm reads either switches or blocks",
-            ));
+            let help = "Slurm reads either switches or blocks";
+            return Err(malformed(line, "a block in a file with switches", help));
         }
         (false, true) => {}
         (true, false) => {
-            let made = blocks.switches(path)?;
+            let made = blocks.switches()?;
             switches = made.0;
             notes.extend(made.1);
         }
     }
-    let (parts, more) = parts(path, &switches)?;
+    let (parts, more) = parts(&switches)?;
     notes.extend(more);
-    Ok(Imported { system: machine(parts, params, path)?, notes })
+    Ok(Imported { system: machine(parts, params)?, notes })
 }
 
 fn switch(
-    lists: &Lists<'_>,
+    lists: &Lists,
     line: usize,
     name: &str,
     entries: &[(String, String)],
     speeds: &mut usize,
-) -> Result<Switch, ImportError> {
-    let mut switch = Switch { name: lists.own_name(line, name)?, line, ..Switch::default() };
+) -> Result<Switch> {
+    let mut switch = Switch { name: Lists::own_name(line, name)?, line, ..Switch::default() };
     let mut said = false;
     for (key, value) in entries {
         match key.as_str() {
@@ -106,39 +84,34 @@ fn switch(
                 *speeds += 1;
                 continue;
             }
-            _ => return Err(unknown(lists.path, line, key, "SwitchName, Switches, Nodes and LinkSpeed")),
+            _ => return Err(unknown(line, key, "SwitchName, Switches, Nodes and LinkSpeed")),
         }
         said = true;
     }
     if !said {
         let problem = format!("nothing is said to be below `{name}`");
-        return Err(malformed(lists.path, line, problem, "add `Nodes=` or `Switches=`"));
+        return Err(malformed(line, problem, "add `Nodes=` or `Switches=`"));
     }
     if !(switch.hosts.is_empty() || switch.switches.is_empty()) {
         let problem = format!("both hosts and switches are below `{name}`");
-        return Err(malformed(lists.path, line, problem, "Slurm takes one of `Nodes=` and `Switches=`"));
+        return Err(malformed(line, problem, "Slurm takes one of `Nodes=` and `Switches=`"));
     }
     Ok(switch)
 }
 
-fn block(
-    lists: &Lists<'_>,
-    line: usize,
-    name: &str,
-    entries: &[(String, String)],
-) -> Result<Switch, ImportError> {
-    let mut block = Switch { name: lists.own_name(line, name)?, line, ..Switch::default() };
+fn block(lists: &Lists, line: usize, name: &str, entries: &[(String, String)]) -> Result<Switch> {
+    let mut block = Switch { name: Lists::own_name(line, name)?, line, ..Switch::default() };
     for (key, value) in entries {
         match key.as_str() {
             "nodes" => block.hosts.extend(lists.hosts(line, value)?),
-            _ => return Err(unknown(lists.path, line, key, "BlockName and Nodes")),
+            _ => return Err(unknown(line, key, "BlockName and Nodes")),
         }
     }
     Ok(block)
 }
 
-fn unknown(path: &Path, line: usize, key: &str, known: &str) -> ImportError {
-    malformed(path, line, format!("`{key}` means nothing here"), format!("a line says {known}"))
+fn unknown(line: usize, key: &str, known: &str) -> ImportError {
+    malformed(line, format!("`{key}` means nothing here"), format!("a line says {known}"))
 }
 
 /// Lines with their numbers: without comments, those that end with a backslash with the next one.
@@ -198,7 +171,7 @@ mod tests {
     use super::*;
     use hopmap_model::{NodeKind, Paths, SystemGraph};
 
-    fn import(text: &str) -> Result<Imported, ImportError> {
+    fn import(text: &str) -> Result<Imported> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         super::super::read(file.path(), &ImportParams::default())

@@ -2,15 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
 
 use hopmap_formats::host_list::{MAX_NAMES, expand};
 use hopmap_formats::natural_key;
 use hopmap_model::{Link, Node};
 
-use super::ImportError;
+use super::Result;
 use super::finish::Parts;
-use super::format::malformed;
+use super::format::{malformed, note};
 
 /// A switch as a file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,67 +23,61 @@ pub(super) struct Switch {
 }
 
 /// Reads host lists of one file, which have a limit together.
-pub(super) struct Lists<'a> {
-    pub(super) path: &'a Path,
+pub(super) struct Lists {
     left: Cell<usize>,
 }
 
-impl<'a> Lists<'a> {
-    pub(super) fn new(path: &'a Path) -> Self {
-        Self { path, left: Cell::new(MAX_NAMES) }
+impl Lists {
+    pub(super) fn new() -> Self {
+        Self { left: Cell::new(MAX_NAMES) }
     }
 
     /// The names of a list that stands on a line.
-    pub(super) fn names(&self, line: usize, list: &str) -> Result<Vec<String>, ImportError> {
-        let names =
-            expand(list).map_err(|error| malformed(self.path, line, error.to_string(), error.hint))?;
+    pub(super) fn names(&self, line: usize, list: &str) -> Result<Vec<String>> {
+        let names = expand(list).map_err(|error| malformed(line, error.to_string(), error.hint))?;
         let Some(left) = self.left.get().checked_sub(names.len()) else {
             let problem = format!("more than {MAX_NAMES} names in all");
-            return Err(malformed(self.path, line, problem, "is a range longer than meant?"));
+            return Err(malformed(line, problem, "is a range longer than meant?"));
         };
         self.left.set(left);
         Ok(names)
     }
 
     /// The hosts of a list. `ALL` is known to Slurm only.
-    pub(super) fn hosts(&self, line: usize, list: &str) -> Result<Vec<String>, ImportError> {
+    pub(super) fn hosts(&self, line: usize, list: &str) -> Result<Vec<String>> {
         match list.eq_ignore_ascii_case("all") {
             true => {
                 let problem = "`ALL` does not say which hosts";
-                Err(malformed(self.path, line, problem, "write their names: `Nodes=n[001-128]`"))
+                Err(malformed(line, problem, "write their names: `Nodes=n[001-128]`"))
             }
             false => self.names(line, list),
         }
     }
 
     /// The name of one switch or block: no list.
-    pub(super) fn own_name(&self, line: usize, name: &str) -> Result<String, ImportError> {
+    pub(super) fn own_name(line: usize, name: &str) -> Result<String> {
         match name.is_empty() || name.contains(['[', ']', ',']) {
             false => Ok(name.to_owned()),
             true => {
                 let problem = format!("`{name}` is no name of one switch or block");
-                Err(malformed(self.path, line, problem, "describe every one on its own"))
+                Err(malformed(line, problem, "describe every one on its own"))
             }
         }
     }
 }
 
 /// Hosts, switches and the links between them, both ways; and what people should know.
-pub(super) fn parts(path: &Path, switches: &[Switch]) -> Result<(Parts, Vec<String>), ImportError> {
-    let by_name = by_name(path, switches)?;
-    let below = below(path, switches, &by_name)?;
-    let height = heights(path, switches, &below)?;
-    let above = above(path, switches)?;
+pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
+    let by_name = by_name(switches)?;
+    let below = below(switches, &by_name)?;
+    let height = heights(switches, &below)?;
+    let above = above(switches)?;
     let mut hosts: Vec<&str> = above.keys().copied().collect();
     hosts.sort_by_cached_key(|host| (natural_key(host), *host));
     if let Some(host) = hosts.iter().find(|host| by_name.contains_key(**host)) {
         let line = above.get(host).map(|&switch| switches[switch].line);
-        return Err(malformed(
-            path,
-            line,
-            format!("`{host}` is a host here and a switch elsewhere"),
-            "rename the switch",
-        ));
+        let help = "rename the switch";
+        return Err(malformed(line, format!("`{host}` is a host here and a switch elsewhere"), help));
     }
     let mut order: Vec<usize> = (0..switches.len()).collect();
     order.sort_by_cached_key(|&switch| {
@@ -106,24 +99,20 @@ pub(super) fn parts(path: &Path, switches: &[Switch]) -> Result<(Parts, Vec<Stri
     Ok((Parts { nodes, links, ..Parts::default() }, remarks))
 }
 
-fn by_name<'a>(path: &Path, switches: &'a [Switch]) -> Result<HashMap<&'a str, usize>, ImportError> {
+fn by_name(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     for (index, Switch { name, line, .. }) in switches.iter().enumerate() {
         if let Some(other) = by_name.insert(name, index) {
             let first = switches[other].line;
             let problem = format!("the switch `{name}` is described twice, first on line {first}");
-            return Err(malformed(path, *line, problem, "give every switch a name of its own"));
+            return Err(malformed(*line, problem, "give every switch a name of its own"));
         }
     }
     Ok(by_name)
 }
 
 /// By switch the indexes of those below it.
-fn below(
-    path: &Path,
-    switches: &[Switch],
-    by_name: &HashMap<&str, usize>,
-) -> Result<Vec<Vec<usize>>, ImportError> {
+fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>> {
     let mut below = Vec::with_capacity(switches.len());
     for Switch { name, line, switches: children, .. } in switches {
         let mut own = Vec::with_capacity(children.len());
@@ -131,11 +120,11 @@ fn below(
         for child in children {
             let Some(&index) = by_name.get(child.as_str()) else {
                 let problem = format!("`{name}` stands above the switch `{child}`, which is not described");
-                return Err(malformed(path, *line, problem, "is its name spelt as where it is described?"));
+                return Err(malformed(*line, problem, "is its name spelt as where it is described?"));
             };
             if !seen.insert(index) {
                 let problem = format!("`{name}` names the switch `{child}` twice");
-                return Err(malformed(path, *line, problem, "name it once"));
+                return Err(malformed(*line, problem, "name it once"));
             }
             own.push(index);
         }
@@ -145,7 +134,7 @@ fn below(
 }
 
 /// How many links it is down from a switch to the lowest one at most; an error if a switch is below itself.
-fn heights(path: &Path, switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec<usize>, ImportError> {
+fn heights(switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec<usize>> {
     let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
     let mut above = vec![Vec::new(); switches.len()];
     for (switch, children) in below.iter().enumerate() {
@@ -171,11 +160,11 @@ fn heights(path: &Path, switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec
     }
     let Switch { name, line, .. } = &switches[inside];
     let problem = format!("the switch `{name}` is below itself");
-    Err(malformed(path, *line, problem, "a switch stands above others, never in a circle"))
+    Err(malformed(*line, problem, "a switch stands above others, never in a circle"))
 }
 
 /// By host the switch above it.
-fn above<'a>(path: &Path, switches: &'a [Switch]) -> Result<HashMap<&'a str, usize>, ImportError> {
+fn above(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
     let mut above: HashMap<&str, usize> = HashMap::new();
     for (index, Switch { name, line, hosts, .. }) in switches.iter().enumerate() {
         for host in hosts {
@@ -187,7 +176,7 @@ fn above<'a>(path: &Path, switches: &'a [Switch]) -> Result<HashMap<&'a str, usi
                     format!("the host `{host}` is below `{name}` and, on line {where_first}, below `{first}`")
                 }
             };
-            return Err(malformed(path, *line, problem, "a host stands below one switch"));
+            return Err(malformed(*line, problem, "a host stands below one switch"));
         }
     }
     Ok(above)
@@ -198,15 +187,10 @@ fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
     below.iter().flatten().for_each(|&child| parents[child] += 1);
     let mut notes = Vec::new();
     let several = parents.iter().filter(|&&count| count > 1).count();
-    if several > 0 {
-        notes.push(format!("switches that are below several others, all links of which are kept: {several}"));
-    }
+    note(&mut notes, "switches that are below several others, all links of which are kept", several);
     let empty =
         (0..switches.len()).filter(|&switch| below[switch].is_empty() && switches[switch].hosts.is_empty());
-    let empty = empty.count();
-    if empty > 0 {
-        notes.push(format!("switches with nothing below them: {empty}"));
-    }
+    note(&mut notes, "switches with nothing below them", empty.count());
     let apart = pieces(below).into_iter().map(|switch| switches[switch].name.as_str()).collect::<Vec<_>>();
     if apart.len() > 1 {
         let shown = apart.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -259,12 +243,12 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Reads the sizes: numbers with commas between them.
-    pub(super) fn set_sizes(&mut self, path: &Path, line: usize, text: &str) -> Result<(), ImportError> {
+    pub(super) fn set_sizes(&mut self, line: usize, text: &str) -> Result<()> {
         self.line = line;
         for size in text.split(',').map(str::trim) {
             let Some(number) = size.parse().ok().filter(|&number: &u64| number > 0) else {
                 let problem = format!("`{size}` is no size of a block");
-                return Err(malformed(path, line, problem, "sizes are numbers of hosts: `BlockSizes=4,16`"));
+                return Err(malformed(line, problem, "sizes are numbers of hosts: `BlockSizes=4,16`"));
             };
             self.sizes.push(number);
         }
@@ -272,7 +256,7 @@ impl Blocks {
     }
 
     /// A switch for every block, for every group of blocks that is as large as one of the sizes, and for all.
-    pub(super) fn switches(self, path: &Path) -> Result<(Vec<Switch>, Vec<String>), ImportError> {
+    pub(super) fn switches(self) -> Result<(Vec<Switch>, Vec<String>)> {
         let Self { bases: blocks, mut sizes, line } = self;
         sizes.sort_unstable();
         sizes.dedup();
@@ -280,7 +264,7 @@ impl Blocks {
         let base = sizes.first().copied().unwrap_or(1);
         if let Some(size) = sizes.iter().find(|size| **size % base != 0) {
             let problem = format!("a block of {size} hosts does not hold whole blocks of {base}");
-            return Err(malformed(path, line, problem, "larger sizes are the smallest times 2, 4, 8, …"));
+            return Err(malformed(line, problem, "larger sizes are the smallest times 2, 4, 8, …"));
         }
         let mut taken: HashSet<String> =
             blocks.iter().flat_map(|block| [&block.name].into_iter().chain(&block.hosts)).cloned().collect();

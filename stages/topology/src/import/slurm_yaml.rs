@@ -1,12 +1,10 @@
 //! `topology.yaml` of Slurm 25.05 (topology.yaml(5)), and the models of topograph, which name switches and blocks in a like way.
 
-use std::path::Path;
-
 use super::finish::machine;
-use super::format::{Sample, malformed, read_text};
+use super::format::{Sample, malformed, note};
 use super::slurm_tree::{Blocks, Lists, Switch, parts};
 use super::yaml::{Content, Yaml, parse};
-use super::{ImportError, ImportParams, Imported};
+use super::{ImportError, ImportParams, Imported, Result};
 
 /// The first line with content is the first of a topology, or the list of switches or blocks of a model.
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -25,34 +23,28 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     }
 }
 
-pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let text = read_text(path)?;
-    let Some(yaml) = parse(path, &text)? else {
-        return Err(malformed(
-            path,
-            None,
-            "no topology",
-            "a list of topologies is expected: `- topology: name`",
-        ));
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
+    let Some(yaml) = parse(text)? else {
+        return Err(malformed(None, "no topology", "a list of topologies is expected: `- topology: name`"));
     };
-    let (mut notes, lists) = (Vec::new(), Lists::new(path));
+    let (mut notes, lists) = (Vec::new(), Lists::new());
     let switches = match &yaml.content {
         Content::List(topologies) => {
-            let chosen = chosen(path, topologies, &mut notes)?;
+            let chosen = chosen(topologies, &mut notes)?;
             topology(&lists, chosen, &mut notes)?
         }
         Content::Map(_) => model(&lists, &yaml, &mut notes)?,
         Content::Scalar(_) => {
-            return Err(malformed(path, yaml.line, "no list of topologies", "begin with `- topology: name`"));
+            return Err(yaml.wrong("no list of topologies", "begin with `- topology: name`"));
         }
     };
-    let (parts, more) = parts(path, &switches)?;
+    let (parts, more) = parts(&switches)?;
     notes.extend(more);
-    Ok(Imported { system: machine(parts, params, path)?, notes })
+    Ok(Imported { system: machine(parts, params)?, notes })
 }
 
 /// The topology that the cluster uses unless told otherwise.
-fn chosen<'a>(path: &Path, topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yaml, ImportError> {
+fn chosen<'a>(topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yaml> {
     let name = |topology: &Yaml| {
         topology.get("topology").and_then(Yaml::scalar).unwrap_or("without a name").to_owned()
     };
@@ -65,12 +57,12 @@ fn chosen<'a>(path: &Path, topologies: &'a [Yaml], notes: &mut Vec<String>) -> R
         let names = topologies.iter().take(10).map(|topology| format!("`{}`", name(topology)));
         let problem =
             format!("{} topologies{what}: {}", topologies.len(), names.collect::<Vec<_>>().join(", "));
-        malformed(path, line, problem, "mark the one to read with `cluster_default: true`")
+        malformed(line, problem, "mark the one to read with `cluster_default: true`")
     };
     let found = match (defaults.as_slice(), topologies) {
         ([only], _) => *only,
         ([], [only]) => only,
-        ([], []) => return Err(malformed(path, None, "no topology", "begin with `- topology: name`")),
+        ([], []) => return Err(malformed(None, "no topology", "begin with `- topology: name`")),
         ([], all) => {
             return Err(several(&all.iter().collect::<Vec<_>>(), None, ", none of which is the default"));
         }
@@ -84,81 +76,76 @@ fn chosen<'a>(path: &Path, topologies: &'a [Yaml], notes: &mut Vec<String>) -> R
     Ok(found)
 }
 
-fn topology(all: &Lists<'_>, topology: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>, ImportError> {
+fn topology(all: &Lists, topology: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>> {
     for (key, value) in topology.map().unwrap_or_default() {
         match key.as_str() {
             "topology" | "cluster_default" => {}
             "tree" => return tree(all, value),
             "block" => {
-                let (switches, more) = blocks(all, value)?.switches(all.path)?;
+                let (switches, more) = blocks(all, value)?.switches()?;
                 notes.extend(more);
                 return Ok(switches);
             }
             "flat" => {
                 let help = "it names no hosts; list them in a tree or in blocks";
-                return Err(malformed(all.path, value.line, "this topology is flat", help));
+                return Err(value.wrong("this topology is flat", help));
             }
             _ => {
-                return Err(unknown(
-                    all.path,
-                    value.line,
-                    key,
-                    "topology, cluster_default, tree, block and flat",
-                ));
+                return Err(unknown(value.line, key, "topology, cluster_default, tree, block and flat"));
             }
         }
     }
-    Err(malformed(all.path, topology.line, "a topology without `tree` or `block`", "say one of both"))
+    Err(topology.wrong("a topology without `tree` or `block`", "say one of both"))
 }
 
-fn tree(all: &Lists<'_>, tree: &Yaml) -> Result<Vec<Switch>, ImportError> {
-    let list = items(all.path, tree, "switches")?;
+fn tree(all: &Lists, tree: &Yaml) -> Result<Vec<Switch>> {
+    let list = items(tree, "switches")?;
     list.iter()
         .map(|item| {
             let mut switch = Switch { line: item.line, ..Switch::default() };
             for (key, value) in item.map().unwrap_or_default() {
                 match key.as_str() {
-                    "switch" => switch.name = all.own_name(value.line, text(all.path, value)?)?,
+                    "switch" => switch.name = Lists::own_name(value.line, text(value)?)?,
                     "children" => switch.switches = lists(all, value, Lists::names)?,
                     "nodes" => switch.hosts = lists(all, value, Lists::hosts)?,
-                    _ => return Err(unknown(all.path, value.line, key, "switch, children and nodes")),
+                    _ => return Err(unknown(value.line, key, "switch, children and nodes")),
                 }
             }
-            named(all.path, switch, "switch")
+            named(switch, "switch")
         })
         .collect()
 }
 
-fn blocks(all: &Lists<'_>, block: &Yaml) -> Result<Blocks, ImportError> {
+fn blocks(all: &Lists, block: &Yaml) -> Result<Blocks> {
     let mut blocks = Blocks::default();
     for (key, value) in block.map().unwrap_or_default() {
         match (key.as_str(), value.list()) {
             ("blocks", _) => {}
             ("block_sizes", Some(sizes)) => {
                 for size in sizes {
-                    blocks.set_sizes(all.path, size.line, text(all.path, size)?)?;
+                    blocks.set_sizes(size.line, text(size)?)?;
                 }
             }
-            ("block_sizes", None) => blocks.set_sizes(all.path, value.line, text(all.path, value)?)?,
-            _ => return Err(unknown(all.path, value.line, key, "block_sizes and blocks")),
+            ("block_sizes", None) => blocks.set_sizes(value.line, text(value)?)?,
+            _ => return Err(unknown(value.line, key, "block_sizes and blocks")),
         }
     }
-    for item in items(all.path, block, "blocks")? {
+    for item in items(block, "blocks")? {
         let mut block = Switch { line: item.line, ..Switch::default() };
         for (key, value) in item.map().unwrap_or_default() {
             match key.as_str() {
-                "block" => block.name = all.own_name(value.line, text(all.path, value)?)?,
+                "block" => block.name = Lists::own_name(value.line, text(value)?)?,
                 "nodes" => block.hosts = lists(all, value, Lists::hosts)?,
-                _ => return Err(unknown(all.path, value.line, key, "block and nodes")),
+                _ => return Err(unknown(value.line, key, "block and nodes")),
             }
         }
-        blocks.bases.push(named(all.path, block, "block")?);
+        blocks.bases.push(named(block, "block")?);
     }
     Ok(blocks)
 }
 
 /// A model of topograph: switches by name with those below them, and blocks of hosts below the lowest ones.
-fn model(all: &Lists<'_>, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>, ImportError> {
+fn model(all: &Lists, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>> {
     let mut switches: Vec<Switch> = Vec::new();
     for (key, value) in model.map().unwrap_or_default() {
         match key.as_str() {
@@ -166,7 +153,7 @@ fn model(all: &Lists<'_>, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<S
                 for (name, item) in value.map().unwrap_or_default() {
                     let below =
                         item.get("switches").map(|list| lists(all, list, Lists::names)).transpose()?;
-                    let name = all.own_name(item.line, name)?;
+                    let name = Lists::own_name(item.line, name)?;
                     let switches_below = below.unwrap_or_default();
                     switches.push(Switch {
                         name,
@@ -184,14 +171,9 @@ fn model(all: &Lists<'_>, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<S
         switches.iter().enumerate().map(|(index, switch)| (switch.name.clone(), index)).collect();
     for item in model.get("blocks").and_then(Yaml::list).unwrap_or_default() {
         let Some(name) = item.get("switch") else {
-            return Err(malformed(
-                all.path,
-                item.line,
-                "a block without `switch`",
-                "say the switch above its nodes",
-            ));
+            return Err(item.wrong("a block without `switch`", "say the switch above its nodes"));
         };
-        let name = all.own_name(name.line, text(all.path, name)?)?;
+        let name = Lists::own_name(name.line, text(name)?)?;
         let hosts =
             item.get("nodes").map(|list| lists(all, list, Lists::hosts)).transpose()?.unwrap_or_default();
         let index = *place.entry(name.clone()).or_insert_with(|| {
@@ -208,12 +190,7 @@ fn model(all: &Lists<'_>, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<S
         .filter(|name| !place.contains_key(*name))
         .cloned()
         .collect();
-    if !undescribed.is_empty() {
-        notes.push(format!(
-            "switches with nothing below them that only another one names: {}",
-            undescribed.len()
-        ));
-    }
+    note(notes, "switches with nothing below them that only another one names", undescribed.len());
     for name in undescribed {
         if place.insert(name.clone(), usize::MAX).is_none() {
             switches.push(Switch { name, ..Switch::default() });
@@ -222,52 +199,45 @@ fn model(all: &Lists<'_>, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<S
     Ok(switches)
 }
 
-fn items<'a>(path: &Path, value: &'a Yaml, key: &str) -> Result<&'a [Yaml], ImportError> {
+fn items<'a>(value: &'a Yaml, key: &str) -> Result<&'a [Yaml]> {
     let list = value.get(key).and_then(Yaml::list);
-    list.ok_or_else(|| {
-        malformed(path, value.line, format!("no list `{key}`"), format!("write `{key}:` and a list of them"))
-    })
+    list.ok_or_else(|| value.wrong(format!("no list `{key}`"), format!("write `{key}:` and a list of them")))
 }
 
-fn named(path: &Path, switch: Switch, what: &str) -> Result<Switch, ImportError> {
+fn named(switch: Switch, what: &str) -> Result<Switch> {
     match switch.name.is_empty() {
-        true => Err(malformed(
-            path,
-            switch.line,
-            format!("a {what} without a name"),
-            format!("write `{what}: name`"),
-        )),
+        true => {
+            Err(malformed(switch.line, format!("a {what} without a name"), format!("write `{what}: name`")))
+        }
         false => Ok(switch),
     }
 }
 
-fn text<'a>(path: &Path, value: &'a Yaml) -> Result<&'a str, ImportError> {
-    value
-        .scalar()
-        .ok_or_else(|| malformed(path, value.line, "a list or a map instead of a text", "write one value"))
+fn text(value: &Yaml) -> Result<&str> {
+    value.scalar().ok_or_else(|| value.wrong("a list or a map instead of a text", "write one value"))
 }
 
-type Names<'a> = fn(&Lists<'a>, usize, &str) -> Result<Vec<String>, ImportError>;
+type Names = fn(&Lists, usize, &str) -> Result<Vec<String>>;
 
 /// The names of a host list, or of a list of such.
-fn lists<'a>(all: &Lists<'a>, value: &Yaml, names: Names<'a>) -> Result<Vec<String>, ImportError> {
-    let Some(list) = value.list() else { return names(all, value.line, text(all.path, value)?) };
+fn lists(all: &Lists, value: &Yaml, names: Names) -> Result<Vec<String>> {
+    let Some(list) = value.list() else { return names(all, value.line, text(value)?) };
     let mut found = Vec::new();
     for item in list {
-        found.extend(names(all, item.line, text(all.path, item)?)?);
+        found.extend(names(all, item.line, text(item)?)?);
     }
     Ok(found)
 }
 
-fn unknown(path: &Path, line: usize, key: &str, known: &str) -> ImportError {
-    malformed(path, line, format!("`{key}` means nothing here"), format!("known are {known}"))
+fn unknown(line: usize, key: &str, known: &str) -> ImportError {
+    malformed(line, format!("`{key}` means nothing here"), format!("known are {known}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn import(text: &str) -> Result<Imported, ImportError> {
+    fn import(text: &str) -> Result<Imported> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         super::super::read(file.path(), &ImportParams::default())

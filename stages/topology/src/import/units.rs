@@ -140,6 +140,15 @@ pub(super) fn guid_address(guid: u64) -> String {
     format!("{guid:016x}")
 }
 
+/// The next word, taken off.
+pub(super) fn word<'a>(rest: &mut &'a str) -> &'a str {
+    let text = rest.trim_start();
+    let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
+    let (word, behind) = text.split_at(end);
+    *rest = behind;
+    word
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

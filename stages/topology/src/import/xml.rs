@@ -1,13 +1,11 @@
 //! XML as a tree of elements that know their lines. Nothing is ever fetched, and files declare no entities of their own.
 
-use std::path::Path;
-
 use hopmap_text::FileError;
 use memchr::{memchr_iter, memmem};
 use roxmltree::{Document, Node, ParsingOptions, TextPos};
 
-use super::ImportError;
 use super::format::malformed;
+use super::{ImportError, Result};
 
 /// Elements inside each other; readers follow them by recursion.
 const DEEPEST: usize = 64;
@@ -27,13 +25,13 @@ pub(super) struct Xml<'t> {
 
 impl<'t> Xml<'t> {
     /// Reads a text.
-    pub(super) fn parse(path: &Path, text: &'t str) -> Result<Self, FileError> {
+    pub(super) fn parse(text: &'t str) -> Result<Self, FileError> {
         let text = text.trim_start_matches('\u{feff}');
         let lines: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).collect();
         if let Some((place, problem)) = bomb(text) {
             let help = "no program that describes machines writes such a thing: take it out";
             let line = lines.partition_point(|&begin| begin <= place) + 1;
-            return Err(FileError::at(line, problem, help).in_file(path));
+            return Err(FileError::at(line, problem, help));
         }
         let options =
             ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
@@ -46,7 +44,7 @@ impl<'t> Xml<'t> {
             };
             // The place stands behind the message, too.
             let message = message.rsplit_once(" at ").map_or(&*message, |(message, _)| message);
-            let error = FileError::at(place.row as usize, message, DAMAGED).in_file(path);
+            let error = FileError::at(place.row as usize, message, DAMAGED);
             FileError { column: Some(place.col as usize), ..error }
         })?;
         let xml = Self { document, lines };
@@ -54,7 +52,7 @@ impl<'t> Xml<'t> {
             None => Ok(xml),
             Some(line) => {
                 let problem = format!("more than {DEEPEST} elements are inside each other");
-                Err(FileError::at(line, problem, "is the file damaged?").in_file(path))
+                Err(FileError::at(line, problem, "is the file damaged?"))
             }
         }
     }
@@ -108,11 +106,16 @@ impl<'a> Element<'a> {
         self.attribute(name).map(str::trim).filter(|value| !value.is_empty())
     }
 
+    /// An error at its line.
+    pub(super) fn wrong(self, problem: impl Into<String>, help: impl Into<String>) -> ImportError {
+        malformed(self.line(), problem, help)
+    }
+
     /// The value of an attribute that has to be there.
-    pub(super) fn need(self, path: &Path, name: &str) -> Result<&'a str, ImportError> {
+    pub(super) fn need(self, name: &str) -> Result<&'a str> {
         self.get(name).ok_or_else(|| {
             let problem = format!("`<{}>` does not say its `{name}`", self.name());
-            malformed(path, self.line(), problem, format!("add `{name}=\"…\"`"))
+            self.wrong(problem, format!("add `{name}=\"…\"`"))
         })
     }
 
@@ -209,7 +212,8 @@ mod tests {
     use super::*;
 
     fn problem(text: &str) -> String {
-        Xml::parse(Path::new("x.xml"), text).map(|_| ()).unwrap_err().to_string()
+        let error = Xml::parse(text).map(|_| ()).unwrap_err();
+        error.in_file("x.xml".as_ref()).to_string()
     }
 
     #[test]
@@ -217,7 +221,7 @@ mod tests {
         let text = "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<!-- don't -->\n<topology version=\"2.0\">\n <a/>\n \
                     <p:object type=\"Machine\"\n os_index=\"&#48;\" name=' '>x<!-- -->&lt;<![CDATA[&]]></p:object>\n</topology>\n";
         let text = text.replace("<topology v", "<topology xmlns:p=\"p\" v");
-        let xml = Xml::parse(Path::new("x.xml"), &text).unwrap();
+        let xml = Xml::parse(&text).unwrap();
         let root = xml.root();
         assert_eq!((root.name(), root.line(), root.children().count()), ("topology", 4, 2));
         let machine = root.all("object").next().unwrap();
@@ -226,7 +230,7 @@ mod tests {
             (6, Some("0"), None)
         );
         assert_eq!((machine.text().as_str(), root.descendants().count()), ("x<&", 3));
-        let error = machine.need(Path::new("x.xml"), "name").unwrap_err().to_string();
+        let error = machine.need("name").unwrap_err().in_file("x.xml".as_ref()).to_string();
         assert_eq!(error, "x.xml:6: `<object>` does not say its `name`");
         assert_eq!(first_element(&text), Some("topology"));
         for other in ["a,b\n<topology>", "", "{}", "<!-- never closed", "<topology"] {

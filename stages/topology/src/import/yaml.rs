@@ -1,11 +1,9 @@
 //! YAML as a tree of values that know their lines.
 
-use std::path::Path;
-
 use saphyr_parser::{Event, Parser, ScanError};
 
-use super::ImportError;
 use super::format::malformed;
+use super::{ImportError, Result};
 
 /// Deepest nesting.
 const MOST_DEEP: usize = 64;
@@ -27,6 +25,11 @@ pub(super) enum Content {
 }
 
 impl Yaml {
+    /// An error at its line.
+    pub(super) fn wrong(&self, problem: impl Into<String>, help: impl Into<String>) -> ImportError {
+        malformed(self.line, problem, help)
+    }
+
     /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let Content::Map(entries) = &self.content else { return None };
@@ -65,13 +68,12 @@ enum Open {
 }
 
 /// Reads a text of one document. Aliases are refused: a few of them stand for more than fits any memory.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Yaml>, ImportError> {
+pub(super) fn parse(text: &str) -> Result<Option<Yaml>> {
     let mut open: Vec<(usize, Open)> = Vec::new();
     let mut root = None;
     let mut parser = Parser::new_from_str(text);
     let wrong = |error: &ScanError| {
         malformed(
-            path,
             error.marker().line(),
             error.info().to_owned(),
             "is this YAML, and are its lines indented alike?",
@@ -84,14 +86,14 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Yaml>, ImportError
             Event::Scalar(text, ..) => Yaml { line, content: Content::Scalar(text.into_owned()) },
             Event::SequenceStart(..) => {
                 open.push((line, Open::List(Vec::new())));
-                check_depth(path, line, open.len())?;
+                check_depth(line, open.len())?;
                 continue;
             }
             Event::MappingStart(..) => {
                 let map =
                     Open::Map { entries: Vec::new(), names: std::collections::HashSet::new(), key: None };
                 open.push((line, map));
-                check_depth(path, line, open.len())?;
+                check_depth(line, open.len())?;
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
@@ -100,10 +102,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Yaml>, ImportError
                 None => continue,
             },
             Event::Alias(_) => {
-                return Err(malformed(path, line, "an alias (`*…`)", "write out what it stands for"));
+                return Err(malformed(line, "an alias (`*…`)", "write out what it stands for"));
             }
             Event::DocumentStart(_) if root.is_some() => {
-                return Err(malformed(path, line, "a second document", "one file holds one document"));
+                return Err(malformed(line, "a second document", "one file holds one document"));
             }
             _ => continue,
         };
@@ -114,15 +116,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Yaml>, ImportError
                 Some(key) => entries.push((key, done)),
                 None => {
                     let Content::Scalar(name) = done.content else {
-                        return Err(malformed(path, line, "a key that is no text", "write `name: value`"));
+                        return Err(malformed(line, "a key that is no text", "write `name: value`"));
                     };
                     if !names.insert(name.clone()) {
-                        return Err(malformed(
-                            path,
-                            line,
-                            format!("`{name}` is given twice"),
-                            "give it once",
-                        ));
+                        return Err(malformed(line, format!("`{name}` is given twice"), "give it once"));
                     }
                     *key = Some(name);
                 }
@@ -132,14 +129,11 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Yaml>, ImportError
     Ok(root)
 }
 
-fn check_depth(path: &Path, line: usize, depth: usize) -> Result<(), ImportError> {
+fn check_depth(line: usize, depth: usize) -> Result<()> {
     match depth > MOST_DEEP {
-        true => Err(malformed(
-            path,
-            line,
-            format!("values in more than {MOST_DEEP} others"),
-            "is the file damaged?",
-        )),
+        true => {
+            Err(malformed(line, format!("values in more than {MOST_DEEP} others"), "is the file damaged?"))
+        }
         false => Ok(()),
     }
 }
@@ -149,17 +143,17 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        parse(Path::new("f"), text).unwrap_err().to_string()
+        parse(text).unwrap_err().in_file("f".as_ref()).to_string()
     }
 
     #[test]
     fn values_know_their_lines() {
-        let yaml = parse(Path::new("f"), "---\n- a: 1\n  b: [x, \"y z\"]\n- a: ~\n").unwrap().unwrap();
+        let yaml = parse("---\n- a: 1\n  b: [x, \"y z\"]\n- a: ~\n").unwrap().unwrap();
         let [first, second] = yaml.list().unwrap() else { unreachable!() };
         assert_eq!((first.line, second.line), (2, 4));
         let b = first.get("b").unwrap();
         assert_eq!((b.line, b.list().unwrap()[1].scalar()), (3, Some("y z")));
-        assert_eq!(parse(Path::new("f"), "# nothing\n").unwrap(), None);
+        assert_eq!(parse("# nothing\n").unwrap(), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hopmap_model::{CostModel, CostsError, Fit, Measurements, NodeKind, NodeState, Sample, SystemGraph};
 
 use super::{LevelCost, LevelsError, LevelsParams};
+use crate::MachineError;
 use crate::fit::fits;
 
 const MICROSECONDS: f64 = 1e6;
@@ -100,7 +101,7 @@ impl Machine {
         }
         let up: Vec<usize> = (0..hosts.len()).filter(|&host| !hosts[host].cores.is_empty()).collect();
         if up.is_empty() {
-            return Err(LevelsError::NobodyUp { hosts: hosts.len() });
+            return Err(nobody_up(hosts.len()));
         }
         let between = Known::unknown(up.len(), params.cost == LevelCost::Time);
         let mut machine = Self { hosts, up, between, is_measured: true };
@@ -172,17 +173,18 @@ impl Machine {
 
     /// The hosts and slots of a machine with a matrix, or with costs that follow from routes; two directions and several slots of two hosts count on average.
     pub(super) fn of_matrix(system: &SystemGraph) -> Result<Self, LevelsError> {
-        system.check().map_err(|source| LevelsError::Machine { source })?;
+        system.check().map_err(LevelsError::Machine)?;
         let matrix = match &system.cost {
-            CostModel::Levels(_) => return Err(LevelsError::NoMatrix),
+            CostModel::Levels(_) => {
+                let help = "use the machine as it is; levels are found in a machine with a cost for every pair of slots";
+                return Err(MachineError::new("the costs of this machine are levels already", help).into());
+            }
             CostModel::Matrix(matrix) => Cow::Borrowed(matrix),
             CostModel::Routes(_) if system.slots.len() > MOST_ROUTED => {
                 let (slots, most) = (system.slots.len(), MOST_ROUTED);
-                return Err(LevelsError::Costs { source: CostsError::TooMany { slots, most } });
+                return Err(LevelsError::Costs(CostsError::TooMany { slots, most }));
             }
-            CostModel::Routes(_) => {
-                Cow::Owned(system.matrix().map_err(|source| LevelsError::Costs { source })?)
-            }
+            CostModel::Routes(_) => Cow::Owned(system.matrix().map_err(LevelsError::Costs)?),
         };
         let mut hosts = Vec::new();
         let mut slots: Vec<usize> = vec![0; system.nodes.len()];
@@ -207,7 +209,7 @@ impl Machine {
         }
         let up: Vec<usize> = (0..hosts.len()).filter(|&host| !hosts[host].cores.is_empty()).collect();
         if up.is_empty() {
-            return Err(LevelsError::NobodyUp { hosts: hosts.len() });
+            return Err(nobody_up(hosts.len()));
         }
         let side = system.slots.len();
         let both = |a: usize, b: usize| f64::midpoint(matrix.costs[a * side + b], matrix.costs[b * side + a]);
@@ -242,7 +244,11 @@ impl Machine {
 
     /// Estimates what was not measured; says how many pairs of how many.
     pub(super) fn complete(&mut self) -> Result<(usize, usize), LevelsError> {
-        let named = |one: String, other: String| LevelsError::Unconnected { one, other };
+        let named = |one: String, other: String| {
+            let problem =
+                format!("nothing was measured that joins {one} to {other}, directly or over others");
+            MachineError::new(problem, "measure again with more pairs, or leave these endpoints out")
+        };
         let pairs = |count: usize| count * count.saturating_sub(1) / 2;
         let mut estimated = self.between.complete().map_err(|(a, b)| {
             let [one, other] = [a, b].map(|place| format!("host `{}`", self.hosts[self.up[place]].name));
@@ -269,6 +275,11 @@ impl Machine {
     pub(super) fn host_count(&self) -> usize {
         self.up.len()
     }
+}
+
+fn nobody_up(hosts: usize) -> LevelsError {
+    let help = "look at the log of the probe; a machine without slots cannot run anything";
+    MachineError::new(format!("no endpoint of {hosts} hosts answered"), help).into()
 }
 
 fn filled(count: usize, value: impl Fn(usize, usize) -> f64) -> Pairs {

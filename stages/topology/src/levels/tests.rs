@@ -353,10 +353,10 @@ fn two_directions_and_the_slots_of_two_hosts_count_on_average() {
 fn wrong_parameters_and_inputs_are_named() {
     let measured = Truth::regular(&[1, 2], 1, &[1.0, 1.0]).measured(0.0, 1);
     let params = |json: &str| serde_json::from_str::<LevelsParams>(json).unwrap();
-    assert_eq!(error(&measured, &params(r#"{"gap": 1}"#)), "gap is 1, less than 1.01");
+    assert_eq!(error(&measured, &params(r#"{"level_ratio": 1}"#)), "level_ratio is 1, less than 1.01");
     assert!(error(&measured, &params(r#"{"cost": "time"}"#)).contains("`bytes` is not given"));
     assert!(error(&measured, &params(r#"{"bytes": 8}"#)).starts_with("bytes is 8"));
-    assert!(serde_json::from_str::<LevelsParams>(r#"{"gaps": 2}"#).is_err());
+    assert!(serde_json::from_str::<LevelsParams>(r#"{"level_ratios": 2}"#).is_err());
     let time = params(r#"{"cost": "time", "bytes": 8}"#);
     let message = levels_of_matrix(&matrix(2, false, |_, _| 1.0), &time).unwrap_err().to_string();
     assert!(message.contains("says nothing of sizes"), "{message}");

@@ -9,11 +9,13 @@ use hopmap_formats::host_list;
 use hopmap_model::{Context, Error, Measurements, Pair, ProbePhase};
 
 use super::hosts::{Agents, Fault, Host, probe_hosts, side_by_side};
-use super::params::{ProbeError, ProbeParams};
+use super::ranks::alone;
 use super::sampling::{Sampling, Timing};
 use super::start::{Started, Template, start};
 use super::tournament::{most_seconds, rounds};
+use crate::MachineError;
 use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
+use crate::params::ProbeParams;
 
 /// The variable with the hosts of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";
@@ -32,9 +34,10 @@ struct Connected {
 pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
     let names = hosts_to_measure(params)?;
     let (hosts, connected) = connect(params, &names, cx)?;
-    let endpoints: usize = hosts.iter().map(|host| if params.inside { host.cores.len() } else { 1 }).sum();
+    let endpoints: usize =
+        hosts.iter().map(|host| if params.measure_intra_node { host.cores.len() } else { 1 }).sum();
     if hosts.len() == 1 && endpoints < 2 {
-        return Err(ProbeError::Alone { name: names[0].clone() }.into());
+        return Err(alone(&names[0]).into());
     }
     let (record, complete) = probe_hosts(params, &hosts, &connected, cx);
     connected.end();
@@ -42,25 +45,36 @@ pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<
 }
 
 /// The hosts to measure: those that are given, or those of the job.
-fn hosts_to_measure(params: &ProbeParams) -> Result<Vec<String>, ProbeError> {
+fn hosts_to_measure(params: &ProbeParams) -> Result<Vec<String>, MachineError> {
     match params.hosts.as_deref().filter(|list| !list.trim().is_empty()) {
         Some(list) => host_names(list),
         None => {
             let list = std::env::var(VARIABLE).ok().filter(|list| !list.is_empty());
-            host_names(&list.ok_or(ProbeError::NoHosts)?)
+            host_names(&list.ok_or_else(no_hosts)?)
         }
     }
 }
 
 /// The names of a host list, none of them twice.
-pub(crate) fn host_names(list: &str) -> Result<Vec<String>, ProbeError> {
-    let names = host_list::expand(list).map_err(|error| ProbeError::Hosts { problem: error.to_string() })?;
+pub(crate) fn host_names(list: &str) -> Result<Vec<String>, MachineError> {
+    let names = host_list::expand(list).map_err(|error| {
+        let help = "write names with ranges in brackets: node[001-128,200],login1";
+        MachineError::new(format!("`hosts` is not a host list: {error}"), help)
+    })?;
     let mut seen = std::collections::HashSet::new();
     match names.iter().find(|name| !seen.insert(*name)) {
-        Some(name) => Err(ProbeError::Twice { name: name.clone() }),
-        None if names.is_empty() => Err(ProbeError::NoHosts),
+        Some(name) => {
+            let help = "name every host once; processes on one host are told apart by themselves";
+            Err(MachineError::new(format!("host `{name}` is named twice"), help))
+        }
+        None if names.is_empty() => Err(no_hosts()),
         None => Ok(names),
     }
+}
+
+fn no_hosts() -> MachineError {
+    let help = "give `hosts`, run inside a Slurm job, or give the stage a `launcher` such as \"mpirun -n 8\"";
+    MachineError::new("no hosts are given, and SLURM_JOB_NODELIST is not set", help)
 }
 
 /// Starts the agents and connects to all that answer; hosts that do not are down.
@@ -68,10 +82,11 @@ fn connect(
     params: &ProbeParams,
     names: &[String],
     cx: &Context<'_>,
-) -> Result<(Vec<Host>, Connected), ProbeError> {
-    let token = Token::random().map_err(|error| ProbeError::NoToken { problem: error.to_string() })?;
+) -> Result<(Vec<Host>, Connected), MachineError> {
+    let no_token = |error| MachineError::new(format!("there is no secret for the agents: {error}"), "");
+    let token = Token::random().map_err(no_token)?;
     let template = Template::parse(&params.start)?;
-    let timeout = Duration::from_secs_f64(params.timeout);
+    let timeout = Duration::from_secs_f64(params.start_timeout_s);
     let (started, answers) = start(&template, names, &token.to_hex(), timeout, cx);
     let indexes: Vec<usize> = (0..names.len()).collect();
     let open = |&host: &usize| {
@@ -102,7 +117,12 @@ fn connect(
     }
     match problems.into_iter().next() {
         Some((problem, concerned)) if agents.iter().all(Option::is_none) => {
-            Err(ProbeError::NobodyAnswered { hosts: names.len(), name: concerned[0].clone(), problem })
+            let (hosts, name) = (names.len(), concerned[0]);
+            let help = format!(
+                "`start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example \
+                 `ssh {name} hopmap agent --version`"
+            );
+            Err(MachineError::new(format!("none of the {hosts} hosts answered; {name}: {problem}"), help))
         }
         _ => Ok((hosts, Connected { agents, _started: started })),
     }
@@ -113,7 +133,7 @@ fn call(address: SocketAddr, token: &Token) -> Result<AgentConnection, ClientErr
     let until = Instant::now() + CONNECT;
     loop {
         match AgentConnection::connect(address, token, CONNECT) {
-            Err(ClientError::Gone { .. } | ClientError::Busy { .. }) if Instant::now() + AGAIN < until => {
+            Err(ClientError::Gone(..) | ClientError::Busy(_)) if Instant::now() + AGAIN < until => {
                 std::thread::sleep(AGAIN);
             }
             connected => return connected,
@@ -145,7 +165,7 @@ impl Connected {
         let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
         ask(&mut connection).map_err(|error| match error {
             // It answers, but could not do it: the other one, or the way, is to blame.
-            ClientError::Failed { message, .. } => Fault::Way(message),
+            ClientError::Failed(_, message) => Fault::Way(message),
             error => Fault::Host(in_words(error)),
         })
     }

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use hopmap_model::{Context, Endpoint, NodeState, Pair, ProbePhase};
 
-use super::params::ProbeParams;
 use super::ranks::groups;
 use super::sampling::{Record, Sampling, Timing};
 use super::tournament::{Part, Steps, parts, phases};
+use crate::params::ProbeParams;
 
 /// Failed meetings after which a host is given up, if they are more than half of its meetings.
 const MOST_FAILURES: u32 = 3;
@@ -95,7 +95,7 @@ impl<'a> Probing<'a> {
         let (mut endpoints, mut first) = (Vec::new(), Vec::new());
         for host in hosts {
             first.push(endpoints.len() as u32);
-            let width = if params.inside { host.cores.len() } else { 1 };
+            let width = if params.measure_intra_node { host.cores.len() } else { 1 };
             let state = if host.cores.is_empty() { NodeState::Down } else { NodeState::Up };
             let cores =
                 host.cores.iter().copied().chain(host.cores.is_empty().then_some(0)).take(width.max(1));
@@ -113,7 +113,7 @@ impl<'a> Probing<'a> {
     /// Lets the hosts measure their cores, many hosts at once; `false` if it was stopped early.
     fn cores(&mut self, params: &ProbeParams) -> bool {
         let up: Vec<usize> = (0..self.hosts.len()).filter(|&host| self.hosts[host].cores.len() > 1).collect();
-        if !params.inside {
+        if !params.measure_intra_node {
             return true;
         }
         for (phase, sampling) in phases(params) {

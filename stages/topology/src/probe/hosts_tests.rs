@@ -98,8 +98,11 @@ fn all_pairs_are_measured_both_ways_in_every_phase() {
 
 #[test]
 fn without_the_inside_a_host_is_one_endpoint() {
-    let measured =
-        probed(&params(r#"{"inside": false, "sizes": [1]}"#), &hosts(&[2, 4]), &played(|_, _, _| None));
+    let measured = probed(
+        &params(r#"{"measure_intra_node": false, "sizes": [1]}"#),
+        &hosts(&[2, 4]),
+        &played(|_, _, _| None),
+    );
     assert_eq!((measured.endpoints.len(), measured.samples.len()), (2, 2));
 }
 

@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use hopmap_model::{Communicator, Context, Endpoint, Error, Measurements, NodeState, Pair, ProbePhase};
 use serde::{Deserialize, Serialize};
 
-use super::params::{ProbeError, ProbeParams};
 use super::sampling::{Record, Sampling, Timing, Wire, sample};
 use super::tournament::{Part, Steps, parts};
+use crate::MachineError;
+use crate::params::ProbeParams;
 
 /// A way to another process.
 struct RankWire<'a> {
@@ -63,12 +64,12 @@ pub(crate) fn probe_ranks(
     communicator: &dyn Communicator,
     cx: &Context<'_>,
 ) -> Result<(Measurements, bool), Error> {
-    let placed = place(communicator, own, params.inside)?;
+    let placed = place(communicator, own, params.measure_intra_node)?;
     let groups = groups(&placed.endpoints);
     let [hosts, cores] = [groups.0, groups.1].map(|groups| parts(params, &groups));
     let all: Vec<Part> = hosts.into_iter().chain(cores).collect();
     if all.is_empty() {
-        return Err(ProbeError::Alone { name: placed.endpoints[0].host.clone() }.into());
+        return Err(alone(&placed.endpoints[0].host).into());
     }
     let mut steps = Steps::new(&all, cx);
     let mut measured = Vec::new();
@@ -87,6 +88,18 @@ pub(crate) fn probe_ranks(
     }
     let phases: Vec<ProbePhase> = all.iter().map(|part| part.phase).collect();
     Ok((gather(placed, communicator, measured, &phases)?, complete))
+}
+
+/// There is nobody to measure with.
+pub(super) fn alone(name: &str) -> MachineError {
+    let help = "name at least two hosts, or start at least two processes";
+    MachineError::new(format!("`{name}` is alone: there are no two hosts or cores to measure"), help)
+}
+
+/// A process sent what it should not.
+fn nonsense(process: u32) -> MachineError {
+    let help = "build or install hopmap-ranks from the same sources on every host";
+    MachineError::new(format!("process {process} sent something else than what it measured"), help)
 }
 
 /// Who is where: endpoints host by host, hosts in the order of their first processes.
@@ -166,7 +179,7 @@ fn answer(communicator: &dyn Communicator, process: u32) -> Result<(), Error> {
     loop {
         let header = communicator.receive(process)?;
         let Some((bytes, messages)) = read_header(&header) else {
-            return Err(ProbeError::Nonsense { process }.into());
+            return Err(nonsense(process).into());
         };
         if messages == 0 {
             return Ok(());
@@ -190,15 +203,15 @@ fn gather(
     let mut record = Record::new(placed.endpoints);
     let mut add = |process: u32, all: Vec<Measured>| {
         for one in all {
-            let phase = *phases.get(one.part).ok_or(ProbeError::Nonsense { process })?;
-            record.add(one.pair, phase, &one.timings).map_err(|_| ProbeError::Nonsense { process })?;
+            let phase = *phases.get(one.part).ok_or_else(|| nonsense(process))?;
+            record.add(one.pair, phase, &one.timings).map_err(|_| nonsense(process))?;
         }
-        Ok::<_, ProbeError>(())
+        Ok::<_, MachineError>(())
     };
     add(0, measured)?;
     for process in 1..communicator.processes() {
         let text = communicator.receive(process)?;
-        add(process, serde_json::from_slice(&text).map_err(|_| ProbeError::Nonsense { process })?)?;
+        add(process, serde_json::from_slice(&text).map_err(|_| nonsense(process))?)?;
     }
     Ok(record.finish())
 }

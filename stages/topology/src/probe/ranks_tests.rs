@@ -111,7 +111,8 @@ fn the_first_process_gets_what_all_have_measured() {
 
 #[test]
 fn hosts_alone_are_measured_between_their_first_processes() {
-    let mut all = on_hosts(&["a", "a", "b", "b"], r#"{"sizes": [1], "messages": 5, "inside": false}"#);
+    let mut all =
+        on_hosts(&["a", "a", "b", "b"], r#"{"sizes": [1], "messages": 5, "measure_intra_node": false}"#);
     let (measured, _) = all.remove(0).unwrap();
     assert_eq!((measured.endpoints.len(), measured.samples.len()), (2, 2));
 }
@@ -120,7 +121,7 @@ fn hosts_alone_are_measured_between_their_first_processes() {
 fn one_process_is_alone() {
     let message = on_hosts(&["a"], "{}").remove(0).unwrap_err();
     assert_eq!(message, "`a` is alone: there are no two hosts or cores to measure");
-    let all = on_hosts(&["a", "a"], r#"{"inside": false}"#);
+    let all = on_hosts(&["a", "a"], r#"{"measure_intra_node": false}"#);
     assert!(all.into_iter().all(|one| one.is_err()));
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hopmap_model::Context;
 use hopmap_process::{Capture, Group, for_each_line};
 
-use super::params::ProbeError;
+use crate::MachineError;
 use crate::agent::VERSION;
 
 /// What stands for the name of a host in a command.
@@ -62,10 +62,13 @@ enum News {
 
 impl Template {
     /// Splits a command into words as a shell does, without doing anything else that shells do.
-    pub(crate) fn parse(text: &str) -> Result<Self, ProbeError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, MachineError> {
         match shlex::split(text).filter(|words| !words.is_empty()) {
             Some(words) => Ok(Self { words }),
-            None => Err(ProbeError::Start { start: text.to_owned() }),
+            None => {
+                let help = "write a command such as \"ssh {host} hopmap agent\"; quotes that are opened have to be closed";
+                Err(MachineError::new(format!("`start` is `{text}`, which is no command"), help))
+            }
         }
     }
 

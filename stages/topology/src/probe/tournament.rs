@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use hopmap_model::{Context, Pair, ProbePhase};
 
-use super::params::{BandwidthPhase, ProbeParams};
 use super::sampling::Sampling;
+use crate::params::{BandwidthPhase, ProbeParams};
 
 /// Number of rounds in which all of so many players meet.
 #[must_use]
@@ -144,7 +144,7 @@ fn sampling(params: &ProbeParams, sizes: Vec<u64>) -> Sampling {
         most: params.messages,
         calm_batches: 3,
         tolerance: params.tolerance,
-        seconds: params.seconds,
+        seconds: params.size_time_limit_s,
     }
 }
 

@@ -102,7 +102,7 @@ fn a_dragonfly_joins_all_its_groups() {
 #[test]
 fn links_have_the_numbers_of_their_kind() {
     let shape = json!({
-        "shape": "dragonfly:1x2x1", "link_latency": [1e-7, 2e-7, 1e-6], "bandwidth": [1e9, 2e9, 4e9],
+        "shape": "dragonfly:1x2x1", "link_latency_s": [1e-7, 2e-7, 1e-6], "bandwidth_bytes_per_s": [1e9, 2e9, 4e9],
         "cost": "time", "bytes": 1000, "cores": [2, 2],
     });
     let system = machine(shape).unwrap();
@@ -113,11 +113,15 @@ fn links_have_the_numbers_of_their_kind() {
     assert!(near(costs.between(0, 4), 0.1 + 0.2 + 0.1 + 1.0));
     // Inside hosts in equal steps below the cheapest link, which is the one inside groups with 0.7 µs.
     assert!(near(costs.between(0, 1), 0.0) && near(costs.between(0, 2), 0.35));
-    let torus = machine(json!({ "shape": "torus:4x4", "link_latency": [1e-6], "cost": "latency" })).unwrap();
+    let torus =
+        machine(json!({ "shape": "torus:4x4", "link_latency_s": [1e-6], "cost": "latency" })).unwrap();
     assert!(near(torus.costs().between(0, 10), 4.0));
     // One number for all is a list of one.
     let numbers = |latency: Value, bandwidth: Value| {
-        machine(json!({ "shape": "torus:4x4", "link_latency": latency, "bandwidth": bandwidth })).unwrap()
+        machine(
+            json!({ "shape": "torus:4x4", "link_latency_s": latency, "bandwidth_bytes_per_s": bandwidth }),
+        )
+        .unwrap()
     };
     assert_eq!(numbers(json!(1e-6), json!(12_500_000_000_u64)), numbers(json!([1e-6]), json!([1.25e10])));
 }
@@ -147,12 +151,12 @@ fn what_is_no_network_is_named() {
     assert!(torus("costs", json!([1])).contains("is for trees"));
     assert!(torus("host_level", json!(1)).contains("is for trees"));
     assert!(torus("cores", json!([0])).contains("above zero"));
-    assert!(torus("bandwidth", json!([1.0, 2.0, 3.0])).contains("2 kinds"));
-    assert!(torus("bandwidth", json!([0.0])).contains("no such number"));
-    assert!(torus("cost", json!("latency")).contains("`link_latency`"));
+    assert!(torus("bandwidth_bytes_per_s", json!([1.0, 2.0, 3.0])).contains("2 kinds"));
+    assert!(torus("bandwidth_bytes_per_s", json!([0.0])).contains("no such number"));
+    assert!(torus("cost", json!("latency")).contains("`link_latency_s`"));
     assert!(torus("cost", json!("time")).contains("`bytes`"));
     assert!(torus("bytes", json!(8)).contains("means nothing"));
-    assert!(torus("inside", json!([1.0, 2.0])).contains("level of `cores`"));
+    assert!(torus("intra_node_costs", json!([1.0, 2.0])).contains("level of `cores`"));
     assert!(torus("hosts", json!(["a"])).contains("16 hosts"));
     assert!(
         message(json!({ "shape": "tree:2x2", "costs": [1, 2], "cores": [2] })).contains("is for networks")

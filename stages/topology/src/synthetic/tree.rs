@@ -4,10 +4,11 @@ use std::num::IntErrorKind;
 
 use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 
-use super::params::{MAX_LEVELS, MAX_SLOTS, SyntheticError, SyntheticParams};
+use crate::MachineError;
+use crate::params::{MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit};
 
 /// The tree that the parameters describe.
-pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError> {
+pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
     let shape = Shape::new(params)?;
     let mut nodes = host_nodes(params, shape.hosts() as usize)?;
     let mut links = Vec::new();
@@ -31,7 +32,7 @@ pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, Synthet
 }
 
 /// Checks the parameters without building the machine.
-pub(super) fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
+pub(super) fn check(params: &SyntheticParams) -> Result<(), MachineError> {
     let shape = Shape::new(params)?;
     if params.hosts.is_empty() { Ok(()) } else { host_nodes(params, shape.hosts() as usize).map(drop) }
 }
@@ -71,25 +72,23 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Checks the shape, the costs and the level of the hosts.
-    pub(crate) fn new(params: &SyntheticParams) -> Result<Self, SyntheticError> {
-        let shape = params.shape.clone();
-        let sizes = sizes(&shape)?;
+    pub(crate) fn new(params: &SyntheticParams) -> Result<Self, MachineError> {
+        let shape = params.shape.as_str();
+        let sizes = sizes(shape)?;
         if let Some(parameter) = of_networks(params) {
-            let problem = "is for networks with routes; a tree has `costs`".to_owned();
-            return Err(SyntheticError::Parameter { parameter, shape, problem });
+            return Err(unfit(shape, parameter, "is for networks with routes; a tree has `costs`"));
         }
         let costs = match params.costs.is_empty() {
             true => std::iter::successors(Some(1.0), |cost| Some(10.0 * cost)).take(sizes.len()).collect(),
             false => params.costs.clone(),
         };
-        check_costs(&costs, sizes.len(), &shape)?;
+        check_costs(&costs, sizes.len(), shape)?;
         let host_level = params.host_level.unwrap_or(1) as usize;
         if host_level > sizes.len() {
-            return Err(SyntheticError::HostLevel {
-                host_level: host_level as u32,
-                shape,
-                levels: sizes.len(),
-            });
+            let levels = sizes.len();
+            let problem = format!("host_level is {host_level}, but shape `{shape}` has {levels} levels");
+            let help = "host_level is how many of the innermost levels lie inside a host, from 0 to";
+            return Err(MachineError::new(problem, format!("{help} {levels}")));
         }
         let cores = if host_level == 0 { 1 } else { sizes[host_level - 1] };
         Ok(Self { sizes, costs, cores, host_level })
@@ -108,31 +107,33 @@ impl Shape {
 fn of_networks(params: &SyntheticParams) -> Option<&'static str> {
     let given = [
         ("cores", !params.cores.is_empty()),
-        ("inside", !params.inside.is_empty()),
+        ("intra_node_costs", !params.intra_node_costs.is_empty()),
         ("cost", params.cost.is_some()),
         ("bytes", params.bytes.is_some()),
-        ("link_latency", !params.link_latency.is_empty()),
-        ("bandwidth", !params.bandwidth.is_empty()),
+        ("link_latency_s", !params.link_latency_s.is_empty()),
+        ("bandwidth_bytes_per_s", !params.bandwidth_bytes_per_s.is_empty()),
     ];
     given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
 
 /// Slots of one group of every level: the products of the branches. The trees of `KaHIP` are innermost first as well.
-fn sizes(shape: &str) -> Result<Vec<u32>, SyntheticError> {
+fn sizes(shape: &str) -> Result<Vec<u32>, MachineError> {
     let branches: Vec<&str> = if let Some(tree) = shape.strip_prefix("tree:") {
         tree.split(['x', ':']).collect()
     } else if let Some(hierarchy) = shape.strip_prefix("kahip:") {
         hierarchy.split(':').collect()
     } else {
-        return Err(SyntheticError::Unknown { shape: shape.to_owned() });
+        let help = "write `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or \
+                    `dragonfly:4x8x4`";
+        return Err(MachineError::new(format!("shape `{shape}` is of no known kind"), help));
     };
     if branches.len() > MAX_LEVELS {
-        return Err(SyntheticError::TooManyLevels { shape: shape.to_owned(), levels: branches.len() });
+        return Err(too_many_levels(shape, branches.len()));
     }
-    let malformed = |level, text: &str| SyntheticError::Branches {
-        shape: shape.to_owned(),
-        level,
-        branches: text.to_owned(),
+    let malformed = |level, text: &str| {
+        let problem =
+            format!("level {level} of shape `{shape}` is `{text}`, which is not a whole number above zero");
+        MachineError::new(problem, "write the branches of every level, innermost first: `tree:2x4x2`")
     };
     let mut size = 1u32;
     let mut next = |(level, text): (usize, &&str)| {
@@ -144,23 +145,30 @@ fn sizes(shape: &str) -> Result<Vec<u32>, SyntheticError> {
         size = u64::from(size)
             .checked_mul(branches)
             .filter(|&size| size <= u64::from(MAX_SLOTS))
-            .ok_or_else(|| SyntheticError::TooManySlots { shape: shape.to_owned() })? as u32;
+            .ok_or_else(|| too_many_slots(shape))? as u32;
         Ok(size)
     };
     branches.iter().enumerate().map(&mut next).collect()
 }
 
-fn check_costs(costs: &[f64], levels: usize, shape: &str) -> Result<(), SyntheticError> {
+fn check_costs(costs: &[f64], levels: usize, shape: &str) -> Result<(), MachineError> {
     if costs.len() != levels {
-        return Err(SyntheticError::CostCount { shape: shape.to_owned(), levels, costs: costs.to_vec() });
+        let problem = format!("shape `{shape}` has {levels} levels, but costs are {costs:?}");
+        let help =
+            "give one cost for every level of the shape, innermost first, or none for 1, 10, 100, and so on";
+        return Err(MachineError::new(problem, help));
     }
     let mut inner = 0.0;
     for (level, &cost) in costs.iter().enumerate() {
         if !(cost.is_finite() && cost >= 0.0) {
-            return Err(SyntheticError::Cost { level, cost });
+            let problem = format!("the cost of level {level} is {cost}");
+            return Err(MachineError::new(problem, "costs are finite numbers, zero or more"));
         }
         if cost < inner {
-            return Err(SyntheticError::FallingCost { level, cost, inner });
+            let problem =
+                format!("the cost of level {level} is {cost}, less than {inner} one level further in");
+            let help = "costs never fall from one level to the next outer one: give them innermost first";
+            return Err(MachineError::new(problem, help));
         }
         inner = cost;
     }
@@ -168,31 +176,36 @@ fn check_costs(costs: &[f64], levels: usize, shape: &str) -> Result<(), Syntheti
 }
 
 /// The hosts, as they are named or numbered with one width.
-pub(super) fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<Node>, SyntheticError> {
+pub(super) fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<Node>, MachineError> {
     let names = if params.hosts.is_empty() {
         let width = hosts.saturating_sub(1).to_string().len();
         (0..hosts).map(|host| format!("{}{host:0width$}", params.host_prefix)).collect()
     } else if params.hosts.len() == hosts {
         params.hosts.clone()
     } else {
-        return Err(SyntheticError::HostCount {
-            names: params.hosts.len(),
-            shape: params.shape.clone(),
-            hosts,
-        });
+        let (names, shape) = (params.hosts.len(), &params.shape);
+        let problem = format!("{names} names of hosts are given, but shape `{shape}` has {hosts} hosts");
+        let help = "name every host once in slot order, or leave `hosts` out";
+        return Err(MachineError::new(problem, help));
     };
     let senseless =
         |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
     match names.iter().position(senseless) {
-        Some(index) => Err(SyntheticError::HostName { index, name: names[index].clone() }),
+        Some(index) => {
+            let help = "names are not empty and hold neither spaces nor control characters";
+            Err(MachineError::new(format!("host {index} is called `{}`", names[index]), help))
+        }
         None => Ok(names.into_iter().map(Node::host).collect()),
     }
 }
 
-pub(super) fn check_names(nodes: &[Node]) -> Result<(), SyntheticError> {
+pub(super) fn check_names(nodes: &[Node]) -> Result<(), MachineError> {
     let mut names = std::collections::HashSet::with_capacity(nodes.len());
     match nodes.iter().find(|node| !names.insert(&node.name)) {
-        Some(node) => Err(SyntheticError::RepeatedName { name: node.name.clone() }),
+        Some(node) => {
+            let help = "give every host a name of its own; switches are called `switch-1-0` and so on";
+            Err(MachineError::new(format!("two nodes are called `{}`", node.name), help))
+        }
         None => Ok(()),
     }
 }

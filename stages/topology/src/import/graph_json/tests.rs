@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn import(text: &str) -> Result<Imported, ImportError> {
+fn import(text: &str) -> Result<Imported> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
     super::super::read(file.path(), &ImportParams::default())

@@ -11,7 +11,7 @@ use hopmap_text::FileError;
 
 use super::host::{Host, Range};
 use super::kind::Kind;
-use crate::import::ImportError;
+use crate::import::Result;
 use crate::import::format::{Sample, malformed};
 use crate::import::xml::{Element, Xml, first_element};
 
@@ -30,7 +30,7 @@ pub(crate) struct HostShape {
 }
 
 /// Every file of a folder that says what the hosts of a fabric are like inside, and those that they are differences to.
-pub(crate) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(crate) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>> {
     let mut files: BTreeSet<PathBuf> = hosts_of(folder)?.into_values().collect();
     let mut loader = Loader::new(false);
     for file in &files {
@@ -50,12 +50,12 @@ pub(super) fn named(file: &Path) -> InputPath {
 }
 
 /// The names that the files of a folder are called after.
-pub(crate) fn names_of_hosts(folder: &Path) -> Result<Vec<String>, ImportError> {
+pub(crate) fn names_of_hosts(folder: &Path) -> Result<Vec<String>> {
     Ok(hosts_of(folder)?.into_keys().collect())
 }
 
 /// What the hosts of a fabric are like inside, by their names; slots are cores, or hardware threads.
-pub(crate) fn hosts(folder: &Path, threads: bool) -> Result<BTreeMap<String, HostShape>, ImportError> {
+pub(crate) fn hosts(folder: &Path, threads: bool) -> Result<BTreeMap<String, HostShape>> {
     let mut loader = Loader::new(threads);
     let shape = |(name, file): (String, PathBuf)| Ok((name, loader.load(&file)?.host.inside().shape));
     hosts_of(folder)?.into_iter().map(shape).collect()
@@ -85,7 +85,7 @@ impl Loader {
     }
 
     /// The host of a file, which may be the difference to another one, and so on.
-    pub(super) fn load(&mut self, path: &Path) -> Result<Loaded, ImportError> {
+    pub(super) fn load(&mut self, path: &Path) -> Result<Loaded> {
         let mut chain: Vec<(PathBuf, Difference)> = Vec::new();
         let mut seen = HashSet::new();
         let mut file = path.to_owned();
@@ -94,42 +94,49 @@ impl Loader {
                 break loaded.clone();
             }
             if !seen.insert(file.clone()) {
-                return Err(cycle(&file));
+                let problem = "this file is the difference to files that are the difference to it";
+                let help = "one of them has to be a whole topology: write it with `lstopo --of xml`";
+                return Err(malformed(None, problem, help).in_file(&file));
             }
-            let text = hopmap_text::read_text(&file, MOST_BYTES)?;
-            let xml = Xml::parse(&file, &text)?;
-            let root = root(&file, &xml)?;
-            if root.name() == "topologydiff" {
-                let difference = Difference::new(&file, root)?;
-                let reference = difference.reference.clone();
-                chain.push((file, difference));
-                file = reference;
-            } else {
-                let host = Host::new(&file, root, self.threads)?;
-                let loaded = Loaded { name: host.name.clone(), host: Rc::new(host) };
-                self.loaded.insert(file, loaded.clone());
-                break loaded;
+            match self.content(&file).map_err(|error| error.in_file(&file))? {
+                Content::Difference(difference) => {
+                    let reference = difference.reference.clone();
+                    chain.push((file, difference));
+                    file = reference;
+                }
+                Content::Host(host) => {
+                    let loaded = Loaded { name: host.name.clone(), host: Rc::new(host) };
+                    self.loaded.insert(file, loaded.clone());
+                    break loaded;
+                }
             }
         };
         for (file, difference) in chain.into_iter().rev() {
-            loaded = difference.applied(&file, loaded)?;
+            loaded = difference.applied(loaded).map_err(|error| error.in_file(&file))?;
             self.loaded.insert(file, loaded.clone());
         }
         Ok(loaded)
     }
+
+    fn content(&self, file: &Path) -> Result<Content> {
+        let text = hopmap_text::read_text(file, MOST_BYTES)?;
+        let xml = Xml::parse(&text)?;
+        let root = root(&xml)?;
+        Ok(match root.name() {
+            "topologydiff" => Content::Difference(Difference::new(file, root)?),
+            _ => Content::Host(Host::new(root, self.threads)?),
+        })
+    }
 }
 
-fn cycle(path: &Path) -> ImportError {
-    malformed(
-        path,
-        None,
-        "this file is the difference to files that are the difference to it",
-        "one of them has to be a whole topology: write it with `lstopo --of xml`",
-    )
+/// What is in a file of hwloc.
+enum Content {
+    Host(Host),
+    Difference(Difference),
 }
 
 /// Every file of hwloc in a folder, by the name of the host.
-pub(super) fn hosts_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ImportError> {
+pub(super) fn hosts_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let failed = |error| FileError::unreadable(folder, &error);
     let mut hosts: BTreeMap<String, PathBuf> = BTreeMap::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -142,21 +149,19 @@ pub(super) fn hosts_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Impor
         }
         if let Some(other) = hosts.insert(host.clone(), path) {
             let problem = format!("there are a whole topology and a difference of host `{host}`");
-            return Err(malformed(&other, None, problem, "keep the one that is right"));
+            return Err(malformed(None, problem, "keep the one that is right").in_file(&other));
         }
         if hosts.len() > MOST_FILES {
             let problem = format!("there are more than {MOST_FILES} files");
-            return Err(malformed(folder, None, problem, "keep the hosts of one machine in a folder"));
+            return Err(malformed(None, problem, "keep the hosts of one machine in a folder").in_file(folder));
         }
     }
     match hosts.is_empty() {
         false => Ok(hosts),
-        true => Err(malformed(
-            folder,
-            None,
-            "there are no files of hwloc in it",
-            "they are called after their hosts, `HOST.xml` or `HOST.diff.xml`",
-        )),
+        true => {
+            let help = "they are called after their hosts, `HOST.xml` or `HOST.diff.xml`";
+            Err(malformed(None, "there are no files of hwloc in it", help).in_file(folder))
+        }
     }
 }
 
@@ -168,13 +173,13 @@ pub(super) fn host_of(file: &str) -> Option<&str> {
 }
 
 /// The root of a topology or a difference.
-pub(super) fn root<'a>(path: &Path, xml: &'a Xml<'_>) -> Result<Element<'a>, ImportError> {
+pub(super) fn root<'a>(xml: &'a Xml<'_>) -> Result<Element<'a>> {
     let root = xml.root();
     match root.name() {
         "topology" | "topologydiff" => Ok(root),
         other => {
             let problem = format!("the first element is `{other}`, not `topology`");
-            Err(malformed(path, root.line(), problem, "`lstopo --of xml` writes a topology"))
+            Err(root.wrong(problem, "`lstopo --of xml` writes a topology"))
         }
     }
 }
@@ -187,7 +192,7 @@ struct Difference {
 }
 
 impl Difference {
-    fn new(path: &Path, root: Element<'_>) -> Result<Self, ImportError> {
+    fn new(path: &Path, root: Element<'_>) -> Result<Self> {
         let reference = reference(path, root)?;
         let mut names = Vec::new();
         for change in root.all("diff") {
@@ -200,7 +205,7 @@ impl Difference {
                     of("obj_attr_type")
                 );
                 let help = "only attributes may differ (type 0): write the whole topology of the host with `lstopo --of xml`";
-                return Err(malformed(path, change.line(), problem, help));
+                return Err(change.wrong(problem, help));
             }
             let is_name =
                 of("obj_depth") == "0" && of("obj_attr_type") == "2" && of("obj_attr_name") == "HostName";
@@ -213,13 +218,13 @@ impl Difference {
         Ok(Self { reference, names })
     }
 
-    fn applied(self, path: &Path, mut host: Loaded) -> Result<Loaded, ImportError> {
+    fn applied(self, mut host: Loaded) -> Result<Loaded> {
         for (line, old, new) in self.names {
             let known = host.name.take().unwrap_or_default();
             if known != old {
                 let reference = self.reference.display();
                 let problem = format!("the host of {reference} is called `{known}`, not `{old}`");
-                return Err(malformed(path, line, problem, "it is the difference to another file"));
+                return Err(malformed(line, problem, "it is the difference to another file"));
             }
             host.name = Some(new).filter(|name| !name.is_empty());
         }
@@ -228,9 +233,9 @@ impl Difference {
 }
 
 /// The file that another is the difference to: beside it, with or without ending.
-fn reference(path: &Path, root: Element<'_>) -> Result<PathBuf, ImportError> {
+fn reference(path: &Path, root: Element<'_>) -> Result<PathBuf> {
     let name = root.attribute("refname").unwrap_or_default();
-    let wrong = |problem: String, help: &str| Err(malformed(path, root.line(), problem, help));
+    let wrong = |problem: String, help: &str| Err(root.wrong(problem, help));
     let Some(file) = Path::new(name).file_name().and_then(OsStr::to_str) else {
         return wrong(
             "`refname` does not say what file this is the difference to".into(),

@@ -1,13 +1,11 @@
 //! The processors of a host, out of what hwloc says of it.
 
-use std::path::Path;
-
 use hopmap_text::shown;
 
 use super::kind::{Cpuset, Kind};
-use crate::import::ImportError;
 use crate::import::format::malformed;
 use crate::import::xml::Element;
+use crate::import::{ImportError, Result};
 
 /// Slots that lie one behind the other: the first, and the one behind the last.
 pub(super) type Range = (u32, u32);
@@ -40,20 +38,20 @@ pub(super) struct Object {
 impl Host {
     /// Reads a topology. Slots are cores, or hardware threads if these are asked for or not all of cores; only threads that are online
     /// and allowed count.
-    pub(super) fn new(path: &Path, topology: Element<'_>, threads: bool) -> Result<Self, ImportError> {
+    pub(super) fn new(topology: Element<'_>, threads: bool) -> Result<Self> {
         let mut roots = topology.all("object");
         let (Some(root), None) = (roots.next(), roots.next()) else {
             let problem = "a topology has one object, the machine, that holds all others";
-            return Err(malformed(path, topology.line(), problem, "is the file damaged?"));
+            return Err(topology.wrong(problem, "is the file damaged?"));
         };
-        let mut walk = Walk::of(path, root)?;
+        let mut walk = Walk::of(root)?;
         walk.place_memory();
         let Walk { objects, notes, .. } = walk;
         let mut host = Self { objects, notes, ..Self::default() };
         host.set_slots(threads);
         // Version 3 says beside the machine what it is called.
         host.name = host_name(root).or_else(|| host_name(topology));
-        host.distances = read(path, topology, root, &host.objects)?;
+        host.distances = read(topology, root, &host.objects)?;
         Ok(host)
     }
 
@@ -96,24 +94,20 @@ pub(super) fn host_name(element: Element<'_>) -> Option<String> {
 }
 
 /// Reads a set of hardware threads.
-pub(super) fn set(path: &Path, element: Element<'_>, name: &str) -> Result<Option<Cpuset>, ImportError> {
+pub(super) fn set(element: Element<'_>, name: &str) -> Result<Option<Cpuset>> {
     let Some(text) = element.attribute(name) else { return Ok(None) };
     Cpuset::parse(text).map(Some).ok_or_else(|| {
         let problem = format!("`{name}` is \"{}\", which is no set of hardware threads", shown(text));
-        malformed(path, element.line(), problem, "sets look like 0x0000ffff or 0x00000001,,0xffffffff")
+        element.wrong(problem, "sets look like 0x0000ffff or 0x00000001,,0xffffffff")
     })
 }
 
 /// Reads a whole number.
-pub(super) fn number<T: std::str::FromStr>(
-    path: &Path,
-    element: Element<'_>,
-    name: &str,
-) -> Result<Option<T>, ImportError> {
+pub(super) fn number<T: std::str::FromStr>(element: Element<'_>, name: &str) -> Result<Option<T>> {
     let Some(text) = element.attribute(name) else { return Ok(None) };
     text.trim().parse().map(Some).map_err(|_| {
         let problem = format!("`{name}` is \"{}\", which is no number that fits", shown(text));
-        malformed(path, element.line(), problem, "it is a whole number, zero or more")
+        element.wrong(problem, "it is a whole number, zero or more")
     })
 }
 
@@ -123,8 +117,7 @@ const MOST_THREADS: usize = 1 << 16;
 const MOST_NUMA_NODES: usize = 1 << 10;
 
 /// All objects with the ranges of hardware threads that they hold. The order of the file is that of hwloc's logical numbers.
-pub(super) struct Walk<'a> {
-    path: &'a Path,
+pub(super) struct Walk {
     allowed: Option<Cpuset>,
     /// The numbers of the operating system of the threads that count.
     threads: Vec<u32>,
@@ -141,12 +134,11 @@ struct Memory {
     cpuset: Option<Cpuset>,
 }
 
-impl<'a> Walk<'a> {
+impl Walk {
     /// Everything in a machine.
-    pub(super) fn of(path: &'a Path, root: Element<'_>) -> Result<Self, ImportError> {
+    pub(super) fn of(root: Element<'_>) -> Result<Self> {
         let mut walk = Self {
-            path,
-            allowed: set(path, root, "allowed_cpuset")?,
+            allowed: set(root, "allowed_cpuset")?,
             threads: Vec::new(),
             objects: Vec::new(),
             memory: Vec::new(),
@@ -155,9 +147,7 @@ impl<'a> Walk<'a> {
         walk.object(root, None, &mut Vec::new())?;
         match walk.threads.is_empty() {
             false => Ok(walk),
-            true => Err(malformed(
-                path,
-                root.line(),
+            true => Err(root.wrong(
                 "no hardware thread of the machine is online and allowed",
                 "`lstopo` on the host shows what hwloc sees",
             )),
@@ -165,19 +155,14 @@ impl<'a> Walk<'a> {
     }
 
     /// An object and what is in it. XML is not deep, so this is not either.
-    fn object(
-        &mut self,
-        element: Element<'_>,
-        around: Option<usize>,
-        kinds: &mut Vec<Kind>,
-    ) -> Result<(), ImportError> {
+    fn object(&mut self, element: Element<'_>, around: Option<usize>, kinds: &mut Vec<Kind>) -> Result<()> {
         let kind = Kind::of(element, kinds);
         let (place, first) = (self.objects.len(), self.threads.len() as u32);
         if kind.is_thread() {
             self.thread(element)?;
         }
         // Devices have numbers of their own that do not matter.
-        let index = |name| number(self.path, element, name).ok().flatten();
+        let index = |name| number(element, name).ok().flatten();
         let (os_index, gp_index) = (index("os_index"), index("gp_index"));
         self.objects.push(Object { kind, os_index, gp_index, range: (first, first) });
         kinds.push(kind);
@@ -192,23 +177,23 @@ impl<'a> Walk<'a> {
             self.memory.push(Memory {
                 node: self.objects[place].clone(),
                 around,
-                cpuset: set(self.path, element, "cpuset")?,
+                cpuset: set(element, "cpuset")?,
             });
             if self.memory.len() > MOST_NUMA_NODES {
                 let problem = format!("there are more than {MOST_NUMA_NODES} NUMA nodes");
-                return Err(malformed(self.path, element.line(), problem, "is the file damaged?"));
+                return Err(element.wrong(problem, "is the file damaged?"));
             }
         }
         Ok(())
     }
 
-    fn thread(&mut self, element: Element<'_>) -> Result<(), ImportError> {
-        let Some(thread) = number::<u32>(self.path, element, "os_index")? else {
+    fn thread(&mut self, element: Element<'_>) -> Result<()> {
+        let Some(thread) = number::<u32>(element, "os_index")? else {
             let problem = "a PU has no `os_index`";
-            return Err(malformed(self.path, element.line(), problem, "hwloc gives every PU a number"));
+            return Err(element.wrong(problem, "hwloc gives every PU a number"));
         };
         let is_in = |set: &Option<Cpuset>| set.as_ref().is_none_or(|set| set.contains(thread));
-        let own = [set(self.path, element, "cpuset")?, set(self.path, element, "online_cpuset")?];
+        let own = [set(element, "cpuset")?, set(element, "online_cpuset")?];
         if is_in(&self.allowed) && own.iter().all(is_in) {
             self.threads.push(thread);
         }
@@ -216,7 +201,7 @@ impl<'a> Walk<'a> {
             false => Ok(()),
             true => {
                 let problem = format!("there are more than {MOST_THREADS} hardware threads");
-                Err(malformed(self.path, element.line(), problem, "one host is read, not a cluster"))
+                Err(element.wrong(problem, "one host is read, not a cluster"))
             }
         }
     }
@@ -280,40 +265,30 @@ pub(super) struct Distances {
 
 /// The latencies between objects that hold slots; what is between other objects, or no latency, is left out.
 pub(super) fn read(
-    path: &Path,
     topology: Element<'_>,
     machine: Element<'_>,
     objects: &[Object],
-) -> Result<Vec<Distances>, ImportError> {
+) -> Result<Vec<Distances>> {
     let mut all = Vec::new();
     for element in topology.all("distances2") {
-        all.extend(version_2(path, element, objects)?);
+        all.extend(version_2(element, objects)?);
     }
     for element in machine.all("distances") {
-        all.extend(version_1(path, element, objects)?);
+        all.extend(version_1(element, objects)?);
     }
     Ok(all)
 }
 
-fn wrong(path: &Path, line: usize, problem: impl Into<String>) -> ImportError {
-    malformed(
-        path,
-        line,
-        problem,
-        "distances are a square of numbers, one row and one column for every object",
-    )
+fn wrong(line: usize, problem: impl Into<String>) -> ImportError {
+    malformed(line, problem, "distances are a square of numbers, one row and one column for every object")
 }
 
-fn numbers<T: std::str::FromStr>(
-    path: &Path,
-    elements: Element<'_>,
-    name: &'static str,
-) -> Result<Vec<T>, ImportError> {
+fn numbers<T: std::str::FromStr>(elements: Element<'_>, name: &'static str) -> Result<Vec<T>> {
     let mut numbers = Vec::new();
     for element in elements.all(name) {
         for text in element.text().split_ascii_whitespace() {
             let number =
-                text.parse().map_err(|_| wrong(path, element.line(), "this is no list of whole numbers"))?;
+                text.parse().map_err(|_| wrong(element.line(), "this is no list of whole numbers"))?;
             numbers.push(number);
         }
     }
@@ -321,20 +296,15 @@ fn numbers<T: std::str::FromStr>(
 }
 
 /// `<distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os">` of version 2.
-fn version_2(
-    path: &Path,
-    element: Element<'_>,
-    objects: &[Object],
-) -> Result<Option<Distances>, ImportError> {
-    let kind = number::<u64>(path, element, "kind")?.unwrap_or(0);
+fn version_2(element: Element<'_>, objects: &[Object]) -> Result<Option<Distances>> {
+    let kind = number::<u64>(element, "kind")?.unwrap_or(0);
     let name = element.attribute("type").unwrap_or_default();
-    let indexes: Vec<u64> = numbers(path, element, "indexes")?;
-    let values: Vec<u64> = numbers(path, element, "u64values")?;
-    let is_claimed =
-        number::<u64>(path, element, "nbobjs")?.is_none_or(|count| count == indexes.len() as u64);
+    let indexes: Vec<u64> = numbers(element, "indexes")?;
+    let values: Vec<u64> = numbers(element, "u64values")?;
+    let is_claimed = number::<u64>(element, "nbobjs")?.is_none_or(|count| count == indexes.len() as u64);
     if !is_claimed || indexes.len().checked_mul(indexes.len()) != Some(values.len()) {
         let problem = format!("{} objects have {} distances", indexes.len(), values.len());
-        return Err(wrong(path, element.line(), problem));
+        return Err(wrong(element.line(), problem));
     }
     if kind & MEANS_BANDWIDTH != 0 || kind & MEANS_LATENCY == 0 {
         return Ok(None);
@@ -354,22 +324,18 @@ fn version_2(
 }
 
 /// `<distances nbobjs="2" relative_depth="1" latency_base="10.0">` of version 1, which are of NUMA nodes if there are as many.
-fn version_1(
-    path: &Path,
-    element: Element<'_>,
-    objects: &[Object],
-) -> Result<Option<Distances>, ImportError> {
-    let base = number::<f64>(path, element, "latency_base")?.unwrap_or(1.0);
+fn version_1(element: Element<'_>, objects: &[Object]) -> Result<Option<Distances>> {
+    let base = number::<f64>(element, "latency_base")?.unwrap_or(1.0);
     let mut values = Vec::new();
     for latency in element.all("latency") {
-        let value = number::<f64>(path, latency, "value")?.map(|value| value * base);
+        let value = number::<f64>(latency, "value")?.map(|value| value * base);
         let value = value.filter(|value| value.is_finite() && *value >= 0.0);
-        values.push(value.ok_or_else(|| wrong(path, latency.line(), "a latency is no number"))?);
+        values.push(value.ok_or_else(|| wrong(latency.line(), "a latency is no number"))?);
     }
-    let count = number::<usize>(path, element, "nbobjs")?.unwrap_or(0);
+    let count = number::<usize>(element, "nbobjs")?.unwrap_or(0);
     if count.checked_mul(count) != Some(values.len()) {
         let problem = format!("{count} objects have {} distances", values.len());
-        return Err(wrong(path, element.line(), problem));
+        return Err(wrong(element.line(), problem));
     }
     let nodes = objects.iter().filter(|object| object.kind.is_numa_node());
     let ranges: Vec<Range> = nodes.map(|object| object.range).collect();

@@ -67,12 +67,16 @@ fn cores_are_slots_and_what_joins_nothing_new_is_no_level() {
 
 #[test]
 fn hardware_threads_are_slots_if_asked_for() {
-    let params = ImportParams { threads: true, inside: vec![0.5, 1.0, 7.0], ..ImportParams::default() };
+    let params = ImportParams {
+        hardware_threads: true,
+        intra_node_costs: vec![0.5, 1.0, 7.0],
+        ..ImportParams::default()
+    };
     let system = with("a.xml", &xml("", "0xff", ""), &params).unwrap().system;
     assert_eq!((system.nodes[0].name.as_str(), system.slots.len()), ("a", 8));
     assert_eq!(groups(&system)[0], [0, 0, 1, 1, 2, 2, 3, 3]);
     assert_eq!(costs(&system), [0.5, 1.0, 7.0]);
-    let wrong = ImportParams { inside: vec![1.0], ..params };
+    let wrong = ImportParams { intra_node_costs: vec![1.0], ..params };
     assert!(with("a.xml", &xml("", "0xff", ""), &wrong).unwrap_err().contains("3 levels"));
 }
 

@@ -1,14 +1,13 @@
 //! What `ibnetdiscover` lists, in either form, gathered line by line.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use hopmap_model::{NodeKind, NodeState};
 
-use super::super::ImportError;
+use super::super::Result;
 use super::super::cables::{Cables, End};
 use super::super::fabric::FabricNode;
-use crate::import::format::malformed;
+use crate::import::format::{malformed, note};
 use crate::import::units;
 
 /// Nodes, cables and addresses of a fabric.
@@ -55,18 +54,11 @@ struct Counts {
 
 impl Listing {
     /// The node of a GUID; `letter` is what the listing says it is: `H`, `S` or `R`.
-    pub(super) fn node(
-        &mut self,
-        (path, line): (&Path, usize),
-        letter: char,
-        id: u64,
-        description: &str,
-    ) -> Result<usize, ImportError> {
+    pub(super) fn node(&mut self, line: usize, letter: char, id: u64, description: &str) -> Result<usize> {
         if let Some(&node) = self.by_guid.get(&id) {
             let seen = &self.seen[node];
             if seen.letter != letter {
                 return Err(malformed(
-                    path,
                     line,
                     format!(
                         "{} is {} here, but {} by line {}",
@@ -156,7 +148,7 @@ impl Listing {
 
     /// ibnetdiscover lists every cable at both of its ends, so that a node which others lead to and which lists no cable itself stood
     /// in a part that is missing, and so did a port of the last node that others lead to and which is not listed.
-    pub(super) fn check_complete(&self, path: &Path) -> Result<(), ImportError> {
+    pub(super) fn check_complete(&self) -> Result<()> {
         let mut lists = vec![false; self.cables.nodes.len()];
         self.cables.ends.iter().for_each(|end| lists[end.node] = true);
         let silent = self.cables.ends.iter().filter(|end| !lists[end.peer]);
@@ -171,7 +163,6 @@ impl Listing {
         let FabricNode { description, address, .. } = &self.cables.nodes[first.peer];
         let name = if description.is_empty() { address } else { description };
         Err(malformed(
-            path,
             first.line,
             format!("this cable leads to `{name}`, which {lacks}: the listing is cut off"),
             "run ibnetdiscover again, until it ends",
@@ -196,9 +187,7 @@ impl Listing {
             (unknown, "nodes of an unknown kind, taken for switches"),
             (renamed, "lines that describe a node otherwise than the first one does, which counts"),
         ] {
-            if count > 0 {
-                notes.push(format!("{what}: {count}"));
-            }
+            note(notes, what, count);
         }
     }
 }

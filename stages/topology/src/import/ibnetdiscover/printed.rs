@@ -18,7 +18,8 @@ use hopmap_text::{Line, Lines};
 
 use super::listing::{Address, Listing};
 use crate::import::format::malformed;
-use crate::import::{ImportError, units};
+use crate::import::units::word;
+use crate::import::{Result, units};
 
 const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
 /// Routers of Voltaire to Fibre Channel and Ethernet: adapters by their kind (`VTR_DEVID_IB_FC_ROUTER` and
@@ -32,35 +33,34 @@ pub(super) fn is_header(line: &str) -> bool {
 }
 
 /// Reads a whole listing.
-pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
+pub(super) fn read(path: &Path) -> Result<Listing> {
     let mut lines = Lines::open(path, "")?;
     let mut listing = Listing::default();
-    let mut current: Option<Block> = None;
+    let mut current: Option<usize> = None;
     let mut device = None;
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
         if line.starts_with('[') {
-            let Some(block) = current else {
+            let Some(node) = current else {
                 let problem = "this port belongs to no node";
-                return Err(malformed(
-                    path,
-                    number,
-                    problem,
-                    "a line such as `Switch 36 \"S-…\"` goes before",
-                ));
+                return Err(malformed(number, problem, "a line such as `Switch 36 \"S-…\"` goes before"));
             };
-            block.port(&mut listing, (path, number), line)?;
+            let Some(port) = Port::parse(line) else {
+                let problem = format!("`{}` is no port with its peer", shortened(line));
+                return Err(malformed(number, problem, PORT));
+            };
+            port.add(&mut listing, number, node)?;
         } else if let Some(header) = Header::parse(line) {
-            let block = header.block(&mut listing, (path, number))?;
+            let node = header.node(&mut listing, number)?;
             if std::mem::take(&mut device).is_some_and(|device| GATEWAYS.contains(&device)) {
-                listing.make_gateway(block.node);
+                listing.make_gateway(node);
             }
-            current = Some(block);
+            current = Some(node);
         } else if let Some(id) = line.strip_prefix("devid=") {
             device = units::prefixed_guid(id);
         } else if !is_other(line) {
             let problem = format!("`{}` is no line of ibnetdiscover", shortened(line));
-            return Err(malformed(path, number, problem, format!("nodes are {NODE}, ports {PORT}")));
+            return Err(malformed(number, problem, format!("nodes are {NODE}, ports {PORT}")));
         }
     }
     Ok(listing)
@@ -119,38 +119,13 @@ impl<'a> Header<'a> {
         is_its.then_some(Self { letter, guid, description, tail })
     }
 
-    fn block(self, listing: &mut Listing, place: (&Path, usize)) -> Result<Block, ImportError> {
-        let node = listing.node(place, self.letter, self.guid, self.description)?;
+    /// The node whose ports are listed behind it.
+    fn node(self, listing: &mut Listing, number: usize) -> Result<usize> {
+        let node = listing.node(number, self.letter, self.guid, self.description)?;
         if let Some(lid) = lid_of(self.tail).filter(|&lid| lid != 0 && self.letter == 'S') {
             listing.switch_lids.insert(lid, node);
         }
-        Ok(Block { node })
-    }
-}
-
-/// The node whose ports are listed.
-#[derive(Debug, Clone, Copy)]
-struct Block {
-    node: usize,
-}
-
-impl Block {
-    fn port(self, listing: &mut Listing, place: (&Path, usize), line: &str) -> Result<(), ImportError> {
-        let Some(port) = Port::parse(line) else {
-            let problem = format!("`{}` is no port with its peer", shortened(line));
-            return Err(malformed(place.0, place.1, problem, PORT));
-        };
-        let peer = listing.node(place, port.peer_letter, port.peer_guid, port.description)?;
-        let (own, other) = ((self.node, port.number), (peer, port.leads_to));
-        let address = |(node, port), guid, lid, lmc| Address { node, port, guid, lid, lmc, line: place.1 };
-        if let Some((lid, lmc)) = port.own_lid {
-            listing.address(address(own, port.guid, lid, lmc));
-        }
-        if let Some(lid) = port.peer_lid {
-            listing.address(address(other, port.peer_port_guid, lid, 0));
-        }
-        listing.end(place.1, own, other, port.width, port.speed);
-        Ok(())
+        Ok(node)
     }
 }
 
@@ -200,6 +175,21 @@ impl<'a> Port<'a> {
             width,
             speed,
         })
+    }
+
+    /// Adds the cable of a port of a node.
+    fn add(&self, listing: &mut Listing, line: usize, node: usize) -> Result<()> {
+        let peer = listing.node(line, self.peer_letter, self.peer_guid, self.description)?;
+        let (own, other) = ((node, self.number), (peer, self.leads_to));
+        let address = |(node, port), guid, lid, lmc| Address { node, port, guid, lid, lmc, line };
+        if let Some((lid, lmc)) = self.own_lid {
+            listing.address(address(own, self.guid, lid, lmc));
+        }
+        if let Some(lid) = self.peer_lid {
+            listing.address(address(other, self.peer_port_guid, lid, 0));
+        }
+        listing.end(line, own, other, self.width, self.speed);
+        Ok(())
     }
 }
 
@@ -280,7 +270,7 @@ pub(super) fn is_progress(line: &str) -> bool {
 /// CA    12  1 0x000000000010000a 4x SDR - SW     5  2 0x0000000000200001 ( 'H4' - 'S1' )
 /// SW     5  6 0x0000000000200001 4x SDR                                    'S1'
 /// ```
-pub(super) fn read_columns(path: &Path) -> Result<Listing, ImportError> {
+pub(super) fn read_columns(path: &Path) -> Result<Listing> {
     let mut lines = Lines::open(path, HELP)?;
     let mut listing = Listing::default();
     while let Some(Line { number, text: line, .. }) = lines.next()? {
@@ -290,9 +280,9 @@ pub(super) fn read_columns(path: &Path) -> Result<Listing, ImportError> {
         }
         let Some(row) = Row::parse(line) else {
             let problem = format!("`{}` is no line of ibnetdiscover -p", shortened(line));
-            return Err(malformed(path, number, problem, HELP));
+            return Err(malformed(number, problem, HELP));
         };
-        row.add(&mut listing, (path, number))?;
+        row.add(&mut listing, number)?;
     }
     Ok(listing)
 }
@@ -332,7 +322,7 @@ impl<'a> Row<'a> {
         Some(Self { port, width, speed, peer, descriptions })
     }
 
-    fn add(&self, listing: &mut Listing, place: (&Path, usize)) -> Result<(), ImportError> {
+    fn add(&self, listing: &mut Listing, line: usize) -> Result<()> {
         let Some(peer) = self.peer else {
             listing.port_without_peer();
             return Ok(());
@@ -340,11 +330,11 @@ impl<'a> Row<'a> {
         let known = (listing.description(self.port.guid), listing.description(peer.guid));
         let Some((own, other)) = both(self.descriptions, known) else {
             let problem = "the descriptions of both ends are missing";
-            return Err(malformed(place.0, place.1, problem, HELP));
+            return Err(malformed(line, problem, HELP));
         };
-        let node = self.port.node(listing, place, own)?;
-        let other = peer.node(listing, place, other)?;
-        listing.end(place.1, (node, self.port.number), (other, peer.number), self.width, self.speed);
+        let node = self.port.node(listing, line, own)?;
+        let other = peer.node(listing, line, other)?;
+        listing.end(line, (node, self.port.number), (other, peer.number), self.width, self.speed);
         Ok(())
     }
 }
@@ -367,29 +357,15 @@ impl RowPort {
         })
     }
 
-    fn node(
-        self,
-        listing: &mut Listing,
-        place: (&Path, usize),
-        description: &str,
-    ) -> Result<usize, ImportError> {
-        let node = listing.node(place, self.letter, self.guid, description)?;
+    fn node(self, listing: &mut Listing, line: usize, description: &str) -> Result<usize> {
+        let node = listing.node(line, self.letter, self.guid, description)?;
         if self.letter == 'S' && self.lid != 0 {
             listing.switch_lids.insert(self.lid, node);
         }
         let Self { lid, number: port, guid, .. } = self;
-        listing.address(Address { node, port, guid: Some(guid), lid, lmc: 0, line: place.1 });
+        listing.address(Address { node, port, guid: Some(guid), lid, lmc: 0, line });
         Ok(node)
     }
-}
-
-/// The next word, taken off.
-fn word<'a>(rest: &mut &'a str) -> &'a str {
-    let text = rest.trim_start();
-    let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
-    let (word, behind) = text.split_at(end);
-    *rest = behind;
-    word
 }
 
 /// The descriptions of both ends out of `'a' - 'b'`. Where these hold such a separator themselves, what is known of one end says

@@ -13,14 +13,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::NodeKind;
+use hopmap_model::{Forward, NodeKind};
 use hopmap_text::{Line, Lines};
 
-use super::super::ImportError;
-use super::super::fabric::{Fabric, FabricForward};
+use super::super::fabric::Fabric;
+use super::super::{ImportError, Result};
 use super::listing::{Address, Listing};
 use super::printed::shortened;
-use crate::import::format::malformed;
+use crate::import::format::{malformed, note};
 use crate::import::units;
 
 /// How a table begins.
@@ -36,12 +36,12 @@ const SWITCH: u32 = u32::MAX - 2;
 
 /// Reads tables into a fabric. `listing` is what the fabric was made of.
 pub(super) fn read(
-    files: &[PathBuf],
-    (listed, listing): (&Path, &Listing),
+    files: &[(String, PathBuf)],
+    listing: &Listing,
     fabric: &mut Fabric,
     notes: &mut Vec<String>,
-) -> Result<(), ImportError> {
-    let targets = Targets::new(listed, listing, fabric)?;
+) -> Result<()> {
+    let targets = Targets::new(listing, fabric)?;
     let mut tables = Tables {
         listing,
         targets,
@@ -52,8 +52,8 @@ pub(super) fn read(
         entries: Vec::new(),
         lost: Lost::default(),
     };
-    for file in files {
-        tables.file(file, fabric)?;
+    for (_, file) in files {
+        tables.file(file, fabric).map_err(|error| error.in_file(file))?;
     }
     tables.lost.notes(notes);
     let is_switch = |node: &usize| fabric.nodes[*node].kind == NodeKind::Switch;
@@ -73,7 +73,7 @@ struct Targets {
 }
 
 impl Targets {
-    fn new(path: &Path, listing: &Listing, fabric: &Fabric) -> Result<Self, ImportError> {
+    fn new(listing: &Listing, fabric: &Fabric) -> Result<Self> {
         let is_switch = |node: usize| fabric.nodes[node].kind == NodeKind::Switch;
         let mut lasts = HashMap::new();
         for (index, link) in (0..).zip(&fabric.links).filter(|(_, link)| is_switch(link.source)) {
@@ -90,7 +90,7 @@ impl Targets {
             }
             let place = &mut targets.by_lid[usize::from(address.lid)];
             if *place != NONE && *place != last {
-                return Err(taken(path, address, lines.get(&address.lid).copied(), fabric));
+                return Err(taken(address, lines.get(&address.lid).copied(), fabric));
             }
             *place = last;
             lines.entry(address.lid).or_insert(address);
@@ -124,7 +124,7 @@ impl Targets {
     }
 }
 
-fn taken(path: &Path, address: &Address, other: Option<&Address>, fabric: &Fabric) -> ImportError {
+fn taken(address: &Address, other: Option<&Address>, fabric: &Fabric) -> ImportError {
     let named = |address: &Address| {
         let node = &fabric.nodes[address.node];
         format!("port {} of `{}` ({})", address.port, node.description.trim(), node.address)
@@ -132,7 +132,6 @@ fn taken(path: &Path, address: &Address, other: Option<&Address>, fabric: &Fabri
     let other = other
         .map_or_else(|| "a switch".to_owned(), |other| format!("{} by line {}", named(other), other.line));
     malformed(
-        path,
         address.line,
         format!("LID {} is that of {}, but also of {other}", address.lid, named(address)),
         "LIDs changed while the fabric was listed: list it again",
@@ -181,7 +180,7 @@ struct Tables<'a> {
     known: Vec<Known>,
     blocks: HashMap<usize, Block>,
     count: u32,
-    entries: Vec<FabricForward>,
+    entries: Vec<Forward>,
     lost: Lost,
 }
 
@@ -194,13 +193,13 @@ struct Current {
 }
 
 impl Tables<'_> {
-    fn file(&mut self, path: &Path, fabric: &Fabric) -> Result<(), ImportError> {
+    fn file(&mut self, path: &Path, fabric: &Fabric) -> Result<()> {
         let mut lines = Lines::open(path, "")?;
         let mut current: Option<Current> = None;
         while let Some(Line { number, text: line, .. }) = lines.next()? {
             if let Some((lid, port, info)) = entry(line) {
                 if let Some(current) = current {
-                    self.entry((path, number), current, (lid, port, info))?;
+                    self.entry(number, current, (lid, port, info))?;
                 }
             } else if line.starts_with(BEGINNING) {
                 self.close(current);
@@ -212,7 +211,7 @@ impl Tables<'_> {
             } else if !is_other(line) {
                 let problem = format!("`{}` is no line of a forwarding table", shortened(line));
                 let help = "entries look like `0x0001 015 : (Channel Adapter portguid 0x…: 'host mlx5_0')`";
-                return Err(malformed(path, number, problem, help));
+                return Err(malformed(number, problem, help));
             }
         }
         self.close(current);
@@ -224,11 +223,11 @@ impl Tables<'_> {
         (path, line): (&Path, usize),
         text: &str,
         fabric: &Fabric,
-    ) -> Result<Option<Current>, ImportError> {
+    ) -> Result<Option<Current>> {
         let Some((lid, guid)) = switch_of(text) else {
             let help =
                 "such as `Unicast lids [0x0-0x91] of switch Lid 142 guid 0x0008f10500108c9e (leaf 1):`";
-            return Err(malformed(path, line, "this does not say whose table follows", help));
+            return Err(malformed(line, "this does not say whose table follows", help));
         };
         let by_lid = || self.listing.switch_lids.get(&lid?).copied();
         let switch = self.listing.find(guid).or_else(by_lid);
@@ -262,12 +261,7 @@ impl Tables<'_> {
         }
     }
 
-    fn entry(
-        &mut self,
-        (path, line): (&Path, usize),
-        current: Current,
-        (lid, port, info): (u16, usize, &str),
-    ) -> Result<(), ImportError> {
+    fn entry(&mut self, line: usize, current: Current, (lid, port, info): (u16, usize, &str)) -> Result<()> {
         let info = Info::of(info);
         match info.kind {
             Kind::Switch | Kind::Illegal => return Ok(()),
@@ -282,19 +276,12 @@ impl Tables<'_> {
             SWITCH => return Ok(()),
             FURTHER => self.lost.further += 1,
             NONE => self.lost.unknown += 1,
-            _ => return self.forward((path, line), current, lid, port, last),
+            _ => return self.forward(line, current, lid, port, last),
         }
         Ok(())
     }
 
-    fn forward(
-        &mut self,
-        (path, number): (&Path, usize),
-        current: Current,
-        lid: u16,
-        port: usize,
-        last: u32,
-    ) -> Result<(), ImportError> {
+    fn forward(&mut self, number: usize, current: Current, lid: u16, port: usize, last: u32) -> Result<()> {
         let links = self.ports.links.get(&current.switch);
         let link = links.and_then(|links| links.get(port)).copied().unwrap_or(NONE);
         if link == NONE {
@@ -311,12 +298,7 @@ impl Tables<'_> {
                 (_, before) => format!("line {before}"),
             };
             let problem = format!("LID {lid} goes to port {port} here, but elsewhere by {before}");
-            return Err(malformed(
-                path,
-                number,
-                problem,
-                "a switch has one table: remove the one of another day",
-            ));
+            return Err(malformed(number, problem, "a switch has one table: remove the one of another day"));
         }
         if current.again {
             // The first table of this switch did not know it.
@@ -324,7 +306,7 @@ impl Tables<'_> {
             return Ok(());
         }
         *known = Known { table: self.count, link, line: number as u32 };
-        self.entries.push(FabricForward { node: current.switch as u32, last, link });
+        self.entries.push(Forward { node: current.switch as u32, last, link });
         Ok(())
     }
 }
@@ -418,9 +400,7 @@ impl Lost {
             (self.moved, "entries whose LID belongs to another adapter now, sorted by GUID"),
             (self.later, "entries that only a second table of a switch has, left out"),
         ] {
-            if count > 0 {
-                notes.push(format!("{what}: {count}"));
-            }
+            note(notes, what, count);
         }
     }
 }

@@ -6,7 +6,8 @@ fn with(text: &str, params: &ImportParams) -> Result<Imported, String> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
     let is_known = recognise(file.path()).is_ok_and(|format| format == Format::Matrix);
-    let imported = read(file.path(), params).map_err(|error| error.to_string());
+    let params = ImportParams { format: Some(Format::Matrix), ..params.clone() };
+    let imported = super::super::read(file.path(), &params).map_err(|error| error.to_string());
     assert!(is_known || imported.is_err(), "{text:?}");
     imported
 }

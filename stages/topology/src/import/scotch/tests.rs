@@ -7,7 +7,8 @@ fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("a.tgt");
     std::fs::write(&file, text).unwrap();
-    let read = read(&file, params).map_err(|error| {
+    let params = ImportParams { format: Some(crate::import::Format::Scotch), ..params.clone() };
+    let read = super::super::read(&file, &params).map_err(|error| {
         let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
         format!("{error}; {help}").replace(&format!("{}", file.display()), "F")
     });
@@ -79,7 +80,7 @@ fn weights_are_slots() {
     assert_eq!(names, ["host2", "host4", "host7"]);
     assert_eq!(distances(deco), [[0, 0, 9], [0, 0, 9], [9, 9, 0]]);
     assert!(message("cmpltw 2 2000000000 2000000000").contains("4000000000 slots"));
-    let params = ImportParams { inside: vec![0.5], ..ImportParams::default() };
+    let params = ImportParams { intra_node_costs: vec![0.5], ..ImportParams::default() };
     let system = import("cmpltw 2 2 1", &params).unwrap().system;
     assert_eq!(system.costs().block(&[0, 1, 2]), [0.0, 0.5, 1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 0.0]);
 }

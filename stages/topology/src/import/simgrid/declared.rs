@@ -2,53 +2,41 @@
 
 use hopmap_formats::host_list::MAX_NAMES;
 
-use super::platform::{Builder, Route, Routing};
+use super::platform::{Platform, Route, Routing};
 use super::shapes::{Wire, dragonfly, fat_tree, torus};
-use crate::import::ImportError;
+use crate::import::Result;
+use crate::import::format::malformed;
 use crate::import::xml::Element;
 
-impl Builder<'_> {
+impl Platform {
     /// The point of a zone that an attribute names.
-    fn named(&self, element: Element<'_>, attribute: &str, zone: usize) -> Result<usize, ImportError> {
-        let name = element.need(self.path, attribute)?;
-        let found = self
-            .platform
-            .by_name
-            .get(name)
-            .copied()
-            .filter(|&point| point > 0 && self.platform.points[point].zone == zone);
+    fn named(&self, element: Element<'_>, attribute: &str, zone: usize) -> Result<usize> {
+        let name = element.need(attribute)?;
+        let found =
+            self.by_name.get(name).copied().filter(|&point| point > 0 && self.points[point].zone == zone);
         found.ok_or_else(|| {
-            self.wrong(
-                element.line(),
-                format!("`{name}` is nothing in this zone"),
-                "is its name spelt right?",
-            )
+            element.wrong(format!("`{name}` is nothing in this zone"), "is its name spelt right?")
         })
     }
 
     /// A host or router in a zone that is a point of another.
-    fn gateway(&self, element: Element<'_>, attribute: &str, point: usize) -> Result<usize, ImportError> {
-        let name = element.need(self.path, attribute)?;
-        let zone = self.platform.points[point].inner;
+    fn gateway(&self, element: Element<'_>, attribute: &str, point: usize) -> Result<usize> {
+        let name = element.need(attribute)?;
+        let zone = self.points[point].inner;
         let is_inside = |&gateway: &usize| {
-            let mut around = self
-                .platform
-                .points
-                .get(gateway)
-                .filter(|point| point.inner.is_none())
-                .map(|point| point.zone);
+            let mut around =
+                self.points.get(gateway).filter(|point| point.inner.is_none()).map(|point| point.zone);
             while around.is_some() && around != zone {
-                around = around.and_then(|zone| self.platform.zones[zone].parent);
+                around = around.and_then(|zone| self.zones[zone].parent);
             }
             around.is_some() && zone.is_some()
         };
-        let found = self.platform.by_name.get(name).copied().filter(is_inside).ok_or_else(|| {
-            let problem = format!("`{name}` is no host or router of `{}`", self.platform.points[point].name);
-            self.wrong(element.line(), problem, "a gateway lies in its zone")
+        let found = self.by_name.get(name).copied().filter(is_inside).ok_or_else(|| {
+            let problem = format!("`{name}` is no host or router of `{}`", self.points[point].name);
+            element.wrong(problem, "a gateway lies in its zone")
         })?;
-        match self.platform.zones[self.platform.points[found].zone].routing {
-            Routing::Shape => Err(self.wrong(
-                element.line(),
+        match self.zones[self.points[found].zone].routing {
+            Routing::Shape => Err(element.wrong(
                 "a way into a FAT_TREE, TORUS or DRAGONFLY is not read",
                 "they have no routers in SimGrid",
             )),
@@ -56,23 +44,14 @@ impl Builder<'_> {
         }
     }
 
-    fn route_links(&self, element: Element<'_>) -> Result<Vec<u32>, ImportError> {
+    fn route_links(&self, element: Element<'_>) -> Result<Vec<u32>> {
         let names = element.children().filter(|child| child.name() == "link_ctn");
-        names.map(|child| self.link_named(child.line(), child.need(self.path, "id")?)).collect()
+        names.map(|child| self.link_named(child.line(), child.need("id")?)).collect()
     }
 
-    pub(super) fn route(
-        &mut self,
-        element: Element<'_>,
-        zone: usize,
-        between_zones: bool,
-    ) -> Result<(), ImportError> {
-        if !matches!(self.platform.zones[zone].routing, Routing::Full | Routing::Floyd | Routing::Dijkstra) {
-            return Err(self.wrong(
-                element.line(),
-                "a route in a zone whose routing has none",
-                "say `routing=\"Full\"`",
-            ));
+    pub(super) fn route(&mut self, element: Element<'_>, zone: usize, between_zones: bool) -> Result<()> {
+        if !matches!(self.zones[zone].routing, Routing::Full | Routing::Floyd | Routing::Dijkstra) {
+            return Err(element.wrong("a route in a zone whose routing has none", "say `routing=\"Full\"`"));
         }
         let (source, destination) = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
         let links = self.route_links(element)?;
@@ -83,17 +62,11 @@ impl Builder<'_> {
             )),
             false => None,
         };
-        if !between_zones
-            && [source, destination].iter().any(|&point| self.platform.points[point].inner.is_some())
-        {
-            return Err(self.wrong(
-                element.line(),
-                "a `<route>` between zones",
-                "use `<zoneRoute>` with gateways",
-            ));
+        if !between_zones && [source, destination].iter().any(|&point| self.points[point].inner.is_some()) {
+            return Err(element.wrong("a `<route>` between zones", "use `<zoneRoute>` with gateways"));
         }
         if links.is_empty() {
-            return Err(self.wrong(element.line(), "a route without links", "add `<link_ctn id=\"…\"/>`"));
+            return Err(element.wrong("a route without links", "add `<link_ctn id=\"…\"/>`"));
         }
         let is_both = !element.get("symmetrical").is_some_and(|text| text.eq_ignore_ascii_case("no"));
         let back: Vec<u32> = links.iter().rev().copied().collect();
@@ -106,43 +79,37 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn add_route(
-        &mut self,
-        line: usize,
-        zone: usize,
-        pair: (usize, usize),
-        route: Route,
-    ) -> Result<(), ImportError> {
-        if self.platform.zones[zone].routes.insert(pair, route).is_some() {
-            let name = |point: usize| &self.platform.points[point].name;
+    fn add_route(&mut self, line: usize, zone: usize, pair: (usize, usize), route: Route) -> Result<()> {
+        if self.zones[zone].routes.insert(pair, route).is_some() {
+            let name = |point: usize| &self.points[point].name;
             let problem = format!("there are two routes from `{}` to `{}`", name(pair.0), name(pair.1));
-            return Err(self.wrong(line, problem, "routes go both ways unless `symmetrical=\"NO\"`"));
+            return Err(malformed(line, problem, "routes go both ways unless `symmetrical=\"NO\"`"));
         }
-        self.platform.zones[zone].order.push(pair);
+        self.zones[zone].order.push(pair);
         Ok(())
     }
 
-    pub(super) fn bypass(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
+    pub(super) fn bypass(&mut self, element: Element<'_>, zone: usize) -> Result<()> {
         let pair = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
         let links = self.route_links(element)?;
-        self.platform.zones[zone].bypasses.insert(pair, links);
+        self.zones[zone].bypasses.insert(pair, links);
         Ok(())
     }
 
-    pub(super) fn host_link(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
+    pub(super) fn host_link(&mut self, element: Element<'_>, zone: usize) -> Result<()> {
         let host = self.named(element, "id", zone)?;
-        let [up, down] = ["up", "down"].map(|name| -> Result<u32, ImportError> {
-            let link = element.need(self.path, name)?;
+        let [up, down] = ["up", "down"].map(|name| -> Result<u32> {
+            let link = element.need(name)?;
             self.link_named(element.line(), link)
         });
         self.spoke(zone, host, up?, down?);
         Ok(())
     }
 
-    fn link_named(&self, line: usize, name: &str) -> Result<u32, ImportError> {
-        let found = self.platform.links.get(name).copied();
+    fn link_named(&self, line: usize, name: &str) -> Result<u32> {
+        let found = self.links.get(name).copied();
         found.ok_or_else(|| {
-            self.wrong(
+            malformed(
                 line,
                 format!("no link is called `{name}`"),
                 "links are described before what uses them",
@@ -151,16 +118,12 @@ impl Builder<'_> {
     }
 }
 
-impl Builder<'_> {
+impl Platform {
     /// The numbers of a `radical`.
-    fn radical(&self, element: Element<'_>) -> Result<Vec<u32>, ImportError> {
-        let text = element.need(self.path, "radical")?;
+    fn radical(&self, element: Element<'_>) -> Result<Vec<u32>> {
+        let text = element.need("radical")?;
         let wrong = |part: &str| {
-            self.wrong(
-                element.line(),
-                format!("`{part}` is no range of hosts"),
-                "such as `radical=\"0-15,20\"`",
-            )
+            element.wrong(format!("`{part}` is no range of hosts"), "such as `radical=\"0-15,20\"`")
         };
         let mut numbers = Vec::new();
         for part in text.split(',') {
@@ -169,21 +132,19 @@ impl Builder<'_> {
             let (Ok(low), Ok(high)) = ends else { return Err(wrong(part)) };
             let count = (u64::from(high) + 1).saturating_sub(u64::from(low))
                 + numbers.len() as u64
-                + self.platform.points.len() as u64;
+                + self.points.len() as u64;
             if count > MAX_NAMES as u64 {
-                return Err(self.wrong(
-                    element.line(),
-                    format!("more than {MAX_NAMES} hosts"),
-                    "is the range longer than meant?",
-                ));
+                return Err(
+                    element.wrong(format!("more than {MAX_NAMES} hosts"), "is the range longer than meant?")
+                );
             }
             numbers.extend(low..=high);
         }
         Ok(numbers)
     }
 
-    pub(super) fn cabinet(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
-        let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
+    pub(super) fn cabinet(&mut self, element: Element<'_>, zone: usize) -> Result<()> {
+        let wire = (Self::latency(element, "lat")?, Self::bandwidth(element, "bw")?);
         let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
         for number in self.radical(element)? {
             let name = format!("{prefix}{number}{suffix}");
@@ -195,19 +156,18 @@ impl Builder<'_> {
         Ok(())
     }
 
-    pub(super) fn cluster(&mut self, element: Element<'_>, parent: usize) -> Result<(), ImportError> {
-        let (id, cores, numbers) =
-            (element.need(self.path, "id")?, self.cores(element)?, self.radical(element)?);
-        let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
+    pub(super) fn cluster(&mut self, element: Element<'_>, parent: usize) -> Result<()> {
+        let (id, cores, numbers) = (element.need("id")?, Self::cores(element)?, self.radical(element)?);
+        let wire = (Self::latency(element, "lat")?, Self::bandwidth(element, "bw")?);
         let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
         let topology = element.get("topology").unwrap_or("FLAT").to_ascii_uppercase();
         let routing = if topology == "FLAT" { Routing::Star } else { Routing::Shape };
         let zone = self.zone(element.line(), id, routing, Some(parent))?;
-        let (bb_latency, has_bb) = (self.latency(element, "bb_lat")?, element.get("bb_bw").is_some());
+        let (bb_latency, has_bb) = (Self::latency(element, "bb_lat")?, element.get("bb_bw").is_some());
         if routing == Routing::Star && (has_bb || bb_latency > 0.0) {
-            let bandwidth = if has_bb { self.bandwidth(element, "bb_bw")? } else { 0.0 };
+            let bandwidth = if has_bb { Self::bandwidth(element, "bb_bw")? } else { 0.0 };
             let backbone = self.wire(format!("{id}_backbone"), (bb_latency, bandwidth));
-            self.platform.zones[zone].backbone = Some(backbone);
+            self.zones[zone].backbone = Some(backbone);
         }
         for (name, what) in
             [("limiter_link", "limiters of clusters"), ("loopback_bw", "loopbacks of clusters")]
@@ -219,7 +179,7 @@ impl Builder<'_> {
         let mut nodes = Vec::with_capacity(numbers.len());
         for number in numbers {
             let host = self.host(element.line(), &format!("{prefix}{number}{suffix}"), cores, zone)?;
-            nodes.push(self.platform.points[host].leave);
+            nodes.push(self.points[host].leave);
             if routing == Routing::Star {
                 let link = self.wire(format!("{id}_link_{number}"), wire);
                 self.spoke(zone, host, link, link);
@@ -241,31 +201,29 @@ impl Builder<'_> {
         topology: &str,
         nodes: &[u32],
         wire: Wire,
-    ) -> Result<(), ImportError> {
+    ) -> Result<()> {
         let parameters = element.get("topo_parameters").unwrap_or("");
-        let net = &mut self.platform.net;
+        let net = &mut self.net;
         let made = match topology {
             "FAT_TREE" => fat_tree(net, id, nodes, parameters, wire).map(|is_same| {
                 if !is_same {
                     let note = format!("`{id}`: which of parallel cables and ports messages take may differ from SimGrid, not how many links");
-                    self.platform.notes.push(note);
+                    self.notes.push(note);
                 }
             }),
             "TORUS" => {
-                (self.platform.first, self.platform.has_torus) = (true, true);
+                (self.first, self.has_torus) = (true, true);
                 torus(net, nodes, parameters, wire)
             }
             "DRAGONFLY" => {
-                self.platform.first = true;
+                self.first = true;
                 let note = "inside a group, from blades of all chassis but the first to other blades, SimGrid jumps between chassis and counts one \
                             link more or less";
-                self.platform.notes.push(format!("`{id}`: {note}; here messages take links that are there"));
+                self.notes.push(format!("`{id}`: {note}; here messages take links that are there"));
                 dragonfly(net, id, nodes, parameters, wire)
             }
             other => Err(format!("the topology `{other}`")),
         };
-        made.map_err(|problem| {
-            self.wrong(element.line(), problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read")
-        })
+        made.map_err(|problem| element.wrong(problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read"))
     }
 }

@@ -1,12 +1,11 @@
 //! A platform as its file describes it: zones, the points in them, links and routes.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use hopmap_formats::host_list::MAX_NAMES;
 
 use super::shapes::{Net, Wire};
-use crate::import::ImportError;
+use crate::import::Result;
 use crate::import::format::malformed;
 use crate::import::xml::Element;
 
@@ -82,28 +81,13 @@ pub(super) struct Route {
     pub(super) links: Vec<u32>,
 }
 
-/// Reads a platform, element by element.
-pub(super) struct Builder<'a> {
-    pub(super) path: &'a Path,
-    pub(super) platform: Platform,
-}
-
-impl Builder<'_> {
-    pub(super) fn wrong(
-        &self,
-        line: usize,
-        problem: impl Into<String>,
-        help: impl Into<String>,
-    ) -> ImportError {
-        malformed(self.path, line, problem, help)
-    }
-
+impl Platform {
     pub(super) fn ignore(&mut self, what: &str) {
-        *self.platform.ignored.entry(what.to_owned()).or_default() += 1;
+        *self.ignored.entry(what.to_owned()).or_default() += 1;
     }
 
     /// Everything below `<platform>`.
-    pub(super) fn platform(&mut self, root: Element<'_>) -> Result<(), ImportError> {
+    pub(super) fn read(&mut self, root: Element<'_>) -> Result<()> {
         let zone = self.zone(root.line(), "", Routing::None, None)?;
         for element in root.children() {
             match element.name() {
@@ -121,13 +105,13 @@ impl Builder<'_> {
         name: &str,
         routing: Routing,
         parent: Option<usize>,
-    ) -> Result<usize, ImportError> {
-        let zone = self.platform.zones.len();
+    ) -> Result<usize> {
+        let zone = self.zones.len();
         let point = self.point(
             line,
             Point { name: name.to_owned(), zone: parent.unwrap_or(0), inner: Some(zone), ..Point::default() },
         )?;
-        self.platform.zones.push(Zone {
+        self.zones.push(Zone {
             parent,
             routing,
             point,
@@ -139,38 +123,35 @@ impl Builder<'_> {
             backbone: None,
         });
         if let Some(parent) = parent {
-            self.platform.zones[parent].points.push(point);
+            self.zones[parent].points.push(point);
         }
         Ok(zone)
     }
 
-    fn point(&mut self, line: usize, point: Point) -> Result<usize, ImportError> {
-        let index = self.platform.points.len();
+    fn point(&mut self, line: usize, point: Point) -> Result<usize> {
+        let index = self.points.len();
         if index > 2 * MAX_NAMES {
-            return Err(self.wrong(
-                line,
-                "more hosts than any machine has",
-                "is a `radical` longer than meant?",
-            ));
+            let help = "is a `radical` longer than meant?";
+            return Err(malformed(line, "more hosts than any machine has", help));
         }
-        if self.platform.by_name.insert(point.name.clone(), index).is_some() {
+        if self.by_name.insert(point.name.clone(), index).is_some() {
             let problem = format!("`{}` is described twice", point.name);
-            return Err(self.wrong(line, problem, "hosts, routers and zones have names of their own"));
+            return Err(malformed(line, problem, "hosts, routers and zones have names of their own"));
         }
-        self.platform.points.push(point);
+        self.points.push(point);
         Ok(index)
     }
 
-    fn part(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
+    fn part(&mut self, element: Element<'_>, zone: usize) -> Result<()> {
         match element.name() {
             "zone" | "AS" => self.inner_zone(element, zone),
             "cluster" => self.cluster(element, zone),
             "host" => {
-                let cores = self.cores(element)?;
-                self.host(element.line(), element.need(self.path, "id")?, cores, zone).map(|_| ())
+                let cores = Self::cores(element)?;
+                self.host(element.line(), element.need("id")?, cores, zone).map(|_| ())
             }
             "router" => {
-                let name = element.need(self.path, "id")?;
+                let name = element.need("id")?;
                 self.router(element.line(), name, zone)
             }
             "link" | "backbone" => self.declared_link(element, zone),
@@ -179,16 +160,11 @@ impl Builder<'_> {
             "route" => self.route(element, zone, false),
             "zoneRoute" | "ASroute" => self.route(element, zone, true),
             "bypassRoute" => self.bypass(element, zone),
-            "bypassZoneRoute" | "bypassASroute" => Err(self.wrong(
-                element.line(),
+            "bypassZoneRoute" | "bypassASroute" => Err(element.wrong(
                 format!("`<{}>` is not read", element.name()),
                 "remove it, and give the way as a zoneRoute",
             )),
-            "include" => Err(self.wrong(
-                element.line(),
-                "`<include>` is not read",
-                "put the included file in its place",
-            )),
+            "include" => Err(element.wrong("`<include>` is not read", "put the included file in its place")),
             "prop" => Ok(()),
             other => {
                 self.ignore(&format!("`<{other}>`"));
@@ -197,8 +173,8 @@ impl Builder<'_> {
         }
     }
 
-    fn inner_zone(&mut self, element: Element<'_>, parent: usize) -> Result<(), ImportError> {
-        let routing = match element.need(self.path, "routing")?.to_ascii_lowercase().as_str() {
+    fn inner_zone(&mut self, element: Element<'_>, parent: usize) -> Result<()> {
+        let routing = match element.need("routing")?.to_ascii_lowercase().as_str() {
             "full" => Routing::Full,
             "floyd" => Routing::Floyd,
             "dijkstra" | "dijkstracache" => Routing::Dijkstra,
@@ -206,14 +182,10 @@ impl Builder<'_> {
             "none" => Routing::None,
             other => {
                 let problem = format!("the routing `{other}` of a zone is not read");
-                return Err(self.wrong(
-                    element.line(),
-                    problem,
-                    "Full, Floyd, Dijkstra, Cluster and None are",
-                ));
+                return Err(element.wrong(problem, "Full, Floyd, Dijkstra, Cluster and None are"));
             }
         };
-        let zone = self.zone(element.line(), element.need(self.path, "id")?, routing, Some(parent))?;
+        let zone = self.zone(element.line(), element.need("id")?, routing, Some(parent))?;
         // Whatever the order in the file, links are known before what names them, and hosts before routes.
         let rank = |element: &Element<'_>| match element.name() {
             "link" | "backbone" => 0,
@@ -229,15 +201,9 @@ impl Builder<'_> {
         Ok(())
     }
 
-    pub(super) fn host(
-        &mut self,
-        line: usize,
-        name: &str,
-        cores: u32,
-        zone: usize,
-    ) -> Result<usize, ImportError> {
-        let node = self.platform.net.host(name, cores).ok_or_else(|| {
-            self.wrong(
+    pub(super) fn host(&mut self, line: usize, name: &str, cores: u32, zone: usize) -> Result<usize> {
+        let node = self.net.host(name, cores).ok_or_else(|| {
+            malformed(
                 line,
                 format!("`{name}` is described twice"),
                 "hosts and routers have names of their own",
@@ -252,101 +218,94 @@ impl Builder<'_> {
             ..Point::default()
         };
         let index = self.point(line, point)?;
-        self.platform.zones[zone].points.push(index);
+        self.zones[zone].points.push(index);
         Ok(index)
     }
 
-    pub(super) fn router(&mut self, line: usize, name: &str, zone: usize) -> Result<(), ImportError> {
-        let (arrive, leave) = match self.platform.zones[zone].routing {
+    pub(super) fn router(&mut self, line: usize, name: &str, zone: usize) -> Result<()> {
+        let (arrive, leave) = match self.zones[zone].routing {
             Routing::Star => self.middle(zone),
             _ => {
-                let node = self.platform.net.switch(name);
+                let node = self.net.switch(name);
                 (node, node)
             }
         };
         let index =
             self.point(line, Point { name: name.to_owned(), zone, leave, arrive, ..Point::default() })?;
-        self.platform.zones[zone].points.push(index);
+        self.zones[zone].points.push(index);
         Ok(())
     }
 
     /// The nodes in the middle of a star: with a backbone two, and the backbone between them.
     fn middle(&mut self, zone: usize) -> (u32, u32) {
-        if let Some(middle) = self.platform.zones[zone].middle {
+        if let Some(middle) = self.zones[zone].middle {
             return middle;
         }
-        let name = self.platform.points[self.platform.zones[zone].point].name.clone();
-        let middle = match self.platform.zones[zone].backbone {
+        let name = self.points[self.zones[zone].point].name.clone();
+        let middle = match self.zones[zone].backbone {
             None => {
-                let node = self.platform.net.switch(&name);
+                let node = self.net.switch(&name);
                 (node, node)
             }
             Some(backbone) => {
-                let arrive = self.platform.net.switch(&format!("{name}_up"));
-                let leave = self.platform.net.switch(&format!("{name}_down"));
-                self.platform.net.link(arrive, leave, self.platform.wires[backbone as usize], backbone);
+                let arrive = self.net.switch(&format!("{name}_up"));
+                let leave = self.net.switch(&format!("{name}_down"));
+                self.net.link(arrive, leave, self.wires[backbone as usize], backbone);
                 (arrive, leave)
             }
         };
-        self.platform.zones[zone].middle = Some(middle);
+        self.zones[zone].middle = Some(middle);
         middle
     }
 
     /// Joins a point to the middle of its star.
     pub(super) fn spoke(&mut self, zone: usize, point: usize, up: u32, down: u32) {
         let (arrive, leave) = self.middle(zone);
-        let node = self.platform.points[point].leave;
-        self.platform.net.link(node, arrive, self.platform.wires[up as usize], up);
-        self.platform.net.link(leave, node, self.platform.wires[down as usize], down);
-        let backbone = self.platform.zones[zone].backbone;
-        let point = &mut self.platform.points[point];
+        let node = self.points[point].leave;
+        self.net.link(node, arrive, self.wires[up as usize], up);
+        self.net.link(leave, node, self.wires[down as usize], down);
+        let backbone = self.zones[zone].backbone;
+        let point = &mut self.points[point];
         point.up = [up].into_iter().chain(backbone).collect();
         point.down = backbone.into_iter().chain([down]).collect();
     }
 
     pub(super) fn wire(&mut self, name: String, wire: Wire) -> u32 {
-        let index = self.platform.wires.len() as u32;
-        self.platform.wires.push(wire);
-        self.platform.links.insert(name, index);
+        let index = self.wires.len() as u32;
+        self.wires.push(wire);
+        self.links.insert(name, index);
         index
     }
 
-    pub(super) fn bandwidth(&self, element: Element<'_>, name: &str) -> Result<f64, ImportError> {
-        let text = element.need(self.path, name)?;
+    pub(super) fn bandwidth(element: Element<'_>, name: &str) -> Result<f64> {
+        let text = element.need(name)?;
         // The first of several is the one of a link that is not wireless.
         let first = text.split([';', ',']).next().unwrap_or(text);
-        bandwidth(first.trim()).ok_or_else(|| {
-            self.wrong(element.line(), format!("`{text}` is no bandwidth"), "such as `125MBps` or `1Gbps`")
-        })
+        bandwidth(first.trim())
+            .ok_or_else(|| element.wrong(format!("`{text}` is no bandwidth"), "such as `125MBps` or `1Gbps`"))
     }
 
-    pub(super) fn latency(&self, element: Element<'_>, name: &str) -> Result<f64, ImportError> {
+    pub(super) fn latency(element: Element<'_>, name: &str) -> Result<f64> {
         let text = element.get(name).unwrap_or("0");
-        time(text)
-            .ok_or_else(|| self.wrong(element.line(), format!("`{text}` is no latency"), "such as `50us`"))
+        time(text).ok_or_else(|| element.wrong(format!("`{text}` is no latency"), "such as `50us`"))
     }
 
-    pub(super) fn cores(&self, element: Element<'_>) -> Result<u32, ImportError> {
+    pub(super) fn cores(element: Element<'_>) -> Result<u32> {
         let text = element.get("core").unwrap_or("1");
         let cores = text.parse().ok().filter(|&cores: &u32| (1..=1 << 24).contains(&cores));
-        cores.ok_or_else(|| {
-            self.wrong(element.line(), format!("`{text}` is no number of cores"), "such as `core=\"4\"`")
-        })
+        cores.ok_or_else(|| element.wrong(format!("`{text}` is no number of cores"), "such as `core=\"4\"`"))
     }
 
-    fn declared_link(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
-        let name = element.need(self.path, "id")?.to_owned();
-        let wire = (self.latency(element, "latency")?, self.bandwidth(element, "bandwidth")?);
+    fn declared_link(&mut self, element: Element<'_>, zone: usize) -> Result<()> {
+        let name = element.need("id")?.to_owned();
+        let wire = (Self::latency(element, "latency")?, Self::bandwidth(element, "bandwidth")?);
         let policy = element.get("sharing_policy").unwrap_or("SHARED").to_ascii_uppercase();
-        if self.platform.links.contains_key(&name) {
-            return Err(self.wrong(
-                element.line(),
-                format!("the link `{name}` is described twice"),
-                "links have names of their own",
-            ));
+        if self.links.contains_key(&name) {
+            return Err(element
+                .wrong(format!("the link `{name}` is described twice"), "links have names of their own"));
         }
         if policy == "WIFI" {
-            return Err(self.wrong(element.line(), "wireless links are not read", "only links of cable are"));
+            return Err(element.wrong("wireless links are not read", "only links of cable are"));
         }
         if element
             .get("latency_file")
@@ -359,11 +318,11 @@ impl Builder<'_> {
         let index = self.wire(name.clone(), wire);
         if policy.ends_with("DUPLEX") {
             for ending in ["_UP", "_DOWN"] {
-                self.platform.links.insert(format!("{name}{ending}"), index);
+                self.links.insert(format!("{name}{ending}"), index);
             }
         }
         if element.name() == "backbone" {
-            self.platform.zones[zone].backbone = Some(index);
+            self.zones[zone].backbone = Some(index);
         }
         Ok(())
     }

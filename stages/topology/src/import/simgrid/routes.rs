@@ -12,6 +12,9 @@ const MOST_FLOYD: usize = 600;
 const MOST_DEEP: usize = 64;
 const NONE: usize = usize::MAX;
 
+/// The gateways of a route between zones.
+type Gateways = Option<(usize, usize)>;
+
 /// Finds routes.
 pub(super) struct Router<'a> {
     platform: &'a Platform,
@@ -72,15 +75,7 @@ impl<'a> Router<'a> {
     }
 
     /// The links between two points of a zone, and the gateways if these are zones.
-    #[allow(clippy::option_option, reason = "no route, or one without gateways")]
-    fn local(
-        &self,
-        zone: usize,
-        a: usize,
-        b: usize,
-        depth: usize,
-        links: &mut Vec<u32>,
-    ) -> Option<Option<(usize, usize)>> {
+    fn local(&self, zone: usize, a: usize, b: usize, depth: usize, links: &mut Vec<u32>) -> Option<Gateways> {
         let found = &self.platform.zones[zone];
         match found.routing {
             Routing::Full => {
@@ -100,7 +95,6 @@ impl<'a> Router<'a> {
         }
     }
 
-    #[allow(clippy::option_option, reason = "as `local`")]
     fn shortest(
         &self,
         zone: usize,
@@ -108,7 +102,7 @@ impl<'a> Router<'a> {
         b: usize,
         depth: usize,
         links: &mut Vec<u32>,
-    ) -> Option<Option<(usize, usize)>> {
+    ) -> Option<Gateways> {
         let found = &self.platform.zones[zone];
         self.prepare(zone, a);
         let mut steps = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn import_with(text: &str, params: &ImportParams) -> Result<Imported, ImportError> {
+fn import_with(text: &str, params: &ImportParams) -> Result<Imported> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
     super::super::read(file.path(), params)
