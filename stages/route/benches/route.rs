@@ -4,9 +4,13 @@ use divan::Bencher;
 use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::Problem;
 use hopmap_route::router::{QuickRouter, Router};
-use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
+
+#[path = "../tests/support/samples.rs"]
+mod samples;
+
+use samples::Mesh;
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 

@@ -8,9 +8,13 @@ use hopmap_route::engine::Limits;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::failures::failures;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver;
 use hopmap_route::{FailuresParams, Method, Rules, Weights};
+
+#[path = "../tests/support/samples.rs"]
+mod samples;
+
+use samples::Mesh;
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

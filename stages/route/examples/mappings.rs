@@ -6,9 +6,13 @@ use std::path::Path;
 use hopmap_route::engine::Limits;
 use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
+
+#[path = "../tests/support/samples.rs"]
+mod samples;
+
+use samples::Mesh;
 
 /// CPU seconds of this process so far.
 fn cpu_seconds() -> f64 {

@@ -11,9 +11,13 @@ use hopmap_route::engine::Limits;
 use hopmap_route::engine::{Engine, Found, StopCondition};
 use hopmap_route::paper::{Formulation, Paper};
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver::{self, Solver};
 use hopmap_route::{Instance, Method, Rules, Weights};
+
+#[path = "../tests/support/samples.rs"]
+mod samples;
+
+use samples::Mesh;
 
 /// What a solver found.
 struct Line {

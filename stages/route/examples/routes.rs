@@ -6,8 +6,12 @@ use std::time::Instant;
 use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::{Plan, Problem};
 use hopmap_route::router::{QuickRouter, Router};
-use hopmap_route::samples::Mesh;
 use hopmap_route::{Rules, Weights};
+
+#[path = "../tests/support/samples.rs"]
+mod samples;
+
+use samples::Mesh;
 
 fn main() {
     let m16 = Mesh {

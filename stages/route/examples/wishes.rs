@@ -9,9 +9,13 @@ use hopmap_route::engine::Limits;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+
+#[path = "../tests/support/samples.rs"]
+mod samples;
+
+use samples::Mesh;
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };

@@ -7,13 +7,14 @@ use hopmap_model::{Counting, Error, Mapping, Routes, SystemGraph, Tables, TaskGr
 use crate::check::check;
 use crate::compact::Compact;
 use crate::engine::{Engine, Found, StopCondition};
+use crate::error::fail;
 use crate::network;
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
 use crate::router::Router;
 use crate::search::Search;
 use crate::solver::Solver;
-use crate::{CheckError, CheckParams, Method};
+use crate::{Method, RouteError};
 
 /// A mapping with routes and tables that passed the check.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,15 @@ pub struct Answer {
     pub tables: Tables,
 }
 
+impl Answer {
+    /// Adds metrics to all of it.
+    pub(crate) fn record(&mut self, metrics: &[(&str, f64)]) {
+        for own in [&mut self.mapping.metrics, &mut self.routes.metrics, &mut self.tables.metrics] {
+            own.extend(metrics.iter().map(|&(name, value)| (name.to_owned(), value)));
+        }
+    }
+}
+
 /// Answers a question; nothing if there is no answer. Fails if none was found in time. `solver` solves linear programs; without one only
 /// the searches of our own are used.
 pub fn answer(
@@ -36,22 +46,19 @@ pub fn answer(
     stop: &StopCondition<'_>,
 ) -> Result<Option<Answer>, Error> {
     let found = solve(problem, method, solver, stop)?;
-    let Some(plan) = &found.plan else {
-        return match found.proven {
-            true => Ok(None),
-            false => Err(no_solution_in_time()),
-        };
-    };
-    Ok(Some(checked(problem, mapping, &found, plan)?))
+    match &found.plan {
+        Some(plan) => checked(problem, mapping, &found, plan).map(Some),
+        None if found.proven => Ok(None),
+        None => Err(no_solution_in_time().into()),
+    }
 }
 
 /// What is said where limits end a search before anything is found.
-pub(crate) fn no_solution_in_time() -> Error {
-    CheckError::new(
+pub(crate) fn no_solution_in_time() -> RouteError {
+    RouteError::new(
         "no solution was found within the limits, and it is not known whether there is one",
         "give more `time_limit_s` or `max_search_nodes`",
     )
-    .into()
 }
 
 /// The best plan of one engine after the other; the last one that is asked has the last word.
@@ -73,22 +80,11 @@ pub(crate) fn solve_from(
     stop: &StopCondition<'_>,
 ) -> Result<Found, Error> {
     method.check(solver.is_some())?;
-    let programs: Vec<Box<dyn Engine + '_>> = match (method, solver) {
-        (Method::Search, _) | (_, None) => Vec::new(),
-        (Method::Auto | Method::Compact, Some(solver)) => vec![Box::new(Compact { solver })],
-        (Method::Paper, Some(solver)) => vec![Box::new(Paper { solver })],
-    };
-    let own: Option<Box<dyn Engine>> = match (method, &problem.mapped) {
-        (Method::Paper | Method::Compact, _) => None,
-        (_, Some(_)) => Some(Box::new(Router::default())),
-        (_, None) => Some(Box::new(Search::default())),
-    };
+    let [own, program] = engines(problem, method, solver);
     let mut best = Found { plan: known, ..Found::nothing() };
     // Of limited seconds the searches of our own take half, if something comes after them.
-    let part = if programs.is_empty() { 1.0 } else { 0.5 };
-    for (engine, part) in
-        own.into_iter().map(|own| (own, part)).chain(programs.into_iter().map(|own| (own, 1.0)))
-    {
+    let part = if program.is_none() { 1.0 } else { 0.5 };
+    for (engine, part) in own.map(|own| (own, part)).into_iter().chain(program.map(|it| (it, 1.0))) {
         if best.proven || stop.is_over(best.nodes) {
             break;
         }
@@ -96,10 +92,29 @@ pub(crate) fn solve_from(
             Ok(found) => best = better(problem, best, found),
             // A plan that is known is an answer, whatever goes wrong with a better one.
             Err(_) if best.plan.is_some() => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(best)
+}
+
+/// The search of our own that a method has, if any, and what solves its linear program.
+pub(crate) fn engines<'a>(
+    problem: &Problem<'_>,
+    method: Method,
+    solver: Option<&'a dyn Solver>,
+) -> [Option<Box<dyn Engine + 'a>>; 2] {
+    let own: Option<Box<dyn Engine>> = match (method, &problem.mapped) {
+        (Method::Paper | Method::Compact, _) => None,
+        (_, Some(_)) => Some(Box::new(Router::default())),
+        (_, None) => Some(Box::new(Search::default())),
+    };
+    let program: Option<Box<dyn Engine + 'a>> = match (method, solver) {
+        (Method::Search, _) | (_, None) => None,
+        (Method::Paper, Some(solver)) => Some(Box::new(Paper { solver })),
+        (_, Some(solver)) => Some(Box::new(Compact { solver })),
+    };
+    [own, program]
 }
 
 /// What two engines know together.
@@ -113,8 +128,8 @@ fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
     let (bound, nodes) = (first.bound.max(second.bound), first.nodes + second.nodes);
     let proven = second.proven || first.proven;
     let plan = if cost(&second) < cost(&first) { second.plan } else { first.plan };
-    // Of a plan that is there the bound is no more than what it costs.
-    let bound = plan.as_ref().map_or(bound, |plan| if proven { problem.cost(plan) } else { bound });
+    // Of a plan that is proven the bound is what it costs.
+    let bound = plan.as_ref().filter(|_| proven).map_or(bound, |plan| problem.cost(plan));
     Found { plan, bound, proven, nodes }
 }
 
@@ -134,8 +149,7 @@ pub(crate) fn checked(
     let mut tables = network::tables(system, &plan.routes);
     let counting = if merged { Counting::HostPairs } else { Counting::Streams };
     let given = Routes { routes: plan.routes.clone(), counting, ..Routes::default() };
-    let mut routes =
-        check(graph, system, &mapping, &tables, Some(&given), &CheckParams::of(&rules, merged))?.routes;
+    let mut routes = check(graph, system, &mapping, &tables, Some(&given), &rules, merged)?.routes;
     let objective = routes.metrics.get("objective").copied().unwrap_or_default();
     // What processes cost that are elsewhere is no part of the objective.
     let moved = problem.cost(plan) - objective;
@@ -156,13 +170,13 @@ pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> 
         system.hosts().map(|(host, first, count)| (host, first..first + count)).collect();
     let mut slots = Vec::with_capacity(graph.ranks());
     for host in hosts {
-        let slot = next.get_mut(host).and_then(Iterator::next).ok_or_else(|| {
+        let Some(slot) = next.get_mut(host).and_then(Iterator::next) else {
             let name = &system.nodes[*host as usize].name;
-            CheckError::new(
+            return fail(
                 format!("host `{name}` has performance for more processes than it has slots"),
                 "give it as many slots as processes fit on it, or less performance",
-            )
-        })?;
+            );
+        };
         slots.push(slot);
     }
     Ok(Mapping::new(&slots, system, Weight::Bytes)?)

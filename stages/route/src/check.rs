@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use hopmap_model::{Counting, Mapping, NodeState, Route, Routes, SwitchType, SystemGraph, Tables, TaskGraph};
 
-use crate::deadlock::cycle;
-use crate::{CheckError, CheckParams, Network};
+use crate::error::{Result, fail};
+use crate::network::cycle;
+use crate::{Network, Rules};
 
 /// Part of a bandwidth or performance by which sums may exceed it: rounding.
 const TOLERANCE: f64 = 1e-9;
+
 /// What tables do with the streams of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
@@ -22,59 +24,62 @@ pub struct Checked {
 }
 
 /// Follows the tables, and says what is wrong if a stream does not arrive or takes more than there is. Where a host has several links,
-/// `given` routes tell by which one it sends; all of them have to be what the tables do.
+/// `given` routes tell by which one it sends; all of them have to be what the tables do. With `aggregate_flows` all streams from one host to
+/// another are one.
 pub fn check(
     graph: &TaskGraph,
     system: &SystemGraph,
     mapping: &Mapping,
     tables: &Tables,
     given: Option<&Routes>,
-    params: &CheckParams,
-) -> Result<Checked, CheckError> {
+    rules: &Rules,
+    aggregate_flows: bool,
+) -> Result<Checked> {
     let network = Network::new(system);
-    let (host_of, performance_share) = check_hosts(graph, system, mapping, params.performance_slack)?;
+    let (host_of, performance_share) = check_hosts(graph, system, mapping, rules.performance_slack)?;
     let replay = Replay::new(&network, tables)?;
     let mut notes = BTreeSet::new();
-    let mut routes = wanted(graph, &host_of, params.aggregate_flows);
+    let mut routes = wanted(graph, &host_of, aggregate_flows);
     let given: Option<HashMap<&[u32], &Route>> =
         given.map(|given| given.routes.iter().map(|route| (route.streams.as_slice(), route)).collect());
     for route in &mut routes {
         let given = given.as_ref().map(|given| of_same_streams(given, route)).transpose()?;
         route.links = replay.follow(route, given, &mut notes)?;
     }
-    lengths(&network, &routes, params.max_hops)?;
+    lengths(&network, &routes, rules.max_hops)?;
     let carried = Carried::of(&network, &routes);
-    carried.check(params)?;
+    carried.check(rules)?;
     let cycle = cycle(system.links.len(), routes.iter().map(|route| route.links.as_slice()));
-    if params.deadlock_free && !cycle.is_empty() {
-        return Err(CheckError::new(
-            format!("links can wait for each other in a circle: {}", circle(&network, &cycle)),
-            "route with `deadlock_free = true`, or leave `deadlock_free` out here to be told only",
-        ));
-    }
     let mut notes: Vec<String> = notes.into_iter().collect();
     if !cycle.is_empty() {
-        notes.push(format!("links can wait for each other in a circle: {}", circle(&network, &cycle)));
+        let names: Vec<String> = cycle.iter().map(|&link| network.name_of(link)).collect();
+        let words = format!("links can wait for each other in a circle: {}", names.join(", "));
+        if rules.deadlock_free {
+            let help = "route with `deadlock_free = true`, or leave `deadlock_free` out here to be told only";
+            return fail(words, help);
+        }
+        notes.push(words);
     }
     let unused = replay.unused(&routes, &network);
     if unused > 0 {
         notes.push(format!("entries that no stream uses: {unused}"));
     }
-    let mut metrics = metrics(&routes, tables, params, cycle.is_empty());
+    let mut metrics = metrics(&routes, tables, rules, cycle.is_empty());
     metrics.extend(carried.metrics());
     metrics.insert("least_performance_slack_share".to_owned(), performance_share);
-    let counting = if params.aggregate_flows { Counting::HostPairs } else { Counting::Streams };
+    let counting = if aggregate_flows { Counting::HostPairs } else { Counting::Streams };
     Ok(Checked { routes: Routes { routes, counting, cycle, metrics }, notes })
 }
 
 /// The given route that the streams of a route take.
-fn of_same_streams<'a>(given: &HashMap<&[u32], &'a Route>, route: &Route) -> Result<&'a Route, CheckError> {
-    given.get(route.streams.as_slice()).copied().ok_or_else(|| {
-        CheckError::new(
+fn of_same_streams<'a>(given: &HashMap<&[u32], &'a Route>, route: &Route) -> Result<&'a Route> {
+    match given.get(route.streams.as_slice()) {
+        Some(given) => Ok(given),
+        None => fail(
             format!("no route is given for the streams {:?}", route.streams),
             "are the routes those of another program, or counted otherwise? See `aggregate_flows`",
-        )
-    })
+        ),
+    }
 }
 
 /// A route for every stream, or for every pair of different hosts that streams join; without links yet.
@@ -85,11 +90,8 @@ fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
         let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
         // Inside a host nothing takes a link; streams there have nothing to merge with.
         let next = routes.len();
-        let at = if merged && source != destination {
-            *pairs.entry((source, destination)).or_insert(next)
-        } else {
-            next
-        };
+        let is_merged = merged && source != destination;
+        let at = if is_merged { *pairs.entry((source, destination)).or_insert(next) } else { next };
         if at == next {
             routes.push(Route { source, destination, ..Route::default() });
         }
@@ -99,32 +101,21 @@ fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
     routes
 }
 
-fn circle(network: &Network<'_>, cycle: &[u32]) -> String {
-    cycle.iter().map(|&link| network.name_of(link)).collect::<Vec<_>>().join(", ")
-}
-
-fn metrics(
-    routes: &[Route],
-    tables: &Tables,
-    params: &CheckParams,
-    deadlock_free: bool,
-) -> BTreeMap<String, f64> {
+fn metrics(routes: &[Route], tables: &Tables, rules: &Rules, deadlock_free: bool) -> BTreeMap<String, f64> {
     let lengths = || routes.iter().map(|route| route.links.len() as f64);
     let (longest, hops) = (lengths().fold(0.0, f64::max), lengths().sum::<f64>());
     let entries = tables.entries.len() as f64;
-    let objective = params.weight_max_hops * longest
-        + params.weight_total_hops * hops
-        + params.weight_table_entries * entries;
-    [
+    let weights = rules.weights;
+    let objective =
+        weights.longest_route * longest + weights.total_hops * hops + weights.table_entries * entries;
+    let metrics = [
         ("objective", objective),
         ("longest", longest),
         ("hops", hops),
         ("entries", entries),
         ("deadlock_free", f64::from(u8::from(deadlock_free))),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
+    ];
+    metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A table: a switch, and the port if it is not that of the whole switch.
@@ -139,53 +130,49 @@ struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// Tables whose entries name what there is.
-    fn new(network: &'a Network<'a>, tables: &Tables) -> Result<Self, CheckError> {
+    fn new(network: &'a Network<'a>, tables: &Tables) -> Result<Self> {
         let nodes = &network.system.nodes;
         let mut outputs = HashMap::new();
         for entry in &tables.entries {
             let (Some(switch), Some(destination)) =
                 (nodes.get(entry.switch as usize), nodes.get(entry.destination as usize))
             else {
-                return Err(CheckError::new(
+                return fail(
                     "an entry names a node that this machine does not have",
                     "are they the tables of another machine?",
-                ));
+                );
             };
+            let (name, host) = (&switch.name, &destination.name);
             if network.is_host(entry.switch) || !network.is_host(entry.destination) {
-                return Err(CheckError::new(
-                    format!("an entry of `{}` says where `{}` is", switch.name, destination.name),
+                return fail(
+                    format!("an entry of `{name}` says where `{host}` is"),
                     "tables are those of switches, and destinations are hosts",
-                ));
+                );
             }
-            if switch.traits.switch_type == Some(SwitchType::One)
-                && let Some(port) = entry.input_port
+            if let Some(port) = entry.input_port
+                && switch.traits.switch_type == Some(SwitchType::One)
             {
-                return Err(CheckError::new(
-                    format!("switch `{}` is of type 1 and has a table for port {port}", switch.name),
+                return fail(
+                    format!("switch `{name}` is of type 1 and has a table for port {port}"),
                     "a switch of type 1 has one table for all ports",
-                ));
+                );
             }
-            if network.by_port(entry.switch, entry.output_port).is_none() {
-                return Err(CheckError::new(
+            let port = entry.output_port;
+            if network.by_port(entry.switch, port).is_none() {
+                return fail(
                     format!(
-                        "switch `{}` sends what is for `{}` out by port {}, where no link is",
-                        switch.name, destination.name, entry.output_port
+                        "switch `{name}` sends what is for `{host}` out by port {port}, where no link is"
                     ),
                     "the link may be down, or the port have another number",
-                ));
+                );
             }
-            outputs.insert(((entry.switch, entry.input_port), entry.destination), entry.output_port);
+            outputs.insert(((entry.switch, entry.input_port), entry.destination), port);
         }
         Ok(Self { network, outputs })
     }
 
     /// The links that a stream takes.
-    fn follow(
-        &self,
-        route: &Route,
-        given: Option<&Route>,
-        notes: &mut BTreeSet<String>,
-    ) -> Result<Vec<u32>, CheckError> {
+    fn follow(&self, route: &Route, given: Option<&Route>, notes: &mut BTreeSet<String>) -> Result<Vec<u32>> {
         let mut links = Vec::new();
         if route.source != route.destination {
             let mut link = self.first(route, given)?;
@@ -195,75 +182,50 @@ impl<'a> Replay<'a> {
                 links.push(link);
                 let arrived = &self.network.system.links[link as usize];
                 let (node, port) = (arrived.destination, arrived.destination_port);
+                let name = self.name(node);
                 if node == route.destination {
                     break;
                 }
                 if self.network.is_host(node) {
-                    return Err(self.wrong(
-                        route,
-                        &format!("arrives at host `{}`, which passes nothing on", self.name(node)),
-                    ));
+                    return self.wrong(route, &format!("arrives at host `{name}`, which passes nothing on"));
                 }
                 if !passed.insert((node, port)) {
-                    return Err(self.wrong(
-                        route,
-                        &format!("goes round for ever by way of switch `{}`", self.name(node)),
-                    ));
+                    return self.wrong(route, &format!("goes round for ever by way of switch `{name}`"));
                 }
                 if !switches.insert(node) {
-                    notes.insert(format!(
-                        "what goes from `{}` to `{}` passes switch `{}` twice",
-                        self.name(route.source),
-                        self.name(route.destination),
-                        self.name(node)
-                    ));
+                    notes.insert(format!("{} passes switch `{name}` twice", self.traffic(route)));
                 }
-                let (_, output) = self.entry(node, port, route.destination).ok_or_else(|| {
-                    self.wrong(
-                        route,
-                        &format!("stops at switch `{}`, whose table does not know it", self.name(node)),
-                    )
-                })?;
+                let Some((_, output)) = self.entry(node, port, route.destination) else {
+                    return self
+                        .wrong(route, &format!("stops at switch `{name}`, whose table does not know it"));
+                };
                 link = self.network.by_port(node, output).unwrap_or(link);
             }
         }
-        match given.filter(|given| given.links != links) {
-            None => Ok(links),
-            Some(given) => {
-                let way = |links: &[u32]| {
-                    links.iter().map(|&link| self.name_of(link)).collect::<Vec<_>>().join(", ")
-                };
-                Err(self.wrong(
-                    route,
-                    &format!("goes {} and not {}, as its route says", way(&links), way(&given.links)),
-                ))
-            }
-        }
+        let Some(given) = given.filter(|given| given.links != links) else { return Ok(links) };
+        let [taken, said] = [&links, &given.links]
+            .map(|links| links.iter().map(|&link| self.name_of(link)).collect::<Vec<_>>().join(", "));
+        self.wrong(route, &format!("goes {taken} and not {said}, as its route says"))
     }
 
-    fn first(&self, route: &Route, given: Option<&Route>) -> Result<u32, CheckError> {
+    fn first(&self, route: &Route, given: Option<&Route>) -> Result<u32> {
         let leaving = self.network.leaving(route.source);
         let chosen = given.and_then(|given| given.links.first()).filter(|link| leaving.contains(link));
+        let (name, count) = (self.name(route.source), leaving.len());
         match (leaving, chosen) {
             (_, Some(link)) | ([link], None) => Ok(*link),
-            ([], None) => Err(self.wrong(route, "cannot leave its host, which no link leaves")),
-            (_, None) => Err(CheckError::new(
-                format!(
-                    "host `{}` has {} links, and nothing says by which it sends",
-                    self.name(route.source),
-                    leaving.len()
-                ),
+            ([], None) => self.wrong(route, "cannot leave its host, which no link leaves"),
+            (_, None) => fail(
+                format!("host `{name}` has {count} links, and nothing says by which it sends"),
                 "connect the `routes` beside the tables",
-            )),
+            ),
         }
     }
 
     /// The table that decides, and its port.
     fn entry(&self, switch: u32, input: Option<u32>, destination: u32) -> Option<(TableOf, u32)> {
-        let tables = [(switch, input), (switch, None)];
-        tables
-            .into_iter()
-            .find_map(|table| self.outputs.get(&(table, destination)).map(|&output| (table, output)))
+        let output = |table: TableOf| Some((table, *self.outputs.get(&(table, destination))?));
+        output((switch, input)).or_else(|| output((switch, None)))
     }
 
     /// Entries that no stream uses.
@@ -282,12 +244,15 @@ impl<'a> Replay<'a> {
         self.outputs.len() - used.len()
     }
 
-    fn wrong(&self, route: &Route, problem: &str) -> CheckError {
-        let [source, destination] = [route.source, route.destination].map(|node| self.name(node));
-        CheckError::new(
-            format!("what goes from `{source}` to `{destination}` {problem}"),
+    fn wrong<T>(&self, route: &Route, problem: &str) -> Result<T> {
+        fail(
+            format!("{} {problem}", self.traffic(route)),
             "the tables do not bring every stream where it belongs",
         )
+    }
+
+    fn traffic(&self, route: &Route) -> String {
+        format!("what goes from `{}` to `{}`", self.name(route.source), self.name(route.destination))
     }
 
     fn name(&self, node: u32) -> &str {
@@ -330,11 +295,10 @@ impl<'a> Carried<'a> {
     }
 
     /// Whether links and switches carry no more than they may.
-    fn check(&self, params: &CheckParams) -> Result<(), CheckError> {
-        let slack = params.bandwidth_slack;
+    fn check(&self, rules: &Rules) -> Result<()> {
+        let free = stays_free(rules.bandwidth_slack);
         let over = |(index, load, bandwidth): (u32, f64, f64)| {
-            let most = bandwidth * (1.0 - slack);
-            let free = if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() };
+            let most = bandwidth * (1.0 - rules.bandwidth_slack);
             let words = || format!("{} carries {load} of {bandwidth}{free}", self.network.name_of(index));
             (load > most * (1.0 + TOLERANCE)).then(words)
         };
@@ -343,7 +307,7 @@ impl<'a> Carried<'a> {
             "links carry more than they can",
             "other routes or another mapping may do, or the demands exceed what the network has",
         )?;
-        let most = params.switch_load.unwrap_or(f64::INFINITY);
+        let most = rules.switch_load.unwrap_or(f64::INFINITY);
         let over = |(node, load): (u32, f64)| {
             let name = &self.network.system.nodes[node as usize].name;
             (load > most * (1.0 + TOLERANCE)).then(|| format!("{load} at `{name}`"))
@@ -384,7 +348,7 @@ impl<'a> Carried<'a> {
 }
 
 /// Whether no route has more hops than it may.
-fn lengths(network: &Network<'_>, routes: &[Route], max_hops: Option<u32>) -> Result<(), CheckError> {
+fn lengths(network: &Network<'_>, routes: &[Route], max_hops: Option<u32>) -> Result<()> {
     let Some(most) = max_hops else { return Ok(()) };
     let name = |node: u32| &network.system.nodes[node as usize].name;
     let over = |route: &Route| {
@@ -400,7 +364,7 @@ fn lengths(network: &Network<'_>, routes: &[Route], max_hops: Option<u32>) -> Re
 }
 
 /// An error that names what is wrong in words, if anything is.
-fn refuse(faults: impl Iterator<Item = String>, problem: &str, help: &str) -> Result<(), CheckError> {
+fn refuse(faults: impl Iterator<Item = String>, problem: &str, help: &str) -> Result<()> {
     let mut faults: Vec<String> = faults.collect();
     if faults.is_empty() {
         return Ok(());
@@ -408,7 +372,12 @@ fn refuse(faults: impl Iterator<Item = String>, problem: &str, help: &str) -> Re
     let more = faults.len().saturating_sub(MOST_FAULTS);
     faults.truncate(MOST_FAULTS);
     let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
-    Err(CheckError::new(format!("{problem}: {}{rest}", faults.join(", ")), help))
+    fail(format!("{problem}: {}{rest}", faults.join(", ")), help)
+}
+
+/// What of some amount is not to be used, in words.
+fn stays_free(slack: f64) -> String {
+    if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() }
 }
 
 /// The host of every process, as a node of the machine, and the least part of a host's performance that stays free: at least `slack`, and
@@ -418,34 +387,31 @@ fn check_hosts(
     system: &SystemGraph,
     mapping: &Mapping,
     slack: f64,
-) -> Result<(Vec<u32>, f64), CheckError> {
-    let processes = graph.ranks();
-    if mapping.ranks.len() != processes {
-        return Err(CheckError::new(
-            format!("the mapping is of {} processes, and the program has {processes}", mapping.ranks.len()),
+) -> Result<(Vec<u32>, f64)> {
+    let (processes, mapped) = (graph.ranks(), mapping.ranks.len());
+    if mapped != processes {
+        return fail(
+            format!("the mapping is of {mapped} processes, and the program has {processes}"),
             "is it the mapping of another program?",
-        ));
+        );
     }
     let mut host_of = Vec::with_capacity(processes);
     for rank in 0..processes {
         let name = mapping.host_of(rank);
-        match system.slots.get(mapping.ranks[rank].slot as usize).map(|slot| slot.host) {
-            Some(host) if system.nodes[host as usize].name == name => {
-                if system.nodes[host as usize].state == NodeState::Down {
-                    return Err(CheckError::new(
-                        format!("process {rank} is on host `{name}`, which is down"),
-                        "map the program again, to what is up",
-                    ));
-                }
-                host_of.push(host);
-            }
-            _ => {
-                return Err(CheckError::new(
-                    format!("process {rank} is on host `{name}`, which this machine does not have there"),
-                    "is it the mapping of another machine?",
-                ));
-            }
+        let host = system.slots.get(mapping.ranks[rank].slot as usize).map(|slot| slot.host);
+        let Some(host) = host.filter(|&host| system.nodes[host as usize].name == name) else {
+            return fail(
+                format!("process {rank} is on host `{name}`, which this machine does not have there"),
+                "is it the mapping of another machine?",
+            );
+        };
+        if system.nodes[host as usize].state == NodeState::Down {
+            return fail(
+                format!("process {rank} is on host `{name}`, which is down"),
+                "map the program again, to what is up",
+            );
         }
+        host_of.push(host);
     }
     let performance = demands(graph, system, &host_of)?;
     let share = performances(system, &performance, slack)?;
@@ -453,29 +419,24 @@ fn check_hosts(
 }
 
 /// What is needed of the performance of every host. Fails where a process lacks something else.
-fn demands(
-    graph: &TaskGraph,
-    system: &SystemGraph,
-    host_of: &[u32],
-) -> Result<BTreeMap<u32, f64>, CheckError> {
+fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<BTreeMap<u32, f64>> {
     let mut performance: BTreeMap<u32, f64> = BTreeMap::new();
     let mut devices: BTreeMap<(u32, &str), u64> = BTreeMap::new();
     for (demand, &host) in graph.demands.processes.iter().zip(host_of) {
         let node = &system.nodes[host as usize];
         let (process, on) = (&demand.name, &node.name);
         if let Some(other) = demand.host.as_ref().filter(|other| *other != on) {
-            return Err(CheckError::new(
+            return fail(
                 format!("process `{process}` is on host `{on}` and has to be on `{other}`"),
                 "the instance settles that in `mapping`",
-            ));
+            );
         }
-        if let Some(lacking) =
-            demand.capabilities.iter().find(|wanted| !node.traits.capabilities.contains(wanted))
-        {
-            return Err(CheckError::new(
+        let is_lacking = |wanted: &&String| !node.traits.capabilities.contains(wanted);
+        if let Some(lacking) = demand.capabilities.iter().find(is_lacking) {
+            return fail(
                 format!("process `{process}` needs `{lacking}`, which host `{on}` does not have"),
                 "put it on a host that has it",
-            ));
+            );
         }
         *performance.entry(host).or_default() += demand.performance;
         for (device, &count) in &demand.devices {
@@ -486,37 +447,30 @@ fn demands(
         let node = &system.nodes[host as usize];
         let there = node.traits.devices.get(device).copied().unwrap_or_default();
         if wanted > u64::from(there) {
-            return Err(CheckError::new(
-                format!(
-                    "the processes on host `{}` need {wanted} of `{device}`, and it has {there}",
-                    node.name
-                ),
+            let name = &node.name;
+            return fail(
+                format!("the processes on host `{name}` need {wanted} of `{device}`, and it has {there}"),
                 "move some to other hosts",
-            ));
+            );
         }
     }
     Ok(performance)
 }
 
 /// The least part of a host's performance that stays free.
-fn performances(
-    system: &SystemGraph,
-    performance: &BTreeMap<u32, f64>,
-    slack: f64,
-) -> Result<f64, CheckError> {
+fn performances(system: &SystemGraph, performance: &BTreeMap<u32, f64>, slack: f64) -> Result<f64> {
     let mut least = 1.0_f64;
     for (&host, &wanted) in performance {
         let node = &system.nodes[host as usize];
         let Some(there) = node.traits.performance else { continue };
         if wanted > there * (1.0 - slack) * (1.0 + TOLERANCE) {
-            let free = if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() };
-            return Err(CheckError::new(
+            let (name, free) = (&node.name, stays_free(slack));
+            return fail(
                 format!(
-                    "the processes on host `{}` need a performance of {wanted}, and it has {there}{free}",
-                    node.name
+                    "the processes on host `{name}` need a performance of {wanted}, and it has {there}{free}"
                 ),
                 "move some to other hosts",
-            ));
+            );
         }
         if wanted > 0.0 {
             least = least.min(1.0 - wanted / there);

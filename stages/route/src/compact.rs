@@ -7,18 +7,21 @@
 //!
 //! Machines with other hosts go to the program of the paper.
 
-mod cuts;
+mod constraints;
 mod model;
 mod shape;
-mod steps;
-mod tables;
 
-use hopmap_model::Error;
+use std::collections::BTreeMap;
 
 use crate::engine::{Engine, Found, StopCondition};
+use crate::error::{Result, fail};
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
+use crate::{RouteError, network};
+use constraints::{star, switches_needed};
+use model::{Input, Meaning, Model, Window, switches_of};
+use shape::{NO_WAY, Shape, Symmetry};
 
 /// Constraints of a program that is built. What has more takes gigabytes, and no solver comes to an end.
 const MOST_CONSTRAINTS: usize = 2_000_000;
@@ -31,15 +34,10 @@ pub struct Compact<'a> {
 }
 
 impl Engine for Compact<'_> {
-    fn solve(
-        &self,
-        problem: &Problem<'_>,
-        best: Option<&Plan>,
-        stop: &StopCondition<'_>,
-    ) -> Result<Found, Error> {
+    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
         match shape::Shape::new(problem) {
             Some(shape) if shape.size() <= MOST_CONSTRAINTS => {
-                steps::Steps::new(&shape, self.solver, best, stop).run()
+                Steps::new(&shape, self.solver, best, stop).run()
             }
             None if size(problem) <= MOST_CONSTRAINTS => {
                 Paper { solver: self.solver }.solve(problem, best, stop)
@@ -53,4 +51,399 @@ impl Engine for Compact<'_> {
 fn size(problem: &Problem<'_>) -> usize {
     let hosts = if problem.mapped.is_some() { 1 } else { problem.hosts.len() };
     problem.flows.len().saturating_mul(problem.system.links.len()).saturating_mul(hosts)
+}
+
+/// Solutions whose links wait for each other in a cycle, one after the other, before giving up.
+const MAX_CYCLES: usize = 10_000;
+/// Part of a cost by which costs that are the same may differ: rounding.
+const ROUNDING: f64 = 1e-7;
+
+/// The search for the best plan of a shape.
+struct Steps<'a> {
+    shape: &'a Shape<'a>,
+    solver: &'a dyn Solver,
+    stop: &'a StopCondition<'a>,
+    symmetry: Symmetry,
+    /// The best plan, what it costs, and its longest route.
+    best: Option<(Plan, f64, usize)>,
+    /// Whether the best plan was found here.
+    is_new: bool,
+    /// What a plan costs at least beside its longest route.
+    rest: f64,
+    nodes: u64,
+    cycles: Vec<Vec<u32>>,
+}
+
+/// What is known of all plans with longest routes in a window.
+struct Step {
+    /// None costs less.
+    bound: f64,
+    /// Whether the best one is known, or that all cost more than another plan.
+    proven: bool,
+}
+
+impl<'a> Steps<'a> {
+    fn new(
+        shape: &'a Shape<'a>,
+        solver: &'a dyn Solver,
+        best: Option<&Plan>,
+        stop: &'a StopCondition<'a>,
+    ) -> Self {
+        let known = |plan: &Plan| (plan.clone(), shape.problem.cost(plan), plan.longest());
+        Self {
+            shape,
+            solver,
+            stop,
+            symmetry: Symmetry::new(shape),
+            best: best.map(known),
+            is_new: false,
+            rest: rest(shape),
+            nodes: 0,
+            cycles: Vec::new(),
+        }
+    }
+
+    /// Raises the length of the longest route until nothing better can come.
+    fn run(mut self) -> Result<Found> {
+        let end = self.most();
+        let mut least = least_length(self.shape);
+        // What is known of the lengths that were looked at.
+        let mut bound = f64::INFINITY;
+        let mut proven = true;
+        while least <= self.highest(end) {
+            let highest = self.highest(end);
+            let is_last = self.best.as_ref().is_some_and(|(_, _, longest)| *longest <= least)
+                || self.weight() <= 0.0
+                || least == highest
+                || !proven;
+            let most = if is_last { highest } else { least };
+            let part = if is_last || self.best.is_some() { 1.0 } else { 0.5 };
+            let window = Window { least, most: Some(most) };
+            let mut step = self.step(window, part)?;
+            if !step.proven && part < 1.0 && self.best.is_some() && !self.stop.is_over(self.nodes) {
+                // The other half is for the same, with what was found to begin with.
+                let again = self.step(window, 1.0)?;
+                step = Step { bound: again.bound.max(step.bound), proven: again.proven };
+            }
+            bound = bound.min(step.bound);
+            proven &= step.proven;
+            least = most + 1;
+            if self.stop.is_over(self.nodes) {
+                break;
+            }
+        }
+        if least <= self.highest(end) {
+            proven = false;
+            bound = bound.min(self.weight() * least as f64 + self.rest);
+        }
+        let cost = self.best.as_ref().map_or(f64::INFINITY, |best| best.1);
+        let bound = if proven { cost } else { bound.min(cost) };
+        let plan = self.best.filter(|_| self.is_new).map(|best| best.0);
+        Ok(Found { plan, bound, proven, nodes: self.nodes })
+    }
+
+    fn problem(&self) -> &'a Problem<'a> {
+        self.shape.problem
+    }
+
+    fn weight(&self) -> f64 {
+        self.problem().rules.weights.longest_route
+    }
+
+    /// No route that passes no switch twice is longer, or may be.
+    fn most(&self) -> usize {
+        let most = self.problem().rules.max_hops.map_or(usize::MAX, |most| most as usize);
+        if self.shape.commodities.is_empty() { 0 } else { (self.shape.switches.len() + 1).min(most) }
+    }
+
+    /// The longest route that a plan can have that is better than the best.
+    fn highest(&self, end: usize) -> usize {
+        let Some((_, cost, _)) = &self.best else { return end };
+        let mut highest = end;
+        while highest > 0
+            && self.weight() * highest as f64 + self.rest
+                >= cost - self.problem().rules.tolerance(*cost, ROUNDING)
+        {
+            if self.weight() <= 0.0 {
+                // All lengths cost the same.
+                return end;
+            }
+            highest -= 1;
+        }
+        highest
+    }
+
+    /// The best plan with longest routes in a window; a part of the time that is left is for it.
+    fn step(&mut self, window: Window, part: f64) -> Result<Step> {
+        let least = self.weight() * window.least as f64 + self.rest;
+        let mut model = Model::new(self.shape, window);
+        for place in &self.symmetry.left_out {
+            if let Some(&variable) = model.at[self.symmetry.party].get(place) {
+                model.program.limit(variable, 0.0, 0.0);
+            }
+        }
+        self.cycles.iter().for_each(|cycle| model.forbid(cycle));
+        let stop = self.stop.rest(self.nodes, part);
+        let before = self.nodes;
+        for _ in 0..MAX_CYCLES {
+            self.begin(&mut model);
+            let mut stop = stop.rest(self.nodes - before, 1.0);
+            if part < 1.0 {
+                stop.limits.nodes = stop.limits.nodes.map(|nodes| nodes.div_ceil(2));
+            }
+            let solution = self.solver.solve(&model.program, &stop)?;
+            self.nodes += solution.nodes;
+            let bound = (solution.bound + model.constant).max(least);
+            let Some(values) = &solution.values else {
+                return Ok(Step { bound, proven: solution.proven });
+            };
+            let plan = model.plan(values);
+            let ways = plan.routes.iter().map(|route| route.links.as_slice());
+            let cycle = network::cycle(self.problem().system.links.len(), ways);
+            if self.problem().rules.deadlock_free && !cycle.is_empty() {
+                model.forbid(&cycle);
+                self.cycles.push(cycle);
+                if !solution.proven {
+                    return Ok(Step { bound, proven: false });
+                }
+                continue;
+            }
+            self.keep(plan, model.program.cost(values) + model.constant)?;
+            return Ok(Step { bound, proven: solution.proven });
+        }
+        fail(
+            format!("after {MAX_CYCLES} solutions links still wait for each other in a cycle"),
+            "leave `deadlock_free` out to see one of them",
+        )
+    }
+
+    /// Gives a program the best plan to begin with if it is one of its solutions, else what that costs.
+    fn begin(&self, model: &mut Model<'_>) {
+        let Some((plan, cost, _)) = &self.best else { return };
+        let values = model.values(plan);
+        let is_solution = |values: &Vec<f64>| model.program.violated(values, ROUNDING).is_none();
+        model.program.start = values.filter(is_solution);
+        model.program.cutoff = model.program.start.is_none().then_some(cost - model.constant);
+    }
+
+    /// Keeps a plan if it is the best. It has to be what the solver says it is.
+    fn keep(&mut self, plan: Plan, said: f64) -> Result<()> {
+        let cost = self.problem().cost(&plan);
+        if !self.problem().keeps_rules(&plan.routes) || cost > said + ROUNDING * said.abs().max(1.0) {
+            return Err(RouteError::of_solver(format!(
+                "a solution of the compact program is no plan, or one that costs {cost} and not {said}"
+            )));
+        }
+        if self.best.as_ref().is_none_or(|best| cost < best.1) {
+            let longest = plan.longest();
+            self.best = Some((plan, cost, longest));
+            self.is_new = true;
+        }
+        Ok(())
+    }
+}
+
+/// The least arcs of a commodity.
+fn least_arcs(shape: &Shape<'_>, commodity: usize) -> usize {
+    let [from, to] = shape.commodities[commodity].ends().map(|party| switches_of(shape, party));
+    let pairs = from.iter().flat_map(|&from| to.iter().map(move |&to| shape.distances[from][to]));
+    pairs.min().unwrap_or(0)
+}
+
+/// No longest route is shorter.
+fn least_length(shape: &Shape<'_>) -> usize {
+    let arcs = (0..shape.commodities.len()).map(|commodity| least_arcs(shape, commodity));
+    let Some(arcs) = arcs.max().filter(|arcs| *arcs < NO_WAY) else { return 0 };
+    let mut least = if shape.exclusive || arcs > 0 { arcs + 2 } else { 0 };
+    let fits = |party: usize, length: usize| {
+        shape.parties[party].places.iter().any(|&place| star(shape, party, place, length).is_some())
+    };
+    let is_free = |party: &usize| shape.parties[*party].places.len() > 1;
+    for party in (0..shape.parties.len()).filter(is_free) {
+        while least <= shape.switches.len() + 1 && !fits(party, least) {
+            least += 1;
+        }
+    }
+    least
+}
+
+/// What a plan costs at least beside its longest route.
+fn rest(shape: &Shape<'_>) -> f64 {
+    let weights = shape.problem.rules.weights;
+    if !shape.exclusive {
+        return 0.0;
+    }
+    let finite = |arcs: usize| if arcs < NO_WAY { arcs as f64 } else { 0.0 };
+    let hops: f64 = (0..shape.commodities.len())
+        .map(|number| {
+            (2.0 + finite(least_arcs(shape, number))) * shape.commodities[number].flows.len() as f64
+        })
+        .sum();
+    let best = |party: usize, what: &dyn Fn(usize) -> usize| {
+        shape.parties[party].places.iter().map(|&place| what(place)).min().unwrap_or_default() as f64
+    };
+    let stars: f64 = (0..shape.parties.len())
+        .map(|party| best(party, &|place| star(shape, party, place, NO_WAY).unwrap_or_default()) / 2.0)
+        .sum();
+    let is_mixed = (0..shape.switches.len()).any(|switch| shape.is_two(switch));
+    let entries: f64 = (0..shape.parties.len())
+        .filter(|&party| shape.received(party).next().is_some())
+        .map(|party| {
+            1.0 + if is_mixed { 0.0 } else { best(party, &|place| switches_needed(shape, party, place)) }
+        })
+        .sum();
+    weights.total_hops * hops.max(stars) + weights.table_entries * entries
+}
+
+/// A plan in the terms of a shape.
+#[derive(Debug, Clone, PartialEq)]
+struct Layout {
+    /// The place of every party.
+    places: Vec<usize>,
+    /// The arcs of every commodity, in order.
+    ways: Vec<Vec<usize>>,
+    /// Whether the ends of each commodity are on different hosts.
+    outside: Vec<bool>,
+    longest: usize,
+}
+
+impl Layout {
+    /// The layout of a plan; nothing if it is none of this shape.
+    fn new(shape: &Shape<'_>, plan: &Plan) -> Option<Self> {
+        let arc_of: BTreeMap<u32, usize> =
+            shape.arcs.iter().zip(0..).map(|(arc, number)| (arc.link, number)).collect();
+        let host = |party: usize| match shape.problem.mapped {
+            Some(_) => Some(shape.parties[party].id),
+            None => plan.hosts.get(party).copied(),
+        };
+        let place = |party: usize| {
+            let host = host(party)?;
+            shape.parties[party]
+                .places
+                .iter()
+                .copied()
+                .find(|&place| shape.places[place].hosts.contains(&host))
+        };
+        let places: Vec<usize> = (0..shape.parties.len()).map(place).collect::<Option<_>>()?;
+        let way = |commodity: &shape::Commodity| -> Option<Vec<usize>> {
+            let links = &plan.routes.get(*commodity.flows.first()?)?.links;
+            Some(links.iter().filter_map(|link| arc_of.get(link).copied()).collect())
+        };
+        let ways = shape.commodities.iter().map(way).collect::<Option<_>>()?;
+        let outside = shape.commodities.iter().map(|it| host(it.source) != host(it.destination)).collect();
+        Some(Self { places, ways, outside, longest: plan.longest() })
+    }
+
+    /// What a variable is.
+    fn value(&self, shape: &Shape<'_>, meaning: Meaning) -> f64 {
+        let takes = |commodity: usize, arc: usize| self.ways[commodity].contains(&arc);
+        let ends = |commodity: usize| shape.commodities[commodity].ends().map(|party| self.places[party]);
+        // Destinations are parties that are alone on their hosts, or else places.
+        let is_for = |commodity: usize, destination: usize| match shape.exclusive {
+            true => shape.commodities[commodity].destination == destination,
+            false => ends(commodity)[1] == destination && self.outside[commodity],
+        };
+        let any = |holds: &dyn Fn(usize) -> bool| (0..shape.commodities.len()).any(holds);
+        let goes_on = |commodity: usize, arc: usize, next: usize| {
+            self.ways[commodity].windows(2).any(|pair| pair == [arc, next])
+        };
+        let is_so = match meaning {
+            Meaning::Longest => return self.longest as f64,
+            Meaning::At { party, place } => self.places[party] == place,
+            Meaning::Takes { commodity, arc } => takes(commodity, arc),
+            Meaning::OnHost { commodity, place } => ends(commodity) == [place; 2] && !self.outside[commodity],
+            Meaning::AtSwitch { commodity, switch } => {
+                ends(commodity).map(|place| shape.places[place].switch) == [Some(switch); 2]
+            }
+            Meaning::Entry { arc, destination } => any(&|it| is_for(it, destination) && takes(it, arc)),
+            Meaning::Arrives { destination } => any(&|it| is_for(it, destination)),
+            Meaning::GoesOn { arc, next } => any(&|it| goes_on(it, arc, next)),
+            Meaning::Turn { input, output, destination } => any(&|it| {
+                if !is_for(it, destination) {
+                    return false;
+                }
+                let way = &self.ways[it];
+                match (input, output) {
+                    (Input::Arc(arc), Some(next)) => goes_on(it, arc, next),
+                    (Input::Arc(arc), None) => way.last() == Some(&arc),
+                    (Input::Host(place), next) => ends(it)[0] == place && way.first().copied() == next,
+                }
+            }),
+        };
+        f64::from(u8::from(is_so))
+    }
+}
+
+impl Model<'_> {
+    /// The values that a plan gives the variables.
+    fn values(&self, plan: &Plan) -> Option<Vec<f64>> {
+        let layout = Layout::new(self.shape, plan)?;
+        let least = self.window.least as f64;
+        let value = |&meaning: &Meaning| match meaning {
+            Meaning::Longest => layout.value(self.shape, meaning).max(least),
+            _ => layout.value(self.shape, meaning),
+        };
+        Some(self.meanings.iter().map(value).collect())
+    }
+
+    /// The plan in a solution.
+    fn plan(&self, values: &[f64]) -> Plan {
+        let (shape, problem) = (self.shape, self.shape.problem);
+        let is_set = |variable: usize| values.get(variable).is_some_and(|&value| value > 0.5);
+        let place = |party: usize| {
+            let places = &shape.parties[party].places;
+            let chosen =
+                self.at[party].iter().find(|(_, variable)| is_set(**variable)).map(|(&place, _)| place);
+            chosen.or(places.first().copied()).unwrap_or_default()
+        };
+        let places: Vec<usize> = (0..shape.parties.len()).map(place).collect();
+        let hosts = problem.mapped.clone().unwrap_or_else(|| hosts(shape, &places));
+        let mut routes: Vec<_> =
+            problem.flows.iter().map(|flow| problem.route(flow, &hosts, Vec::new())).collect();
+        for (number, commodity) in shape.commodities.iter().enumerate() {
+            for &flow in &commodity.flows {
+                let ends = [routes[flow].source, routes[flow].destination];
+                routes[flow].links = self.way(number, ends, &is_set);
+            }
+        }
+        Plan { hosts, routes }
+    }
+
+    /// The links of a commodity between two hosts.
+    fn way(&self, commodity: usize, ends: [u32; 2], is_set: &dyn Fn(usize) -> bool) -> Vec<u32> {
+        let ([source, destination], shape) = (ends, self.shape);
+        if source == destination {
+            return Vec::new();
+        }
+        let network = &shape.problem.network;
+        let links = &shape.problem.system.links;
+        let mut way: Vec<u32> = network.leaving(source).first().copied().into_iter().collect();
+        let Some(first) = way.first() else { return way };
+        let mut node = links[*first as usize].destination;
+        while way.len() <= shape.arcs.len() + 1 {
+            let arcs = &self.takes[commodity];
+            let next = arcs
+                .iter()
+                .find(|(arc, variable)| shape.switches[shape.arcs[**arc].from] == node && is_set(**variable));
+            let Some((&arc, _)) = next else { break };
+            way.push(shape.arcs[arc].link);
+            node = shape.switches[shape.arcs[arc].to];
+        }
+        let last =
+            network.leaving(node).iter().find(|&&link| links[link as usize].destination == destination);
+        way.extend(last);
+        way
+    }
+}
+
+/// A host for every party: alike hosts are taken one after the other where each holds one.
+fn hosts(shape: &Shape<'_>, places: &[usize]) -> Vec<u32> {
+    let mut taken = vec![0; shape.places.len()];
+    let host = |&place: &usize| {
+        let Some(own) = shape.places.get(place) else { return 0 };
+        let at = if shape.exclusive { taken[place] } else { 0 };
+        taken[place] += 1;
+        own.hosts.get(at).or(own.hosts.first()).copied().unwrap_or_default()
+    };
+    places.iter().map(host).collect()
 }

@@ -9,9 +9,9 @@ use hopmap_model::{
     TaskGraph,
 };
 
-use crate::error::ParameterError;
-use crate::instance::slots;
-use crate::{CheckError, DemandsParams, Performance};
+use crate::error::{Result, fail, is_above_zero, is_amount, require};
+use crate::instance::{Ports, slots};
+use crate::{DemandsParams, Performance, RouteError};
 
 /// `route/demands`: streams from traffic, and a machine whose links have ports.
 #[derive(Debug)]
@@ -39,21 +39,14 @@ impl Stage for DemandsStage {
         for (name, value) in
             [("duration_s", params.duration_s), ("bandwidth_bytes_per_s", params.bandwidth_bytes_per_s)]
         {
-            if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
-                return Err(ParameterError::NotAbove { name, value }.into());
-            }
+            let value = value.unwrap_or(1.0);
+            require(is_above_zero(value), name, value, "it is above 0")?;
         }
-        if !(params.min_bandwidth_bytes_per_s.is_finite() && params.min_bandwidth_bytes_per_s >= 0.0) {
-            return Err(ParameterError::Below {
-                name: "min_bandwidth_bytes_per_s",
-                value: params.min_bandwidth_bytes_per_s,
-            }
-            .into());
-        }
-        match params.switch_type {
-            None | Some(1 | 2) => Ok(()),
-            Some(switch_type) => Err(ParameterError::SwitchType { switch_type }.into()),
-        }
+        let least = params.min_bandwidth_bytes_per_s;
+        require(is_amount(least), "min_bandwidth_bytes_per_s", least, "it is 0 or more")?;
+        let number = params.switch_type.unwrap_or(1);
+        let help = "1: one table for the whole switch; 2: a table for every port";
+        Ok(require(matches!(number, 1 | 2), "`switch_type`", number, help)?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -96,12 +89,12 @@ struct Asked {
 
 /// The program with a stream for every pair of ranks that sent something: its bytes over the time that they had. Messages of a rank to
 /// itself are none.
-fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<Asked, CheckError> {
+fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<Asked> {
     if !graph.demands.is_empty() {
-        return Err(CheckError::new(
+        return fail(
             "the program already says what it asks of a machine",
             "connect it without route/demands",
-        ));
+        );
     }
     let rates = match params.peak_phase {
         true => peak(graph)?,
@@ -136,7 +129,7 @@ fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<Asked, CheckError> {
 }
 
 /// The traffic that counts, and how long it had.
-fn traffic<'a>(graph: &'a TaskGraph, params: &DemandsParams) -> Result<(&'a [Edge], f64), CheckError> {
+fn traffic<'a>(graph: &'a TaskGraph, params: &DemandsParams) -> Result<(&'a [Edge], f64)> {
     let (edges, seconds, what) = match &params.phase {
         None => (&graph.edges, graph.duration_s, "trace"),
         Some(name) => {
@@ -146,14 +139,14 @@ fn traffic<'a>(graph: &'a TaskGraph, params: &DemandsParams) -> Result<(&'a [Edg
     };
     match params.duration_s.or(seconds).filter(|seconds| *seconds > 0.0) {
         Some(seconds) => Ok((edges, seconds)),
-        None => Err(CheckError::new(
+        None => fail(
             format!("how long the {what} took is not known"),
-            "say in how many `seconds` its traffic has to get through",
-        )),
+            "say with `duration_s` in how many seconds its traffic has to get through",
+        ),
     }
 }
 
-fn phase<'a>(graph: &'a TaskGraph, wanted: &str) -> Result<&'a Phase, CheckError> {
+fn phase<'a>(graph: &'a TaskGraph, wanted: &str) -> Result<&'a Phase> {
     let named = graph.phases.iter().find(|phase| phase.name.as_deref() == Some(wanted));
     let numbered = || wanted.parse::<usize>().ok().and_then(|number| graph.phases.get(number));
     named.or_else(numbered).ok_or_else(|| {
@@ -164,7 +157,7 @@ fn phase<'a>(graph: &'a TaskGraph, wanted: &str) -> Result<&'a Phase, CheckError
             (count, []) => format!("phases are numbered from 0 to {}", count - 1),
             (_, known) => format!("phases are: {}", known.join(", ")),
         };
-        CheckError::new(format!("the program has no phase `{wanted}`"), help)
+        RouteError::new(format!("the program has no phase `{wanted}`"), help)
     })
 }
 
@@ -173,7 +166,7 @@ fn length(phase: &Phase) -> Option<f64> {
 }
 
 /// What every pair of ranks sends in a second in the phase in which it sends most.
-fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>, CheckError> {
+fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>> {
     let mut rates: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for phase in &graph.phases {
         let Some(seconds) = length(phase).filter(|seconds| *seconds > 0.0) else { continue };
@@ -184,14 +177,14 @@ fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>, CheckError> {
     }
     match rates.is_empty() && !graph.edges.is_empty() {
         false => Ok(rates),
-        true => Err(CheckError::new(
+        true => fail(
             "the program has no phases of known length, and `peak_phase` asks for the busiest",
             "tell phases of time apart when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2",
-        )),
+        ),
     }
 }
 
-fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDemand>, CheckError> {
+fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDemand>> {
     let mut processes = Vec::with_capacity(graph.ranks());
     for (rank, process) in graph.processes.iter().enumerate() {
         let performance = match params.performance {
@@ -199,10 +192,10 @@ fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDem
             Performance::Compute => match (process.compute_s, graph.duration_s.filter(|all| *all > 0.0)) {
                 (Some(compute), Some(all)) => (compute / all).clamp(0.0, 1.0),
                 _ => {
-                    return Err(CheckError::new(
+                    return fail(
                         format!("how long rank {rank} computed is not known"),
                         "leave `performance` out: every process then needs a slot",
-                    ));
+                    );
                 }
             },
         };
@@ -218,13 +211,13 @@ fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDem
 /// The machine with a port at both ends of every link, the performance of hosts, and what `params` say of links and switches that do not
 /// say it themselves. Ports that are known stay. In networks whose hosts are linked to each other every host gets a switch of its own, called
 /// `HOST-router`, for hosts pass nothing on.
-fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph, CheckError> {
+fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph> {
     if system.links.is_empty() {
-        return Err(CheckError::new(
+        return fail(
             "the links of the machine are not known",
             "take the machine from a fabric (topology/import), or a shape with links such as `fat-tree:4x4/1x2`, \
              `torus:4x4` or `mesh:2x4` of topology/synthetic",
-        ));
+        );
     }
     let mut system = system.clone();
     for link in &mut system.links {
@@ -251,9 +244,9 @@ fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph, Ch
 
 /// Takes away what ends at a node that is down.
 fn down(system: &mut SystemGraph) {
-    let is_down = |node: u32| system.nodes[node as usize].state == NodeState::Down;
     for link in &mut system.links {
-        if is_down(link.source) || is_down(link.destination) {
+        let ends = [link.source, link.destination];
+        if ends.iter().any(|&node| system.nodes[node as usize].state == NodeState::Down) {
             link.state = LinkState::Down;
         }
     }
@@ -293,21 +286,7 @@ fn routers(system: &mut SystemGraph) {
 
 /// Gives links without ports the lowest ones that are free; both directions of a cable have the same ports.
 fn ports(system: &mut SystemGraph) {
-    let taken = system.links.iter().flat_map(|link| {
-        [
-            link.source_port.map(|port| (link.source, port)),
-            link.destination_port.map(|port| (link.destination, port)),
-        ]
-    });
-    let mut taken: HashSet<(u32, u32)> = taken.flatten().collect();
-    let mut next: HashMap<u32, u32> = HashMap::new();
-    let mut free = |node: u32| {
-        let port = next.entry(node).or_default();
-        while !taken.insert((node, *port)) {
-            *port += 1;
-        }
-        *port
-    };
+    let mut ports = Ports::of(&system.links);
     // Cables whose other direction is still to come, by where that leaves and arrives.
     let mut waiting: HashMap<(u32, u32), VecDeque<(u32, u32)>> = HashMap::new();
     for link in system.links.iter_mut().filter(|link| link.state == LinkState::Up) {
@@ -317,9 +296,9 @@ fn ports(system: &mut SystemGraph) {
         let ends = (link.source, link.destination);
         let known = waiting.get_mut(&ends).and_then(VecDeque::pop_front);
         let (source, destination) = known.unwrap_or_else(|| {
-            let ports = (free(ends.0), free(ends.1));
-            waiting.entry((ends.1, ends.0)).or_default().push_back((ports.1, ports.0));
-            ports
+            let (a, b) = (ports.lowest(ends.0), ports.lowest(ends.1));
+            waiting.entry((ends.1, ends.0)).or_default().push_back((b, a));
+            (a, b)
         });
         link.source_port = Some(source);
         link.destination_port = Some(destination);

@@ -1,25 +1,25 @@
 //! Why there is no answer, and what would have to be different.
 //!
-//! First what is wrong whatever the routes ([`facts`]). Then remedies, each of which is enough: links and hosts that would have to
-//! have more ([`shortage`]; the paper's modified program: least largest shortage, then as few of them as possible), switches that would
-//! have to be of type 2 ([`relaxed`]), or a rule that would have to be weaker ([`relaxed`]). With every remedy comes a plan for the machine
-//! as it would be, and the remedy is told only if that plan passes the check.
+//! First what is wrong whatever the routes ([`facts`]). Then [`remedies`], each of which is enough: links and hosts that would have to have
+//! more (the paper's modified program: least largest shortage, then as few of them as possible), switches that would have to be of type 2, or
+//! a rule that would have to be weaker. With every remedy comes a plan for the machine as it would be, and the remedy is told only if that
+//! plan passes the check.
 
 mod facts;
-mod relaxed;
-mod remedy;
-mod shortage;
+mod remedies;
 
-use hopmap_model::{Cause, Diagnosis, Error};
+use hopmap_model::{Cause, Diagnosis};
 
 use crate::Method;
 use crate::engine::StopCondition;
+use crate::error::Result;
+use crate::goals::{Seeker, Sought};
 use crate::problem::Problem;
-use crate::seek::{Seeker, Sought};
 use crate::solver::Solver;
 
+use facts::Changed;
 use facts::Reachability;
-use remedy::Changed;
+use remedies::Inquiry;
 
 /// Nodes of a solver's search tree for one question, so that an answer comes also where nobody set limits.
 const MOST_NODES: u64 = 2000;
@@ -30,14 +30,14 @@ const MOST_CAUSES: usize = 20;
 
 /// What is told so far.
 #[derive(Default)]
-struct Told {
+struct Findings {
     diagnosis: Diagnosis,
     /// What is wrong whatever else is done; it stands before the first remedy.
     facts: Vec<Cause>,
     remedies: u32,
 }
 
-impl Told {
+impl Findings {
     /// Something that would help, and is enough.
     fn remedy(&mut self, causes: Vec<Cause>) {
         if !causes.is_empty() {
@@ -51,12 +51,6 @@ impl Told {
             self.remedies += 1;
         }
     }
-
-    fn metric(&mut self, name: &str, value: f64) {
-        if value.is_finite() {
-            self.diagnosis.metrics.insert(name.to_owned(), value);
-        }
-    }
 }
 
 /// Why a problem has no answer. What cannot be found out before it has to stop, or within the own limits
@@ -65,7 +59,7 @@ pub fn diagnose(
     problem: &Problem<'_>,
     solver: Option<&dyn Solver>,
     stop: &StopCondition<'_>,
-) -> Result<Diagnosis, Error> {
+) -> Result<Diagnosis> {
     let mut changed = Changed::of(problem);
     let mut facts = at_most(facts::lacking(problem, &mut changed));
     let lacks = !facts.is_empty();
@@ -79,40 +73,35 @@ pub fn diagnose(
     facts.extend(at_most(ways.together()));
     let seeker = Seeker {
         most_nodes: Some(MOST_NODES),
-        most_questions: MOST_QUESTIONS[usize::from(!shortage::is_small(&asked))],
+        most_questions: MOST_QUESTIONS[usize::from(!remedies::is_small(&asked))],
         ..Seeker::new(Method::Auto, solver, stop)
     };
-    let mut told = Told { facts, ..Told::default() };
+    let mut findings = Findings { facts, ..Findings::default() };
     if can_be_cured && !seeker.is_over() {
-        remedies(&asked, &changed, &seeker, lacks, &mut told)?;
+        let inquiry = Inquiry { asked: &asked, changed: &changed, seeker: &seeker };
+        remedies(&inquiry, lacks, &mut findings)?;
     }
-    let Told { mut diagnosis, facts, remedies } = told;
+    let Findings { mut diagnosis, facts, remedies } = findings;
     diagnosis.causes.extend(facts);
-    let complete = !seeker.is_over();
-    for (name, value) in [("remedies", f64::from(remedies)), ("complete", f64::from(u8::from(complete)))] {
-        diagnosis.metrics.insert(name.to_owned(), value);
-    }
+    let complete = f64::from(u8::from(!seeker.is_over()));
+    diagnosis
+        .metrics
+        .extend([("remedies".to_owned(), f64::from(remedies)), ("complete".to_owned(), complete)]);
     Ok(diagnosis)
 }
 
 /// What would help. Where processes ask for what no host has, that is a part of all of it, and only what is short beside is looked for.
-fn remedies(
-    asked: &Problem<'_>,
-    changed: &Changed,
-    seeker: &Seeker<'_>,
-    lacks: bool,
-    told: &mut Told,
-) -> Result<(), Error> {
-    if lacks && is_cured(asked, changed, seeker)? {
-        told.remedies += 1;
+fn remedies(inquiry: &Inquiry<'_>, lacks: bool, findings: &mut Findings) -> Result<()> {
+    let asked = inquiry.asked;
+    if lacks && is_cured(inquiry)? {
+        findings.remedies += 1;
         return Ok(());
     }
-    let shortage = shortage::of_links_and_hosts(asked, changed, seeker)?;
+    let shortage = inquiry.of_links_and_hosts()?;
     if let Some(shortage) = &shortage {
-        told.remedy(shortage.causes(asked));
-        for (name, value) in shortage.metrics() {
-            told.metric(name, value);
-        }
+        findings.remedy(shortage.causes(asked));
+        let metrics = shortage.metrics().into_iter().filter(|(_, value)| value.is_finite());
+        findings.diagnosis.metrics.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
     }
     if lacks {
         return Ok(());
@@ -120,22 +109,20 @@ fn remedies(
     let is_of_links = shortage.as_ref().is_some_and(|shortage| !shortage.links.is_empty());
     if is_of_links
         && asked.mapped.is_none()
-        && let Some(shortage) = shortage::of_hosts(asked, changed, seeker)?
+        && let Some(shortage) = inquiry.of_hosts()?
     {
-        told.remedy(shortage.causes(asked));
+        findings.remedy(shortage.causes(asked));
     }
-    told.remedy(relaxed::of_type_two(asked, changed, seeker)?);
-    for cause in relaxed::rules(asked, changed, seeker)? {
-        told.remedy(vec![cause]);
-    }
-    if told.remedies == 0 {
-        told.remedy(relaxed::all(asked, changed, seeker)?);
+    findings.remedy(inquiry.of_type_two()?);
+    inquiry.rules()?.into_iter().for_each(|cause| findings.remedy(vec![cause]));
+    if findings.remedies == 0 {
+        findings.remedy(inquiry.all()?);
     }
     Ok(())
 }
 
 /// Whether nothing else is wrong with what is asked.
-fn is_cured(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<bool, Error> {
+fn is_cured(Inquiry { asked, changed, seeker }: &Inquiry<'_>) -> Result<bool> {
     if !asked.holds_mapping() {
         return Ok(false);
     }

@@ -2,20 +2,14 @@
 
 use std::time::Instant;
 
-use hopmap_model::Error;
-
+use crate::error::Result;
 use crate::problem::{Plan, Problem};
 
 /// A way to answer questions.
 pub trait Engine {
     /// The best plan that it finds before it has to stop, and what it knows of better ones. `best` is a plan that is known to keep
     /// all rules; nothing that costs more need be found.
-    fn solve(
-        &self,
-        problem: &Problem<'_>,
-        best: Option<&Plan>,
-        stop: &StopCondition<'_>,
-    ) -> Result<Found, Error>;
+    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found>;
 }
 
 /// What an engine found.

@@ -1,121 +1,57 @@
-//! What can be wrong with instances, tables and what they are written as.
+//! What can be wrong with instances, inventories, parameters, tables and what they are written as.
+
+use std::fmt::Display;
 
 use miette::Diagnostic;
 
-/// Tables that do not bring every stream where it belongs, or take more than there is.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
+/// What is wrong, and what to do: tables that do not bring every stream where it belongs or take more than there is, tables that a format
+/// cannot hold, parameters that make no search, a solver that fails.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 #[diagnostic(help("{help}"))]
-pub struct CheckError {
+pub struct RouteError {
     /// What is wrong.
     pub problem: String,
     /// What to do.
     pub help: String,
 }
 
-impl CheckError {
+impl RouteError {
     pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self { problem: problem.into(), help: help.into() }
     }
-}
 
-/// Tables that a format cannot hold.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
-#[error("{problem}")]
-#[diagnostic(help("{help}"))]
-pub struct ExportError {
-    /// What it cannot hold.
-    pub problem: String,
-    /// What to do.
-    pub help: String,
-}
-
-impl ExportError {
-    pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { problem: problem.into(), help: help.into() }
+    /// A solver that does not solve.
+    pub(crate) fn of_solver(problem: impl Into<String>) -> Self {
+        Self::new(
+            problem,
+            "this is a fault of the solver or of hopmap; route/model writes the program, to look at it with another one",
+        )
     }
 }
 
-/// Parameters that make no search.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
-pub(crate) enum ParameterError {
-    /// Weights that make no objective.
-    #[error("a weight of the objective is below zero, or no number")]
-    #[diagnostic(help("`weight_max_hops`, `weight_total_hops` and `weight_table_entries` are 0 or more"))]
-    Weights,
-    /// Something that has to be above 0.
-    #[error("{name} is {value}")]
-    #[diagnostic(help("it is above 0"))]
-    NotAbove {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// Something that cannot be below 0.
-    #[error("{name} is {value}")]
-    #[diagnostic(help("it is 0 or more"))]
-    Below {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// A type that switches do not have.
-    #[error("`switch_type` is {switch_type}")]
-    #[diagnostic(help("1: one table for the whole switch; 2: a table for every port"))]
-    SwitchType {
-        /// The type.
-        switch_type: u32,
-    },
-    /// A part of the machine that is none.
-    #[error("{name} is {value}")]
-    #[diagnostic(help("it is the part that stays free: from 0 up to but not including 1"))]
-    Slack {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// Switches through which nothing may go.
-    #[error("switch_load is {value}")]
-    #[diagnostic(help("it is what may arrive at a switch in a second: above 0; leave it out where all may"))]
-    SwitchLoad {
-        /// Its value.
-        value: f64,
-    },
-    /// No time or no nodes.
-    #[error("{name} is {value}")]
-    #[diagnostic(help("it is above 0; leave it out to search until the optimum is proven"))]
-    Limit {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// Hosts that could hold everything.
-    #[error("`ignore_performance` is for a mapping that is given")]
-    #[diagnostic(help("`route/tables` takes one; without performance the best mapping would be one host"))]
-    IgnoresPerformance,
-    /// A move that costs less than nothing.
-    #[error("`move_cost` is {value}")]
-    #[diagnostic(help("it is 0 or more, in units of the objective"))]
-    MoveCost {
-        /// Its value.
-        value: f64,
-    },
+/// What fails with a problem and a help.
+pub(crate) type Result<T, E = RouteError> = std::result::Result<T, E>;
+
+/// Fails with what is wrong and what to do.
+pub(crate) fn fail<T, E: From<RouteError>>(
+    problem: impl Into<String>,
+    help: impl Into<String>,
+) -> Result<T, E> {
+    Err(RouteError::new(problem, help).into())
 }
 
-/// A solver that does not solve.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
-pub enum SolverError {
-    /// It failed.
-    #[error("{problem}")]
-    #[diagnostic(help(
-        "this is a fault of the solver or of hopmap; route/model writes the program, to look at it with another one"
-    ))]
-    Failed {
-        /// What it says.
-        problem: String,
-    },
+/// Refuses the value of a parameter unless it is as it has to be, which `help` says.
+pub(crate) fn require(is_right: bool, name: &str, value: impl Display, help: &str) -> Result<()> {
+    if is_right { Ok(()) } else { fail(format!("{name} is {value}"), help) }
+}
+
+/// Whether a number is above zero and has an end.
+pub(crate) fn is_above_zero(value: f64) -> bool {
+    value > 0.0 && value.is_finite()
+}
+
+/// Whether a number is zero or more and has an end.
+pub(crate) fn is_amount(value: f64) -> bool {
+    value >= 0.0 && value.is_finite()
 }

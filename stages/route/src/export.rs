@@ -3,22 +3,22 @@
 //! Linear forwarding tables of InfiniBand are those that `dump_lfts` prints and `opensm -R file -U` loads. A subnet manager gives local ids
 //! (LIDs) as it likes, so a dump of the running network says which they are: its tables are written again with our entries in place.
 
-mod picture;
 mod rapidio;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use hopmap_model::{SystemGraph, Tables, TextFile};
+use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph, TextFile};
+use hopmap_views::{Routed, route_loads, routes};
 
-use crate::{ExportError, ExportFormat, ExportParams};
-pub use picture::{Shown, draw};
+use crate::error::{Result, fail};
+use crate::{ExportFormat, ExportParams, RouteError};
 
 /// Bytes of a dump of forwarding tables.
 const MOST_BYTES: u64 = 1 << 32;
 
 /// The tables of a network as text. Pictures need more than tables: see [`draw`].
-pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Result<TextFile, ExportError> {
+pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Result<TextFile> {
     if params.format == ExportFormat::Rio {
         only_global(system, tables, "the kernel's file")?;
     }
@@ -36,60 +36,21 @@ pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Re
 }
 
 /// Linear forwarding tables of InfiniBand: those of a dump, with the entries of ours in place of its own.
-pub fn forwarding_tables(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String, ExportError> {
+pub fn forwarding_tables(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String> {
     only_global(system, tables, "InfiniBand")?;
-    write_lft(system, tables, dump)
-}
-
-fn lids(params: &ExportParams) -> Result<String, ExportError> {
-    let Some(file) = &params.lids else {
-        return Err(ExportError::new(
-            "nothing says which LIDs the nodes have",
-            "give a dump of the running network: `lids = \"opensm-lfts.dump\"`",
-        ));
-    };
-    hopmap_text::read_text(file.path(), MOST_BYTES)
-        .map_err(|error| ExportError::new(error.to_string(), error.help_text()))
-}
-
-/// Refuses tables of ports, for formats that know one table for a switch only.
-fn only_global(system: &SystemGraph, tables: &Tables, format: &str) -> Result<(), ExportError> {
-    match tables.entries.iter().find(|entry| entry.input_port.is_some()) {
-        Some(entry) => Err(ExportError::new(
-            format!(
-                "switch `{}` has a table for a port, and {format} knows one table for a switch",
-                system.nodes[entry.switch as usize].name
-            ),
-            "use `format = \"fmd\"` or `\"registers\"`, or switches of type 1",
-        )),
-        None => Ok(()),
-    }
-}
-
-const HELP: &str = "`lids` is what `dump_lfts` or opensm's `opensm-lfts.dump` says of the network";
-
-/// What a dump says of a switch.
-struct Switch {
-    heading: String,
-    node: u32,
-    /// The entries by LID: output port, and the comment behind it.
-    entries: BTreeMap<u32, (u32, String)>,
-}
-
-fn write_lft(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String, ExportError> {
     let (switches, lids_of) = read(system, dump)?;
     let named: BTreeSet<u32> = switches.iter().map(|switch| switch.node).collect();
     if let Some(entry) = tables.entries.iter().find(|entry| !named.contains(&entry.switch)) {
         let name = &system.nodes[entry.switch as usize].name;
-        return Err(ExportError::new(format!("the dump says nothing of switch `{name}`"), HELP));
+        return fail(format!("the dump says nothing of switch `{name}`"), HELP);
     }
     let mut text = String::new();
     for mut switch in switches {
         for entry in tables.entries.iter().filter(|entry| entry.switch == switch.node) {
             let host = &system.nodes[entry.destination as usize].name;
-            let lids = lids_of
-                .get(&entry.destination)
-                .ok_or_else(|| ExportError::new(format!("the dump says no LID of host `{host}`"), HELP))?;
+            let Some(lids) = lids_of.get(&entry.destination) else {
+                return fail(format!("the dump says no LID of host `{host}`"), HELP);
+            };
             for &lid in lids {
                 let place = switch.entries.entry(lid).or_insert((0, format!("# '{host}'")));
                 place.0 = entry.output_port;
@@ -104,13 +65,47 @@ fn write_lft(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String
     Ok(text)
 }
 
+fn lids(params: &ExportParams) -> Result<String> {
+    let Some(file) = &params.lids else {
+        return fail(
+            "nothing says which LIDs the nodes have",
+            "give a dump of the running network: `lids = \"opensm-lfts.dump\"`",
+        );
+    };
+    hopmap_text::read_text(file.path(), MOST_BYTES)
+        .map_err(|error| RouteError::new(error.to_string(), error.help_text()))
+}
+
+/// Refuses tables of ports, for formats that know one table for a switch only.
+fn only_global(system: &SystemGraph, tables: &Tables, format: &str) -> Result<()> {
+    match tables.entries.iter().find(|entry| entry.input_port.is_some()) {
+        Some(entry) => fail(
+            format!(
+                "switch `{}` has a table for a port, and {format} knows one table for a switch",
+                system.nodes[entry.switch as usize].name
+            ),
+            "use `format = \"fmd\"` or `\"registers\"`, or switches of type 1",
+        ),
+        None => Ok(()),
+    }
+}
+
+const HELP: &str = "`lids` is what `dump_lfts` or opensm's `opensm-lfts.dump` says of the network";
+
+/// What a dump says of a switch.
+struct Switch {
+    heading: String,
+    node: u32,
+    /// The entries by LID: output port, and the comment behind it.
+    entries: BTreeMap<u32, (u32, String)>,
+}
+
 /// The LIDs of every host: a power of two of them where a subnet manager gives it several.
 type LidsOf = BTreeMap<u32, BTreeSet<u32>>;
 
 /// The switches of a dump, and the LIDs of every host.
-fn read(system: &SystemGraph, dump: &str) -> Result<(Vec<Switch>, LidsOf), ExportError> {
-    let wrong =
-        |line: usize, problem: &str| ExportError::new(format!("`lids`, line {line}: {problem}"), HELP);
+fn read(system: &SystemGraph, dump: &str) -> Result<(Vec<Switch>, LidsOf)> {
+    let wrong = |line: usize, problem: &str| RouteError::new(format!("`lids`, line {line}: {problem}"), HELP);
     let nodes: BTreeMap<&str, u32> =
         (0..).zip(&system.nodes).map(|(id, node)| (node.name.as_str(), id)).collect();
     let by_address: BTreeMap<&str, u32> =
@@ -158,4 +153,117 @@ fn name_in(line: &str) -> &str {
     let bracketed = || line.rsplit_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name);
     let name = quoted.or_else(bracketed).unwrap_or_default();
     name.split_once(' ').map_or(name, |(host, _)| host)
+}
+
+/// What a picture shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The machine.
+    pub system: &'a SystemGraph,
+    /// The tables of its switches.
+    pub tables: &'a Tables,
+    /// The routes; without them there is no picture.
+    pub routes: Option<&'a Routes>,
+    /// The program, for the names of processes and streams.
+    pub graph: Option<&'a TaskGraph>,
+    /// Where its processes are.
+    pub mapping: Option<&'a Mapping>,
+}
+
+/// Routes on a network: a page for `html`, else the picture alone. Fails without routes, and where one of the inputs is about something
+/// else than the others.
+pub fn draw(shown: &Shown<'_>, format: ExportFormat) -> Result<TextFile> {
+    let Shown { system, tables, routes: given, graph, mapping } = *shown;
+    let Some(given) = given else {
+        return fail(
+            "a picture shows routes, and none are connected",
+            "connect `routes` of route/tables, route/map or route/check; `task-graph` and `mapping` add the names of processes",
+        );
+    };
+    check(shown, given)?;
+    let routed = Routed { system, routes: given, tables: Some(tables), graph, mapping };
+    let (name, text) = match format {
+        ExportFormat::Html => ("routes.html", write_picture(&routed)),
+        _ => ("routes.svg", routes(&routed)),
+    };
+    Ok(TextFile { name: name.to_owned(), text })
+}
+
+/// Refuses what is about another machine or another program.
+fn check(shown: &Shown<'_>, routes: &Routes) -> Result<()> {
+    let Shown { system, tables, graph, mapping, .. } = *shown;
+    let (nodes, links) = (system.nodes.len(), system.links.len());
+    let other = |what: &str, of: &str| {
+        RouteError::new(
+            format!("{what} are not those of this {of}"),
+            "connect the inputs and outputs of the same run of route/tables or route/map",
+        )
+    };
+    let all_links = routes.routes.iter().flat_map(|route| &route.links).chain(&routes.cycle);
+    let mut ends = routes.routes.iter().flat_map(|route| [route.source, route.destination]);
+    if all_links.into_iter().any(|&link| link as usize >= links) || ends.any(|node| node as usize >= nodes) {
+        return Err(other("the routes", "machine"));
+    }
+    if tables.entries.iter().any(|entry| entry.switch.max(entry.destination) as usize >= nodes) {
+        return Err(other("the tables", "machine"));
+    }
+    let Some(graph) = graph else { return Ok(()) };
+    let streams = graph.demands.streams.len();
+    if routes.routes.iter().flat_map(|route| &route.streams).any(|&stream| stream as usize >= streams) {
+        return Err(other("the routes", "program"));
+    }
+    if mapping.is_some_and(|mapping| mapping.ranks.len() != graph.ranks()) {
+        return Err(other("the places of processes", "program"));
+    }
+    Ok(())
+}
+
+const STYLE: &str = "\
+:root { color-scheme: light dark; --paper: #fdfdfc; --panel: #f3f3f0; --ink: #1c1e21; --soft: #62676e; --rule: #d9d9d4; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #16181b; --panel: #202327; --ink: #e7e8ea; --soft: #9aa0a8; --rule: #363a40; }
+}
+body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, -apple-system, \"Segoe UI\", Roboto, sans-serif; }
+main { max-width: 1180px; margin: 0 auto; padding: 2rem 1.5rem 4rem; }
+h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; }
+figure { margin: 0 0 2.4rem; }
+svg { max-width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: .9rem; }
+td { padding: .25rem 1.2rem .25rem 0; border-bottom: 1px solid var(--rule); }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+";
+
+/// The page, without scripts and without anything from elsewhere.
+fn write_picture(routed: &Routed<'_>) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Routes – hopmap</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<figure>{}</figure>\n<figure>{}</figure>\n{}</main>\n</body>\n</html>\n",
+        routes(routed),
+        route_loads(routed),
+        metrics(routed)
+    )
+}
+
+fn metrics(routed: &Routed<'_>) -> String {
+    if routed.routes.metrics.is_empty() {
+        return String::new();
+    }
+    // Writing to a string does not fail.
+    let mut html = String::from("<h2>Metrics</h2>\n<table><tbody>\n");
+    for (name, value) in &routed.routes.metrics {
+        let _ = writeln!(
+            html,
+            "<tr><td>{}</td><td class=\"number\">{value}</td></tr>",
+            escape(&name.replace('_', " "))
+        );
+    }
+    html.push_str("</tbody></table>\n");
+    html
+}
+
+/// Text as HTML shows it.
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    text.replace(|letter: char| letter.is_control(), " ")
 }

@@ -2,17 +2,20 @@
 //!
 //! A goal is a measure of a plan: the largest part of a link or host that is in use, or the largest load of a switch. To demand that it is
 //! at most so much is to have narrower links, weaker hosts or a lighter `switch_load`, which every engine understands. So the demand is
-//! tightened until an engine proves that nothing keeps it, and then the objective is optimised under the last one that something kept.
+//! tightened until an engine proves that nothing keeps it, and then the objective is optimised under the last one that something kept. A
+//! [`Seeker`] asks engines whether there is a plan at all.
+
+use std::cell::Cell;
 
 use hopmap_model::{Error, Mapping};
 
-use crate::answer::{Answer, answer, checked, no_solution_in_time, solve};
+use crate::answer::{Answer, answer, checked, engines, no_solution_in_time, solve};
 use crate::engine::{Found, StopCondition};
-use crate::paper::{self, Formulation};
-use crate::problem::{self, Plan, Problem, TOLERANCE};
-use crate::seek::{Least, Seeker, Sought, least, loads, performance, rounding};
+use crate::error::Result;
+use crate::paper::Formulation;
+use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::solver::Solver;
-use crate::{Goal, Method, Rules};
+use crate::{Goal, Method, Rules, Weights, network, paper};
 
 /// Part of limited seconds that is left to the objective.
 const FOR_OBJECTIVE: f64 = 0.5;
@@ -47,18 +50,13 @@ pub fn reach(
     let mut answer = checked(problem, mapping, &found, plan)?;
     let told = |measure: f64| if goal == Goal::SwitchLoad { measure } else { 1.0 - measure };
     let bound = if is_proven { value } else { best.bound };
-    for (name, metric) in
-        [("goal", told(value)), ("goal_bound", told(bound)), ("goal_proven", f64::from(u8::from(is_proven)))]
-    {
-        for metrics in [&mut answer.mapping.metrics, &mut answer.routes.metrics, &mut answer.tables.metrics] {
-            metrics.insert(name.to_owned(), metric);
-        }
-    }
+    let is_proven = f64::from(u8::from(is_proven));
+    answer.record(&[("goal", told(value)), ("goal_bound", told(bound)), ("goal_proven", is_proven)]);
     Ok(Some(answer))
 }
 
 /// The plan that is best by the goal, as far as known; nothing if there is no plan at all.
-fn best(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>) -> Result<Option<Least>, Error> {
+fn best(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>) -> Result<Option<Least>> {
     if let (Method::Paper, Some(solver)) = (seeker.method, seeker.solver) {
         return aimed(problem, goal, seeker, solver);
     }
@@ -70,12 +68,7 @@ fn best(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>) -> Result<Option
 }
 
 /// The same where a plan is known.
-pub(crate) fn tightest(
-    problem: &Problem<'_>,
-    goal: Goal,
-    seeker: &Seeker<'_>,
-    plan: Plan,
-) -> Result<Least, Error> {
+pub(crate) fn tightest(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>, plan: Plan) -> Result<Least> {
     let measure = |plan: &Plan| measure(problem, goal, plan);
     let under = |most: f64| under(problem, goal, most);
     let rounding = if goal == Goal::SwitchLoad { rounding(problem) } else { 4.0 * TOLERANCE };
@@ -89,7 +82,7 @@ fn aimed(
     goal: Goal,
     seeker: &Seeker<'_>,
     solver: &dyn Solver,
-) -> Result<Option<Least>, Error> {
+) -> Result<Option<Least>> {
     let mut formulation = Formulation::new(problem);
     formulation.aim(goal);
     let found = paper::solve(&mut formulation, solver, seeker.stop)?;
@@ -124,18 +117,8 @@ fn or_plan(problem: &Problem<'_>, found: Found, known: &Plan) -> Found {
 fn measure(problem: &Problem<'_>, goal: Goal, plan: &Plan) -> f64 {
     match goal {
         Goal::Objective => 0.0,
-        Goal::BandwidthSlack => {
-            let loads = loads(problem, plan);
-            let used = problem.system.links.iter().zip(&loads);
-            let used = used.filter_map(|(link, load)| Some(load / link.bandwidth_bytes_per_s?));
-            used.filter(|used| used.is_finite()).fold(0.0, f64::max)
-        }
-        Goal::PerformanceSlack => {
-            let needed = performance(problem, &plan.hosts);
-            let used = problem.system.nodes.iter().zip(&needed);
-            let used = used.filter_map(|(node, needed)| Some(needed / node.traits.performance?));
-            used.filter(|used| used.is_finite()).fold(0.0, f64::max)
-        }
+        Goal::BandwidthSlack => largest_part(&loads(problem, plan), bandwidths(problem)),
+        Goal::PerformanceSlack => largest_part(&performance(problem, &plan.hosts), performances(problem)),
         Goal::SwitchLoad => {
             let mut arriving = vec![0.0; problem.system.nodes.len()];
             for (link, load) in problem.system.links.iter().zip(loads(problem, plan)) {
@@ -146,24 +129,38 @@ fn measure(problem: &Problem<'_>, goal: Goal, plan: &Plan) -> f64 {
     }
 }
 
+/// What every link could carry at most, where it is known.
+fn bandwidths<'a>(problem: &Problem<'a>) -> impl Iterator<Item = Option<f64>> + use<'a> {
+    problem.system.links.iter().map(|link| link.bandwidth_bytes_per_s)
+}
+
+/// What every node could do at most, where it is known.
+fn performances<'a>(problem: &Problem<'a>) -> impl Iterator<Item = Option<f64>> + use<'a> {
+    problem.system.nodes.iter().map(|node| node.traits.performance)
+}
+
+/// The largest part in use of what there is.
+fn largest_part(used: &[f64], there: impl Iterator<Item = Option<f64>>) -> f64 {
+    let parts = used.iter().zip(there).filter_map(|(used, there)| Some(used / there?));
+    parts.filter(|part| part.is_finite()).fold(0.0, f64::max)
+}
+
+/// Limits values to a part of what there is.
+fn limit(values: &mut [f64], there: impl Iterator<Item = Option<f64>>, part: f64) {
+    for (value, there) in values.iter_mut().zip(there) {
+        *value = value.min(there.map_or(f64::INFINITY, |there| there * part));
+    }
+}
+
 /// The problem whose plans measure at most so much.
 fn under<'a>(problem: &Problem<'a>, goal: Goal, most: f64) -> Problem<'a> {
     let mut tight = problem.clone();
     match goal {
         Goal::Objective => {}
-        Goal::BandwidthSlack => {
-            for (capacity, link) in tight.capacity.iter_mut().zip(&problem.system.links) {
-                let part = link.bandwidth_bytes_per_s.map_or(f64::INFINITY, |there| there * most);
-                *capacity = capacity.min(part);
-            }
-        }
+        Goal::BandwidthSlack => limit(&mut tight.capacity, bandwidths(problem), most),
         Goal::PerformanceSlack => {
-            for (performance, node) in tight.performance.iter_mut().zip(&problem.system.nodes) {
-                let part = node.traits.performance.map_or(f64::INFINITY, |there| there * most);
-                *performance = performance.min(part);
-            }
-            tight.allowed =
-                problem::allowed(problem.graph, problem.system, &problem.hosts, &tight.performance);
+            limit(&mut tight.performance, performances(problem), most);
+            tight.allowed = tight.holding(&tight.performance);
         }
         Goal::SwitchLoad => {
             let given = problem.rules.switch_load.unwrap_or(f64::INFINITY);
@@ -195,19 +192,188 @@ fn bound(problem: &Problem<'_>, goal: Goal) -> f64 {
 
 /// The largest load that a switch has because hosts have no other switch, where it is known which hosts send.
 fn load_at_ends(problem: &Problem<'_>) -> f64 {
-    let mut only: Vec<Option<Option<u32>>> = vec![None; problem.system.nodes.len()];
-    for link in &problem.system.links {
-        for (host, switch) in [(link.source, link.destination), (link.destination, link.source)] {
-            let own = &mut only[host as usize];
-            *own = Some(own.is_none_or(|known| known == Some(switch)).then_some(switch));
-        }
-    }
+    let only = network::only_neighbours(problem.system);
     let mut arriving = vec![0.0; problem.system.nodes.len()];
     for flow in problem.flows.iter().filter(|flow| flow.source != flow.destination) {
-        let [first, last] = [flow.source, flow.destination].map(|host| only[host as usize].flatten());
+        let [first, last] = [flow.source, flow.destination].map(|host| only[host as usize]);
         first.iter().for_each(|&switch| arriving[switch as usize] += flow.bandwidth);
         let other = last.filter(|_| first != last);
         other.iter().for_each(|&switch| arriving[switch as usize] += flow.bandwidth);
     }
     arriving.into_iter().fold(0.0, f64::max)
+}
+
+/// Part by which what is demanded is tighter than what is known: more than solvers take for rounding.
+const STEP: f64 = 1e-5;
+/// Part of the capacity of a link that is rounding, with room to spare.
+const ROUNDING: f64 = 4e-9;
+/// Part that is left between what is known to be possible and to be impossible where halving ends.
+const NEAR: f64 = 0.05;
+/// Demands of which it stays unknown whether a plan keeps them, before it is left at that.
+const MOST_UNKNOWN: usize = 3;
+
+/// What is known of a plan that keeps all rules.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Sought {
+    /// It is this.
+    Plan(Plan),
+    /// There is none.
+    Nothing,
+    /// None was found.
+    Unknown,
+}
+
+/// Asks engines for any plan.
+pub(crate) struct Seeker<'a> {
+    pub(crate) method: Method,
+    pub(crate) solver: Option<&'a dyn Solver>,
+    pub(crate) stop: &'a StopCondition<'a>,
+    /// Nodes of a solver's search tree for one question, if they are limited more than the stop condition does.
+    pub(crate) most_nodes: Option<u64>,
+    /// Questions, so that an end comes also where each is quick.
+    pub(crate) most_questions: u32,
+    /// Nodes of all questions so far.
+    pub(crate) nodes: Cell<u64>,
+    /// Questions so far.
+    pub(crate) questions: Cell<u32>,
+}
+
+impl<'a> Seeker<'a> {
+    pub(crate) fn new(method: Method, solver: Option<&'a dyn Solver>, stop: &'a StopCondition<'a>) -> Self {
+        Self {
+            method,
+            solver,
+            stop,
+            most_nodes: None,
+            most_questions: u32::MAX,
+            nodes: Cell::new(0),
+            questions: Cell::new(0),
+        }
+    }
+
+    /// Any plan that keeps the rules of a problem; what it costs does not matter.
+    pub(crate) fn seek(&self, problem: &Problem<'_>) -> Result<Sought> {
+        self.questions.set(self.questions.get().saturating_add(1));
+        let rules = Rules { weights: Weights::default(), ..problem.rules };
+        let problem = Problem { rules, home: None, ..problem.clone() };
+        let [own, program] = engines(&problem, self.method, self.solver);
+        for (engine, most_nodes) in
+            own.map(|own| (own, None)).into_iter().chain(program.map(|it| (it, self.most_nodes)))
+        {
+            if self.stop.is_over(self.nodes.get()) {
+                break;
+            }
+            let mut stop = self.stop.rest(self.nodes.get(), 0.5);
+            stop.limits.nodes = stop.limits.nodes.into_iter().chain(most_nodes).min();
+            let found = engine.solve(&problem, None, &stop)?;
+            self.nodes.set(self.nodes.get() + found.nodes);
+            match found.plan {
+                Some(plan) if holds(&problem, &plan) => return Ok(Sought::Plan(plan)),
+                None if found.proven => return Ok(Sought::Nothing),
+                _ => {}
+            }
+        }
+        Ok(Sought::Unknown)
+    }
+
+    /// Whether it has to stop, or enough was asked.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.is_over(self.nodes.get()) || self.questions.get() >= self.most_questions
+    }
+}
+
+/// Whether a plan keeps all rules, hosts included: solvers round.
+fn holds(problem: &Problem<'_>, plan: &Plan) -> bool {
+    let used = performance(problem, &plan.hosts);
+    let fits = used.iter().zip(&problem.performance).all(|(used, there)| *used <= there * (1.0 + TOLERANCE));
+    (fits || problem.mapped.is_some()) && problem.keeps_rules(&plan.routes)
+}
+
+/// The plan that is least by a measure, as far as known.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Least {
+    /// The plan.
+    pub plan: Plan,
+    /// Its measure.
+    pub value: f64,
+    /// No plan measures less.
+    pub bound: f64,
+}
+
+impl Least {
+    /// Whether no plan measures less than this one, but for rounding.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.bound >= self.value
+    }
+}
+
+/// A plan that is least by a measure. `under` demands a measure of at most so much, `bound` is what no plan is below, and `rounding` is what
+/// differences of the measure below are not meant.
+pub(crate) fn least<'a>(
+    seeker: &Seeker<'_>,
+    first: Plan,
+    bound: f64,
+    rounding: f64,
+    measure: &dyn Fn(&Plan) -> f64,
+    under: &dyn Fn(f64) -> Problem<'a>,
+) -> Result<Least> {
+    let value = measure(&first);
+    let mut least = Least { plan: first, value, bound: bound.max(0.0) };
+    // Below this nothing more is tried, though it is not known that there is nothing.
+    let mut floor = least.bound;
+    let mut unknown = 0;
+    while least.bound < least.value && !seeker.is_over() {
+        let step = (least.value * STEP).max(rounding);
+        let is_near = least.value - floor <= (least.value * NEAR).max(4.0 * step);
+        let demand = if is_near { least.value - step } else { f64::midpoint(least.value, floor) };
+        if demand < floor {
+            // What is left is rounding, if everything below is known to be impossible.
+            least.bound = if floor <= least.bound { least.value } else { least.bound };
+            break;
+        }
+        match seeker.seek(&under(demand))? {
+            Sought::Plan(plan) if measure(&plan) < least.value => {
+                least = Least { value: measure(&plan), plan, ..least };
+                least.bound = least.bound.min(least.value);
+            }
+            Sought::Nothing => {
+                least.bound = if is_near { least.value } else { least.bound.max(demand) };
+                floor = floor.max(demand);
+            }
+            _ => {
+                unknown += 1;
+                floor = floor.max(demand);
+                if is_near || unknown >= MOST_UNKNOWN {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(least)
+}
+
+/// What differences of a load are rounding, on the links of a problem.
+pub(crate) fn rounding(problem: &Problem<'_>) -> f64 {
+    // A link may be much wider than anything that flows.
+    let all: f64 = problem.flows.iter().map(|flow| flow.bandwidth).sum();
+    let finite = problem.capacity.iter().filter(|capacity| capacity.is_finite());
+    finite.fold(0.0_f64, |most, &capacity| most.max(capacity.min(all))) * ROUNDING
+}
+
+/// What processes need of every node.
+pub(crate) fn performance(problem: &Problem<'_>, hosts: &[u32]) -> Vec<f64> {
+    let mut used = vec![0.0; problem.system.nodes.len()];
+    for (demand, &host) in problem.graph.demands.processes.iter().zip(hosts) {
+        used[host as usize] += demand.performance;
+    }
+    used
+}
+
+/// What a plan takes of every link.
+pub(crate) fn loads(problem: &Problem<'_>, plan: &Plan) -> Vec<f64> {
+    let mut loads = vec![0.0; problem.system.links.len()];
+    for route in &plan.routes {
+        route.links.iter().for_each(|&link| loads[link as usize] += route.bandwidth_bytes_per_s);
+    }
+    loads
 }

@@ -4,13 +4,12 @@
 //! Processes need performance, streams need bandwidth. An [`Instance`] is all of that from a file, a [`Problem`](problem::Problem) is
 //! what is asked about it, and an [`Engine`](engine::Engine) finds a [`Plan`](problem::Plan): [`search`] and [`router`] are our own,
 //! [`compact`] and [`paper`] are programs for a solver. [`answer`](mod@answer) makes tables of a plan, and [`check`] follows them entry by entry,
-//! as the switches would; it shares no code with what found them. [`deadlock`] finds links that can wait for each other in a circle;
-//! [`export`] writes tables in formats that networks load.
+//! as the switches would; it shares no code with what found them. [`network::cycle`] finds links that can wait for each other
+//! in a cycle; [`export`] writes tables in formats that networks load.
 
 pub mod answer;
 pub mod check;
 pub mod compact;
-pub mod deadlock;
 mod demands;
 pub mod diagnosis;
 pub mod engine;
@@ -25,15 +24,13 @@ pub mod paper;
 mod params;
 pub mod problem;
 pub mod router;
-pub mod samples;
 pub mod search;
-mod seek;
 pub mod solver;
 mod stage;
 mod synthesis;
 
 pub use demands::DemandsStage;
-pub use error::{CheckError, ExportError, SolverError};
+pub use error::RouteError;
 pub use failures::FailuresStage;
 pub use instance::Instance;
 pub use network::Network;

@@ -65,6 +65,16 @@ pub enum Sense {
     AtLeast,
 }
 
+impl Sense {
+    fn holds(self, sum: f64, bound: f64, tolerance: f64) -> bool {
+        match self {
+            Self::AtMost => sum <= bound + tolerance,
+            Self::Equal => (sum - bound).abs() <= tolerance,
+            Self::AtLeast => sum >= bound - tolerance,
+        }
+    }
+}
+
 impl LinearProgram {
     /// Adds a variable and gives its index.
     pub fn variable(&mut self, name: String, domain: Domain, cost: f64) -> usize {
@@ -82,12 +92,7 @@ impl LinearProgram {
 
     /// Adds a constraint. One without terms is left out if it holds.
     pub fn constrain(&mut self, name: String, terms: Vec<(usize, f64)>, sense: Sense, bound: f64) {
-        let holds = match sense {
-            Sense::AtMost => 0.0 <= bound,
-            Sense::Equal => bound == 0.0,
-            Sense::AtLeast => 0.0 >= bound,
-        };
-        if !(terms.is_empty() && holds) {
+        if !(terms.is_empty() && sense.holds(0.0, bound, 0.0)) {
             self.constraints.push(Constraint { name, terms, sense, bound });
         }
     }
@@ -120,20 +125,11 @@ impl LinearProgram {
         };
         let is_broken = |constraint: &&Constraint| {
             let (sum, tolerance) = sum(constraint);
-            !(match constraint.sense {
-                Sense::AtMost => sum <= constraint.bound + tolerance,
-                Sense::Equal => (sum - constraint.bound).abs() <= tolerance,
-                Sense::AtLeast => sum >= constraint.bound - tolerance,
-            })
+            !constraint.sense.holds(sum, constraint.bound, tolerance)
         };
         let broken = self.constraints.iter().find(is_broken)?;
-        Some(format!(
-            "the sum {} is {} and not {:?} {}",
-            broken.name,
-            sum(broken).0,
-            broken.sense,
-            broken.bound
-        ))
+        let Constraint { name, sense, bound, .. } = broken;
+        Some(format!("the sum {name} is {} and not {sense:?} {bound}", sum(broken).0))
     }
 
     /// Whether every solution costs a whole number.
@@ -161,11 +157,7 @@ impl LinearProgram {
         for constraint in &self.constraints {
             let _ = write!(text, " {}:", constraint.name);
             self.write_terms(&mut text, &constraint.terms);
-            let sense = match constraint.sense {
-                Sense::AtMost => "<=",
-                Sense::Equal => "=",
-                Sense::AtLeast => ">=",
-            };
+            let sense = ["<=", "=", ">="][constraint.sense as usize];
             let _ = writeln!(text, " {sense} {}", constraint.bound);
         }
         self.write_bounds(&mut text);
@@ -202,11 +194,9 @@ impl LinearProgram {
     }
 
     fn write_terms(&self, text: &mut String, terms: &[(usize, f64)]) {
-        if terms.is_empty() {
-            // The format has no empty sum.
-            if let Some(first) = self.variables.first() {
-                let _ = write!(text, " 0 {}", first.name);
-            }
+        // The format has no empty sum.
+        if let Some(first) = self.variables.first().filter(|_| terms.is_empty()) {
+            let _ = write!(text, " 0 {}", first.name);
         }
         for (count, &(index, factor)) in terms.iter().enumerate() {
             if count > 0 && count % TERMS_ON_A_LINE == 0 {
@@ -226,11 +216,7 @@ impl LinearProgram {
     pub fn mps(&self) -> String {
         let mut text = String::from("NAME route FREE\nROWS\n N objective\n");
         for constraint in &self.constraints {
-            let sense = match constraint.sense {
-                Sense::AtMost => 'L',
-                Sense::Equal => 'E',
-                Sense::AtLeast => 'G',
-            };
+            let sense = ['L', 'E', 'G'][constraint.sense as usize];
             let _ = writeln!(text, " {sense} {}", constraint.name);
         }
         let mut columns: Vec<Vec<(&str, f64)>> = vec![Vec::new(); self.variables.len()];

@@ -1,10 +1,11 @@
-//! The links of a machine by the ports that they leave and arrive at, and the tables of switches that routes need.
+//! The links of a machine by the ports that they leave and arrive at, the tables of switches that routes need, and links that can wait for
+//! each other in a cycle.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopmap_model::{LinkState, NodeKind, Route, SwitchType, SystemGraph, TableEntry, Tables};
 
-use crate::CheckError;
+use crate::error::{Result, fail};
 
 /// The links of a machine by the ports that they leave and arrive at.
 #[derive(Debug, Clone)]
@@ -48,20 +49,45 @@ impl<'a> Network<'a> {
         self.system.nodes[node as usize].kind == NodeKind::Host
     }
 
-    /// A link in words: the names of its ends, and ports where there are several cables between them.
+    /// A link in words: the names of its ends, and its port where there are several cables between them.
     #[must_use]
     pub fn name_of(&self, link: u32) -> String {
-        let link = &self.system.links[link as usize];
-        let name = |node: u32| &self.system.nodes[node as usize].name;
-        let parallel = self
-            .leaving(link.source)
-            .iter()
-            .filter(|&&other| self.system.links[other as usize].destination == link.destination);
-        match (parallel.count() > 1, link.source_port) {
-            (true, Some(port)) => format!("{}.{port} → {}", name(link.source), name(link.destination)),
-            _ => format!("{} → {}", name(link.source), name(link.destination)),
+        let [a, b] = self.ends_of(link);
+        match self.system.links[link as usize].source_port.filter(|_| self.is_parallel(link)) {
+            Some(port) => format!("{a}.{port} → {b}"),
+            None => format!("{a} → {b}"),
         }
     }
+
+    /// The names of the ends of a link.
+    pub(crate) fn ends_of(&self, link: u32) -> [&'a str; 2] {
+        let link = &self.system.links[link as usize];
+        [link.source, link.destination].map(|node| self.system.nodes[node as usize].name.as_str())
+    }
+
+    /// Whether other links lead the same way.
+    pub(crate) fn is_parallel(&self, link: u32) -> bool {
+        let ends = |link: u32| self.system.links[link as usize].destination;
+        let leaving = self.leaving(self.system.links[link as usize].source).iter();
+        leaving.filter(|&&other| ends(other) == ends(link)).count() > 1
+    }
+}
+
+/// Node ids of a kind by ascending number.
+pub(crate) fn nodes_of(system: &SystemGraph, kind: NodeKind) -> impl Iterator<Item = u32> {
+    (0..).zip(&system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
+}
+
+/// The only neighbour of every node that has no other.
+pub(crate) fn only_neighbours(system: &SystemGraph) -> Vec<Option<u32>> {
+    let mut only: Vec<Option<Option<u32>>> = vec![None; system.nodes.len()];
+    for link in &system.links {
+        for (node, next) in [(link.source, link.destination), (link.destination, link.source)] {
+            let own = &mut only[node as usize];
+            *own = Some(own.is_none_or(|known| known == Some(next)).then_some(next));
+        }
+    }
+    only.into_iter().map(Option::flatten).collect()
 }
 
 /// The entries that routes need: for a switch of type 2 those of the ports by which they come in.
@@ -84,20 +110,89 @@ pub fn tables(system: &SystemGraph, routes: &[Route]) -> Tables {
 }
 
 /// Refuses machines whose links do not say their ports, or say one port twice: tables could not tell them apart.
-pub fn check_ports(system: &SystemGraph) -> Result<(), CheckError> {
+pub fn check_ports(system: &SystemGraph) -> Result<()> {
     let network = Network::new(system);
     for (index, link) in (0..).zip(&system.links) {
         let is_known = link.state == LinkState::Down
             || link.source_port.is_some_and(|port| network.by_port(link.source, port) == Some(index));
         if !(is_known && link.destination_port.is_some()) {
-            return Err(CheckError::new(
-                format!(
-                    "the link {} does not say its ports, or another link has the same",
-                    network.name_of(index)
-                ),
+            let name = network.name_of(index);
+            return fail(
+                format!("the link {name} does not say its ports, or another link has the same"),
                 "tables name ports: take the machine from route/import or topology/import of a fabric",
-            ));
+            );
         }
     }
     Ok(())
+}
+
+/// A cycle of the channel dependency graph: links each of which can wait for the next, and the last for the first. A packet holds a link
+/// while it waits for the next one of its route. The graph has the links as nodes and an edge from a link to each that some route takes
+/// right after it; if it has a cycle, all its links may wait for ever (Dally and Seitz, "Deadlock-free message routing in multiprocessor
+/// interconnection networks", 1987). The same links whatever the order of the routes. Empty if there
+/// are none.
+#[must_use]
+pub fn cycle<'a>(links: usize, routes: impl IntoIterator<Item = &'a [u32]>) -> Vec<u32> {
+    let mut waits: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); links];
+    for route in routes {
+        for pair in route.windows(2) {
+            waits[pair[0] as usize].insert(pair[1]);
+        }
+    }
+    // Depth first; a link that is met again on the way here closes a cycle.
+    let mut state = vec![State::New; links];
+    for first in 0..links as u32 {
+        if state[first as usize] != State::New {
+            continue;
+        }
+        let mut way = vec![(first, waits[first as usize].iter())];
+        state[first as usize] = State::OnTheWay;
+        while let Some((link, next)) = way.last_mut() {
+            let link = *link;
+            match next.next() {
+                None => {
+                    state[link as usize] = State::Done;
+                    way.pop();
+                }
+                Some(&after) => match state[after as usize] {
+                    State::Done => {}
+                    State::New => {
+                        state[after as usize] = State::OnTheWay;
+                        way.push((after, waits[after as usize].iter()));
+                    }
+                    State::OnTheWay => {
+                        let begin = way.iter().position(|(link, _)| *link == after).unwrap_or_default();
+                        return way[begin..].iter().map(|(link, _)| *link).collect();
+                    }
+                },
+            }
+        }
+    }
+    Vec::new()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    OnTheWay,
+    Done,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_of_routes_waits_for_itself() {
+        let ring: Vec<Vec<u32>> = (0..5).map(|link| vec![link, (link + 1) % 5]).collect();
+        assert_eq!(cycle(5, ring.iter().map(Vec::as_slice)), [0, 1, 2, 3, 4]);
+        assert!(cycle(5, ring[..4].iter().map(Vec::as_slice)).is_empty());
+        assert!(cycle(0, []).is_empty());
+    }
+
+    #[test]
+    fn the_cycle_leaves_out_what_leads_to_it() {
+        let routes: [&[u32]; 3] = [&[0, 1, 2], &[2, 3], &[3, 1]];
+        assert_eq!(cycle(4, routes), [1, 2, 3]);
+    }
 }

@@ -4,22 +4,20 @@
 //! In the first problem the mapping is given, and all streams from one host to another are one stream. In the second, which process is
 //! on which host is looked for as well, and every stream has a route of its own. Switches that do not say their type have one table.
 
-mod wishes;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::collections::BTreeMap;
-
-use hopmap_model::{Error, Link, LinkState, NodeKind};
+use hopmap_model::{Link, LinkState, NodeKind};
 
 use crate::engine::{Engine, Found, StopCondition};
+use crate::error::{Result, fail};
 use crate::linear::{Domain, LinearProgram, Sense};
-use crate::problem::{Plan, Problem};
+use crate::network::nodes_of;
+use crate::problem::{Plan, Problem, devices_of};
 use crate::solver::Solver;
-use crate::{CheckError, deadlock};
+use crate::{Goal, network};
 
-pub(crate) use wishes::Excess;
-
-/// Solutions whose links wait for each other in a circle, one after the other, before giving up.
-const MOST_CIRCLES: usize = 10_000;
+/// Solutions whose links wait for each other in a cycle, one after the other, before giving up.
+const MAX_CYCLES: usize = 10_000;
 
 /// The program of the first problem, or of the second where there is no mapping.
 #[derive(Debug, Clone)]
@@ -32,9 +30,9 @@ pub struct Formulation<'a> {
     on_host: BTreeMap<(u32, u32), usize>,
     /// The variable T2[l1, l2, h] by the links by which a stream arrives and leaves, and its destination.
     of_port: BTreeMap<(usize, usize, u32), usize>,
-    /// Variables of pairs of links that are forbidden to stand in all pairs of a circle.
+    /// Variables of pairs of links that are forbidden to stand in all pairs of a cycle.
     goes_on: BTreeMap<(u32, u32), usize>,
-    circles: usize,
+    cycles: usize,
 }
 
 impl<'a> Formulation<'a> {
@@ -48,7 +46,7 @@ impl<'a> Formulation<'a> {
             on_host: BTreeMap::new(),
             of_port: BTreeMap::new(),
             goes_on: BTreeMap::new(),
-            circles: 0,
+            cycles: 0,
         };
         own.routes();
         match problem.mapped {
@@ -104,16 +102,14 @@ impl<'a> Formulation<'a> {
     }
 
     /// Forbids that routes go on from each of these links to the next, and from the last to the first.
-    pub fn forbid(&mut self, circle: &[u32]) {
-        let number = self.circles;
-        self.circles += 1;
+    pub fn forbid(&mut self, cycle: &[u32]) {
+        let number = self.cycles;
+        self.cycles += 1;
         let mut sum = Vec::new();
-        for (at, &link) in circle.iter().enumerate() {
-            let next = circle[(at + 1) % circle.len()];
-            let variable = match self.goes_on.get(&(link, next)) {
-                Some(&variable) => variable,
-                None => self.going_on(link, next),
-            };
+        for (at, &link) in cycle.iter().enumerate() {
+            let next = cycle[(at + 1) % cycle.len()];
+            let known = self.goes_on.get(&(link, next)).copied();
+            let variable = known.unwrap_or_else(|| self.going_on(link, next));
             sum.push((variable, 1.0));
         }
         let most = sum.len() as f64 - 1.0;
@@ -171,10 +167,6 @@ impl<'a> Formulation<'a> {
         at.collect()
     }
 
-    fn nodes(&self, kind: NodeKind) -> impl Iterator<Item = u32> + use<'a> {
-        (0..).zip(&self.problem.system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
-    }
-
     /// (1): a route begins at its source, ends at its destination and goes through all other nodes.
     fn ends_given(&mut self) {
         let problem = self.problem;
@@ -222,7 +214,6 @@ impl<'a> Formulation<'a> {
 
     /// (13), and the same for devices.
     fn fits(&mut self, host: u32) {
-        let traits = &self.problem.system.nodes[host as usize].traits;
         let mut kinds: BTreeMap<Option<&String>, Vec<(usize, f64)>> = BTreeMap::new();
         for (process, demand) in (0..).zip(&self.problem.graph.demands.processes) {
             let Some(&variable) = self.on_host.get(&(host, process)) else { continue };
@@ -236,7 +227,7 @@ impl<'a> Formulation<'a> {
         for (number, (device, terms)) in kinds.into_iter().enumerate() {
             let there = match device {
                 None => self.problem.performance[host as usize],
-                Some(device) => f64::from(traits.devices.get(device).copied().unwrap_or_default()),
+                Some(device) => devices_of(&self.problem.system.nodes[host as usize], device) as f64,
             };
             if there.is_finite() {
                 self.program.constrain(format!("fits_{host}_{number}"), terms, Sense::AtMost, there);
@@ -263,7 +254,7 @@ impl<'a> Formulation<'a> {
     /// What arrives at a switch is limited.
     fn switch_load(&mut self) {
         let Some(most) = self.problem.rules.switch_load else { return };
-        for switch in self.nodes(NodeKind::Switch) {
+        for switch in nodes_of(self.problem.system, NodeKind::Switch) {
             let terms = self.arriving(switch);
             self.program.constrain(format!("load_{switch}"), terms, Sense::AtMost, most);
         }
@@ -271,7 +262,7 @@ impl<'a> Formulation<'a> {
 
     /// (3): a route uses at most one link of a host.
     fn hosts_pass_nothing_on(&mut self) {
-        for host in self.nodes(NodeKind::Host) {
+        for host in nodes_of(self.problem.system, NodeKind::Host) {
             for stream in 0..self.problem.flows.len() {
                 let terms =
                     self.at_node(host, stream).into_iter().map(|(variable, _)| (variable, 1.0)).collect();
@@ -282,13 +273,11 @@ impl<'a> Formulation<'a> {
 
     /// (4) and (5): a route enters and leaves a switch at most once.
     fn switches_once(&mut self) {
-        for switch in self.nodes(NodeKind::Switch) {
+        for switch in nodes_of(self.problem.system, NodeKind::Switch) {
             for stream in 0..self.problem.flows.len() {
                 for (side, sign) in [("in", 1.0), ("out", -1.0)] {
-                    let own = self
-                        .at_node(switch, stream)
-                        .into_iter()
-                        .filter(|(_, factor)| factor.total_cmp(&sign).is_eq());
+                    let own = self.at_node(switch, stream).into_iter();
+                    let own = own.filter(|(_, factor)| factor.total_cmp(&sign).is_eq());
                     let terms = own.map(|(variable, _)| (variable, 1.0)).collect();
                     self.program.constrain(format!("{side}_{switch}_{stream}"), terms, Sense::AtMost, 1.0);
                 }
@@ -298,16 +287,11 @@ impl<'a> Formulation<'a> {
 
     /// (6) to (9), (16) and (17): routes follow tables.
     fn tables(&mut self) {
-        let hosts: Vec<u32> = match self.problem.mapped {
-            None => self.problem.hosts.clone(),
-            Some(_) => {
-                let mut hosts: Vec<u32> = self.problem.flows.iter().map(|flow| flow.destination).collect();
-                hosts.sort_unstable();
-                hosts.dedup();
-                hosts
-            }
+        let hosts: BTreeSet<u32> = match self.problem.mapped {
+            None => self.problem.hosts.iter().copied().collect(),
+            Some(_) => self.problem.flows.iter().map(|flow| flow.destination).collect(),
         };
-        for switch in self.nodes(NodeKind::Switch) {
+        for switch in nodes_of(self.problem.system, NodeKind::Switch) {
             let of = |pick: &dyn Fn(&Link) -> u32| -> Vec<usize> {
                 let links = self.problem.system.links.iter().enumerate();
                 links
@@ -330,11 +314,8 @@ impl<'a> Formulation<'a> {
     fn one_table(&mut self, switch: u32, host: u32, outputs: &[usize]) {
         let mut one = Vec::new();
         for &link in outputs {
-            let entry = self.program.variable(
-                format!("T1_{link}_{host}"),
-                Domain::Binary,
-                self.problem.rules.weights.table_entries,
-            );
+            let weight = self.problem.rules.weights.table_entries;
+            let entry = self.program.variable(format!("T1_{link}_{host}"), Domain::Binary, weight);
             one.push((entry, 1.0));
             self.follow(&[link], host, entry, &format!("follow1_{link}_{host}"));
         }
@@ -390,12 +371,7 @@ pub struct Paper<'a> {
 }
 
 impl Engine for Paper<'_> {
-    fn solve(
-        &self,
-        problem: &Problem<'_>,
-        _: Option<&Plan>,
-        stop: &StopCondition<'_>,
-    ) -> Result<Found, Error> {
+    fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
         // Where the mapping is given, what processes cost that are not at home is no part of the program.
         let moved = |hosts: &Vec<u32>| problem.cost(&Plan { hosts: hosts.clone(), routes: Vec::new() });
         let moved = problem.mapped.as_ref().map_or(0.0, moved);
@@ -409,10 +385,10 @@ pub(crate) fn solve(
     formulation: &mut Formulation<'_>,
     solver: &dyn Solver,
     stop: &StopCondition<'_>,
-) -> Result<Found, Error> {
+) -> Result<Found> {
     let problem = formulation.problem;
     let mut nodes = 0;
-    for _ in 0..MOST_CIRCLES {
+    for _ in 0..MAX_CYCLES {
         let solution = solver.solve(formulation.program(), &stop.rest(nodes, 1.0))?;
         nodes += solution.nodes;
         let (bound, proven) = (solution.bound, solution.proven);
@@ -421,15 +397,159 @@ pub(crate) fn solve(
         };
         let plan = formulation.plan(values);
         let ways = plan.routes.iter().map(|route| route.links.as_slice());
-        let circle = deadlock::cycle(problem.system.links.len(), ways);
-        if !problem.rules.deadlock_free || circle.is_empty() {
+        let cycle = network::cycle(problem.system.links.len(), ways);
+        if !problem.rules.deadlock_free || cycle.is_empty() {
             return Ok(Found { plan: Some(plan), bound, proven, nodes });
         }
-        formulation.forbid(&circle);
+        formulation.forbid(&cycle);
     }
-    Err(CheckError::new(
-        format!("after {MOST_CIRCLES} solutions links still wait for each other in a circle"),
+    fail(
+        format!("after {MAX_CYCLES} solutions links still wait for each other in a cycle"),
         "leave `deadlock_free` out to see one of them",
     )
-    .into())
+}
+
+/// What the goal costs. No whole number: a solver that sees only whole costs would take the goal for one, too.
+const GOAL_COST: f64 = 0.5;
+/// What a part that is short costs, whatever it is short of; likewise.
+const PART_COST: f64 = 1.5;
+
+/// How much more than there is may be taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Excess {
+    /// Of every link.
+    pub link: f64,
+    /// Of every host.
+    pub host: f64,
+}
+
+impl Formulation<'_> {
+    /// Makes the goal alone what is optimised: the largest part in use of a link or host, or the largest load of a switch, is as small as
+    /// can be.
+    pub(crate) fn aim(&mut self, goal: Goal) {
+        self.forget_costs();
+        let largest = self.program.variable("largest".to_owned(), Domain::NotNegative, GOAL_COST);
+        let rows = match goal {
+            Goal::Objective => Vec::new(),
+            Goal::BandwidthSlack => self.used_of_links(),
+            Goal::PerformanceSlack => self.used_of_hosts(),
+            Goal::SwitchLoad => {
+                nodes_of(self.problem.system, NodeKind::Switch).map(|switch| self.arriving(switch)).collect()
+            }
+        };
+        for (number, mut terms) in rows.into_iter().enumerate() {
+            terms.push((largest, -1.0));
+            self.program.constrain(format!("goal_{number}"), terms, Sense::AtMost, 0.0);
+        }
+    }
+
+    /// What the goal is worth where the program costs `cost`.
+    pub(crate) fn aimed(cost: f64) -> f64 {
+        cost / GOAL_COST
+    }
+
+    /// Makes it the aim that as few links and hosts as possible are taken more of than there is, and then that the excess summed is as
+    /// little as can be. `capacity` and `performance` are what there is, and the problem of this formulation has the excess on top.
+    pub(crate) fn spare(&mut self, capacity: &[f64], performance: &[f64], most: Excess) {
+        self.forget_costs();
+        let mut rows = Vec::new();
+        for (link, &there) in capacity.iter().enumerate() {
+            if there.is_finite() && most.link > 0.0 {
+                rows.push((self.carried(link), there, most.link));
+            }
+        }
+        for &host in &self.problem.hosts {
+            let there = performance[host as usize];
+            if there.is_finite() && most.host > 0.0 {
+                rows.push((self.needed(host), there, most.host));
+            }
+        }
+        rows.retain(|(terms, there, _)| terms.iter().map(|(_, factor)| factor).sum::<f64>() > *there);
+        // All excess together costs less than one part.
+        let part = 1.0 / (1.0 + rows.len() as f64);
+        for (number, (mut terms, there, most)) in rows.into_iter().enumerate() {
+            let is_short = self.program.variable(format!("short_{number}"), Domain::Binary, PART_COST);
+            // In parts of the most, so that it is between 0 and 1 whatever the units.
+            let excess = self.program.variable(format!("excess_{number}"), Domain::NotNegative, part);
+            terms.push((excess, -most));
+            self.program.constrain(format!("short_of_{number}"), terms, Sense::AtMost, there);
+            let terms = vec![(excess, 1.0), (is_short, -1.0)];
+            self.program.constrain(format!("if_short_{number}"), terms, Sense::AtMost, 0.0);
+        }
+    }
+
+    /// Makes it the aim that as few of some switches as possible need a table for every port. They have such tables in the problem of this
+    /// formulation.
+    pub(crate) fn few_of_type_two(&mut self, switches: &[u32]) {
+        self.forget_costs();
+        for &switch in switches {
+            let needs = self.program.variable(format!("two_{switch}"), Domain::Binary, PART_COST);
+            for (host, mut terms) in self.ways_out(switch) {
+                let others = terms.len() as f64 - 1.0;
+                terms.push((needs, -others));
+                self.program.constrain(format!("one_way_{switch}_{host}"), terms, Sense::AtMost, 1.0);
+            }
+        }
+    }
+
+    /// By host, variables of the links by which what is for it leaves a switch, whichever way it came: at least 1 if it does.
+    fn ways_out(&mut self, switch: u32) -> BTreeMap<u32, Vec<(usize, f64)>> {
+        let links = &self.problem.system.links;
+        let own = self.of_port.iter().filter(|((input, ..), _)| links[*input].destination == switch);
+        let own: Vec<_> = own.map(|(&key, &entry)| (key, entry)).collect();
+        let mut leaves: BTreeMap<(u32, usize), usize> = BTreeMap::new();
+        for ((input, output, host), entry) in own {
+            let leaving = match leaves.get(&(host, output)) {
+                Some(&leaving) => leaving,
+                None => self.program.variable(format!("leaves_{output}_{host}"), Domain::NotNegative, 0.0),
+            };
+            leaves.insert((host, output), leaving);
+            let terms = vec![(entry, 1.0), (leaving, -1.0)];
+            self.program.constrain(format!("leaving_{input}_{output}_{host}"), terms, Sense::AtMost, 0.0);
+        }
+        let mut hosts: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
+        for ((host, _), leaving) in leaves {
+            hosts.entry(host).or_default().push((leaving, 1.0));
+        }
+        hosts
+    }
+
+    fn forget_costs(&mut self) {
+        self.program.variables.iter_mut().for_each(|variable| variable.cost = 0.0);
+    }
+
+    /// The part of each link that is in use.
+    fn used_of_links(&self) -> Vec<Vec<(usize, f64)>> {
+        let used = |(link, there): (usize, &hopmap_model::Link)| {
+            let bandwidth = there.bandwidth_bytes_per_s?;
+            let carried = self.carried(link).into_iter();
+            Some(carried.map(|(variable, factor)| (variable, factor / bandwidth)).collect())
+        };
+        self.problem.system.links.iter().enumerate().filter_map(used).collect()
+    }
+
+    /// The part of each host that is in use.
+    fn used_of_hosts(&self) -> Vec<Vec<(usize, f64)>> {
+        let used = |&host: &u32| {
+            let there = self.problem.system.nodes[host as usize].traits.performance?;
+            let needed = self.needed(host).into_iter();
+            (there > 0.0).then(|| needed.map(|(variable, factor)| (variable, factor / there)).collect())
+        };
+        self.problem.hosts.iter().filter_map(used).collect()
+    }
+
+    /// What processes need of a host.
+    fn needed(&self, host: u32) -> Vec<(usize, f64)> {
+        let demands = (0..).zip(&self.problem.graph.demands.processes);
+        let needed =
+            demands.filter_map(|(process, demand)| Some((*self.on_host.get(&(host, process))?, demand)));
+        needed.map(|(variable, demand)| (variable, demand.performance)).collect()
+    }
+
+    /// What flows bring to a switch.
+    fn arriving(&self, switch: u32) -> Vec<(usize, f64)> {
+        let links = self.problem.system.links.iter().enumerate();
+        let arriving = links.filter(|(_, link)| link.destination == switch);
+        arriving.flat_map(|(link, _)| self.carried(link)).collect()
+    }
 }

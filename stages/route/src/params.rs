@@ -8,9 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Limits;
-use crate::error::ParameterError;
+use crate::error::{is_above_zero, require};
 use crate::problem::{Rules, Weights};
 use crate::solver::HIGHS;
+
+/// What to do about limits of nothing.
+pub(crate) const NO_LIMIT: &str = "it is above 0; leave it out to search until the optimum is proven";
 
 /// Declares the parameters of a stage; groups that several stages have are written once. `weights` are those of the objective (11),
 /// `rules` adds what an answer has to keep, `search` adds the solver and its limits. Not `flatten`: unknown keys are refused.
@@ -29,13 +32,13 @@ macro_rules! params {
         params! { $(#[$meta])* $name: [$($more),*] {
             $($own)*
             /// What a hop of the longest route weighs in the objective; 1000 in the paper.
-            #[serde(default = "thousand")]
+            #[serde(default = "number::<1000, f64>")]
             pub weight_max_hops: f64,
             /// What every hop weighs; 10 in the paper.
-            #[serde(default = "ten")]
+            #[serde(default = "number::<10, f64>")]
             pub weight_total_hops: f64,
             /// What every entry of a table weighs; 1 in the paper.
-            #[serde(default = "one")]
+            #[serde(default = "number::<1, f64>")]
             pub weight_table_entries: f64,
         } }
     };
@@ -78,13 +81,9 @@ macro_rules! params {
             pub(crate) fn check_search(&self) -> Result<(), Error> {
                 Rules::from(self).check()?;
                 self.method.check(HIGHS.is_built)?;
-                let limits = [("time_limit_s", self.time_limit_s), ("max_search_nodes", self.max_search_nodes.map(|nodes| nodes as f64))];
-                for (name, value) in limits {
-                    if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
-                        return Err(ParameterError::Limit { name, value }.into());
-                    }
-                }
-                Ok(())
+                let time = self.time_limit_s.unwrap_or(1.0);
+                require(is_above_zero(time), "time_limit_s", time, NO_LIMIT)?;
+                Ok(require(self.max_search_nodes != Some(0), "max_search_nodes", 0, NO_LIMIT)?)
             }
 
             /// The limits of a search, none of which goes beyond the deadline of the run.
@@ -198,7 +197,7 @@ params! {
         #[serde(default)]
         pub remap: bool,
         /// What a process costs that goes to another host, beside the objective.
-        #[serde(default = "thousand")]
+        #[serde(default = "number::<1000, f64>")]
         pub move_cost: f64,
         /// Whether it counts as infeasible if some failure is not survived, or it is not known.
         #[serde(default)]
@@ -218,7 +217,7 @@ params! {
         #[serde(default)]
         pub remap: bool,
         /// How many machines are looked at. A machine is only proven best if that is enough for all that could be better.
-        #[serde(default = "two_thousand")]
+        #[serde(default = "number::<2000, u64>")]
         pub candidates: u64,
         /// What random steps are drawn with, where there are too many machines to look at all.
         #[serde(default)]
@@ -304,15 +303,12 @@ pub enum Method {
 impl Method {
     /// Refuses to solve linear programs without a solver.
     pub(crate) fn check(self, has_solver: bool) -> Result<(), NotBuilt> {
-        match self {
-            Self::Compact if !has_solver => {
-                Err(HIGHS.missing("`method = \"compact\"` solves linear programs with"))
-            }
-            Self::Paper if !has_solver => {
-                Err(HIGHS.missing("`method = \"paper\"` solves linear programs with"))
-            }
-            _ => Ok(()),
-        }
+        let what = match self {
+            Self::Compact => "`method = \"compact\"` solves linear programs with",
+            Self::Paper => "`method = \"paper\"` solves linear programs with",
+            Self::Auto | Self::Search => return Ok(()),
+        };
+        if has_solver { Ok(()) } else { Err(HIGHS.missing(what)) }
     }
 }
 
@@ -325,28 +321,6 @@ pub enum ModelFormat {
     Lp,
     /// Free MPS.
     Mps,
-}
-
-impl CheckParams {
-    /// What the check holds an answer to that was looked for under rules.
-    #[must_use]
-    pub fn of(rules: &Rules, aggregate_flows: bool) -> Self {
-        let Rules { weights, deadlock_free, max_hops, bandwidth_slack, performance_slack, switch_load } =
-            *rules;
-        Self {
-            weight_max_hops: weights.longest_route,
-            weight_total_hops: weights.total_hops,
-            weight_table_entries: weights.table_entries,
-            aggregate_flows,
-            deadlock_free,
-            max_hops,
-            bandwidth_slack,
-            performance_slack,
-            switch_load,
-            // What a problem that ignores it is asked about has none.
-            ignore_performance: false,
-        }
-    }
 }
 
 /// Tables of switches as text that networks load, or as a picture.
@@ -398,20 +372,8 @@ fn all_components() -> Vec<Fallible> {
     vec![Fallible::Link, Fallible::Switch, Fallible::Host]
 }
 
-fn two_thousand() -> u64 {
-    2000
-}
-
-fn thousand() -> f64 {
-    1000.0
-}
-
-fn ten() -> f64 {
-    10.0
-}
-
-fn one() -> f64 {
-    1.0
+fn number<const N: u32, T: From<u32>>() -> T {
+    N.into()
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use hopmap_model::{
     TaskGraph,
 };
 
-use crate::error::ParameterError;
-use crate::{CheckError, Network, deadlock, network};
+use crate::error::{Result, fail, is_above_zero, is_amount, require};
+use crate::network::nodes_of;
+use crate::{Network, network};
 
 /// Part of a bandwidth or performance by which sums may exceed it: rounding.
 pub(crate) const TOLERANCE: f64 = 1e-9;
@@ -72,6 +73,13 @@ pub struct Plan {
     pub routes: Vec<Route>,
 }
 
+impl Plan {
+    /// Hops of the longest route.
+    pub(crate) fn longest(&self) -> usize {
+        self.routes.iter().map(|route| route.links.len()).max().unwrap_or_default()
+    }
+}
+
 impl<'a> Problem<'a> {
     /// The problem of a program on a machine; with a mapping the first one of the paper, if it is one of this program on this machine.
     pub fn new(
@@ -79,36 +87,29 @@ impl<'a> Problem<'a> {
         system: &'a SystemGraph,
         mapping: Option<&Mapping>,
         rules: Rules,
-    ) -> Result<Self, CheckError> {
+    ) -> Result<Self> {
         let demands = &graph.demands.processes;
         if demands.len() != graph.ranks() {
-            return Err(CheckError::new(
+            return fail(
                 "the program does not say what its processes and streams ask of a machine",
                 "take it from route/import, or from a trace through route/demands",
-            ));
+            );
         }
         let mapped = mapping.map(|mapping| placed(graph, system, mapping)).transpose()?;
-        let is_up = |host: &u32| system.nodes[*host as usize].state == NodeState::Up;
-        let hosts: Vec<u32> = nodes(system, NodeKind::Host).into_iter().filter(is_up).collect();
+        let is_up = |node: u32| system.nodes[node as usize].state == NodeState::Up;
+        let hosts: Vec<u32> = nodes_of(system, NodeKind::Host).filter(|&host| is_up(host)).collect();
         let performance = |node: &Node| {
             node.traits.performance.map_or(f64::INFINITY, |there| there * (1.0 - rules.performance_slack))
         };
         let performance: Vec<f64> = system.nodes.iter().map(performance).collect();
-        let ends_up = |link: &Link| {
-            [link.source, link.destination]
-                .iter()
-                .all(|&node| system.nodes[node as usize].state == NodeState::Up)
+        let capacity = |link: &Link| {
+            let is_up = link.state == LinkState::Up && is_up(link.source) && is_up(link.destination);
+            let there = link.bandwidth_bytes_per_s.map(|there| there * (1.0 - rules.bandwidth_slack));
+            if is_up { there.unwrap_or(f64::INFINITY) } else { 0.0 }
         };
-        let capacity = |link: &Link| match (link.state, link.bandwidth_bytes_per_s) {
-            (LinkState::Down, _) => 0.0,
-            (LinkState::Up, _) if !ends_up(link) => 0.0,
-            (LinkState::Up, there) => {
-                there.map_or(f64::INFINITY, |there| there * (1.0 - rules.bandwidth_slack))
-            }
-        };
-        Ok(Self {
+        let mut own = Self {
             network: Network::new(system),
-            allowed: allowed(graph, system, &hosts, &performance),
+            allowed: Vec::new(),
             flows: match &mapped {
                 Some(hosts) => between_hosts(graph, hosts),
                 None => between_processes(graph),
@@ -121,13 +122,27 @@ impl<'a> Problem<'a> {
             hosts,
             mapped,
             performance,
-        })
+        };
+        own.allowed = own.holding(&own.performance);
+        Ok(own)
+    }
+
+    /// The hosts that can hold each process if it is alone there, where nodes have so much performance.
+    pub(crate) fn holding(&self, performance: &[f64]) -> Vec<Vec<u32>> {
+        // A host without a slot has no place for anything.
+        let with_slots: BTreeSet<u32> = self.system.slots.iter().map(|slot| slot.host).collect();
+        let can_hold = |demand: &ProcessDemand| {
+            let hosts = self.hosts.iter().copied().filter(|host| with_slots.contains(host));
+            let node = |host: u32| &self.system.nodes[host as usize];
+            hosts.filter(|&host| fits(demand, node(host), performance[host as usize])).collect()
+        };
+        self.graph.demands.processes.iter().map(can_hold).collect()
     }
 
     /// Node ids of the switches by ascending number.
     #[must_use]
     pub fn switches(&self) -> Vec<u32> {
-        nodes(self.system, NodeKind::Switch)
+        nodes_of(self.system, NodeKind::Switch).collect()
     }
 
     /// Whether a switch has a table for every port. Switches that do not say their type have one table.
@@ -162,11 +177,11 @@ impl<'a> Problem<'a> {
     /// keeps the rules is not looked at.
     #[must_use]
     pub fn cost(&self, plan: &Plan) -> f64 {
-        let lengths = || plan.routes.iter().map(|route| route.links.len() as f64);
+        let hops: f64 = plan.routes.iter().map(|route| route.links.len() as f64).sum();
         let entries = network::tables(self.system, &plan.routes).entries.len() as f64;
         let weights = self.rules.weights;
-        let objective = weights.longest_route * lengths().fold(0.0, f64::max)
-            + weights.total_hops * lengths().sum::<f64>()
+        let objective = weights.longest_route * plan.longest() as f64
+            + weights.total_hops * hops
             + weights.table_entries * entries;
         let moved = |home: &Home| {
             let elsewhere = home.hosts.iter().zip(&plan.hosts).filter(|(home, host)| home != host).count();
@@ -187,10 +202,7 @@ impl<'a> Problem<'a> {
                 *devices.entry((host, device)).or_default() += u64::from(count);
             }
         }
-        let has = |host: u32, device: &str| {
-            let there = self.system.nodes[host as usize].traits.devices.get(device);
-            u64::from(there.copied().unwrap_or_default())
-        };
+        let has = |host: u32, device: &str| devices_of(&self.system.nodes[host as usize], device);
         hosts.iter().zip(&self.allowed).all(|(host, allowed)| allowed.contains(host))
             && performance.iter().zip(&self.performance).all(|(used, most)| *used <= most * (1.0 + TOLERANCE))
             && devices.iter().all(|(&(host, device), &count)| count <= has(host, device))
@@ -201,7 +213,7 @@ impl<'a> Problem<'a> {
     pub fn keeps_rules(&self, routes: &[Route]) -> bool {
         let ways = || routes.iter().map(|route| route.links.as_slice());
         let max_hops = self.rules.max_hops.map_or(usize::MAX, |most| most as usize);
-        let deadlocks = || !deadlock::cycle(self.system.links.len(), ways()).is_empty();
+        let deadlocks = || !network::cycle(self.system.links.len(), ways()).is_empty();
         routes.iter().all(|route| self.arrives(route) && route.links.len() <= max_hops)
             && self.fits_links(routes)
             && network::tables(self.system, routes).check().is_ok()
@@ -211,10 +223,9 @@ impl<'a> Problem<'a> {
     /// Whether the links of a route lead from its source to its destination, through switches alone.
     fn arrives(&self, route: &Route) -> bool {
         let links = || route.links.iter().map(|&link| &self.system.links[link as usize]);
-        let ends = (links().next(), links().next_back());
-        let ends = match ends {
+        let ends = match (links().next(), links().next_back()) {
             (Some(first), Some(last)) => {
-                (first.source, last.destination) == (route.source, route.destination)
+                [first.source, last.destination] == [route.source, route.destination]
             }
             _ => route.source == route.destination,
         };
@@ -249,46 +260,27 @@ pub(crate) fn without_performance(graph: &TaskGraph, system: &SystemGraph) -> (T
     (graph, system)
 }
 
-fn nodes(system: &SystemGraph, kind: NodeKind) -> Vec<u32> {
-    (0..).zip(&system.nodes).filter(|(_, node)| node.kind == kind).map(|(id, _)| id).collect()
-}
-
-/// The hosts that can hold each process if it is alone there.
-pub(crate) fn allowed(
-    graph: &TaskGraph,
-    system: &SystemGraph,
-    hosts: &[u32],
-    performance: &[f64],
-) -> Vec<Vec<u32>> {
-    // A host without a slot has no place for anything.
-    let with_slots: BTreeSet<u32> = system.slots.iter().map(|slot| slot.host).collect();
-    let can_hold = |demand: &ProcessDemand| {
-        let hosts = hosts.iter().copied().filter(|host| with_slots.contains(host));
-        hosts.filter(|&host| fits(demand, &system.nodes[host as usize], performance[host as usize])).collect()
-    };
-    graph.demands.processes.iter().map(can_hold).collect()
+/// How many of a device a node has.
+pub(crate) fn devices_of(node: &Node, device: &str) -> u64 {
+    u64::from(node.traits.devices.get(device).copied().unwrap_or_default())
 }
 
 /// Whether a host can hold a process that is alone there.
 fn fits(demand: &ProcessDemand, node: &Node, performance: f64) -> bool {
-    let has = |device: &String| node.traits.devices.get(device).copied().unwrap_or_default();
     demand.performance <= performance * (1.0 + TOLERANCE)
         && demand.host.as_ref().is_none_or(|name| *name == node.name)
         && demand.capabilities.iter().all(|wanted| node.traits.capabilities.contains(wanted))
-        && demand.devices.iter().all(|(device, &count)| count <= has(device))
+        && demand.devices.iter().all(|(device, &count)| u64::from(count) <= devices_of(node, device))
 }
 
 /// The host of every process in a mapping.
-fn placed(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<Vec<u32>, CheckError> {
-    let hosts =
-        mapping.ranks.iter().map(|placement| system.slots.get(placement.slot as usize).map(|slot| slot.host));
-    let hosts: Option<Vec<u32>> = hosts.collect();
-    hosts.filter(|hosts| hosts.len() == graph.ranks()).ok_or_else(|| {
-        CheckError::new(
-            "the mapping is not one of this program on this machine",
-            "is it that of another one?",
-        )
-    })
+fn placed(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<Vec<u32>> {
+    let host = |slot: u32| system.slots.get(slot as usize).map(|slot| slot.host);
+    let hosts: Option<Vec<u32>> = mapping.ranks.iter().map(|placement| host(placement.slot)).collect();
+    match hosts.filter(|hosts| hosts.len() == graph.ranks()) {
+        Some(hosts) => Ok(hosts),
+        None => fail("the mapping is not one of this program on this machine", "is it that of another one?"),
+    }
 }
 
 /// All streams from a host to another as one; those inside a host each, for they take no link.
@@ -298,8 +290,8 @@ fn between_hosts(graph: &TaskGraph, host_of: &[u32]) -> Vec<Flow> {
     for (index, stream) in (0..).zip(&graph.demands.streams) {
         let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
         let next = flows.len();
-        let at =
-            if source == destination { next } else { *pairs.entry((source, destination)).or_insert(next) };
+        let is_inside = source == destination;
+        let at = if is_inside { next } else { *pairs.entry((source, destination)).or_insert(next) };
         if at == next {
             flows.push(Flow { source, destination, bandwidth: 0.0, streams: Vec::new() });
         }
@@ -320,7 +312,7 @@ fn between_processes(graph: &TaskGraph) -> Vec<Flow> {
 }
 
 /// What the parts of the objective weigh (11).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Weights {
     /// A hop of the longest route.
     pub longest_route: f64,
@@ -331,7 +323,7 @@ pub struct Weights {
 }
 
 /// What an answer has to keep, and what it costs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rules {
     /// What the parts of the objective weigh (11).
     pub weights: Weights,
@@ -349,36 +341,36 @@ pub struct Rules {
 
 impl Weights {
     /// Refuses weights below zero.
-    pub(crate) fn check(self) -> Result<(), ParameterError> {
-        match [self.longest_route, self.total_hops, self.table_entries]
-            .iter()
-            .all(|weight| weight.is_finite() && *weight >= 0.0)
-        {
+    pub(crate) fn check(self) -> Result<()> {
+        match [self.longest_route, self.total_hops, self.table_entries].into_iter().all(is_amount) {
             true => Ok(()),
-            false => Err(ParameterError::Weights),
+            false => fail(
+                "a weight of the objective is below zero, or no number",
+                "`weight_max_hops`, `weight_total_hops` and `weight_table_entries` are 0 or more",
+            ),
         }
     }
 }
 
 impl Rules {
     /// Refuses weights below zero, and parts and loads that are none.
-    pub(crate) fn check(&self) -> Result<(), ParameterError> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.weights.check()?;
-        let slacks =
-            [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)];
-        if let Some((name, value)) = slacks.into_iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
-            return Err(ParameterError::Slack { name, value });
+        for (name, slack) in
+            [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)]
+        {
+            let help = "it is the part that stays free: from 0 up to but not including 1";
+            require((0.0..1.0).contains(&slack), name, slack, help)?;
         }
-        match self.switch_load.filter(|load| !(load.is_finite() && *load > 0.0)) {
-            Some(value) => Err(ParameterError::SwitchLoad { value }),
-            None => Ok(()),
-        }
+        let load = self.switch_load.unwrap_or(1.0);
+        let help = "it is what may arrive at a switch in a second: above 0; leave it out where all may";
+        require(is_above_zero(load), "switch_load", load, help)
     }
 
     /// Up to which difference two costs are the same: a part of the cost that is rounding, and less than what any weight tells apart.
     pub(crate) fn tolerance(&self, cost: f64, part: f64) -> f64 {
-        let Weights { longest_route: longest, total_hops: hops, table_entries: entries } = self.weights;
-        let least = [longest, hops, entries].into_iter().filter(|weight| *weight > 0.0);
+        let Weights { longest_route, total_hops, table_entries } = self.weights;
+        let least = [longest_route, total_hops, table_entries].into_iter().filter(|weight| *weight > 0.0);
         let least = least.fold(f64::INFINITY, f64::min);
         (part * cost.abs().max(1.0)).min(0.25 * least)
     }
@@ -386,13 +378,11 @@ impl Rules {
 
 impl From<Weights> for Rules {
     fn from(weights: Weights) -> Self {
-        Self {
-            weights,
-            deadlock_free: false,
-            max_hops: None,
-            bandwidth_slack: 0.0,
-            performance_slack: 0.0,
-            switch_load: None,
-        }
+        Self { weights, ..Self::default() }
     }
+}
+
+/// The greatest common divisor.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

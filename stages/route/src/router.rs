@@ -1,24 +1,25 @@
 //! Routes and tables for processes that are where they are, without a solver of linear programs.
 //!
 //! [`quick`] finds good routes in less than a millisecond or a few; [`Router`] goes on from them to the best ones, with a proof. A bound
-//! comes from prices of contested links under which every destination has its cheapest tree; what is left is decided entry by entry.
+//! comes from prices of contested links under which every destination has its cheapest tree. Where these trees contradict tables, overload
+//! links or let links wait in a cycle, one table entry is either forbidden or forced, and the bound is looked for again.
 
-mod branch;
 mod improve;
 mod lower;
 mod model;
-mod paths;
 mod quick;
 
-use hopmap_model::Error;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 use crate::engine::{Engine, Found, StopCondition};
-use crate::problem::{Plan, Problem};
-
-use branch::Branch;
-use lower::{Forbidden, Prices, Question, Trees};
+use crate::error::Result;
+use crate::network;
+use crate::problem::{Plan, Problem, TOLERANCE, gcd};
+use improve::RoutingState;
+use lower::{Forbidden, Lower, Prices, Question, Stale, Tree, Trees};
 use model::{Graph, Model};
-
 pub use quick::{Quick, QuickRouter};
 
 /// Finds the best routes for a given mapping, and proves that they are or that there are none. A search without limits ends after an
@@ -27,12 +28,7 @@ pub use quick::{Quick, QuickRouter};
 pub struct Router {}
 
 impl Engine for Router {
-    fn solve(
-        &self,
-        problem: &Problem<'_>,
-        best: Option<&Plan>,
-        stop: &StopCondition<'_>,
-    ) -> Result<Found, Error> {
+    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
         let Some(hosts) = &problem.mapped else { return Ok(Found::nothing()) };
         let model = Model::new(problem, hosts);
         if !model.parts.iter().all(Graph::is_joined) {
@@ -100,3 +96,416 @@ fn without_prices(model: &Model<'_>) -> Option<f64> {
 pub fn quick(problem: &Problem<'_>, hosts: &[u32]) -> Quick {
     QuickRouter::new(problem).route(hosts)
 }
+
+/// Steps of the first bound, and of those after it.
+const STEPS: (u32, u32) = (150, 6);
+/// Bounds between attempts to find routes by the trees of one, at first and later.
+const TRY: (u64, u64) = (8, 400);
+/// Links that are looked at before a search ends without proof.
+const WORK: u64 = 25_000_000;
+/// Links that are looked at to make the plan better that the first bound has.
+const SHAKING: u64 = 1_500_000;
+/// Open nodes before a search ends without proof.
+const OPEN: usize = 100_000;
+
+/// The search for best routes.
+struct Branch<'m, 'a> {
+    model: &'m Model<'a>,
+    stop: &'m StopCondition<'m>,
+    trees: Trees,
+    /// The best plan, and what it costs.
+    pub best: Option<Plan>,
+    pub cost: f64,
+    /// What costs are whole numbers of.
+    grid: f64,
+    pub nodes: u64,
+    bounds: u64,
+}
+
+/// What is decided, and what is known under it.
+#[derive(Debug, Clone)]
+struct Node {
+    bound: f64,
+    depth: u32,
+    number: u64,
+    /// What is forbidden, by destination.
+    forbidden: Vec<Forbidden>,
+    prices: Prices,
+    /// The trees under these prices before the last decision, which is about these destinations.
+    trees: Rc<Vec<Tree>>,
+    stale: Stale,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct End {
+    /// No routes that were asked for cost less, but for the best ones known.
+    pub bound: f64,
+    pub is_over: bool,
+}
+
+impl<'m, 'a> Branch<'m, 'a> {
+    fn new(model: &'m Model<'a>, stop: &'m StopCondition<'m>) -> Self {
+        let grid = grid(model);
+        Self {
+            model,
+            stop,
+            trees: Trees::default(),
+            best: None,
+            cost: f64::INFINITY,
+            grid,
+            nodes: 0,
+            bounds: 0,
+        }
+    }
+
+    /// Takes a plan if it keeps all rules and is better.
+    fn offer(&mut self, ways: &[Vec<u32>]) {
+        let problem = self.model.problem;
+        let flows = problem.flows.iter().zip(ways);
+        let routes = flows.map(|(flow, way)| problem.route(flow, self.model.hosts, way.clone())).collect();
+        let plan = Plan { hosts: self.model.hosts.to_vec(), routes };
+        let cost = problem.cost(&plan);
+        let are_simple = ways.iter().all(|way| self.model.is_simple(way));
+        if cost < self.cost && are_simple && problem.keeps_rules(&plan.routes) {
+            self.cost = cost;
+            self.best = Some(plan);
+        }
+    }
+
+    /// Makes the best plan better.
+    fn polish(&mut self) {
+        let Some((mut laid, longest)) = self.laid() else { return };
+        improve::descend(self.model, &mut self.trees, &mut laid, longest);
+        self.offer(&laid.by_flow(self.model));
+    }
+
+    /// Makes the best plan better where links have prices, if it is as short as that.
+    fn shake(&mut self, max_hops: u32, prices: &Prices) {
+        let Some((mut laid, longest)) = self.laid() else { return };
+        if longest <= max_hops {
+            improve::shake(self.model, &mut self.trees, &mut laid, (max_hops, SHAKING), prices);
+            self.offer(&laid.by_flow(self.model));
+        }
+    }
+
+    /// The best plan by parts, and its longest route.
+    fn laid(&self) -> Option<(RoutingState, u32)> {
+        let plan = self.best.as_ref()?;
+        let longest = plan.longest() as u32;
+        let of_part = |graph: &model::Graph| {
+            graph.ends.iter().map(|end| plan.routes[end.flow as usize].links.clone()).collect()
+        };
+        Some((RoutingState::new(self.model, self.model.parts.iter().map(of_part).collect()), longest))
+    }
+
+    /// A cost as far as costs can be.
+    fn on_grid(&self, bound: f64) -> f64 {
+        match self.grid {
+            grid if grid > 0.0 && bound.is_finite() => {
+                ((bound - self.model.offset) / grid - 1e-5).ceil() * grid + self.model.offset
+            }
+            _ => bound,
+        }
+    }
+
+    /// Whether nothing that is bounded so is of any use.
+    fn is_settled(&self, bound: f64) -> bool {
+        self.on_grid(bound) >= self.cost - self.model.problem.rules.tolerance(self.cost, 1e-9)
+    }
+
+    fn is_tired(&self) -> bool {
+        self.trees.work > WORK || self.stop.is_over(self.nodes)
+    }
+
+    /// Looks for better routes of at most so many hops; `base` is what any plan costs beside lengths and entries.
+    fn search(&mut self, max_hops: u32, base: f64, only_first: bool) -> End {
+        let node = Node {
+            bound: f64::NEG_INFINITY,
+            depth: 0,
+            number: 0,
+            forbidden: vec![Forbidden::default(); self.model.groups.len()],
+            prices: Prices::zero(self.model),
+            trees: Rc::default(),
+            stale: Stale::All,
+        };
+        let mut open = BinaryHeap::from([node]);
+        let mut least = f64::INFINITY;
+        while let Some(node) = open.pop() {
+            if self.is_settled(node.bound) || (only_first && self.best.is_some()) {
+                least = least.min(node.bound);
+                break;
+            }
+            if (self.is_tired() && node.depth > 0) || open.len() > OPEN {
+                return End { bound: least.min(node.bound), is_over: false };
+            }
+            self.nodes += 1;
+            open.extend(self.expand(node, max_hops, base));
+        }
+        least = open.iter().map(|node| node.bound).fold(least, f64::min);
+        End { bound: least, is_over: !only_first || self.best.is_none() }
+    }
+
+    /// Bounds a node and divides it.
+    fn expand(&mut self, mut node: Node, max_hops: u32, base: f64) -> Vec<Node> {
+        let steps = if node.depth == 0 { STEPS.0 } else { STEPS.1 };
+        let Some(lower) = self.bound(&mut node, (max_hops, base, steps)) else { return Vec::new() };
+        node.bound = node.bound.max(base + lower.value);
+        if self.is_settled(node.bound) {
+            return Vec::new();
+        }
+        if node.depth == 0 {
+            self.shake(max_hops, &node.prices);
+        }
+        let (stale, children) = self.divide(&node, &lower, max_hops);
+        let trees = Rc::new(lower.trees);
+        let child = |(number, forbidden): (usize, Vec<Forbidden>)| Node {
+            bound: node.bound,
+            depth: node.depth + 1,
+            number: self.nodes * 64 + number as u64,
+            forbidden,
+            prices: node.prices.clone(),
+            trees: Rc::clone(&trees),
+            stale,
+        };
+        children.into_iter().enumerate().map(child).collect()
+    }
+
+    fn bound(&mut self, node: &mut Node, (max_hops, base, steps): (u32, f64, u32)) -> Option<Lower> {
+        let (model, mut trees) = (self.model, std::mem::take(&mut self.trees));
+        let question = Question {
+            max_hops,
+            forbidden: &node.forbidden,
+            cutoff: self.cutoff(base),
+            steps,
+            start: &node.trees,
+            stale: node.stale,
+        };
+        let mut prices = std::mem::take(&mut node.prices);
+        let at = prices.clone();
+        let is_first = node.depth == 0;
+        let mut look = |trees: &mut Trees, lower: &Lower| {
+            self.bounds += 1;
+            if self.bounds % if is_first { TRY.0 } else { TRY.1 } == 1 {
+                self.attempt(trees, lower, (max_hops, &at));
+            }
+            if self.stop.is_over(0) { f64::NEG_INFINITY } else { self.cutoff(base) }
+        };
+        let lower = lower::bound(model, &mut trees, &question, &mut prices, &mut look);
+        node.prices = prices;
+        self.trees = trees;
+        lower
+    }
+
+    /// What lengths and entries cost that are of no use.
+    fn cutoff(&self, base: f64) -> f64 {
+        self.cost - base - 0.999 * self.grid
+    }
+
+    /// Makes routes of the trees of a bound.
+    fn attempt(&mut self, trees: &mut Trees, lower: &Lower, (max_hops, prices): (u32, &Prices)) {
+        let ways = lower.trees.iter().map(|tree| tree.ways.clone()).collect();
+        let mut laid = RoutingState::new(self.model, ways);
+        if improve::repair(self.model, trees, &mut laid, max_hops, prices) {
+            improve::descend(self.model, trees, &mut laid, max_hops);
+            self.offer(&laid.by_flow(self.model));
+        }
+    }
+
+    /// Sets of what is forbidden, such that all routes that are better keep one of them.
+    fn divide(&mut self, node: &Node, lower: &Lower, max_hops: u32) -> (Stale, Vec<Vec<Forbidden>>) {
+        let choices = Choices { model: self.model, node, lower, max_hops };
+        match choices.wrong() {
+            Wrong::Nothing => {}
+            Wrong::Entry(group, pair) => return (Stale::One(group), choices.both(group, pair)),
+            Wrong::Hopeless => return (Stale::All, Vec::new()),
+        }
+        let ways = RoutingState::new(self.model, lower.trees.iter().map(|tree| tree.ways.clone()).collect());
+        let ways = ways.by_flow(self.model);
+        if self.model.problem.rules.deadlock_free {
+            let cycle = network::cycle(self.model.fabric.head.len(), ways.iter().map(Vec::as_slice));
+            if !cycle.is_empty() {
+                let pair = |at: usize| (cycle[at], cycle[(at + 1) % cycle.len()]);
+                return (Stale::All, (0..cycle.len()).map(|at| choices.without(pair(at))).collect());
+            }
+        }
+        self.offer(&ways);
+        match choices.any() {
+            Some((group, pair)) => (Stale::One(group), choices.both(group, pair)),
+            None => (Stale::All, Vec::new()),
+        }
+    }
+}
+
+/// What is wrong with the trees of a bound.
+enum Wrong {
+    Nothing,
+    /// The entry of a destination by which one link follows another.
+    Entry(usize, (u32, u32)),
+    /// All that could be otherwise is decided.
+    Hopeless,
+}
+
+/// What a node can be divided by.
+struct Choices<'c, 'm, 'a> {
+    model: &'m Model<'a>,
+    node: &'c Node,
+    lower: &'c Lower,
+    max_hops: u32,
+}
+
+impl Choices<'_, '_, '_> {
+    /// The links before and at every place of the ways of a destination; nothing stands before the first one.
+    fn pairs(&self, group: usize) -> impl Iterator<Item = (usize, (u32, u32))> + '_ {
+        self.model.groups[group].iter().flat_map(move |&part| {
+            let pairs = |way: &Vec<u32>| -> Vec<(usize, (u32, u32))> {
+                let before = std::iter::once(u32::MAX).chain(way.iter().copied());
+                before.zip(way.iter().copied()).map(|pair| (part, pair)).collect()
+            };
+            self.lower.trees[part].ways.iter().flat_map(pairs).collect::<Vec<_>>()
+        })
+    }
+
+    /// Whether another link could follow.
+    fn is_open(&self, part: usize, (link, next): (u32, u32)) -> bool {
+        let graph = &self.model.parts[part];
+        let forbidden = &self.node.forbidden[self.model.group_of[part]];
+        let tail = self.model.fabric.tail[next as usize];
+        let leaving = self.model.fabric.leaving(tail).iter();
+        let is_possible = |&&other: &&u32| {
+            let Ok(at) = graph.links.binary_search(&other) else { return false };
+            let mut shortest =
+                (0..graph.ends.len()).map(|flow| graph.shortest[flow * graph.links.len() + at]);
+            shortest.any(|hops| hops <= self.max_hops)
+                && !forbidden.links.contains(&other)
+                && !(self.model.fabric.is_two[tail as usize] && forbidden.turns.contains(&(link, other)))
+        };
+        leaving.filter(is_possible).count() > 1
+    }
+
+    /// An open choice on the ways of a destination that pass a test, the last one first.
+    fn open(&self, group: usize, is_meant: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
+        let mut first = None;
+        for (part, pair) in self.pairs(group) {
+            if self.is_open(part, pair) {
+                if is_meant(pair.1) {
+                    return Some(pair);
+                }
+                first = first.or(Some(pair));
+            }
+        }
+        first
+    }
+
+    fn wrong(&self) -> Wrong {
+        for (group, parts) in self.model.groups.iter().enumerate() {
+            let ways = || parts.iter().flat_map(|&part| &self.lower.trees[part].ways);
+            let contradiction = improve::contradiction(self.model, ways());
+            if let Some(pair) = contradiction {
+                return Wrong::Entry(group, pair);
+            }
+            if ways().any(|way| !self.model.is_simple(way)) {
+                return match self.open(group, |_| false) {
+                    Some(pair) => Wrong::Entry(group, pair),
+                    None => Wrong::Hopeless,
+                };
+            }
+        }
+        self.overloaded()
+    }
+
+    /// A choice of a destination that loads most what is overloaded most.
+    fn overloaded(&self) -> Wrong {
+        let over = |index: usize, most: f64| self.lower.loads[index] / most - 1.0;
+        let places = self.model.places.iter().map(|place| (over(place.index, place.most), place.index));
+        let worst = places.filter(|(over, _)| *over > TOLERANCE).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, place)) = worst else { return Wrong::Nothing };
+        let crosses = |link: u32| self.model.fabric.is_at(link, place);
+        let mut groups: Vec<(f64, usize)> = Vec::new();
+        for (group, parts) in self.model.groups.iter().enumerate() {
+            let ways = parts
+                .iter()
+                .flat_map(|&part| self.model.parts[part].ends.iter().zip(&self.lower.trees[part].ways));
+            let crossing = ways.filter(|(_, way)| way.iter().any(|&link| crosses(link)));
+            let load: f64 = crossing.map(|(end, _)| end.bandwidth).sum();
+            if load > 0.0 {
+                groups.push((load, group));
+            }
+        }
+        groups.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let choice = groups.iter().find_map(|&(_, group)| Some((group, self.open(group, crosses)?)));
+        choice.map_or(Wrong::Hopeless, |(group, pair)| Wrong::Entry(group, pair))
+    }
+
+    /// Any open choice, one that costs a price first.
+    fn any(&self) -> Option<(usize, (u32, u32))> {
+        let is_dear = |link: u32| self.node.prices.of(self.model, link, 1.0) > 0.0;
+        let mut first = None;
+        for group in 0..self.model.groups.len() {
+            if let Some(pair) = self.open(group, is_dear) {
+                if is_dear(pair.1) {
+                    return Some((group, pair));
+                }
+                first = first.or(Some((group, pair)));
+            }
+        }
+        first
+    }
+
+    /// An entry forbidden, and forced.
+    fn both(&self, group: usize, (link, next): (u32, u32)) -> Vec<Vec<Forbidden>> {
+        let mut without = self.node.forbidden.clone();
+        let tail = self.model.fabric.tail[next as usize] as usize;
+        if self.model.fabric.is_two[tail] && !self.model.fabric.is_host[tail] {
+            without[group].turns.push((link, next));
+        } else {
+            without[group].links.push(next);
+        }
+        let mut forced = self.node.forbidden.clone();
+        improve::force(self.model, (link, next), &mut forced[group]);
+        vec![without, forced]
+    }
+
+    /// A link that follows another for no destination.
+    fn without(&self, pair: (u32, u32)) -> Vec<Forbidden> {
+        let mut forbidden = self.node.forbidden.clone();
+        forbidden.iter_mut().for_each(|forbidden| forbidden.turns.push(pair));
+        forbidden
+    }
+}
+
+/// What all costs but the offset are whole numbers of; 0 if nothing is known.
+fn grid(model: &Model<'_>) -> f64 {
+    let weights = model.problem.rules.weights;
+    let weights = [weights.longest_route, weights.total_hops, weights.table_entries];
+    for scale in [1.0, 10.0, 100.0, 1000.0] {
+        let scaled = weights.map(|weight| weight * scale);
+        if scaled.iter().all(|weight| (weight - weight.round()).abs() < 1e-9 && *weight < 1e12) {
+            let common = scaled.iter().fold(0_u64, |common, weight| gcd(common, weight.round() as u64));
+            return common as f64 / scale;
+        }
+    }
+    0.0
+}
+
+impl Ord for Node {
+    /// The node with the least bound is looked at first, of those the deepest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_bound = other.bound.total_cmp(&self.bound);
+        by_bound.then(self.depth.cmp(&other.depth)).then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Node {}

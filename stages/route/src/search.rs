@@ -4,26 +4,23 @@
 //! better ones, for one length of the longest route after the other, and proves that there are none.
 
 mod anneal;
-mod assignment;
 mod model;
 mod paths;
-mod symmetry;
 mod tree;
 
-use hopmap_model::{Error, Route};
+use hopmap_model::Route;
 use rayon::prelude::*;
 
 use crate::engine::{Engine, Found, StopCondition};
+use crate::error::Result;
 use crate::problem::{Plan, Problem};
 use crate::router;
 
-use anneal::{Aim, Annealer, ShortestPaths};
+use anneal::{Aim, Annealer, ISLANDS, ShortestPaths};
 use model::{Edge, FAR, Model};
 use paths::Lengths;
 use tree::Tree;
 
-/// Islands of a round of annealing.
-const ISLANDS: u64 = 4;
 /// Rounds of annealing, each for longer routes.
 const ROUNDS: usize = 4;
 /// Proposals of an island for each pair of processes, and the part of them that tries whether a length is possible.
@@ -37,12 +34,7 @@ const STEPS: u64 = 3000;
 pub struct Search {}
 
 impl Engine for Search {
-    fn solve(
-        &self,
-        problem: &Problem<'_>,
-        best: Option<&Plan>,
-        stop: &StopCondition<'_>,
-    ) -> Result<Found, Error> {
+    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
         if problem.mapped.is_some() {
             return Ok(Found::nothing());
         }
@@ -76,7 +68,9 @@ impl Solver<'_, '_> {
             None => 0,
         };
         if first == lengths.len() {
-            return self.proven(tree.map_or(0, |tree| tree.progress.nodes));
+            // All mappings were looked at.
+            let bound = self.cost();
+            return self.found(bound, true, tree.map_or(0, |tree| tree.progress.nodes));
         }
         self.anneal(&lengths[first..]);
         let Some(mut tree) = tree else {
@@ -93,9 +87,7 @@ impl Solver<'_, '_> {
             }
             let is_last = index + 1 == lengths.len();
             let is_done = tree.search(lengths_now, self.stop);
-            if let Some((hosts, ways)) = tree.incumbent.plan.take() {
-                self.take(&hosts, ways);
-            }
+            self.take_from(&mut tree);
             if !is_done {
                 let later = match is_last {
                     true => f64::INFINITY,
@@ -117,20 +109,12 @@ impl Solver<'_, '_> {
     fn least_length(&mut self, tree: &mut Tree<'_, '_>, lengths: &[Lengths]) -> usize {
         for (index, &lengths) in lengths.iter().enumerate() {
             let is_done = tree.probe(lengths, self.stop);
-            if let Some((hosts, ways)) = tree.incumbent.plan.take() {
-                self.take(&hosts, ways);
-            }
+            self.take_from(tree);
             if !is_done {
                 return index;
             }
         }
         lengths.len()
-    }
-
-    /// All mappings were looked at.
-    fn proven(self, nodes: u64) -> Found {
-        let bound = self.cost();
-        self.found(bound, true, nodes)
     }
 
     /// What streams cost at least whose processes fit on no host together.
@@ -165,34 +149,25 @@ impl Solver<'_, '_> {
     /// Anneals for longer and longer routes, a little each time until some are found, and then again.
     fn anneal(&mut self, lengths: &[Lengths]) {
         let ways = ShortestPaths::new(self.model);
-        let sea = Annealer::new(self.model, &ways);
-        let starts: Vec<Vec<u32>> = (0..ISLANDS).filter_map(|island| sea.start(island)).collect();
-        if starts.is_empty() {
+        let annealer = Annealer::new(self.model, &ways);
+        if annealer.starts.is_empty() {
             return;
         }
         let processes = self.model.processes as u64;
         let proposals = (PROPOSALS * processes * processes).clamp(2000, 1_000_000);
         let rounds = lengths.len().min(ROUNDS);
         for (round, &lengths) in lengths.iter().take(rounds).enumerate() {
-            self.round(&sea, &starts, lengths.most, round as u64, proposals / PROBE);
-            let longest = |plan: &Plan| plan.routes.iter().map(|route| route.links.len()).max();
-            let is_found = |plan: &Plan| longest(plan).unwrap_or_default() <= usize::from(lengths.most);
+            self.round(&annealer, lengths.most, round as u64, proposals / PROBE);
+            let is_found = |plan: &Plan| plan.longest() <= usize::from(lengths.most);
             if round + 1 == rounds || self.best.as_ref().is_some_and(is_found) {
-                self.round(&sea, &starts, lengths.most, rounds as u64, proposals);
+                self.round(&annealer, lengths.most, rounds as u64, proposals);
                 return;
             }
         }
     }
 
     /// Some islands for routes of a length, and routes for the best mappings.
-    fn round(
-        &mut self,
-        sea: &Annealer<'_, '_>,
-        starts: &[Vec<u32>],
-        longest: u16,
-        round: u64,
-        proposals: u64,
-    ) {
+    fn round(&mut self, annealer: &Annealer<'_, '_>, longest: u16, round: u64, proposals: u64) {
         let weights = self.model.weights;
         let unit = (weights.total_hops + weights.table_entries).max(1e-9);
         let beyond =
@@ -200,14 +175,9 @@ impl Solver<'_, '_> {
         let aim = Aim { longest, beyond, overload: 8.0 * unit };
         // Of limited seconds the proof gets some.
         let stop = &self.stop.rest(0, 0.5);
-        let islands: Vec<Vec<(f64, Vec<u32>)>> = (0..ISLANDS)
-            .into_par_iter()
-            .map(|island| {
-                let start = &starts[island as usize % starts.len()];
-                sea.island(round * ISLANDS + island, start, aim, proposals, stop)
-            })
-            .collect();
-        let mut mappings: Vec<(f64, Vec<u32>)> = islands.into_iter().flatten().collect();
+        let islands = (round * ISLANDS..(round + 1) * ISLANDS).into_par_iter();
+        let mut mappings: Vec<(f64, Vec<u32>)> =
+            islands.flat_map_iter(|island| annealer.island(island, aim, proposals, stop)).collect();
         mappings.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (_, hosts) in &mappings {
             self.route(hosts);
@@ -216,7 +186,7 @@ impl Solver<'_, '_> {
 
     /// Looks for routes on a mapping, and keeps them if they are better than what is known.
     fn route(&mut self, hosts: &[u32]) {
-        let moves = (0..).zip(hosts).map(|(process, &host)| self.model.move_cost(process, host)).sum::<f64>();
+        let moves = self.model.moves(hosts);
         let lengths = Lengths { most: FAR, least: 0 };
         let found = paths::route(self.model, hosts, lengths, self.cost() - moves, STEPS);
         if let Some((_, ways)) = found.best {
@@ -226,6 +196,12 @@ impl Solver<'_, '_> {
             if quick.keeps_rules {
                 self.keep(Plan { hosts: hosts.to_vec(), routes: quick.routes });
             }
+        }
+    }
+
+    fn take_from(&mut self, tree: &mut Tree<'_, '_>) {
+        if let Some((hosts, ways)) = tree.incumbent.plan.take() {
+            self.take(&hosts, ways);
         }
     }
 

@@ -8,7 +8,7 @@ use hopmap_model::{
 use crate::answer::Answer;
 use crate::diagnosis::diagnose;
 use crate::engine::StopCondition;
-use crate::error::ParameterError;
+use crate::error::fail;
 use crate::goals::reach;
 use crate::network::check_ports;
 use crate::paper::Formulation;
@@ -102,7 +102,8 @@ impl Stage for CheckStage {
         let ignoring = params.ignore_performance.then(|| without_performance(&graph, &system));
         let (graph, system) =
             ignoring.as_ref().map_or((&*graph, &*system), |(graph, system)| (graph, system));
-        let checked = check::check(graph, system, &mapping, &tables, routes.as_deref(), &params)?;
+        let (rules, merged) = (Rules::from(&params), params.aggregate_flows);
+        let checked = check::check(graph, system, &mapping, &tables, routes.as_deref(), &rules, merged)?;
         checked.notes.iter().for_each(|note| cx.log(note));
         Ok(Outcome::Done(Outputs::new().with("routes", checked.routes)))
     }
@@ -265,7 +266,10 @@ impl Stage for MapStage {
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         match params.ignore_performance {
-            true => Err(ParameterError::IgnoresPerformance.into()),
+            true => fail(
+                "`ignore_performance` is for a mapping that is given",
+                "`route/tables` takes one; without performance the best mapping would be one host",
+            ),
             false => params.check_search(),
         }
     }

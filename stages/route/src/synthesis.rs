@@ -30,15 +30,13 @@
 //! of both in each direction; a connector is at the lowest free port of its chip unless it says another one. Nodes and switches are
 //! called by their board and their name on it (`carrier0_cpu0`; `carrier_cpu0` where there is one such board).
 
-mod boards;
 mod design;
-mod file;
+mod exact;
 mod inventory;
 mod judge;
 mod search;
-mod spare;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use hopmap_model::{
@@ -47,18 +45,19 @@ use hopmap_model::{
 };
 use hopmap_text::FileError;
 
-use crate::answer::Answer;
+use crate::answer::{self, Answer};
 use crate::diagnosis::diagnose;
 use crate::engine::StopCondition;
-use crate::error::ParameterError;
+use crate::error::{Result, fail, require};
+use crate::instance::cable;
 use crate::network::check_ports;
+use crate::params::NO_LIMIT;
 use crate::problem::Problem;
-use crate::{BuildParams, CheckError, Fallible, Rules, solver};
+use crate::{BuildParams, Fallible, Rules, solver};
 
-use boards::Assembly;
-use design::Design;
-use inventory::{Component, FixedBoard, Inventory};
-use judge::{Candidate, Judge, answer_of};
+use design::Assembly;
+use inventory::{FixedBoard, Inventory};
+use judge::Judge;
 
 /// `route/build`: a machine from a kit.
 #[derive(Debug)]
@@ -91,15 +90,12 @@ impl Stage for BuildStage {
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         params.check_search()?;
-        if params.candidates == 0 {
-            return Err(ParameterError::Limit { name: "candidates", value: 0.0 }.into());
-        }
+        require(params.candidates > 0, "candidates", 0, NO_LIMIT)?;
         if params.tolerate_single_failure.contains(&Fallible::Host) && !params.remap {
-            return Err(CheckError::new(
+            return fail(
                 "the processes of a host that fails cannot stay there",
                 "with `tolerate_single_failure = [\"host\"]` say `remap = true`",
-            )
-            .into());
+            );
         }
         Ok(())
     }
@@ -115,47 +111,31 @@ impl Stage for BuildStage {
         check_hosts(&graph, &inventory, given.as_deref())?;
         let named = graph.demands.processes.iter().filter_map(|process| process.host.as_deref());
         inventory.set_apart(&named.collect());
-        let built = build(&params, &inventory, &graph, given.as_deref(), cx)?;
-        Ok(match built {
-            Built::Machine(machine) => {
-                let Machine { system, answer: Answer { mapping, routes, tables } } = *machine;
-                let proven = routes.metrics.get("proven").copied().unwrap_or_default();
-                let outputs = Outputs::new().with("system", system).with("mapping", mapping);
-                let outputs = outputs.with("routes", routes).with("tables", tables);
-                let outputs = outputs.timed(params.time_limit_s.is_some() || cx.deadline().is_some());
-                let is_cut_short = proven <= 0.0 && (cx.should_stop() || cx.deadline().is_some());
-                if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) }
-            }
-            Built::None(diagnosis) => {
-                diagnosis.causes.iter().for_each(|cause| cx.log(&cause.words));
-                Outcome::Infeasible(Outputs::new().with("diagnosis", diagnosis))
-            }
-        })
+        let (system, Answer { mapping, routes, tables }) =
+            match build(&params, &inventory, &graph, given.as_deref(), cx)? {
+                Ok(built) => built,
+                Err(diagnosis) => {
+                    diagnosis.causes.iter().for_each(|cause| cx.log(&cause.words));
+                    return Ok(Outcome::Infeasible(Outputs::new().with("diagnosis", diagnosis)));
+                }
+            };
+        let proven = routes.metrics.get("proven").copied().unwrap_or_default();
+        let outputs = Outputs::new().with("system", system).with("mapping", mapping);
+        let outputs = outputs.with("routes", routes).with("tables", tables);
+        let outputs = outputs.timed(params.time_limit_s.is_some() || cx.deadline().is_some());
+        let is_cut_short = proven <= 0.0 && (cx.should_stop() || cx.deadline().is_some());
+        Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
     }
 }
 
-/// What comes of a kit.
-#[derive(Debug)]
-enum Built {
-    Machine(Box<Machine>),
-    /// There is surely no machine that does.
-    None(Diagnosis),
-}
-
-/// A machine with all that runs on it.
-#[derive(Debug, PartialEq)]
-struct Machine {
-    system: SystemGraph,
-    answer: Answer,
-}
-
+/// The machine with all that runs on it, or why there is surely no machine that does.
 fn build(
     params: &BuildParams,
     inventory: &Inventory,
     graph: &TaskGraph,
     given: Option<&SystemGraph>,
     cx: &Context<'_>,
-) -> Result<Built, Error> {
+) -> Result<Result<(SystemGraph, Answer), Diagnosis>, Error> {
     let should_stop = || cx.should_stop();
     let progress = |looked| cx.progress(looked, params.candidates);
     let mut judge = Judge {
@@ -169,59 +149,44 @@ fn build(
         looked: 0,
         unsure: false,
         killer: None,
+        inventory,
+        found: None,
         should_stop: &should_stop,
         progress: &progress,
     };
-    let (found, cost, proven) = match given {
-        Some(_) if !inventory.fixed_boards.is_empty() => {
-            return Err(CheckError::new(
+    let (found, proven) = match given {
+        Some(_) if inventory.is_fixed() => {
+            return fail(
                 "a kit of boards with known contents adds nothing to a machine that is there",
                 "leave out `system`, or give the kit `nodes` and `switches` with their `ports`",
-            )
-            .into());
+            );
         }
         Some(system) => {
             check_ports(system)?;
-            let (found, proven) = spare::extend(&mut judge, inventory, system)?;
-            let cables = found.as_ref().map_or(0, |found| (found.links.len() - system.links.len()) / 2);
-            (found, cables as f64, proven)
+            extend(&mut judge, system)?
         }
-        None if !inventory.fixed_boards.is_empty() => {
-            let (found, proven) = boards::search(&mut judge, inventory, params.seed)?;
-            let (found, cost) = found.unzip();
-            (found, cost.unwrap_or_default(), proven)
-        }
-        None => {
-            let (best, proven) = search::search(&mut judge, inventory, params.seed)?;
-            let (found, cost) = best.map(|best| finished(best, inventory, &judge)).unzip();
-            (found, cost.unwrap_or_default(), proven)
-        }
+        None => search::search(&mut judge, params.seed)?,
     };
     cx.log(format_args!("{} machines were looked at", judge.looked));
     match found {
-        Some(system) => {
+        Some((system, cost)) => {
             let answer = last(&judge, &system, cost, proven)?;
             cx.log(match proven {
                 true => format!("cost {cost}, proven least"),
                 false => format!("cost {cost}; a better machine may exist"),
             });
-            Ok(Built::Machine(Box::new(Machine { system, answer })))
+            Ok(Ok((system, answer)))
         }
-        None if proven => Ok(Built::None(why(&judge, inventory, given)?)),
-        None => Err(CheckError::new(
+        None if proven => Ok(Err(why(&judge, given)?)),
+        None => fail(
             "no machine was found within the limits, and it is not known whether there is one",
             "give more `candidates`, `time_limit_s` or `max_search_nodes`",
-        )
-        .into()),
+        ),
     }
 }
 
 /// Refuses programs that name hosts which the machine will not have.
-fn check_hosts(
-    graph: &TaskGraph,
-    inventory: &Inventory,
-    given: Option<&SystemGraph>,
-) -> Result<(), CheckError> {
+fn check_hosts(graph: &TaskGraph, inventory: &Inventory, given: Option<&SystemGraph>) -> Result<()> {
     for process in &graph.demands.processes {
         let Some(host) = &process.host else { continue };
         let is_known = match given {
@@ -229,90 +194,31 @@ fn check_hosts(
             None => inventory.has_host(host),
         };
         if !is_known {
-            return Err(CheckError::new(
+            return fail(
                 format!("process `{}` has to be on host `{host}`, which is not there", process.name),
                 "leave `mapping` out of the instance, or name nodes of the kit in it",
-            ));
+            );
         }
     }
     Ok(())
 }
 
-/// The machine of a candidate and its cost: without cables that nothing needs, and with the names of boards.
-fn finished(best: Candidate, inventory: &Inventory, judge: &Judge<'_>) -> (SystemGraph, f64) {
-    let Candidate { units, cables, packing, cost, .. } = best;
-    let of_board = |index: usize, unit: &Component| -> Component {
-        let mut unit = unit.clone();
-        // Hosts that processes name keep their names.
-        let is_named = judge
-            .graph
-            .demands
-            .processes
-            .iter()
-            .any(|process| process.host.as_ref() == Some(&unit.node.name));
-        if let Some(&(kind, number)) = packing.boards.get(index).filter(|_| !is_named) {
-            unit.node.name = format!("{}_{}", inventory.boards[kind].names[number], unit.node.name);
-        }
-        unit
-    };
-    let named: Vec<Component> = units.iter().enumerate().map(|(index, unit)| of_board(index, unit)).collect();
-    let mut design = Design { units: &named, cables };
-    let system = design.system(&judge.graph.demands);
-    if !judge.survives.is_empty() || (judge.should_stop)() {
-        return (system, cost);
-    }
-    let Ok(Some(answer)) = answer_of(judge, &system) else { return (system, cost) };
-    let before = design.count();
-    let mut used: BTreeMap<(usize, usize), std::collections::BTreeSet<u32>> = BTreeMap::new();
-    for &index in answer.routes.routes.iter().flat_map(|route| &route.links) {
-        let link = &system.links[index as usize];
-        let (a, b) = (link.source as usize, link.destination as usize);
-        // The two directions of a cable follow each other.
-        used.entry((a.min(b), a.max(b))).or_default().insert(index / 2);
-    }
-    let host = |pair: &(usize, usize)| named[pair.0].node.kind == NodeKind::Host;
-    design.cables = design
-        .cables
-        .iter()
-        .map(|(&pair, &cables)| {
-            (pair, used.get(&pair).map_or(u32::from(host(&pair)).min(cables), |used| used.len() as u32))
-        })
-        .filter(|(_, cables)| *cables > 0)
-        .collect();
-    let thinned = design.system(&judge.graph.demands);
-    // Limits may keep the search from what it has just found.
-    match answer_of(judge, &thinned) {
-        Ok(Some(_)) => {
-            let saved = before.saturating_sub(design.count());
-            (thinned, cost - inventory.cable_cost * f64::from(saved))
-        }
-        Ok(None) | Err(_) => (system, cost),
-    }
-}
-
 /// The answer on the machine, with what the search says of both.
 fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Result<Answer, Error> {
-    let Some(mut answer) = answer_of(judge, system)? else {
-        return Err(
-            CheckError::new("the machine has no answer after all", "this is a fault of hopmap").into()
-        );
+    let Some(mut answer) = judge.answer(system)? else {
+        return fail("the machine has no answer after all", "this is a fault of hopmap");
     };
     let of_answer = answer.routes.metrics.get("proven").copied().unwrap_or_default();
-    let metrics =
-        [("cost", cost), ("machines", judge.looked as f64), ("proven", if proven { of_answer } else { 0.0 })];
-    for of in [&mut answer.routes.metrics, &mut answer.tables.metrics, &mut answer.mapping.metrics] {
-        of.extend(metrics.iter().map(|&(name, value)| (name.to_owned(), value)));
-    }
+    let proven = if proven { of_answer } else { 0.0 };
+    answer.record(&[("cost", cost), ("machines", judge.looked as f64), ("proven", proven)]);
     Ok(answer)
 }
 
 /// Why no machine does: what hosts are short of if nothing limited the network between them, or else that the network is the
 /// limit.
-fn why(judge: &Judge<'_>, inventory: &Inventory, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
-    let hosts: Vec<Component> = match inventory.fixed_boards.is_empty() {
-        true => inventory.nodes.iter().flatten().cloned().collect(),
-        false => Assembly::new(&inventory.fixed_boards, &inventory.all_boards()).hosts(),
-    };
+fn why(judge: &Judge<'_>, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
+    let inventory = judge.inventory;
+    let hosts = Assembly::new(inventory, &inventory.all()).hosts();
     let ideal = search::star(&hosts, &judge.graph.demands);
     // The one switch of the ideal network stands for all.
     let switch_load = judge.rules.switch_load.filter(|_| given.is_some());
@@ -320,13 +226,13 @@ fn why(judge: &Judge<'_>, inventory: &Inventory, given: Option<&SystemGraph>) ->
     let problem = Problem::new(judge.graph, given.unwrap_or(&ideal), None, rules)?;
     let solver = solver::default();
     let stop = StopCondition::new(judge.limits, judge.should_stop);
-    let found = crate::answer::solve(&problem, judge.method, solver.as_deref(), &stop)?;
+    let found = answer::solve(&problem, judge.method, solver.as_deref(), &stop)?;
     let mut diagnosis = Diagnosis::default();
     if found.plan.is_none() && found.proven {
         diagnosis = diagnose(&problem, solver.as_deref(), &stop)?;
     }
     if diagnosis.causes.is_empty() {
-        let parts = if inventory.fixed_boards.is_empty() { "units" } else { "boards" };
+        let parts = if inventory.is_fixed() { "boards" } else { "units" };
         let words = match (judge.survives.is_empty(), given) {
             (_, Some(_)) => "no cables at free ports make the machine survive every failure".to_owned(),
             _ if parts == "boards" && !inventory.fixed_boards.iter().any(FixedBoard::has_connectors) => {
@@ -335,14 +241,157 @@ fn why(judge: &Judge<'_>, inventory: &Inventory, given: Option<&SystemGraph>) ->
             (true, None) => format!("no way to join the {parts} of the kit keeps all constraints"),
             (false, None) => format!("no way to join the {parts} of the kit survives every failure"),
         };
-        diagnosis.causes.push(Cause {
-            remedy: 0,
-            part: Part::Switch,
-            name: "kit".to_owned(),
-            there: None,
-            needed: None,
-            words,
-        });
+        let (part, name) = (Part::Switch, "kit".to_owned());
+        diagnosis.causes.push(Cause { remedy: 0, part, name, there: None, needed: None, words });
     }
     Ok(diagnosis)
+}
+
+/// A machine that is there, and its ports without a cable.
+struct Spare<'a> {
+    system: &'a SystemGraph,
+    /// Free ports of every node, least first, and the bandwidth of its ports.
+    ports: Vec<(Vec<u32>, f64)>,
+    /// Pairs of nodes that a cable could join.
+    pairs: Vec<(usize, usize)>,
+}
+
+/// The machine with as few more cables as will do, and how many; nothing if none was found. Says as well whether that is proven.
+fn extend(judge: &mut Judge<'_>, system: &SystemGraph) -> Result<(Option<(SystemGraph, f64)>, bool), Error> {
+    let spare = Spare::new(judge.inventory, system)?;
+    let free: usize = spare.ports.iter().map(|(ports, _)| ports.len()).sum();
+    let most = judge.inventory.cables.map_or(free / 2, |most| (most as usize).min(free / 2));
+    let all = judge.left;
+    judge.left = all / 2;
+    for cables in 0..=most {
+        let mut best: Option<(f64, SystemGraph)> = None;
+        let whole = spare.search(judge, &mut Vec::new(), cables, &mut best)?;
+        if let Some((_, system)) = best {
+            return Ok((Some((system, cables as f64)), whole && !judge.unsure));
+        }
+        if !whole {
+            judge.left = all.saturating_sub(judge.looked);
+            let added = spare.thinned(judge)?.filter(|added| added.len() <= most);
+            return Ok((added.map(|added| (spare.with(&added), added.len() as f64)), false));
+        }
+    }
+    Ok((None, !judge.unsure))
+}
+
+impl<'a> Spare<'a> {
+    fn new(inventory: &Inventory, system: &'a SystemGraph) -> Result<Self> {
+        let kit = inventory.by_name();
+        let mut ports = Vec::new();
+        for (id, node) in (0..).zip(&system.nodes) {
+            let Some(unit) = kit.get(node.name.as_str()) else {
+                ports.push((Vec::new(), 0.0));
+                continue;
+            };
+            if unit.node.kind != node.kind {
+                return fail(
+                    format!("`{}` is a host in one of kit and machine and a switch in the other", node.name),
+                    "the kit says of nodes of the machine, by their names, how many ports they have",
+                );
+            }
+            let is_taken = |port: &u32| {
+                let end = (id, Some(*port));
+                let mut links = system.links.iter();
+                links.any(|link| {
+                    (link.source, link.source_port) == end || (link.destination, link.destination_port) == end
+                })
+            };
+            let free = (0..unit.ports).filter(|port| !is_taken(port)).collect();
+            ports.push((free, unit.bandwidth));
+        }
+        let is_host = |node: usize| system.nodes[node].kind == NodeKind::Host;
+        let open: Vec<usize> = (0..ports.len()).filter(|&node| !ports[node].0.is_empty()).collect();
+        let pairs = open.iter().flat_map(|&a| open.iter().map(move |&b| (a, b)));
+        let pairs = pairs.filter(|&(a, b)| a < b && !(is_host(a) && is_host(b))).collect();
+        Ok(Self { system, ports, pairs })
+    }
+
+    /// Goes through all ways to add so many cables; false if there are too many.
+    fn search(
+        &self,
+        judge: &mut Judge<'_>,
+        added: &mut Vec<usize>,
+        cables: usize,
+        best: &mut Option<(f64, SystemGraph)>,
+    ) -> Result<bool, Error> {
+        if judge.is_over() {
+            return Ok(false);
+        }
+        if added.len() == cables {
+            let system = self.with(added);
+            // First whether it survives what the last one did not.
+            if judge.may_do(&system, &BTreeSet::new())?
+                && let Some(cost) = judge.best(&system)?
+                && best.as_ref().is_none_or(|(known, _)| cost < *known)
+            {
+                *best = Some((cost, system));
+            }
+            return Ok(true);
+        }
+        for pair in added.last().copied().unwrap_or_default()..self.pairs.len() {
+            added.push(pair);
+            let whole = !self.fits(added) || self.search(judge, added, cables, best)?;
+            added.pop();
+            if !whole {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Cables at all free ports, less those that are not needed, one after the other; nothing if even all of them do not do.
+    fn thinned(&self, judge: &mut Judge<'_>) -> Result<Option<Vec<usize>>, Error> {
+        let mut added = Vec::new();
+        // Every pair in turn, so that cables are spread.
+        loop {
+            let before = added.len();
+            for pair in 0..self.pairs.len() {
+                added.push(pair);
+                if !self.fits(&added) {
+                    added.pop();
+                }
+            }
+            if added.len() == before {
+                break;
+            }
+        }
+        if judge.best(&self.with(&added))?.is_none() {
+            return Ok(None);
+        }
+        for at in (0..added.len()).rev() {
+            if judge.is_over() {
+                break;
+            }
+            let cable = added.remove(at);
+            if judge.best(&self.with(&added))?.is_none() {
+                added.insert(at, cable);
+            }
+        }
+        Ok(Some(added))
+    }
+
+    /// Whether there are ports for all these cables.
+    fn fits(&self, added: &[usize]) -> bool {
+        let ends = || added.iter().flat_map(|&pair| [self.pairs[pair].0, self.pairs[pair].1]);
+        ends().all(|node| ends().filter(|other| *other == node).count() <= self.ports[node].0.len())
+    }
+
+    /// The machine with cables at the least free ports.
+    fn with(&self, added: &[usize]) -> SystemGraph {
+        let mut system = self.system.clone();
+        let mut next = vec![0; self.ports.len()];
+        for &pair in added {
+            let (a, b) = self.pairs[pair];
+            let mut end = |node: usize| {
+                next[node] += 1;
+                (node as u32, self.ports[node].0.get(next[node] - 1).copied())
+            };
+            system.links.extend(cable(end(a), end(b), self.ports[a].1.min(self.ports[b].1)));
+        }
+        system
+    }
 }

@@ -13,7 +13,7 @@ use hopmap_route::check::check;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
-use hopmap_route::{BuildParams, BuildStage, CheckParams, Instance, Method, Rules, Weights};
+use hopmap_route::{BuildParams, BuildStage, Instance, Method, Rules, Weights};
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
@@ -92,8 +92,8 @@ impl Built {
         let (mapping, routes, tables): (Mapping, Routes, Tables) =
             (value(&outputs, "mapping"), value(&outputs, "routes"), value(&outputs, "tables"));
         system.check().unwrap();
-        let params = CheckParams::of(&Rules::from(WEIGHTS), false);
-        let checked = check(graph, &system, &mapping, &tables, Some(&routes), &params).unwrap().routes;
+        let rules = Rules::from(WEIGHTS);
+        let checked = check(graph, &system, &mapping, &tables, Some(&routes), &rules, false).unwrap().routes;
         assert_eq!(checked.metrics["objective"], routes.metrics["objective"]);
         Self { system, mapping, routes, tables }
     }

@@ -13,7 +13,7 @@ use hopmap_route::check::check;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
-use hopmap_route::{BuildParams, BuildStage, CheckParams, Instance, Method, Rules, Weights};
+use hopmap_route::{BuildParams, BuildStage, Instance, Method, Rules, Weights};
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
@@ -70,8 +70,8 @@ fn machine(
         (value(&outputs, "mapping"), value(&outputs, "routes"), value(&outputs, "tables"));
     system.check().unwrap();
     let graph: TaskGraph = instance(program).graph;
-    let params = CheckParams::of(&Rules::from(WEIGHTS), false);
-    let checked = check(&graph, &system, &mapping, &tables, Some(&routes), &params).unwrap().routes;
+    let rules = Rules::from(WEIGHTS);
+    let checked = check(&graph, &system, &mapping, &tables, Some(&routes), &rules, false).unwrap().routes;
     assert_eq!(checked.metrics["objective"], routes.metrics["objective"]);
     let count = |kind| system.nodes.iter().filter(|node| node.kind == kind).count();
     let metric = |name: &str| routes.metrics[name];

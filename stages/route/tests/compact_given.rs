@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_route::answer::answer;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;

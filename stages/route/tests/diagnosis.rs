@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_model::{Diagnosis, Part, SwitchType};
 use hopmap_route::diagnosis::diagnose;
 use hopmap_route::engine::Limits;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hopmap_model::{Counting, Mapping, Routes, Weight};
 use hopmap_route::check::{Checked, check};
-use hopmap_route::{CheckError, CheckParams, ExportFormat, ExportParams, Family, Instance, export};
+use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, RouteError, Rules, export};
 
 /// Three switches in a triangle, a host at each; the second way to C is narrow.
 const EXAMPLE: &str = r#"
@@ -36,9 +36,10 @@ fn params() -> CheckParams {
     serde_json::from_str("{}").unwrap()
 }
 
-fn checked(instance: &Instance, params: &CheckParams, given: Option<&Routes>) -> Result<Checked, CheckError> {
+fn checked(instance: &Instance, params: &CheckParams, given: Option<&Routes>) -> Result<Checked, RouteError> {
     let Instance { graph, system, mapping, tables } = instance;
-    check(graph, system, mapping.as_ref().unwrap(), tables.as_ref().unwrap(), given, params)
+    let (mapping, tables) = (mapping.as_ref().unwrap(), tables.as_ref().unwrap());
+    check(graph, system, mapping, tables, given, &Rules::from(params), params.aggregate_flows)
 }
 
 fn fault(from: &str, to: &str) -> String {
@@ -107,7 +108,9 @@ fn every_fault_of_tables_is_told() {
     );
     let moved = Mapping::new(&[1, 0, 2], &instance(EXAMPLE).unwrap().system, Weight::Bytes).unwrap();
     let Instance { graph, system, tables, .. } = instance(EXAMPLE).unwrap();
-    let refused = check(&graph, &system, &moved, &tables.unwrap(), None, &params()).unwrap_err().to_string();
+    let rules = Rules::from(&params());
+    let refused =
+        check(&graph, &system, &moved, &tables.unwrap(), None, &rules, false).unwrap_err().to_string();
     assert!(refused.contains("process `P1` is on host `h2` and has to be on `h1`"), "{refused}");
 }
 

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_model::{Context, Failures, LinkState, NodeKind, Part, Routes, Tables};
 use hopmap_route::answer::{Answer, answer};
 use hopmap_route::engine::StopCondition;
 use hopmap_route::failures::failures;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
 use hopmap_route::{FailuresParams, Fallible, Instance, Method, Rules, Weights};
 

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_route::answer::Answer;
 use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 

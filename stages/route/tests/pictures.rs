@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_model::{Routes, SystemGraph, Tables};
 use hopmap_route::check::{Checked, check};
 use hopmap_route::export::{Shown, draw};
 use hopmap_route::network;
-use hopmap_route::samples::Mesh;
-use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, export};
+use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, Rules, export};
 
 /// A triangle of switches with names that are markup, and tables for it.
 const EXAMPLE: &str = r#"
@@ -36,8 +36,8 @@ fn example() -> (Instance, Tables, Routes) {
 
 fn checked(instance: &Instance, tables: &Tables) -> Checked {
     let params: CheckParams = serde_json::from_str("{}").unwrap();
-    check(&instance.graph, &instance.system, instance.mapping.as_ref().unwrap(), tables, None, &params)
-        .unwrap()
+    let (mapping, rules) = (instance.mapping.as_ref().unwrap(), Rules::from(&params));
+    check(&instance.graph, &instance.system, mapping, tables, None, &rules, false).unwrap()
 }
 
 fn drawn(instance: &Instance, tables: &Tables, routes: &Routes, format: ExportFormat) -> String {

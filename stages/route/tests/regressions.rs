@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_model::NodeState;
 use hopmap_route::answer::{Answer, answer};
 use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
-use hopmap_route::samples::Mesh;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };

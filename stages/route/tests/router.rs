@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_route::engine::Limits;
 use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::{Plan, Problem};
 use hopmap_route::router::{QuickRouter, Router, quick};
-use hopmap_route::samples::Mesh;
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::given_data;
 

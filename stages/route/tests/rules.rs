@@ -28,7 +28,8 @@ fn checked(params: &str) -> Result<std::collections::BTreeMap<String, f64>, Stri
     let Instance { graph, system, mapping, tables } =
         Instance::parse(LINE.as_bytes(), Path::new("line")).unwrap();
     let params: CheckParams = serde_json::from_str(params).unwrap();
-    let checked = check(&graph, &system, &mapping.unwrap(), &tables.unwrap(), None, &params);
+    let checked =
+        check(&graph, &system, &mapping.unwrap(), &tables.unwrap(), None, &Rules::from(&params), false);
     checked.map(|checked| checked.routes.metrics).map_err(|error| error.to_string())
 }
 

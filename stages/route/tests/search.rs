@@ -6,11 +6,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::support::samples::Mesh;
 use hopmap_model::{Link, LinkState};
 use hopmap_route::engine::Limits;
 use hopmap_route::engine::{Engine, Found, StopCondition};
 use hopmap_route::problem::{Home, Problem};
-use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::given_data;

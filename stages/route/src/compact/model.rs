@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::shape::Shape;
 use crate::linear::{Domain, LinearProgram, Sense};
-use crate::problem::TOLERANCE;
+use crate::problem::{TOLERANCE, devices_of, gcd};
 
 /// How long the longest route may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,11 @@ pub(super) struct Sum {
 impl Sum {
     pub(super) fn of(terms: Vec<(usize, f64)>) -> Self {
         Self { terms, constant: 0.0 }
+    }
+
+    /// Some variables.
+    pub(super) fn each<'v>(variables: impl IntoIterator<Item = &'v usize>) -> Self {
+        Self::of(variables.into_iter().map(|&variable| (variable, 1.0)).collect())
     }
 
     pub(super) fn constant(constant: f64) -> Self {
@@ -168,7 +173,7 @@ impl<'a> Model<'a> {
     pub(super) fn at(&self, party: usize, place: usize) -> Sum {
         match (self.shape.parties[party].places.as_slice(), self.at[party].get(&place)) {
             ([only], _) if *only == place => Sum::constant(1.0),
-            (_, Some(&variable)) => Sum::of(vec![(variable, 1.0)]),
+            (_, Some(variable)) => Sum::each([variable]),
             _ => Sum::default(),
         }
     }
@@ -186,8 +191,7 @@ impl<'a> Model<'a> {
 
     /// The arcs of a commodity that are among others.
     pub(super) fn taken(&self, commodity: usize, arcs: &[usize]) -> Sum {
-        let takes = &self.takes[commodity];
-        Sum::of(arcs.iter().filter_map(|arc| takes.get(arc)).map(|&variable| (variable, 1.0)).collect())
+        Sum::each(arcs.iter().filter_map(|arc| self.takes[commodity].get(arc)))
     }
 
     /// Whether a commodity stays within a host.
@@ -196,14 +200,13 @@ impl<'a> Model<'a> {
             return Sum::default();
         }
         let places = &self.shape.parties[self.shape.commodities[commodity].source].places;
-        let own = places.iter().filter_map(|&place| self.together.get(&(place, commodity)));
-        Sum::of(own.map(|&variable| (variable, 1.0)).collect())
+        Sum::each(places.iter().filter_map(|&place| self.together.get(&(place, commodity))))
     }
 
     /// The length of the route of a commodity.
     pub(super) fn length(&self, commodity: usize) -> Sum {
-        let arcs = self.takes[commodity].values().map(|&variable| (variable, 1.0)).collect();
-        Sum::of(arcs).plus(&Sum::constant(2.0), 1.0).plus(&self.inside(commodity), -2.0)
+        let arcs = Sum::each(self.takes[commodity].values());
+        arcs.plus(&Sum::constant(2.0), 1.0).plus(&self.inside(commodity), -2.0)
     }
 
     /// (12), and places have room for so many; processes elsewhere than at home cost.
@@ -243,7 +246,7 @@ impl<'a> Model<'a> {
         let shape = self.shape;
         let most = self.window.most.map_or(super::shape::NO_WAY, |most| most.saturating_sub(2));
         for (commodity, own) in shape.commodities.iter().enumerate() {
-            let [before, after] = [own.source, own.destination].map(|party| switches_of(shape, party));
+            let [before, after] = own.ends().map(|party| switches_of(shape, party));
             for (arc, ends) in shape.arcs.iter().enumerate() {
                 let there = before.iter().map(|&from| shape.distances[from][ends.from]).min();
                 let on = after.iter().map(|&to| shape.distances[ends.to][to]).min();
@@ -257,7 +260,7 @@ impl<'a> Model<'a> {
             for switch in 0..shape.switches.len() {
                 let [leaves, enters] =
                     [&shape.leaving, &shape.entering].map(|arcs| self.taken(commodity, &arcs[switch]));
-                let [begins, ends] = [own.source, own.destination].map(|party| self.at_switch(party, switch));
+                let [begins, ends] = own.ends().map(|party| self.at_switch(party, switch));
                 let balance = leaves.clone().plus(&enters, -1.0).plus(&begins, -1.0).plus(&ends, 1.0);
                 self.constrain("flow", balance, Sense::Equal, 0.0);
                 if !leaves.is_nothing() {
@@ -277,7 +280,7 @@ impl<'a> Model<'a> {
         let longest = self.variable(Meaning::Longest, Domain::Whole);
         let most = self.window.most.map_or(f64::INFINITY, |most| most as f64);
         self.program.limit(longest, self.window.least as f64, most);
-        self.charge(&Sum::of(vec![(longest, 1.0)]), weights.longest_route);
+        self.charge(&Sum::each([&longest]), weights.longest_route);
         for (commodity, own) in shape.commodities.iter().enumerate() {
             let length = self.length(commodity);
             self.charge(&length, weights.total_hops * own.flows.len() as f64);
@@ -315,8 +318,7 @@ impl<'a> Model<'a> {
     fn inside_at(&self, commodity: usize, switch: usize) -> Sum {
         let places = &self.shape.parties[self.shape.commodities[commodity].source].places;
         let here = places.iter().filter(|&&place| self.shape.places[place].switch == Some(switch));
-        let own = here.filter_map(|&place| self.together.get(&(place, commodity)));
-        Sum::of(own.map(|&variable| (variable, 1.0)).collect())
+        Sum::each(here.filter_map(|&place| self.together.get(&(place, commodity))))
     }
 
     /// A load of at most `most`, in units in which factors are small: bandwidths are billions, and solvers round.
@@ -337,10 +339,6 @@ impl<'a> Model<'a> {
         let terms = sum.terms.into_iter().map(|(variable, factor)| (variable, factor / unit)).collect();
         self.constrain(what, Sum::of(terms), Sense::AtMost, most);
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The switches at which a party can be.
@@ -371,7 +369,7 @@ impl Model<'_> {
         let shape = self.shape;
         for (commodity, own) in shape.commodities.iter().enumerate() {
             for &place in &shape.parties[own.source].places {
-                let ends = [own.source, own.destination].map(|party| self.at(party, place));
+                let ends = own.ends().map(|party| self.at(party, place));
                 if ends.iter().any(Sum::is_nothing) {
                     continue;
                 }
@@ -379,7 +377,7 @@ impl Model<'_> {
                 self.program.limit(variable, 0.0, 1.0);
                 self.together.insert((place, commodity), variable);
                 for end in ends {
-                    let sum = Sum::of(vec![(variable, 1.0)]).plus(&end, -1.0);
+                    let sum = Sum::each([&variable]).plus(&end, -1.0);
                     self.constrain("inside", sum, Sense::AtMost, 0.0);
                 }
             }
@@ -406,10 +404,7 @@ impl Model<'_> {
         for (device, needs) in kinds {
             let there = match device {
                 None => problem.performance[host],
-                Some(device) => {
-                    let devices = &problem.system.nodes[host].traits.devices;
-                    f64::from(devices.get(device).copied().unwrap_or_default())
-                }
+                Some(device) => devices_of(&problem.system.nodes[host], device) as f64,
             };
             if !there.is_finite() {
                 continue;
@@ -428,12 +423,9 @@ impl Model<'_> {
     fn fits_beside(&mut self, party: usize, place: usize, needs: &BTreeMap<usize, f64>, there: f64) {
         let mut beside: BTreeMap<usize, usize> = BTreeMap::new();
         for (commodity, own) in self.shape.commodities.iter().enumerate() {
-            let other = match party {
-                _ if own.source == party => own.destination,
-                _ if own.destination == party => own.source,
-                _ => continue,
-            };
-            if let Some(&variable) = self.together.get(&(place, commodity)) {
+            if let Some(other) = own.partner(party)
+                && let Some(&variable) = self.together.get(&(place, commodity))
+            {
                 beside.entry(other).or_insert(variable);
             }
         }
@@ -442,7 +434,7 @@ impl Model<'_> {
         if terms.is_empty() {
             return;
         }
-        let room = there - needs.get(&party).copied().unwrap_or_default() + there * crate::problem::TOLERANCE;
+        let room = there - needs.get(&party).copied().unwrap_or_default() + there * TOLERANCE;
         // In parts of the room, so that factors are about one.
         let unit = there.abs().max(f64::MIN_POSITIVE);
         let terms = terms.into_iter().map(|(variable, need)| (variable, need / unit)).collect();
@@ -454,11 +446,10 @@ impl Model<'_> {
     fn cable(&mut self, place: usize) {
         let shape = self.shape;
         let own = &shape.places[place];
-        for (capacity, sends) in [(own.sends, true), (own.receives, false)] {
+        for (end, capacity) in [own.sends, own.receives].into_iter().enumerate() {
             let mut load = Sum::default();
             for (number, commodity) in shape.commodities.iter().enumerate() {
-                let end = if sends { commodity.source } else { commodity.destination };
-                let mut outside = self.at(end, place);
+                let mut outside = self.at(commodity.ends()[end], place);
                 if let Some(&variable) = self.together.get(&(place, number)) {
                     outside = outside.with(variable, -1.0);
                 }

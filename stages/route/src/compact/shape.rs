@@ -1,10 +1,11 @@
-//! A problem with hosts as parts of their switches: what is the same for the program becomes one.
+//! A problem with hosts as parts of their switches: what is the same for the program becomes one, and of several switches from which the
+//! machine looks the same one is enough.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{LinkState, NodeKind};
 
-use crate::problem::{Problem, TOLERANCE};
+use crate::problem::{Problem, TOLERANCE, devices_of};
 
 /// Switches further apart than any others: there is no way.
 pub(super) const NO_WAY: usize = usize::MAX / 4;
@@ -78,6 +79,22 @@ pub(super) struct Commodity {
     pub(super) bandwidth: f64,
     /// Indexes of flows.
     pub(super) flows: Vec<usize>,
+}
+
+impl Commodity {
+    /// The party that sends and the one that receives.
+    pub(super) fn ends(&self) -> [usize; 2] {
+        [self.source, self.destination]
+    }
+
+    /// The party at the other end, if one is at an end.
+    pub(super) fn partner(&self, party: usize) -> Option<usize> {
+        match party {
+            _ if self.source == party => Some(self.destination),
+            _ if self.destination == party => Some(self.source),
+            _ => None,
+        }
+    }
 }
 
 /// The cable of a host.
@@ -195,13 +212,9 @@ impl<'a> Shape<'a> {
     /// Parties alone on their hosts take all that they send through one cable: places with narrower ones are none.
     fn forget_narrow_places(&mut self) {
         for party in 0..self.parties.len() {
-            let [sends, receives] = [true, false].map(|sends| {
-                let mut own = self
-                    .commodities
-                    .iter()
-                    .filter(|it| party == if sends { it.source } else { it.destination });
-                let first = own.next().map(|commodity| commodity.bandwidth);
-                first.map(|first| own.fold(first, |sum, commodity| sum + commodity.bandwidth))
+            let [sends, receives] = [0, 1].map(|end| {
+                let own = self.commodities.iter().filter(|commodity| commodity.ends()[end] == party);
+                own.map(|commodity| commodity.bandwidth).reduce(|sum, bandwidth| sum + bandwidth)
             });
             let carries = |cable: Option<f64>, load: Option<f64>| match (cable, load) {
                 (_, None) => true,
@@ -297,25 +310,19 @@ fn places(
     let cables = cables(problem);
     let capacity = |link: Option<u32>| link.map(|link| problem.capacity[link as usize]);
     let homes = problem.home.as_ref().filter(|home| home.cost > 0.0);
-    let devices: std::collections::BTreeSet<&String> =
-        problem.graph.demands.processes.iter().flat_map(|process| process.devices.keys()).collect();
+    let devices = device_kinds(problem);
     let mut classes: BTreeMap<Key, usize> = BTreeMap::new();
     let mut places: Vec<Place> = Vec::new();
     for (host, held) in holds {
         let cable = cables[host as usize]?;
         let (sends, receives) = (capacity(cable.sends), capacity(cable.receives));
         let switch = cable.switch.and_then(|switch| index.get(&switch).copied());
-        let traits = &problem.system.nodes[host as usize].traits;
-        let room = match exclusive {
-            true => Vec::new(),
-            false => std::iter::once(problem.performance[host as usize].to_bits())
-                .chain(
-                    devices
-                        .iter()
-                        .map(|&device| traits.devices.get(device).copied().unwrap_or_default().into()),
-                )
-                .collect(),
-        };
+        let node = &problem.system.nodes[host as usize];
+        let mut room = Vec::new();
+        if !exclusive {
+            room.push(problem.performance[host as usize].to_bits());
+            room.extend(devices.iter().map(|device| devices_of(node, device)));
+        }
         let home = homes.filter(|home| home.hosts.contains(&host)).map(|_| host);
         let key = (switch, sends.map(f64::to_bits), receives.map(f64::to_bits), held, room, home);
         let next = classes.len();
@@ -326,6 +333,11 @@ fn places(
         }
     }
     Some(places)
+}
+
+/// Devices that some process asks for.
+fn device_kinds<'p>(problem: &Problem<'p>) -> BTreeSet<&'p String> {
+    problem.graph.demands.processes.iter().flat_map(|process| process.devices.keys()).collect()
 }
 
 fn commodities(problem: &Problem<'_>, ids: &[u32]) -> Vec<Commodity> {
@@ -356,16 +368,15 @@ fn is_exclusive(problem: &Problem<'_>) -> bool {
         hosts.iter().for_each(|&host| on.entry(host).or_default().push(process));
     }
     on.iter().all(|(&host, own)| {
-        let traits = &problem.system.nodes[host as usize].traits;
+        let node = &problem.system.nodes[host as usize];
         let room = problem.performance[host as usize] * (1.0 + TOLERANCE);
         let fit = |a: usize, b: usize| {
             let (a, b) = (&processes[a], &processes[b]);
-            let has = |device: &String| traits.devices.get(device).copied().unwrap_or_default();
             let asks = |device: &String| {
                 [a, b].map(|process| u64::from(process.devices.get(device).copied().unwrap_or_default()))
             };
             a.performance + b.performance <= room
-                && a.devices.keys().all(|device| asks(device).iter().sum::<u64>() <= u64::from(has(device)))
+                && a.devices.keys().all(|device| asks(device).iter().sum::<u64>() <= devices_of(node, device))
         };
         // The two that ask for least fit together if any do, as far as performance goes.
         let mut least: Vec<f64> = own.iter().map(|&process| processes[process].performance).collect();
@@ -373,4 +384,168 @@ fn is_exclusive(problem: &Problem<'_>) -> bool {
         let may = least.len() > 1 && least[0] + least[1] <= room;
         !may || !own.iter().enumerate().any(|(at, &a)| own[..at].iter().any(|&b| fit(a, b)))
     })
+}
+
+/// Switches that are tried before it is given up to find out from which switches a machine looks the same.
+const MOST_TRIES: usize = 100_000;
+/// Switches of a machine for which it is tried.
+const MOST_SWITCHES: usize = 256;
+
+/// A party that need not be at switches from which the machine looks as from another one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Symmetry {
+    /// The party.
+    pub(super) party: usize,
+    /// Places at which it need not be.
+    pub(super) left_out: Vec<usize>,
+}
+
+/// What a switch is apart from its arcs: its type, and what its hosts are.
+type Look = (bool, Vec<(Option<u64>, Option<u64>, usize, Vec<usize>, Vec<u64>)>);
+
+impl Symmetry {
+    /// What looks the same in a shape.
+    pub(super) fn new(shape: &Shape<'_>) -> Self {
+        let degree = |party: usize| shape.sent(party).count() + shape.received(party).count();
+        let is_small = shape.switches.len() <= MOST_SWITCHES;
+        let free =
+            (0..shape.parties.len()).filter(|&party| is_small && shape.parties[party].places.len() > 1);
+        let Some(party) = free.max_by_key(|&party| (shape.parties[party].places.len(), degree(party))) else {
+            return Self::default();
+        };
+        let machine = Machine::new(shape);
+        let mut kept: Vec<usize> = Vec::new();
+        let mut tries = MOST_TRIES;
+        for switch in 0..shape.switches.len() {
+            if !kept.iter().any(|&other| machine.looks_the_same(other, switch, &mut tries)) {
+                kept.push(switch);
+            }
+        }
+        let is_left_out =
+            |place: &usize| shape.places[*place].switch.is_some_and(|switch| !kept.contains(&switch));
+        let left_out = shape.parties[party].places.iter().copied().filter(is_left_out).collect();
+        Self { party, left_out }
+    }
+}
+
+/// The switches of a machine and the arcs between them.
+struct Machine {
+    looks: Vec<Look>,
+    /// Capacities of the arcs from switch to switch, in order.
+    arcs: BTreeMap<(usize, usize), Vec<u64>>,
+    /// Switches in an order in which each is next to one before if it can be.
+    neighbours: Vec<BTreeSet<usize>>,
+}
+
+impl Machine {
+    fn new(shape: &Shape<'_>) -> Self {
+        let mut arcs: BTreeMap<(usize, usize), Vec<u64>> = BTreeMap::new();
+        let mut neighbours = vec![BTreeSet::new(); shape.switches.len()];
+        for arc in &shape.arcs {
+            arcs.entry((arc.from, arc.to)).or_default().push(arc.capacity.to_bits());
+            neighbours[arc.from].insert(arc.to);
+            neighbours[arc.to].insert(arc.from);
+        }
+        arcs.values_mut().for_each(|own| own.sort_unstable());
+        Self {
+            looks: (0..shape.switches.len()).map(|switch| look(shape, switch)).collect(),
+            arcs,
+            neighbours,
+        }
+    }
+
+    /// Whether some exchange of switches brings one to the place of another and changes nothing. If that takes too long to find out, not.
+    fn looks_the_same(&self, first: usize, second: usize, tries: &mut usize) -> bool {
+        let order = self.order(first);
+        let mut image = vec![None; self.looks.len()];
+        self.extends(&order, 0, Some(second), &mut image, tries)
+    }
+
+    /// All switches, beginning with one, and neighbours of those before as long as there are some.
+    fn order(&self, first: usize) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.looks.len());
+        let mut is_in = vec![false; self.looks.len()];
+        for start in std::iter::once(first).chain(0..self.looks.len()) {
+            let mut next = order.len();
+            if !is_in[start] {
+                is_in[start] = true;
+                order.push(start);
+            }
+            while next < order.len() {
+                for &neighbour in &self.neighbours[order[next]] {
+                    if !is_in[neighbour] {
+                        is_in[neighbour] = true;
+                        order.push(neighbour);
+                    }
+                }
+                next += 1;
+            }
+        }
+        order
+    }
+
+    /// Whether the images of the first switches in an order can be extended to all; `forced` is the image of the next one.
+    fn extends(
+        &self,
+        order: &[usize],
+        at: usize,
+        forced: Option<usize>,
+        image: &mut Vec<Option<usize>>,
+        tries: &mut usize,
+    ) -> bool {
+        let Some(&switch) = order.get(at) else { return true };
+        let candidates: Vec<usize> = match forced {
+            Some(forced) => vec![forced],
+            None => (0..self.looks.len()).filter(|other| !image.contains(&Some(*other))).collect(),
+        };
+        for other in candidates {
+            if *tries == 0 {
+                return false;
+            }
+            *tries -= 1;
+            if self.looks[switch] == self.looks[other] && self.fits(&order[..at], switch, other, image) {
+                image[switch] = Some(other);
+                if self.extends(order, at + 1, None, image, tries) {
+                    return true;
+                }
+                image[switch] = None;
+            }
+        }
+        false
+    }
+
+    /// Whether the arcs between a switch and those before it are those between their images.
+    fn fits(&self, before: &[usize], switch: usize, other: usize, image: &[Option<usize>]) -> bool {
+        before.iter().all(|&earlier| {
+            image[earlier].is_some_and(|there| {
+                self.arcs.get(&(switch, earlier)) == self.arcs.get(&(other, there))
+                    && self.arcs.get(&(earlier, switch)) == self.arcs.get(&(there, other))
+            })
+        })
+    }
+}
+
+fn look(shape: &Shape<'_>, switch: usize) -> Look {
+    let problem = shape.problem;
+    let homes = problem.home.as_ref().filter(|home| home.cost > 0.0);
+    let hosts = |(number, place): (usize, &Place)| {
+        let held =
+            (0..shape.parties.len()).filter(|&party| shape.parties[party].places.contains(&number)).collect();
+        let mut room = Vec::new();
+        if !shape.exclusive {
+            let host = place.hosts[0] as usize;
+            room.push(problem.performance[host].to_bits());
+            let kinds = device_kinds(problem);
+            room.extend(kinds.into_iter().map(|kind| devices_of(&problem.system.nodes[host], kind)));
+        }
+        // Homes are unlike all other hosts.
+        let is_home = |host: &&u32| homes.is_some_and(|home| home.hosts.contains(host));
+        room.extend(place.hosts.iter().filter(is_home).map(|&host| u64::from(host)));
+        let bits = |capacity: Option<f64>| capacity.map(f64::to_bits);
+        (bits(place.sends), bits(place.receives), place.hosts.len(), held, room)
+    };
+    let here = shape.places.iter().enumerate().filter(|(_, place)| place.switch == Some(switch));
+    let mut looks: Vec<_> = here.map(hosts).collect();
+    looks.sort_unstable();
+    (shape.is_two(switch), looks)
 }

@@ -3,10 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hopmap_model::{Cause, LinkState, Node, Part, ProcessDemand};
+use hopmap_model::{Cause, LinkState, Node, Part, ProcessDemand, Slot, SwitchType, SystemGraph, TaskGraph};
 
-use super::remedy::{Changed, amount, cause, short};
-use crate::problem::{Flow, Problem, TOLERANCE};
+use crate::Rules;
+use crate::answer::checked;
+use crate::engine::Found;
+use crate::error::Result;
+use crate::instance::slots_of;
+use crate::network::only_neighbours;
+use crate::problem::{Flow, Plan, Problem, TOLERANCE, devices_of};
 
 /// Capabilities, devices and hosts that are not there. They are no longer asked for in `changed`.
 pub(super) fn lacking(problem: &Problem<'_>, changed: &mut Changed) -> Vec<Cause> {
@@ -52,7 +57,7 @@ fn lacks(problem: &Problem<'_>, demand: &mut ProcessDemand, own: Option<&Node>, 
         is_there
     });
     demand.devices.retain(|device, count| {
-        let is_there = could.iter().any(|host| has(host, device) >= u64::from(*count));
+        let is_there = could.iter().any(|host| devices_of(host, device) >= u64::from(*count));
         if !is_there {
             tell(format!("process {name} needs {count} of `{device}`, which {who}"));
         }
@@ -60,7 +65,7 @@ fn lacks(problem: &Problem<'_>, demand: &mut ProcessDemand, own: Option<&Node>, 
     });
     let has_all = |host: &&Node| {
         demand.capabilities.iter().all(|wanted| host.traits.capabilities.contains(wanted))
-            && demand.devices.iter().all(|(device, &count)| has(host, device) >= u64::from(count))
+            && demand.devices.iter().all(|(device, &count)| devices_of(host, device) >= u64::from(count))
     };
     if !could.iter().any(has_all) && !could.is_empty() {
         let devices = demand.devices.iter().map(|(device, count)| format!("{count} of `{device}`"));
@@ -72,23 +77,20 @@ fn lacks(problem: &Problem<'_>, demand: &mut ProcessDemand, own: Option<&Node>, 
     }
 }
 
-fn has(host: &Node, device: &str) -> u64 {
-    u64::from(host.traits.devices.get(device).copied().unwrap_or_default())
-}
-
 /// Devices of a host of which the processes that are there, or have to be, need more than there are.
 fn devices_of_hosts(problem: &Problem<'_>, changed: &mut Changed, causes: &mut Vec<Cause>) {
     let at: Vec<Option<u32>> = known_hosts(problem, changed);
     let mut wanted: BTreeMap<(u32, String), u64> = BTreeMap::new();
     for (demand, host) in changed.graph.demands.processes.iter().zip(&at) {
-        for (device, &count) in host.iter().flat_map(|_| &demand.devices) {
-            let key = (host.unwrap_or_default(), device.clone());
-            *wanted.entry(key).or_default() += u64::from(count);
+        for (host, (device, &count)) in
+            host.iter().flat_map(|&host| demand.devices.iter().map(move |of| (host, of)))
+        {
+            *wanted.entry((host, device.clone())).or_default() += u64::from(count);
         }
     }
     for ((host, device), count) in wanted {
         let node = &problem.system.nodes[host as usize];
-        let there = has(node, &device);
+        let there = devices_of(node, &device);
         if count > there {
             let words =
                 format!("the processes on host {} need {count} of `{device}`, and it has {there}", node.name);
@@ -109,7 +111,7 @@ fn devices_of_all(problem: &Problem<'_>, changed: &mut Changed, causes: &mut Vec
     }
     for (device, count) in wanted {
         let hosts = problem.hosts.iter().map(|&host| &problem.system.nodes[host as usize]);
-        let there: u64 = hosts.map(|host| has(host, &device)).sum();
+        let there: u64 = hosts.map(|host| devices_of(host, &device)).sum();
         if count > there {
             let words =
                 format!("all processes need {count} of `{device}`, and all hosts together have {there}");
@@ -139,19 +141,17 @@ pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
     }
     let demands = &problem.graph.demands.processes;
     let unlimited = vec![f64::INFINITY; problem.performance.len()];
-    let could = crate::problem::allowed(problem.graph, problem.system, &problem.hosts, &unlimited);
+    let could = problem.holding(&unlimited);
     let mut causes = Vec::new();
     let mut only: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
     for (demand, could) in demands.iter().zip(&could) {
         let most = could.iter().map(|&host| problem.performance[host as usize]).fold(0.0, f64::max);
         if is_more(demand.performance, most) {
+            let (name, [needed, there]) = (&demand.name, [demand.performance, most].map(amount));
             let words = format!(
-                "process {} needs a performance of {}, and no host that it may be on can give more than {}",
-                demand.name,
-                amount(demand.performance),
-                amount(most)
+                "process {name} needs a performance of {needed}, and no host that it may be on can give more than {there}"
             );
-            causes.push(short(Part::Process, &demand.name, most, demand.performance, words));
+            causes.push(short(Part::Process, name, most, demand.performance, words));
         }
         if let [host] = could.as_slice() {
             let (sum, count) = only.entry(*host).or_default();
@@ -163,10 +163,9 @@ pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
         let there = problem.performance[host as usize];
         if count > 1 && is_more(needed, there) {
             let name = &problem.system.nodes[host as usize].name;
+            let [all, most] = [needed, there].map(amount);
             let words = format!(
-                "the processes that can only be on host {name} need a performance of {}, and it can give {}",
-                amount(needed),
-                amount(there)
+                "the processes that can only be on host {name} need a performance of {all}, and it can give {most}"
             );
             causes.push(short(Part::Host, name, there, needed, words));
         }
@@ -174,11 +173,9 @@ pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
     let needed: f64 = demands.iter().map(|demand| demand.performance).sum();
     let there: f64 = problem.hosts.iter().map(|&host| problem.performance[host as usize]).sum();
     if is_more(needed, there) {
-        let words = format!(
-            "all processes need a performance of {}, and all hosts together can give {}",
-            amount(needed),
-            amount(there)
-        );
+        let [all, most] = [needed, there].map(amount);
+        let words =
+            format!("all processes need a performance of {all}, and all hosts together can give {most}");
         causes.push(short(Part::Host, "all hosts", there, needed, words));
     }
     causes
@@ -235,10 +232,8 @@ impl<'a> Reachability<'a> {
             if let Some(pairs) = self.pairs(flow)
                 && pairs.iter().all(|&pair| self.best(pair).is_none())
             {
-                let words = format!(
-                    "no way leads where {} would have to go",
-                    self.name(flow, pairs.first().copied())
-                );
+                let name = self.name(flow, pairs.first().copied());
+                let words = format!("no way leads where {name} would have to go");
                 causes.push(cause(Part::Stream, &self.short_name(flow), words));
             }
         }
@@ -433,21 +428,14 @@ impl<'a> Reachability<'a> {
 /// switch.
 fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)> + use<'a> {
     let nodes = problem.system.nodes.len();
-    // The only neighbour of a node, if it has no other.
-    let mut only: Vec<Option<Option<u32>>> = vec![None; nodes];
-    for link in &problem.system.links {
-        for (node, next) in [(link.source, link.destination), (link.destination, link.source)] {
-            let own = &mut only[node as usize];
-            *own = Some(own.is_none_or(|known| known == Some(next)).then_some(next));
-        }
-    }
+    let only = only_neighbours(problem.system);
     let looked_at = if nodes > MOST_NODES { 0 } else { nodes as u32 };
     (0..looked_at).map(move |node| {
         let mut inside = vec![false; nodes];
         inside[node as usize] = true;
         if !problem.network.is_host(node) {
             for &host in &problem.hosts {
-                inside[host as usize] = only[host as usize] == Some(Some(node));
+                inside[host as usize] = only[host as usize] == Some(node);
             }
         }
         (node, inside)
@@ -479,4 +467,83 @@ fn ways_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
         }
     }
     best
+}
+
+/// A program, a machine and rules that are not quite those that were asked about.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    pub(super) graph: TaskGraph,
+    pub(super) system: SystemGraph,
+    pub(super) rules: Rules,
+}
+
+impl Changed {
+    /// Nothing changed yet.
+    pub(super) fn of(problem: &Problem<'_>) -> Self {
+        Self { graph: problem.graph.clone(), system: problem.system.clone(), rules: problem.rules }
+    }
+
+    /// What is asked about them; processes are where they are in the original.
+    pub(super) fn problem(&self, original: &Problem<'_>) -> Result<Problem<'_>> {
+        let problem = Problem::new(&self.graph, &self.system, None, self.rules)?;
+        Ok(match &original.mapped {
+            Some(hosts) => Problem { mapped: Some(hosts.clone()), flows: original.flows.clone(), ..problem },
+            None => problem,
+        })
+    }
+
+    /// The same with tables for every port in some switches.
+    pub(super) fn with_type_two(&self, switches: &[u32]) -> Self {
+        let mut changed = self.clone();
+        for &switch in switches {
+            changed.system.nodes[switch as usize].traits.switch_type = Some(SwitchType::Two);
+        }
+        changed
+    }
+
+    /// The same with links and hosts that have as much as is needed of them.
+    pub(super) fn with_amounts(&self, links: &[(u32, f64)], hosts: &[(u32, f64)]) -> Self {
+        let mut changed = self.clone();
+        for &(link, needed) in links {
+            changed.system.links[link as usize].bandwidth_bytes_per_s = Some(needed);
+        }
+        for &(host, needed) in hosts {
+            changed.system.nodes[host as usize].traits.performance = Some(needed);
+        }
+        changed
+    }
+
+    /// Whether the check finds nothing wrong with a plan.
+    pub(super) fn passes(&self, original: &Problem<'_>, plan: &Plan) -> Result<bool> {
+        let mut roomy = self.clone();
+        roomy.system = with_slots(&self.system, &plan.hosts);
+        let problem = roomy.problem(original)?;
+        Ok(checked(&problem, None, &Found::nothing(), plan).is_ok())
+    }
+}
+
+/// The machine with a slot for every process that is on a host: a host that would have to be stronger has more of them.
+fn with_slots(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
+    let mut counts = vec![0_u32; system.nodes.len()];
+    hosts.iter().for_each(|&host| counts[host as usize] += 1);
+    let slots = |host: u32| (0..counts[host as usize]).map(move |core| Slot { host, core });
+    let (slots, cost) = slots_of((0..system.nodes.len() as u32).flat_map(slots).collect());
+    SystemGraph { slots, cost, ..system.clone() }
+}
+
+/// A cause without amounts.
+pub(super) fn cause(part: Part, name: &str, words: String) -> Cause {
+    Cause { remedy: 0, part, name: name.to_owned(), there: None, needed: None, words }
+}
+
+/// A cause with what is there and what is needed.
+pub(super) fn short(part: Part, name: &str, there: f64, needed: f64, words: String) -> Cause {
+    let [there, needed] = [there, needed].map(|amount| Some(amount).filter(|amount| amount.is_finite()));
+    Cause { there, needed, ..cause(part, name, words) }
+}
+
+/// A number without the last digits, which are rounding.
+pub(super) fn amount(value: f64) -> String {
+    let rounded = format!("{value:.8e}").parse::<f64>().unwrap_or(value);
+    rounded.to_string()
 }

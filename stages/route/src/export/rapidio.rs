@@ -6,7 +6,9 @@ use std::fmt::Write;
 
 use hopmap_model::{Link, LinkState, NodeKind, SwitchType, SystemGraph, TableEntry, Tables};
 
-use crate::{ExportError, Family};
+use crate::error::{Result, fail};
+use crate::network::nodes_of;
+use crate::{Family, RouteError};
 
 /// Device ids of 8 bits; the last one means everybody.
 const MOST_IDS: u32 = 0xfe;
@@ -15,15 +17,14 @@ const LANES: &str = "4x 4x 5p0 IDLE1 EM_ON";
 /// The hop count of the host that manages the fabric.
 const MASTER_HOPS: u32 = 255;
 
-pub(super) fn write(system: &SystemGraph, tables: &Tables) -> Result<String, ExportError> {
+pub(super) fn write(system: &SystemGraph, tables: &Tables) -> Result<String> {
     let ids = DeviceIds::new(system, MOST_IDS)?;
     for node in &system.nodes {
         check_name(&node.name)?;
     }
     let master =
         (0..).zip(&system.nodes).find(|(_, node)| node.kind == NodeKind::Host).map(|(id, _): (u32, _)| id);
-    let master =
-        master.ok_or_else(|| ExportError::new("there is no host to manage the fabric", "add one"))?;
+    let master = master.ok_or_else(|| RouteError::new("there is no host to manage the fabric", "add one"))?;
     let hops = switches_before(system, master);
     let mut text = String::new();
     let id = ids.of(master);
@@ -32,8 +33,8 @@ pub(super) fn write(system: &SystemGraph, tables: &Tables) -> Result<String, Exp
         text,
         "MPORT 0 master mem34 dev08 {id:#x} {MASTER_HOPS} END\nMASTER_INFO dev08 {id:#x} 3434"
     );
-    for (node, host) in (0..).zip(&system.nodes).filter(|(_, node)| node.kind == NodeKind::Host) {
-        let _ = write!(text, "ENDPOINT {}", host.name);
+    for node in nodes_of(system, NodeKind::Host) {
+        let _ = write!(text, "ENDPOINT {}", system.nodes[node as usize].name);
         for port in ports(system, node)? {
             let (id, tag) = (ids.of(node), tag(ids.of(node)));
             let hops =
@@ -42,7 +43,7 @@ pub(super) fn write(system: &SystemGraph, tables: &Tables) -> Result<String, Exp
         }
         text.push_str(" PEND\n");
     }
-    for (node, _) in (0..).zip(&system.nodes).filter(|(_, node)| node.kind == NodeKind::Switch) {
+    for node in nodes_of(system, NodeKind::Switch) {
         let hops = hops.get(&node).map_or(0, |hops| hops.saturating_sub(1));
         switch(&mut text, (system, tables, &ids), node, hops)?;
     }
@@ -61,14 +62,14 @@ fn tag(id: u32) -> u32 {
     (id << 16) | id
 }
 
-fn check_name(name: &str) -> Result<(), ExportError> {
+fn check_name(name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(is_word) {
         true => Ok(()),
-        false => Err(ExportError::new(
+        false => fail(
             format!("the name `{name}` cannot stand in this file"),
             "names here are letters, digits, `_` and `-`: rename the node in the instance",
-        )),
+        ),
     }
 }
 
@@ -90,16 +91,16 @@ fn switches_before(system: &SystemGraph, master: u32) -> BTreeMap<u32, u32> {
 }
 
 /// The ports of a node, rising.
-fn ports(system: &SystemGraph, node: u32) -> Result<Vec<u32>, ExportError> {
+fn ports(system: &SystemGraph, node: u32) -> Result<Vec<u32>> {
     let mut ports = Vec::new();
     for link in system.links.iter().filter(|link| link.source == node || link.destination == node) {
-        let port = if link.source == node { link.source_port } else { link.destination_port };
-        ports.push(port.ok_or_else(|| {
-            ExportError::new(
+        let Some(port) = (if link.source == node { link.source_port } else { link.destination_port }) else {
+            return fail(
                 format!("a link of `{}` does not say its port", system.nodes[node as usize].name),
                 "tables name ports: the machine has to know them",
-            )
-        })?);
+            );
+        };
+        ports.push(port);
     }
     ports.sort_unstable();
     ports.dedup();
@@ -111,7 +112,7 @@ fn switch(
     (system, tables, ids): (&SystemGraph, &Tables, &DeviceIds),
     node: u32,
     hops: u32,
-) -> Result<(), ExportError> {
+) -> Result<()> {
     let switch = &system.nodes[node as usize];
     let (id, tag) = (ids.of(node), tag(ids.of(node)));
     let _ = writeln!(text, "SWITCH CPS1848 {} dev08 {id:#x} {hops} {tag:x}", switch.name);
@@ -119,7 +120,7 @@ fn switch(
         let _ = writeln!(text, "PORT {port} {LANES}");
     }
     let own: Vec<&TableEntry> = tables.entries.iter().filter(|entry| entry.switch == node).collect();
-    let entries = |text: &mut String, port: Option<u32>| -> Result<(), ExportError> {
+    let entries = |text: &mut String, port: Option<u32>| -> Result<()> {
         text.push_str("RANGE 0 0xff DROP\n");
         for entry in own.iter().filter(|entry| entry.input_port == port) {
             let host = &system.nodes[entry.destination as usize].name;
@@ -134,10 +135,10 @@ fn switch(
     let mut inputs: Vec<u32> = own.iter().filter_map(|entry| entry.input_port).collect();
     inputs.dedup();
     if !inputs.is_empty() && switch.traits.switch_type == Some(SwitchType::One) {
-        return Err(ExportError::new(
+        return fail(
             format!("switch `{}` is of type 1 and has a table for a port", switch.name),
             "check the tables with route/check",
-        ));
+        );
     }
     for input in inputs {
         let _ = writeln!(text, "ROUTING_TABLE dev08 {input}");
@@ -164,17 +165,14 @@ struct DeviceIds(BTreeMap<u32, u32>);
 
 impl DeviceIds {
     /// At most so many ids.
-    fn new(system: &SystemGraph, most: u32) -> Result<Self, ExportError> {
-        let of_kind = |kind| {
-            (0..).zip(&system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _): (u32, _)| id)
-        };
-        let all = of_kind(NodeKind::Host).chain(of_kind(NodeKind::Switch));
+    fn new(system: &SystemGraph, most: u32) -> Result<Self> {
+        let all = nodes_of(system, NodeKind::Host).chain(nodes_of(system, NodeKind::Switch));
         let ids: BTreeMap<u32, u32> = all.zip(1..).collect();
         match ids.len() as u32 > most {
-            true => Err(ExportError::new(
+            true => fail(
                 format!("there are {} hosts and switches, and device ids go to {most}", ids.len()),
                 "this format has no larger ids",
-            )),
+            ),
             false => Ok(Self(ids)),
         }
     }
@@ -192,7 +190,7 @@ const MOST_RXS_IDS: u32 = 0xff;
 const MOST_PORTS: u32 = 0xdd;
 
 /// For every switch what `/sys/bus/rapidio/devices/*/routes` shows: device id and output port, hexadecimal.
-pub(super) fn routes(system: &SystemGraph, tables: &Tables) -> Result<String, ExportError> {
+pub(super) fn routes(system: &SystemGraph, tables: &Tables) -> Result<String> {
     let ids = DeviceIds::new(system, MOST_WIDE_IDS)?;
     let mut text = String::new();
     for (node, name, entries) in switches(system, tables)? {
@@ -208,11 +206,7 @@ pub(super) fn routes(system: &SystemGraph, tables: &Tables) -> Result<String, Ex
 }
 
 /// For every switch the writes that set its tables: the switch, the register, the value.
-pub(super) fn registers(
-    system: &SystemGraph,
-    tables: &Tables,
-    family: Family,
-) -> Result<String, ExportError> {
+pub(super) fn registers(system: &SystemGraph, tables: &Tables, family: Family) -> Result<String> {
     let most = if family == Family::Rxs { MOST_RXS_IDS } else { MOST_WIDE_IDS };
     let ids = DeviceIds::new(system, most)?;
     let mut text = String::from("# switch register value\n");
@@ -254,17 +248,17 @@ pub(super) fn registers(
 /// A switch: its node, its name and its entries.
 type Switch<'a> = (u32, &'a str, Vec<&'a TableEntry>);
 
-fn switches<'a>(system: &'a SystemGraph, tables: &'a Tables) -> Result<Vec<Switch<'a>>, ExportError> {
+fn switches<'a>(system: &'a SystemGraph, tables: &'a Tables) -> Result<Vec<Switch<'a>>> {
     let ports = |entry: &TableEntry| entry.output_port.max(entry.input_port.unwrap_or_default());
     if let Some(entry) = tables.entries.iter().find(|entry| ports(entry) > MOST_PORTS) {
-        return Err(ExportError::new(
+        return fail(
             format!("switch `{}` has a port {}", system.nodes[entry.switch as usize].name, ports(entry)),
             "ports of these switches go to 221",
-        ));
+        );
     }
-    let nodes = (0..).zip(&system.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
-    let own = |(id, node): (u32, &'a hopmap_model::Node)| {
-        (id, node.name.as_str(), tables.entries.iter().filter(|entry| entry.switch == id).collect())
+    let own = |id: u32| {
+        let entries = tables.entries.iter().filter(|entry| entry.switch == id).collect();
+        (id, system.nodes[id as usize].name.as_str(), entries)
     };
-    Ok(nodes.map(own).collect())
+    Ok(nodes_of(system, NodeKind::Switch).map(own).collect())
 }

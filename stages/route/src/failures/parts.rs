@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::problem::Problem;
 use crate::{Fallible, Network};
-use hopmap_model::{LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
+use hopmap_model::{Link, LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
 
 /// A part that fails.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +77,7 @@ pub(crate) fn elements(system: &SystemGraph, of: &[Fallible]) -> Vec<Element> {
 }
 
 fn links_at(system: &SystemGraph, node: u32) -> Vec<u32> {
-    let at = |link: &hopmap_model::Link| link.source == node || link.destination == node;
+    let at = |link: &Link| link.source == node || link.destination == node;
     (0..).zip(&system.links).filter(|(_, link)| at(link)).map(|(index, _)| index).collect()
 }
 
@@ -98,33 +98,18 @@ fn cables(system: &SystemGraph) -> Vec<Element> {
         }
     }
     let seconds: Vec<u32> = back.values().copied().collect();
-    let cable = |(index, _): (u32, _)| {
+    let cable = |(index, link): (u32, &Link)| {
         let second = back.get(&index).copied();
-        let name = match second {
-            Some(_) => name_of(system, &network, index),
-            None => network.name_of(index),
+        let [a, b] = network.ends_of(index);
+        let ports = (link.source_port, link.destination_port);
+        let name = match (second, ports) {
+            (None, _) => network.name_of(index),
+            (Some(_), (Some(from), Some(to))) if network.is_parallel(index) => {
+                format!("{a}.{from} ↔ {b}.{to}")
+            }
+            (Some(_), _) => format!("{a} ↔ {b}"),
         };
-        Element {
-            part: Part::Link,
-            name,
-            links: [Some(index), second].into_iter().flatten().collect(),
-            node: None,
-        }
+        Element { part: Part::Link, name, links: std::iter::once(index).chain(second).collect(), node: None }
     };
     up().filter(|(index, _)| !seconds.contains(index)).map(cable).collect()
-}
-
-/// A cable in words: the names of its ends, and ports where there are several between them.
-fn name_of(system: &SystemGraph, network: &Network<'_>, link: u32) -> String {
-    let link = &system.links[link as usize];
-    let name = |node: u32| &system.nodes[node as usize].name;
-    let (a, b) = (name(link.source), name(link.destination));
-    let parallel = network
-        .leaving(link.source)
-        .iter()
-        .filter(|&&other| system.links[other as usize].destination == link.destination);
-    match (parallel.count() > 1, link.source_port, link.destination_port) {
-        (true, Some(from), Some(to)) => format!("{a}.{from} ↔ {b}.{to}"),
-        _ => format!("{a} ↔ {b}"),
-    }
 }

@@ -30,7 +30,7 @@ pub(super) struct RoutingState {
 
 impl RoutingState {
     pub(super) fn new(model: &Model<'_>, ways: Vec<Vec<Vec<u32>>>) -> Self {
-        let mut loads = model.no_loads();
+        let mut loads = model.fabric.no_loads();
         for (graph, ways) in model.parts.iter().zip(&ways) {
             model.load(&mut loads, graph, ways, 1.0);
         }
@@ -61,25 +61,33 @@ impl RoutingState {
     }
 
     fn is_over(&self, model: &Model<'_>, index: usize) -> bool {
-        self.loads[index] > model.most(index) * (1.0 + TOLERANCE)
+        self.loads[index] > model.fabric.most(index) * (1.0 + TOLERANCE)
+    }
+
+    /// The links of the ways to a destination.
+    fn links<'s>(&'s self, model: &'s Model<'_>, group: usize) -> impl Iterator<Item = u32> + 's {
+        model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten().copied()
     }
 
     /// Whether a way of a destination crosses what is overloaded.
     fn is_contested(&self, model: &Model<'_>, group: usize) -> bool {
-        let links = model.fabric.head.len();
-        let mut taken = model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten();
-        taken.any(|&link| {
-            let head = model.fabric.head[link as usize] as usize;
-            self.is_over(model, link as usize) || self.is_over(model, links + head)
-        })
+        let is_over = |link: u32| {
+            self.is_over(model, link as usize) || self.is_over(model, model.fabric.place_of_head(link))
+        };
+        self.links(model, group).any(is_over)
     }
 
-    /// Whether a way of a destination takes a link, or after all links passes a node.
-    fn crosses(&self, model: &Model<'_>, group: usize, place: usize) -> bool {
-        let links = model.fabric.head.len();
-        let mut taken = model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten();
-        taken
-            .any(|&link| link as usize == place || links + model.fabric.head[link as usize] as usize == place)
+    /// The ways of some parts.
+    fn ways_of(&self, parts: &[usize]) -> Vec<Vec<Vec<u32>>> {
+        parts.iter().map(|&part| self.ways[part].clone()).collect()
+    }
+
+    /// Puts the ways of some parts back.
+    fn restore(&mut self, model: &Model<'_>, parts: &[usize], ways: Vec<Vec<Vec<u32>>>) {
+        for (&part, ways) in parts.iter().zip(ways) {
+            self.lift(model, part);
+            self.put(model, part, ways);
+        }
     }
 
     fn lift(&mut self, model: &Model<'_>, part: usize) {
@@ -128,7 +136,7 @@ fn lay(
     price: &dyn Fn(&[f64], u32, f64) -> f64,
 ) -> bool {
     let parts = &model.groups[group];
-    let old: Vec<Vec<Vec<u32>>> = parts.iter().map(|&part| laid.ways[part].clone()).collect();
+    let old = laid.ways_of(parts);
     parts.iter().for_each(|&part| laid.lift(model, part));
     let mut forbidden = Forbidden::default();
     let mut is_laid = true;
@@ -146,10 +154,7 @@ fn lay(
         laid.put(model, part, ways);
     }
     if !is_laid {
-        for (&part, ways) in parts.iter().zip(old) {
-            laid.lift(model, part);
-            laid.put(model, part, ways);
-        }
+        laid.restore(model, parts, old);
     }
     is_laid
 }
@@ -169,10 +174,7 @@ fn tree(
         let price = |link: u32, bandwidth: f64| price(&laid.loads, link, bandwidth);
         let upper = lower::cost(graph, old, (hop, &graph.fixed), price);
         let ask = Ask { hop, fixed: &graph.fixed, max_hops, forbidden, upper };
-        let tree = match search.solve(graph, &ask, price) {
-            Some(tree) => tree,
-            None => search.solve(graph, &Ask { upper: f64::INFINITY, ..ask }, price)?,
-        };
+        let tree = search.cheapest(graph, &ask, price)?;
         let simple = tree.ways.iter().all(|way| model.is_simple(way));
         match contradiction(model, tree.ways.iter()) {
             Some(pair) => force(model, pair, forbidden),
@@ -186,7 +188,7 @@ fn tree(
 /// By how much a link, and the switch at its end, exceed what they can carry with a bandwidth more, in parts of it.
 fn overload(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 {
     let part = |index: usize| {
-        let most = model.most(index);
+        let most = model.fabric.most(index);
         let excess = |load: f64| (load - most * (1.0 + TOLERANCE)).max(0.0);
         if loads[index] + bandwidth <= most * (1.0 + TOLERANCE) {
             0.0
@@ -194,7 +196,12 @@ fn overload(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 
             (excess(loads[index] + bandwidth) - excess(loads[index])) / most.max(f64::MIN_POSITIVE)
         }
     };
-    part(link as usize) + part(model.fabric.head.len() + model.fabric.head[link as usize] as usize)
+    part(link as usize) + part(model.fabric.place_of_head(link))
+}
+
+/// What a link costs that must not be overloaded.
+fn hard(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 {
+    if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
 }
 
 /// Changes ways until nothing is overloaded; false if that does not succeed. `prices` say what is contested.
@@ -208,7 +215,7 @@ pub(super) fn repair(
     let weights = model.problem.rules.weights;
     let unit = weights.total_hops + weights.table_entries + 1e-3 * (1.0 + weights.longest_route);
     let mut pressure = 1.0;
-    let mut history = model.no_loads();
+    let mut history = model.fabric.no_loads();
     let mut worst = f64::INFINITY;
     for round in 0..ROUNDS {
         let mut is_contested = false;
@@ -222,7 +229,7 @@ pub(super) fn repair(
             }
             is_contested = true;
             let price = |loads: &[f64], link: u32, bandwidth: f64| {
-                let before = history[link as usize] * bandwidth / model.most(link as usize);
+                let before = history[link as usize] * bandwidth / model.fabric.most(link as usize);
                 let before = if before.is_finite() { before } else { 0.0 };
                 0.3 * prices.of(model, link, bandwidth)
                     + unit * (pressure * overload(model, loads, link, bandwidth) * 10.0 + before)
@@ -253,25 +260,19 @@ pub(super) fn repair(
 
 /// Gives every destination the best tree that the others leave room for, until none gets better.
 pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut RoutingState, max_hops: u32) {
-    let price = |loads: &[f64], link: u32, bandwidth: f64| {
-        if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
-    };
+    let price = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     for _ in 0..BETTER {
         let mut is_better = false;
         for group in 0..model.groups.len() {
             let before = laid.cost(model, group);
-            let old: Vec<Vec<Vec<u32>>> =
-                model.groups[group].iter().map(|&part| laid.ways[part].clone()).collect();
+            let old = laid.ways_of(&model.groups[group]);
             let changed = lay(model, trees, laid, (group, max_hops), &price);
             let gain = before - laid.cost(model, group);
             // Flows that pass a link apart from each other may be too much for it together.
             let is_kept = !laid.is_contested(model, group) && keeps_order(model, laid);
             let is_worth = gain > 1e-9 * before.abs() && is_kept;
             if changed && !is_worth {
-                for (&part, ways) in model.groups[group].iter().zip(old) {
-                    laid.lift(model, part);
-                    laid.put(model, part, ways);
-                }
+                laid.restore(model, &model.groups[group], old);
             } else {
                 is_better |= is_worth;
             }
@@ -301,8 +302,8 @@ pub(super) fn shake(
             return;
         }
         let place = dear[below(dear.len())];
-        let mut groups: Vec<usize> =
-            (0..model.groups.len()).filter(|&group| laid.crosses(model, group, place)).collect();
+        let crosses = |&group: &usize| laid.links(model, group).any(|link| model.fabric.is_at(link, place));
+        let mut groups: Vec<usize> = (0..model.groups.len()).filter(crosses).collect();
         for at in (1..groups.len()).rev() {
             groups.swap(at, below(at + 1));
         }
@@ -325,11 +326,9 @@ fn relay(
     let cost = |laid: &RoutingState| groups.iter().map(|&group| laid.cost(model, group)).sum::<f64>();
     let before = cost(laid);
     let parts: Vec<usize> = groups.iter().flat_map(|&group| model.groups[group].iter().copied()).collect();
-    let old: Vec<Vec<Vec<u32>>> = parts.iter().map(|&part| laid.ways[part].clone()).collect();
+    let old = laid.ways_of(&parts);
     parts.iter().for_each(|&part| laid.lift(model, part));
-    let hard = |loads: &[f64], link: u32, bandwidth: f64| {
-        if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
-    };
+    let hard = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     let first =
         |loads: &[f64], link: u32, bandwidth: f64| hard(loads, link, bandwidth) + dear(link, bandwidth);
     let is_laid = groups.iter().all(|&group| lay(model, trees, laid, (group, max_hops), &first))
@@ -339,15 +338,12 @@ fn relay(
         && !groups.iter().any(|&group| laid.is_contested(model, group))
         && keeps_order(model, laid);
     if !is_kept {
-        for (part, ways) in parts.into_iter().zip(old) {
-            laid.lift(model, part);
-            laid.put(model, part, ways);
-        }
+        laid.restore(model, &parts, old);
     }
 }
 
 /// Whether no links wait for each other, where they must not.
 fn keeps_order(model: &Model<'_>, laid: &RoutingState) -> bool {
     let ways = laid.ways.iter().flatten().map(Vec::as_slice);
-    !model.problem.rules.deadlock_free || crate::deadlock::cycle(model.fabric.head.len(), ways).is_empty()
+    !model.problem.rules.deadlock_free || crate::network::cycle(model.fabric.head.len(), ways).is_empty()
 }

@@ -61,16 +61,16 @@ pub(super) struct Prices(pub Vec<f64>);
 impl Prices {
     /// Nothing is dear.
     pub(super) fn zero(model: &Model<'_>) -> Self {
-        Self(model.no_loads())
+        Self(model.fabric.no_loads())
     }
 
     /// What a link costs for a bandwidth.
     pub(super) fn of(&self, model: &Model<'_>, link: u32, bandwidth: f64) -> f64 {
         let part = |index: usize| match self.0[index] {
-            price if price > 0.0 => price / model.most(index) * bandwidth,
+            price if price > 0.0 => price / model.fabric.most(index) * bandwidth,
             _ => 0.0,
         };
-        part(link as usize) + part(model.fabric.head.len() + model.fabric.head[link as usize] as usize)
+        part(link as usize) + part(model.fabric.place_of_head(link))
     }
 }
 
@@ -126,8 +126,10 @@ fn relax(
     now: &mut Lower,
 ) -> Option<()> {
     let hop = model.problem.rules.weights.total_hops;
+    let uses =
+        |tree: &Tree, place: usize| tree.ways.iter().flatten().any(|&link| model.fabric.is_at(link, place));
     now.trees.resize(model.parts.len(), Tree::default());
-    now.loads = model.no_loads();
+    now.loads = model.fabric.no_loads();
     now.value = 0.0;
     for (index, graph) in model.parts.iter().enumerate() {
         let is_stale = stale == Stale::All || stale == Stale::One(model.group_of[index]);
@@ -135,7 +137,7 @@ fn relax(
             && before.is_some_and(|before| {
                 model.places.iter().all(|place| {
                     let (old, new) = (before.0[place.index], prices.0[place.index]);
-                    old.total_cmp(&new).is_eq() || (new > old && !uses(model, &now.trees[index], place.index))
+                    old.total_cmp(&new).is_eq() || (new > old && !uses(&now.trees[index], place.index))
                 })
             });
         if !stays {
@@ -144,22 +146,13 @@ fn relax(
             let fixed = &model.fixed[index];
             let upper = cost(graph, &now.trees[index].ways, (hop, fixed), price);
             let ask = Ask { hop, fixed, max_hops: question.max_hops, forbidden, upper };
-            now.trees[index] = match search.solve(graph, &ask, price) {
-                Some(tree) => tree,
-                None => search.solve(graph, &Ask { upper: f64::INFINITY, ..ask }, price)?,
-            };
+            now.trees[index] = search.cheapest(graph, &ask, price)?;
         }
         now.value += now.trees[index].cost;
         model.load(&mut now.loads, graph, &now.trees[index].ways, 1.0);
     }
     now.value -= model.places.iter().map(|place| prices.0[place.index]).sum::<f64>() * (1.0 + 1e-9);
     Some(())
-}
-
-fn uses(model: &Model<'_>, tree: &Tree, place: usize) -> bool {
-    let links = model.fabric.head.len();
-    let mut taken = tree.ways.iter().flatten();
-    taken.any(|&link| link as usize == place || links + model.fabric.head[link as usize] as usize == place)
 }
 
 /// Moves prices towards where links carry what they can. Nothing moves if trees keep all that is contested.
@@ -189,10 +182,8 @@ fn is_impossible(model: &Model<'_>, trees: &mut Trees, question: &Question<'_>, 
     let there: f64 = model.places.iter().map(|place| prices.0[place.index]).sum();
     let mut needed = 0.0;
     for (index, graph) in model.parts.iter().enumerate() {
-        let forbidden = &question.forbidden[model.group_of[index]];
-        let fixed = &model.fixed[index];
-        let max_hops = question.max_hops;
-        let ask = Ask { hop: 0.0, fixed, max_hops, forbidden, upper: f64::INFINITY };
+        let (forbidden, fixed) = (&question.forbidden[model.group_of[index]], &model.fixed[index]);
+        let ask = Ask { hop: 0.0, fixed, max_hops: question.max_hops, forbidden, upper: f64::INFINITY };
         match trees.alone(graph, &ask, &|link, bandwidth| prices.of(model, link, bandwidth)) {
             Some(costs) => needed += costs.iter().sum::<f64>(),
             None => return false,
@@ -254,16 +245,22 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// The cheapest tree, if it does not cost more than is known to be possible. `price` is what a link costs for a bandwidth, beside
-    /// hops; for two bandwidths together no less than for each alone.
-    pub(super) fn solve(
+    /// The cheapest tree, first among those that cost no more than is known to be possible.
+    pub(super) fn cheapest(
         &mut self,
         graph: &Graph,
         ask: &Ask<'_>,
         price: impl Fn(u32, f64) -> f64,
     ) -> Option<Tree> {
+        let tree = self.solve(graph, ask, &price);
+        tree.or_else(|| self.solve(graph, &Ask { upper: f64::INFINITY, ..*ask }, &price))
+    }
+
+    /// The cheapest tree, if it does not cost more than is known to be possible. `price` is what a link costs for a bandwidth, beside
+    /// hops; for two bandwidths together no less than for each alone.
+    fn solve(&mut self, graph: &Graph, ask: &Ask<'_>, price: &impl Fn(u32, f64) -> f64) -> Option<Tree> {
         let (flows, links) = (graph.ends.len(), graph.links.len());
-        let at_least = self.alone(graph, ask, &price)?;
+        let at_least = self.alone(graph, ask, price)?;
         let columns = links + 1;
         self.cost.clear();
         self.cost.resize((1 << flows) * columns, f64::INFINITY);
@@ -282,7 +279,7 @@ impl Trees {
             }
             self.join(set, columns);
             let others: f64 = (0..flows).filter(|flow| set >> flow & 1 == 0).map(|flow| at_least[flow]).sum();
-            self.move_on(graph, ask, (set, upper - others), &price);
+            self.move_on(graph, ask, (set, upper - others), price);
         }
         let all = (1 << flows) - 1;
         let cost = self.cost[all * columns + links];

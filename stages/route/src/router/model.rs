@@ -96,18 +96,19 @@ impl Fabric {
         self.leaving(self.tail[link as usize]).contains(&link)
     }
 
-    /// Hops from a host to every node through switches, over links that pass a test.
-    pub(super) fn hops_from(&self, host: u32, passes: impl Fn(u32) -> bool) -> Vec<u32> {
+    /// Hops through switches from a host to every node, or from every node to a host, over links that pass a test.
+    pub(super) fn hops(&self, host: u32, is_from: bool, passes: impl Fn(u32) -> bool) -> Vec<u32> {
+        let (links, ends) = if is_from { (&self.leaving, &self.head) } else { (&self.arriving, &self.tail) };
         let mut hops = vec![FAR; self.is_host.len()];
         hops[host as usize] = 0;
         let mut queue = std::collections::VecDeque::from([host]);
         while let Some(node) = queue.pop_front() {
-            for &link in self.leaving(node) {
-                let to = self.head[link as usize];
-                if hops[to as usize] == FAR && passes(link) {
-                    hops[to as usize] = hops[node as usize] + 1;
-                    if !self.is_host[to as usize] {
-                        queue.push_back(to);
+            for &link in links.row(node) {
+                let next = ends[link as usize];
+                if hops[next as usize] == FAR && passes(link) {
+                    hops[next as usize] = hops[node as usize] + 1;
+                    if !self.is_host[next as usize] {
+                        queue.push_back(next);
                     }
                 }
             }
@@ -115,23 +116,36 @@ impl Fabric {
         hops
     }
 
-    /// Hops from every node to a host through switches, over links that pass a test.
-    pub(super) fn hops_to(&self, host: u32, passes: impl Fn(u32) -> bool) -> Vec<u32> {
-        let mut hops = vec![FAR; self.is_host.len()];
-        hops[host as usize] = 0;
-        let mut queue = std::collections::VecDeque::from([host]);
-        while let Some(node) = queue.pop_front() {
-            for &link in self.arriving(node) {
-                let from = self.tail[link as usize];
-                if hops[from as usize] == FAR && passes(link) {
-                    hops[from as usize] = hops[node as usize] + 1;
-                    if !self.is_host[from as usize] {
-                        queue.push_back(from);
-                    }
-                }
-            }
+    /// The place of the node at the end of a link: nodes come after all links.
+    pub(super) fn place_of_head(&self, link: u32) -> usize {
+        self.head.len() + self.head[link as usize] as usize
+    }
+
+    /// Whether a link is a place, or arrives there.
+    pub(super) fn is_at(&self, link: u32, place: usize) -> bool {
+        link as usize == place || self.place_of_head(link) == place
+    }
+
+    /// What a link, or after all links a node, can carry.
+    pub(super) fn most(&self, place: usize) -> f64 {
+        match place.checked_sub(self.head.len()) {
+            None => self.capacity[place],
+            Some(node) if self.is_host[node] => f64::INFINITY,
+            Some(_) => self.switch_load,
         }
-        hops
+    }
+
+    /// Loads of nothing, by link and after them by node.
+    pub(super) fn no_loads(&self) -> Vec<f64> {
+        vec![0.0; self.head.len() + self.is_host.len()]
+    }
+
+    /// Adds a bandwidth to what the links and nodes of a way carry.
+    pub(super) fn load(&self, loads: &mut [f64], way: &[u32], bandwidth: f64) {
+        for &link in way {
+            loads[link as usize] += bandwidth;
+            loads[self.place_of_head(link)] += bandwidth;
+        }
     }
 }
 
@@ -175,8 +189,8 @@ impl Graph {
         let mut shortest = vec![FAR; ends.len() * all];
         for (end, row) in ends.iter().zip(shortest.chunks_mut(all.max(1))) {
             let passes = |link: u32| fabric.carries(link, end.bandwidth);
-            let to = fabric.hops_to(destination, passes);
-            let from = fabric.hops_from(end.source, passes);
+            let to = fabric.hops(destination, false, passes);
+            let from = fabric.hops(end.source, true, passes);
             for (link, hops) in (0..).zip(row) {
                 let (tail, head) = (fabric.tail[link as usize] as usize, fabric.head[link as usize] as usize);
                 let through_hosts = (fabric.is_host[tail] && tail as u32 != end.source)
@@ -349,7 +363,7 @@ impl<'a> Model<'a> {
     /// Links and switches that would carry more than they can if all flows took them that can.
     fn places(&self) -> Vec<Place> {
         let links = self.fabric.head.len();
-        let mut loads = vec![0.0; links + self.fabric.is_host.len()];
+        let mut loads = self.fabric.no_loads();
         for graph in &self.parts {
             let mut nodes: BTreeMap<(usize, usize), f64> = BTreeMap::new();
             for (at, &link) in graph.links.iter().enumerate() {
@@ -364,35 +378,17 @@ impl<'a> Model<'a> {
             nodes.into_iter().for_each(|((node, _), bandwidth)| loads[links + node] += bandwidth);
         }
         let place = |(index, &load): (usize, &f64)| {
-            let most = self.most(index) * (1.0 + TOLERANCE);
+            let most = self.fabric.most(index) * (1.0 + TOLERANCE);
             (load > most).then_some(Place { index, most })
         };
         loads.iter().enumerate().filter_map(place).collect()
     }
 
-    /// What a link, or after all links a node, can carry.
-    pub(super) fn most(&self, index: usize) -> f64 {
-        match index.checked_sub(self.fabric.head.len()) {
-            None => self.fabric.capacity[index],
-            Some(node) if self.fabric.is_host[node] => f64::INFINITY,
-            Some(_) => self.fabric.switch_load,
-        }
-    }
-
     /// Adds what flows of a part carry on their ways.
     pub(super) fn load(&self, loads: &mut [f64], graph: &Graph, ways: &[Vec<u32>], sign: f64) {
         for (end, way) in graph.ends.iter().zip(ways) {
-            for &link in way {
-                loads[link as usize] += sign * end.bandwidth;
-                let head = self.fabric.head[link as usize] as usize;
-                loads[self.fabric.head.len() + head] += sign * end.bandwidth;
-            }
+            self.fabric.load(loads, way, sign * end.bandwidth);
         }
-    }
-
-    /// Loads of nothing.
-    pub(super) fn no_loads(&self) -> Vec<f64> {
-        vec![0.0; self.fabric.head.len() + self.fabric.is_host.len()]
     }
 
     /// The table that decides what follows a link: that of its end, or that of its port. Hosts decide by themselves.

@@ -1,15 +1,14 @@
 //! Good routes quickly: every flow by the cheapest way that agrees with the tables so far, and again where links are overloaded, while
 //! what is contested becomes dearer: the negotiation of `PathFinder` (`McMurchie` and Ebeling, "A negotiation-based performance-driven
-//! router for FPGAs", 1995).
+//! router for FPGAs", 1995). Restrictions of turns leave no cycle in the channel dependency graph.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use hopmap_model::Route;
 
-use super::model::{FAR, Fabric};
-use super::paths;
-use super::paths::{PathQuery, PathSearch};
-use crate::deadlock;
+use super::model::{End, FAR, Fabric};
+use crate::network;
 use crate::problem::{Problem, TOLERANCE};
 
 /// Rounds of routing again what crosses overloaded links, for each limit of lengths.
@@ -52,14 +51,6 @@ pub struct QuickRouter<'a> {
     history: Vec<f64>,
 }
 
-/// A flow between hosts.
-#[derive(Debug, Clone, Copy)]
-struct End {
-    source: u32,
-    destination: u32,
-    bandwidth: f64,
-}
-
 /// The ways of all flows, and what they load.
 #[derive(Debug, Clone, Default)]
 struct RoutingState {
@@ -96,7 +87,7 @@ impl<'a> QuickRouter<'a> {
             flows: Vec::new(),
             groups: Vec::new(),
             laid: RoutingState::default(),
-            history: vec![0.0; fabric.head.len() + fabric.is_host.len()],
+            history: fabric.no_loads(),
             fabric,
         }
     }
@@ -127,29 +118,25 @@ impl<'a> QuickRouter<'a> {
         let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (index, flow) in (0..).zip(&self.problem.flows) {
             let (source, destination) = self.problem.ends(flow, hosts);
-            self.flows.push(End { source, destination, bandwidth: flow.bandwidth });
+            self.flows.push(End { flow: index, source, destination, bandwidth: flow.bandwidth });
             if source != destination {
                 groups.entry(destination).or_default().push(index);
             }
         }
         for &destination in groups.keys() {
             let fabric = &self.fabric;
-            self.hops[destination as usize].get_or_insert_with(|| fabric.hops_to(destination, |_| true));
+            self.hops[destination as usize].get_or_insert_with(|| fabric.hops(destination, false, |_| true));
         }
-        self.groups = groups.into_values().collect();
-        let mut demands: Vec<(f64, usize)> = Vec::with_capacity(self.groups.len());
-        for index in 0..self.groups.len() {
-            let mut group = std::mem::take(&mut self.groups[index]);
-            group.sort_by_key(|&flow| (std::cmp::Reverse(self.far(flow)), flow));
-            let demand = |&flow: &u32| {
-                self.flows[flow as usize].bandwidth * f64::from(self.far(flow).min(u32::from(u16::MAX)))
-            };
-            demands.push((group.iter().map(demand).sum(), index));
-            self.groups[index] = group;
-        }
-        demands.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let mut groups = std::mem::take(&mut self.groups);
-        self.groups = demands.iter().map(|&(_, index)| std::mem::take(&mut groups[index])).collect();
+        let demand = |&flow: &u32| {
+            self.flows[flow as usize].bandwidth * f64::from(self.far(flow).min(u32::from(u16::MAX)))
+        };
+        let sorted = |mut group: Vec<u32>| -> (f64, Vec<u32>) {
+            group.sort_by_key(|&flow| (Reverse(self.far(flow)), flow));
+            (group.iter().map(demand).sum(), group)
+        };
+        let mut demands: Vec<(f64, Vec<u32>)> = groups.into_values().map(sorted).collect();
+        demands.sort_by(|a, b| b.0.total_cmp(&a.0));
+        self.groups = demands.into_iter().map(|(_, group)| group).collect();
     }
 
     /// Hops of a flow at least.
@@ -158,7 +145,7 @@ impl<'a> QuickRouter<'a> {
         self.hops[destination as usize].as_ref().map_or(FAR, |hops| hops[source as usize])
     }
 
-    /// PathSearch under bans: as short as possible first.
+    /// Routes under bans: as short as possible first.
     fn free(&mut self, most: u32, bans: &[Vec<u32>]) -> RoutingState {
         let farthest = self.groups.iter().flatten().map(|&flow| self.far(flow)).filter(|&far| far != FAR);
         let least = farthest.max().unwrap_or(0);
@@ -236,13 +223,12 @@ impl<'a> QuickRouter<'a> {
     }
 
     fn is_contested(&self, flow: u32) -> bool {
-        let links = self.fabric.head.len();
-        let way = self.laid.ways[flow as usize].iter();
-        way.clone().any(|&link| {
-            let head = self.fabric.head[link as usize] as usize;
+        let way = &self.laid.ways[flow as usize];
+        let is_over = |&link: &u32| {
             (self.over(link as usize, 0.0) > 0.0 && !self.is_only_one(link))
-                || self.over(links + head, 0.0) > 0.0
-        }) || way.len() == 0
+                || self.over(self.fabric.place_of_head(link), 0.0) > 0.0
+        };
+        way.iter().any(is_over) || way.is_empty()
     }
 
     /// By which part of what it may carry a link, or a switch, exceeds it with a bandwidth more.
@@ -272,25 +258,20 @@ impl<'a> QuickRouter<'a> {
     /// Takes away the way of a flow.
     fn lift(&mut self, flow: u32) {
         let bandwidth = self.flows[flow as usize].bandwidth;
-        let links = self.fabric.head.len();
-        for &link in &self.laid.ways[flow as usize] {
-            self.laid.loads[link as usize] -= bandwidth;
-            self.laid.loads[links + self.fabric.head[link as usize] as usize] -= bandwidth;
-        }
+        self.fabric.load(&mut self.laid.loads, &self.laid.ways[flow as usize], -bandwidth);
         self.laid.ways[flow as usize].clear();
     }
 
     fn lay_one(&mut self, flow: u32, manner: RoutingOptions<'_>) -> bool {
-        let End { source, destination, bandwidth } = self.flows[flow as usize];
+        let End { source, destination, bandwidth, .. } = self.flows[flow as usize];
         let Some(hops) = self.hops[destination as usize].as_deref() else { return false };
         let (hop, entry) = (self.hop, self.entry);
         let wish =
             PathQuery { source, destination, hops, max_hops: manner.max_hops, hop, entry, bans: manner.bans };
         let (fabric, loads, history) = (&self.fabric, &self.laid.loads, &self.history);
-        let links = fabric.head.len();
         let whole = hop + entry;
         let price = |link: u32| {
-            let switch = links + fabric.head[link as usize] as usize;
+            let switch = fabric.place_of_head(link);
             let over = over(fabric, loads, link as usize, bandwidth) + over(fabric, loads, switch, bandwidth);
             let contested = if over > 0.0 { manner.pressure * (0.2 + over) } else { 0.0 };
             let before = 0.3 * (history[link as usize] + history[switch]);
@@ -301,19 +282,16 @@ impl<'a> QuickRouter<'a> {
         }
         let path = std::mem::take(&mut self.ways.path);
         self.ways.enter(&self.fabric, &path);
-        for &link in &path {
-            self.laid.loads[link as usize] += bandwidth;
-            self.laid.loads[links + self.fabric.head[link as usize] as usize] += bandwidth;
-        }
+        self.fabric.load(&mut self.laid.loads, &path, bandwidth);
         self.laid.ways[flow as usize].clone_from(&path);
         self.ways.path = path;
         true
     }
 
-    /// PathSearch whose links cannot wait for each other in a cycle.
+    /// Routes whose links cannot wait for each other in a cycle.
     fn without_cycles(&mut self, first: RoutingState, most: u32) -> RoutingState {
         let links = self.fabric.head.len();
-        let cycle = |laid: &RoutingState| deadlock::cycle(links, laid.ways.iter().map(Vec::as_slice));
+        let cycle = |laid: &RoutingState| network::cycle(links, laid.ways.iter().map(Vec::as_slice));
         if cycle(&first).is_empty() {
             return first;
         }
@@ -330,11 +308,11 @@ impl<'a> QuickRouter<'a> {
             if laid.excess >= NO_WAY {
                 break;
             }
-            let (link, next) = paths::rarest(&cycle, &laid.ways);
+            let (link, next) = rarest(&cycle, &laid.ways);
             bans[link as usize].push(next);
             laid = self.free(most, &bans);
         }
-        for bans in paths::rules(&self.fabric) {
+        for bans in rules(&self.fabric) {
             if best.excess <= 0.0 {
                 break;
             }
@@ -349,13 +327,239 @@ impl<'a> QuickRouter<'a> {
 
 /// By which part of what it may carry a link, or after all links a switch, exceeds it with a bandwidth more.
 fn over(fabric: &Fabric, loads: &[f64], place: usize, more: f64) -> f64 {
-    let links = fabric.head.len();
-    let most = match place.checked_sub(links) {
-        None => fabric.capacity[place],
-        Some(node) if fabric.is_host[node] => f64::INFINITY,
-        Some(_) => fabric.switch_load,
-    };
+    let most = fabric.most(place);
     let load = loads[place] + more;
     // Sums that come and go are rounded; whoever takes the routes compares sums that are made anew.
     if load <= most * (1.0 + TOLERANCE) { 0.0 } else { load / most.max(f64::MIN_POSITIVE) - 1.0 }
+}
+
+/// No link.
+const NONE: u32 = u32::MAX;
+
+/// Looks for ways to one destination after the other (A*: a link is cheapest that is nearest to the destination), and remembers what the
+/// tables say of the destination. Buffers are used again.
+#[derive(Debug, Clone)]
+pub(super) struct PathSearch {
+    /// The way that was found last.
+    pub path: Vec<u32>,
+    cost: Vec<f64>,
+    parent: Vec<u32>,
+    length: Vec<u32>,
+    seen: Vec<u32>,
+    search: u32,
+    queue: BinaryHeap<(Reverse<u64>, u32, Reverse<u32>)>,
+    /// The link that follows: by switch of type 1, and after them by link that arrives at a switch of type 2.
+    next: Vec<u32>,
+    known: Vec<u32>,
+    tree: u32,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathQuery<'a> {
+    pub source: u32,
+    pub destination: u32,
+    /// Hops from every node to the destination, or fewer.
+    pub hops: &'a [u32],
+    /// Most links of the way.
+    pub max_hops: u32,
+    /// What a hop costs at least.
+    pub hop: f64,
+    /// What an entry of a table costs.
+    pub entry: f64,
+    /// Links that may not follow each link; empty if all may.
+    pub bans: &'a [Vec<u32>],
+}
+
+impl PathSearch {
+    pub(super) fn new(fabric: &Fabric) -> Self {
+        let links = fabric.head.len();
+        let states = fabric.is_host.len() + links;
+        Self {
+            path: Vec::new(),
+            cost: vec![0.0; links],
+            parent: vec![NONE; links],
+            length: vec![0; links],
+            seen: vec![0; links],
+            search: 0,
+            queue: BinaryHeap::new(),
+            next: vec![NONE; states],
+            known: vec![0; states],
+            tree: 0,
+        }
+    }
+
+    /// Begins with empty tables.
+    pub(super) fn clear(&mut self) {
+        if self.tree == u32::MAX {
+            self.known.fill(0);
+            self.tree = 0;
+        }
+        self.tree += 1;
+    }
+
+    /// Where in `next` it stands what follows a link.
+    fn state(fabric: &Fabric, link: u32) -> usize {
+        let node = fabric.head[link as usize] as usize;
+        if fabric.is_two[node] { fabric.is_host.len() + link as usize } else { node }
+    }
+
+    /// Finds the cheapest way that agrees with the tables so far; false if there is none. `price` is what a link costs, with its hop.
+    pub(super) fn find(&mut self, fabric: &Fabric, wish: &PathQuery<'_>, price: impl Fn(u32) -> f64) -> bool {
+        if self.search == u32::MAX {
+            self.seen.fill(0);
+            self.search = 0;
+        }
+        self.search += 1;
+        self.queue.clear();
+        for &link in fabric.leaving(wish.source) {
+            self.reach(fabric, wish, (NONE, link), price(link));
+        }
+        while let Some((Reverse(key), length, Reverse(link))) = self.queue.pop() {
+            let node = fabric.head[link as usize];
+            let rest = wish.hop * f64::from(wish.hops[node as usize]);
+            if key > (self.cost[link as usize] + rest).to_bits() || length != self.length[link as usize] {
+                continue;
+            }
+            if node == wish.destination {
+                self.trace(link);
+                return true;
+            }
+            let state = Self::state(fabric, link);
+            let cost = self.cost[link as usize];
+            if self.known[state] == self.tree {
+                let next = self.next[state];
+                self.reach(fabric, wish, (link, next), cost + price(next));
+            } else {
+                for &next in fabric.leaving(node) {
+                    self.reach(fabric, wish, (link, next), cost + wish.entry + price(next));
+                }
+            }
+        }
+        false
+    }
+
+    /// Reaches a link after another if that is allowed, and cheaper than before.
+    fn reach(&mut self, fabric: &Fabric, wish: &PathQuery<'_>, (link, next): (u32, u32), cost: f64) {
+        let head = fabric.head[next as usize];
+        let rest = wish.hops[head as usize];
+        let length = if link == NONE { 1 } else { self.length[link as usize] + 1 };
+        let is_dead_end = fabric.is_host[head as usize] && head != wish.destination;
+        let is_worse = self.seen[next as usize] == self.search && cost >= self.cost[next as usize];
+        if is_dead_end || is_worse || rest == FAR || length + rest > wish.max_hops || !cost.is_finite() {
+            return;
+        }
+        let is_banned = wish.bans.get(link as usize).is_some_and(|bans| bans.contains(&next));
+        if is_banned || self.passes(fabric, link, head) {
+            return;
+        }
+        self.seen[next as usize] = self.search;
+        self.cost[next as usize] = cost;
+        self.parent[next as usize] = link;
+        self.length[next as usize] = length;
+        let key = cost + wish.hop * f64::from(rest);
+        self.queue.push((Reverse(key.to_bits()), length, Reverse(next)));
+    }
+
+    /// Whether the way up to a link passes a node.
+    fn passes(&self, fabric: &Fabric, mut link: u32, node: u32) -> bool {
+        while link != NONE {
+            if fabric.tail[link as usize] == node {
+                return true;
+            }
+            link = self.parent[link as usize];
+        }
+        false
+    }
+
+    fn trace(&mut self, mut link: u32) {
+        self.path.clear();
+        while link != NONE {
+            self.path.push(link);
+            link = self.parent[link as usize];
+        }
+        self.path.reverse();
+    }
+
+    /// Writes a way into the tables.
+    pub(super) fn enter(&mut self, fabric: &Fabric, path: &[u32]) {
+        for pair in path.windows(2) {
+            let state = Self::state(fabric, pair[0]);
+            self.known[state] = self.tree;
+            self.next[state] = pair[1];
+        }
+    }
+}
+
+/// Roots that are tried for an order of switches.
+const ROOTS: usize = 3;
+
+/// The pair of links that follow each other in a cycle which the fewest ways take; the first of them.
+pub(super) fn rarest(cycle: &[u32], ways: &[Vec<u32>]) -> (u32, u32) {
+    let pair = |at: usize| (cycle[at], cycle[(at + 1) % cycle.len()]);
+    let mut taken: BTreeMap<(u32, u32), usize> = (0..cycle.len()).map(|at| (pair(at), 0)).collect();
+    for way in ways {
+        for link in way.windows(2) {
+            taken.entry((link[0], link[1])).and_modify(|count| *count += 1);
+        }
+    }
+    let rarest = (0..cycle.len()).map(pair).min_by_key(|pair| taken.get(pair).copied().unwrap_or_default());
+    rarest.unwrap_or_default()
+}
+
+/// Bans under which links never wait in a cycle, by link: up to a root and down again, and never up after down (Autonet, Schroeder and
+/// others 1991), for the switches from which the others are nearest; at last the same on the links of a tree alone.
+pub(super) fn rules(fabric: &Fabric) -> Vec<Vec<Vec<u32>>> {
+    let nodes = fabric.is_host.len() as u32;
+    let mut roots: Vec<(u32, u32)> = (0..nodes)
+        .filter(|&node| !fabric.is_host[node as usize])
+        .map(|node| (levels(fabric, node).0.iter().flatten().copied().max().unwrap_or(0), node))
+        .collect();
+    roots.sort_unstable();
+    let mut rules: Vec<Vec<Vec<u32>>> =
+        roots.iter().take(ROOTS).map(|&(_, root)| up_and_down(fabric, root, false)).collect();
+    rules.extend(roots.first().map(|&(_, root)| up_and_down(fabric, root, true)));
+    rules
+}
+
+/// Hops of every switch from a root, as far as it has any, whatever the direction of links; and the first neighbour on the way there.
+fn levels(fabric: &Fabric, root: u32) -> (Vec<Option<u32>>, Vec<Option<u32>>) {
+    let mut level = vec![None; fabric.is_host.len()];
+    let mut parent = vec![None; fabric.is_host.len()];
+    level[root as usize] = Some(0);
+    let mut queue = std::collections::VecDeque::from([(root, 0)]);
+    while let Some((node, at)) = queue.pop_front() {
+        let leaving = fabric.leaving(node).iter().map(|&link| fabric.head[link as usize]);
+        let arriving = fabric.arriving(node).iter().map(|&link| fabric.tail[link as usize]);
+        for other in leaving.chain(arriving) {
+            if level[other as usize].is_none() && !fabric.is_host[other as usize] {
+                level[other as usize] = Some(at + 1);
+                parent[other as usize] = Some(node);
+                queue.push_back((other, at + 1));
+            }
+        }
+    }
+    (level, parent)
+}
+
+fn up_and_down(fabric: &Fabric, root: u32, tree: bool) -> Vec<Vec<u32>> {
+    let (level, parent) = levels(fabric, root);
+    let key = |node: u32| (level[node as usize].unwrap_or(u32::MAX), node);
+    let between_switches = |link: u32| {
+        [&fabric.tail, &fabric.head].iter().all(|end| !fabric.is_host[end[link as usize] as usize])
+    };
+    let is_up = |link: u32| key(fabric.head[link as usize]) < key(fabric.tail[link as usize]);
+    let is_outside = |link: u32| {
+        let (tail, head) = (fabric.tail[link as usize], fabric.head[link as usize]);
+        tree && parent[tail as usize] != Some(head) && parent[head as usize] != Some(tail)
+    };
+    let is_banned = |link: u32, next: u32| {
+        let are = between_switches(link) && between_switches(next);
+        (between_switches(next) && is_outside(next)) || (are && !is_up(link) && is_up(next))
+    };
+    let bans = |link: u32| {
+        let leaving = fabric.leaving(fabric.head[link as usize]).iter().copied();
+        leaving.filter(|&next| is_banned(link, next)).collect()
+    };
+    (0..fabric.head.len() as u32).map(bans).collect()
 }

@@ -7,6 +7,8 @@ use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 use super::model::{Entries, FAR, Model};
 use crate::engine::StopCondition;
 
+/// Islands of a round of annealing.
+pub(super) const ISLANDS: u64 = 4;
 /// Mappings that an island hands over.
 const CANDIDATES: usize = 6;
 /// Proposals between two looks at the clock.
@@ -21,10 +23,12 @@ const MOST_STARTS: u64 = 60;
 
 /// What all islands know.
 pub(super) struct Annealer<'m, 'a> {
-    pub(super) model: &'m Model<'a>,
-    pub(super) ways: &'m ShortestPaths,
+    model: &'m Model<'a>,
+    ways: &'m ShortestPaths,
     /// Hosts near each class.
     near: Vec<Vec<u32>>,
+    /// Mappings to begin with.
+    pub(super) starts: Vec<Vec<u32>>,
 }
 
 impl<'m, 'a> Annealer<'m, 'a> {
@@ -36,11 +40,14 @@ impl<'m, 'a> Annealer<'m, 'a> {
             let least = NEAR.max(model.classes[class].hosts.len() + NEAR / 2);
             hosts.take(least).collect()
         };
-        Self { near: (0..model.classes.len()).map(near).collect(), model, ways }
+        let near = (0..model.classes.len()).map(near).collect();
+        let mut own = Self { near, model, ways, starts: Vec::new() };
+        own.starts = (0..ISLANDS).filter_map(|island| own.start(island)).collect();
+        own
     }
 
     /// Some mapping that fits on hosts, processes near those that they talk to; nothing if none was found.
-    pub(super) fn start(&self, island: u64) -> Option<Vec<u32>> {
+    fn start(&self, island: u64) -> Option<Vec<u32>> {
         (0..MOST_STARTS)
             .find_map(|number| self.placed(&mut stream(1000 + island * MOST_STARTS + number), number))
     }
@@ -89,27 +96,24 @@ impl<'m, 'a> Annealer<'m, 'a> {
     pub(super) fn island(
         &self,
         island: u64,
-        start: &[u32],
         aim: Aim,
         proposals: u64,
         stop: &StopCondition<'_>,
     ) -> Vec<(f64, Vec<u32>)> {
+        let start = &self.starts[(island % ISLANDS) as usize % self.starts.len()];
         let mut random = stream(island);
         let mut state = Estimate::new(self.model, self.ways, aim, start);
         let free: Vec<usize> = (0..self.model.processes)
             .filter(|&process| self.model.problem.allowed[process].len() > 1)
             .collect();
         let mut cost = state.cost();
-        let mut best = vec![(cost, start.to_vec())];
+        let mut best = vec![(cost, start.clone())];
         if free.is_empty() {
             return best;
         }
         let weights = self.model.weights;
-        let unit = if weights.total_hops + weights.table_entries > 0.0 {
-            weights.total_hops + weights.table_entries
-        } else {
-            aim.beyond.max(1.0)
-        };
+        let both = weights.total_hops + weights.table_entries;
+        let unit = if both > 0.0 { both } else { aim.beyond.max(1.0) };
         let cooling = libm::log(COLD / HOT);
         let mut temperature = HOT * unit;
         for number in 0..proposals {
@@ -140,12 +144,7 @@ impl<'m, 'a> Annealer<'m, 'a> {
     }
 
     /// A process to another host, or two processes that change places; as two steps of which the second one may be the first again.
-    fn proposal(
-        &self,
-        state: &Estimate<'_, '_>,
-        free: &[usize],
-        random: &mut Pcg64,
-    ) -> Option<[(usize, u32); 2]> {
+    fn proposal(&self, state: &Estimate<'_, '_>, free: &[usize], random: &mut Pcg64) -> Option<Move> {
         let model = self.model;
         let process = free[random.index(free.len())];
         let degree = model.sends[process].len() + model.receives[process].len();
@@ -171,6 +170,9 @@ impl<'m, 'a> Annealer<'m, 'a> {
         both.then_some([(process, host), (other, before)])
     }
 }
+
+/// Processes and the hosts that they go to, one after the other.
+type Move = [(usize, u32); 2];
 
 /// Classes between which shortest ways are kept at most.
 const MOST_CLASSES: usize = 256;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::Weights;
-use crate::problem::{Problem, TOLERANCE};
+use crate::problem::{Problem, TOLERANCE, devices_of, gcd};
 
 /// A distance that is none.
 pub(super) const FAR: u16 = u16::MAX / 4;
@@ -177,6 +177,11 @@ impl<'a> Model<'a> {
         home.filter(|home| home.hosts[process] != host).map_or(0.0, |home| home.cost)
     }
 
+    /// What all processes pay that are on hosts.
+    pub(super) fn moves(&self, hosts: &[u32]) -> f64 {
+        hosts.iter().enumerate().map(|(process, &host)| self.move_cost(process, host)).sum()
+    }
+
     /// Streams of a process and the process at their other end.
     pub(super) fn neighbours(&self, process: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let sends = self.sends[process].iter().map(|&edge| (edge, self.edges[edge].destination));
@@ -222,17 +227,12 @@ impl<'a> Model<'a> {
 
 /// A little less than the greatest common divisor of the weights.
 fn grain(problem: &Problem<'_>) -> Option<f64> {
-    let Weights { longest_route: longest, total_hops: hops, table_entries: entries } = problem.rules.weights;
-    let weights = [longest, hops, entries, problem.home.as_ref().map_or(0.0, |home| home.cost)];
+    let Weights { longest_route, total_hops, table_entries } = problem.rules.weights;
+    let home = problem.home.as_ref().map_or(0.0, |home| home.cost);
+    let weights = [longest_route, total_hops, table_entries, home];
     let is_whole = |weight: &f64| weight.fract().abs() < f64::EPSILON && *weight < 1e12 && *weight >= 0.0;
-    let mut divisor = 0_u64;
-    for weight in weights.iter().filter(|weight| is_whole(weight)) {
-        let (mut a, mut b) = (divisor, *weight as u64);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        divisor = a;
-    }
+    let whole = weights.iter().filter(|weight| is_whole(weight));
+    let divisor = whole.fold(0, |divisor, weight| gcd(divisor, *weight as u64));
     (weights.iter().all(is_whole) && divisor > 0).then_some(divisor as f64 * (1.0 - 1e-6))
 }
 
@@ -245,8 +245,7 @@ fn resources(problem: &Problem<'_>) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
         std::iter::once(demand.performance).chain(devices.iter().map(count)).collect()
     };
     let has = |(node, performance): (&hopmap_model::Node, &f64)| {
-        let count =
-            |&device: &&String| f64::from(node.traits.devices.get(device).copied().unwrap_or_default());
+        let count = |device: &&String| devices_of(node, device) as f64;
         std::iter::once(performance * (1.0 + TOLERANCE)).chain(devices.iter().map(count)).collect()
     };
     let nodes = problem.system.nodes.iter().zip(&problem.performance);
@@ -305,13 +304,11 @@ fn class(problem: &Problem<'_>, hosts: Vec<u32>, needs: &[Vec<f64>], has: &[Vec<
             .collect();
         sizes.sort_by(f64::total_cmp);
         let mut sum = 0.0;
-        sizes
-            .into_iter()
-            .take_while(|size| {
-                sum += size;
-                sum <= has[host as usize][resource]
-            })
-            .count()
+        let fits = sizes.iter().take_while(|size| {
+            sum += **size;
+            sum <= has[host as usize][resource]
+        });
+        fits.count()
     };
     let resources = needs.first().map_or(0, Vec::len);
     Class {

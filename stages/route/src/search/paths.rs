@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::model::{Entries, FAR, Model};
-use crate::deadlock;
+use crate::network;
 use crate::problem::TOLERANCE;
 
 /// Streams that are routed one by one at most.
@@ -172,7 +172,7 @@ impl<'m, 'a> Finder<'m, 'a> {
     fn task(&mut self, index: usize, mut cost: Cost) {
         if index > 0 && self.model.problem.rules.deadlock_free {
             let ways = self.ways.iter().map(Vec::as_slice);
-            if !deadlock::cycle(self.loads.len(), ways).is_empty() {
+            if !network::cycle(self.loads.len(), ways).is_empty() {
                 return;
             }
         }

@@ -1,13 +1,12 @@
-//! Components and the cables between them: well-known shapes (stars, lines, rings, meshes, tori, fat trees) and the cheapest boards.
+//! Components and the cables between them: well-known shapes (stars, lines, rings, meshes, tori, fat trees), the machine that they are, and
+//! the cheapest boards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopmap_model::{
-    CostModel, Demands, Levels, Link, NodeKind, RouteCosts, RouteMetric, Routing, SystemGraph,
-};
+use hopmap_model::{Demands, Link, Node, NodeKind, SystemGraph};
 
-use super::inventory::{BoardType, Component};
-use crate::instance::slots;
+use super::inventory::{BoardType, Component, FixedBoard, Inventory};
+use crate::instance::{cable, slots, without_slots};
 
 /// Units and the cables between them.
 #[derive(Debug, Clone)]
@@ -23,10 +22,6 @@ impl<'a> Design<'a> {
         Self { units, cables: BTreeMap::new() }
     }
 
-    pub(super) fn hosts(&self) -> usize {
-        self.units.iter().filter(|unit| unit.node.kind == NodeKind::Host).count()
-    }
-
     /// Says how many cables join two units.
     pub(super) fn join(&mut self, a: usize, b: usize, cables: u32) {
         match cables {
@@ -35,12 +30,17 @@ impl<'a> Design<'a> {
         };
     }
 
+    /// Joins two units by one cable more.
+    pub(super) fn add(&mut self, a: usize, b: usize) {
+        *self.cables.entry((a.min(b), a.max(b))).or_default() += 1;
+    }
+
     pub(super) fn between(&self, a: usize, b: usize) -> u32 {
         self.cables.get(&(a.min(b), a.max(b))).copied().unwrap_or_default()
     }
 
     /// Units that cables join a unit to, and how many.
-    pub(super) fn neighbours(&self, unit: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+    fn neighbours(&self, unit: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let other = move |(&(a, b), &cables): (&(usize, usize), &u32)| match (a == unit, b == unit) {
             (true, _) => Some((b, cables)),
             (_, true) => Some((a, cables)),
@@ -49,93 +49,188 @@ impl<'a> Design<'a> {
         self.cables.iter().filter_map(other)
     }
 
+    fn used(&self, unit: usize) -> u32 {
+        self.neighbours(unit).map(|(_, cables)| cables).sum()
+    }
+
     /// Ports of a unit without a cable.
     pub(super) fn free(&self, unit: usize) -> u32 {
-        let used: u32 = self.neighbours(unit).map(|(_, cables)| cables).sum();
-        self.units[unit].ports.saturating_sub(used)
+        self.units[unit].ports.saturating_sub(self.used(unit))
     }
 
     /// Whether no unit has more cables than ports.
     pub(super) fn fits_ports(&self) -> bool {
-        let used = |unit: usize| self.neighbours(unit).map(|(_, cables)| cables).sum::<u32>();
-        (0..self.units.len()).all(|unit| used(unit) <= self.units[unit].ports)
+        (0..self.units.len()).all(|unit| self.used(unit) <= self.units[unit].ports)
     }
 
     pub(super) fn count(&self) -> u32 {
         self.cables.values().sum()
     }
+}
 
-    /// The machine: units are nodes in their order, ports are numbered in the order of cables, a cable has the lesser bandwidth
-    /// of its ports in each direction.
-    pub(super) fn system(&self, demands: &Demands) -> SystemGraph {
+/// What is chosen from an inventory, without cables between it: components, or boards with known contents. The units that cables can join
+/// are the components or the connectors of boards.
+#[derive(Debug, Clone)]
+pub(super) struct Assembly {
+    /// How many there are of every kind of the inventory.
+    pub(super) counts: Vec<usize>,
+    /// What all of it costs.
+    pub(super) cost: f64,
+    /// The type of every board with known contents.
+    pub(super) kinds: Vec<usize>,
+    pub(super) units: Vec<Component>,
+    /// The board of every unit; a component is on none but its own.
+    pub(super) board_of: Vec<usize>,
+    /// The node of every unit, and its ports if they are not numbered from 0.
+    ports: Vec<(u32, Option<Vec<u32>>)>,
+    /// A number for every node, the same for a place on boards of a type.
+    classes: Vec<usize>,
+    /// The machine without cables.
+    pub(super) parts: SystemGraph,
+}
+
+impl Assembly {
+    /// The first ones of every kind.
+    pub(super) fn new(inventory: &Inventory, counts: &[usize]) -> Self {
+        if inventory.fixed_boards.is_empty() {
+            let first = inventory.classes().zip(counts).flat_map(|(class, &count)| &class[..count]);
+            return Self { counts: counts.to_vec(), ..Self::of(first.cloned().collect()) };
+        }
+        let mut own = Self { counts: counts.to_vec(), ..Self::of(Vec::new()) };
+        let mut class = 0;
+        for (kind, (board, &count)) in inventory.fixed_boards.iter().zip(counts).enumerate() {
+            (0..count).for_each(|number| own.add(kind, board, number, class));
+            class += board.inside.nodes.len();
+        }
+        own
+    }
+
+    /// Components that are nodes of the machine.
+    pub(super) fn of(units: Vec<Component>) -> Self {
+        Self {
+            counts: Vec::new(),
+            cost: units.iter().map(|unit| unit.cost).sum(),
+            kinds: Vec::new(),
+            board_of: (0..units.len()).collect(),
+            ports: (0..units.len() as u32).map(|node| (node, None)).collect(),
+            classes: units.iter().map(|unit| unit.class).collect(),
+            parts: without_slots(units.iter().map(|unit| unit.node.clone()).collect(), Vec::new()),
+            units,
+        }
+    }
+
+    fn add(&mut self, kind: usize, board: &FixedBoard, number: usize, class: usize) {
+        let first = self.parts.nodes.len() as u32;
+        let named = |node: &Node| Node { name: board.chip(number, node), ..node.clone() };
+        self.parts.nodes.extend(board.inside.nodes.iter().map(named));
+        self.classes.extend(class..class + board.inside.nodes.len());
+        self.parts.links.extend(board.inside.links.iter().map(|link| Link {
+            source: first + link.source,
+            destination: first + link.destination,
+            ..*link
+        }));
+        for group in &board.connectors {
+            let node = first + group.node;
+            self.units.push(Component {
+                class: kind,
+                node: self.parts.nodes[node as usize].clone(),
+                ports: group.ports.len() as u32,
+                bandwidth: group.bandwidth,
+                cost: 0.0,
+            });
+            self.ports.push((node, Some(group.ports.clone())));
+            self.board_of.push(self.kinds.len());
+        }
+        self.kinds.push(kind);
+        self.cost += board.cost;
+    }
+
+    pub(super) fn is_host(&self, unit: usize) -> bool {
+        self.units[unit].node.kind == NodeKind::Host
+    }
+
+    /// Whether a cable may join units: of different boards, not of two hosts.
+    pub(super) fn may_join(&self, a: usize, b: usize) -> bool {
+        self.board_of[a] != self.board_of[b] && !(self.is_host(a) && self.is_host(b))
+    }
+
+    /// The nodes of a pair of units, the lesser one first.
+    pub(super) fn nodes(&self, (a, b): (usize, usize)) -> (usize, usize) {
+        let (a, b) = (self.ports[a].0 as usize, self.ports[b].0 as usize);
+        (a.min(b), a.max(b))
+    }
+
+    /// The lesser bandwidth of the ports of two units.
+    pub(super) fn width(&self, a: usize, b: usize) -> f64 {
+        self.units[a].bandwidth.min(self.units[b].bandwidth)
+    }
+
+    /// The machine: what is there without cables, then the cables in the order of the design at the first ports of units.
+    pub(super) fn system(&self, design: &Design<'_>, demands: &Demands) -> SystemGraph {
+        let mut system = self.parts.clone();
         let mut next = vec![0; self.units.len()];
-        let mut port = |unit: usize| {
+        let mut end = |unit: usize| {
+            let (node, ports) = &self.ports[unit];
+            let number: u32 = next[unit];
             next[unit] += 1;
-            next[unit] - 1
+            (*node, ports.as_ref().map_or(Some(number), |ports| ports.get(number as usize).copied()))
         };
-        let mut links = Vec::new();
-        for (&(a, b), &cables) in &self.cables {
+        for (&(a, b), &cables) in &design.cables {
             for _ in 0..cables {
-                let link = Link {
-                    source_port: Some(port(a)),
-                    destination_port: Some(port(b)),
-                    bandwidth_bytes_per_s: Some(self.units[a].bandwidth.min(self.units[b].bandwidth)),
-                    ..Link::new(a as u32, b as u32)
-                };
-                links.extend([link, link.reversed()]);
+                system.links.extend(cable(end(a), end(b), self.width(a, b)));
             }
         }
-        let nodes = self.units.iter().map(|unit| unit.node.clone()).collect();
-        let inside = Levels { costs: vec![0.0], groups: vec![Vec::new()] };
-        let cost = CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside });
-        let mut system = SystemGraph { nodes, links, slots: Vec::new(), cost, routing: Routing::default() };
         slots(&mut system, demands);
         system
     }
 
-    /// The same for designs that differ only in the order of units of a class; nothing where there are too many orders to tell.
-    pub(super) fn canonical(&self, orders: &[Vec<usize>]) -> Vec<u32> {
-        let first = self.hosts();
-        let keys = orders.iter().map(|order| self.key(first, order));
-        keys.min().unwrap_or_default()
-    }
-
-    /// Classes of units and cables with switches in an order, hosts of a class sorted by what they are joined to.
-    fn key(&self, first: usize, order: &[usize]) -> Vec<u32> {
-        let mut key = Vec::new();
-        let mut hosts: Vec<Vec<u32>> = (0..first)
-            .map(|host| {
-                let mut row = vec![self.units[host].class as u32];
-                row.extend(order.iter().map(|&switch| self.between(host, switch)));
-                row
-            })
-            .collect();
-        hosts.sort_unstable();
-        key.extend(hosts.into_iter().flatten());
-        for (place, &a) in order.iter().enumerate() {
-            key.push(self.units[a].class as u32);
-            key.extend(order[..place].iter().map(|&b| self.between(a, b)));
+    /// The hosts, each with one port that has the bandwidth of all its links and ports.
+    pub(super) fn hosts(&self) -> Vec<Component> {
+        let mut widths = vec![[0.0; 2]; self.parts.nodes.len()];
+        for link in &self.parts.links {
+            let width = link.bandwidth_bytes_per_s.unwrap_or(f64::INFINITY);
+            widths[link.source as usize][0] += width;
+            widths[link.destination as usize][1] += width;
         }
-        key
+        for (unit, (node, _)) in self.units.iter().zip(&self.ports) {
+            let width = unit.bandwidth * f64::from(unit.ports);
+            widths[*node as usize].iter_mut().for_each(|sum| *sum += width);
+        }
+        let hosts = self.parts.nodes.iter().zip(widths).zip(&self.classes);
+        let hosts = hosts.filter(|((node, _), _)| node.kind == NodeKind::Host);
+        let unit = |((node, [out, back]), &class): ((&Node, [f64; 2]), &usize)| Component {
+            class,
+            node: node.clone(),
+            ports: 1,
+            bandwidth: out.max(back),
+            cost: 0.0,
+        };
+        hosts.map(unit).collect()
     }
 }
 
-/// All orders of switches that keep classes in place.
-pub(super) fn orders(units: &[Component]) -> Vec<Vec<usize>> {
-    let is_switch = |index: &usize| units[*index].node.kind == NodeKind::Switch;
-    let switches: Vec<usize> = (0..units.len()).filter(is_switch).collect();
+/// Every list with each of the values behind it that can come next.
+pub(super) fn extended<T: Copy>(lists: &[Vec<T>], next: impl Fn(&[T]) -> Vec<T>) -> Vec<Vec<T>> {
+    let longer = |list: &Vec<T>| {
+        let list = list.clone();
+        next(&list).into_iter().map(move |last| list.iter().copied().chain([last]).collect())
+    };
+    lists.iter().flat_map(longer).collect()
+}
+
+/// All orders of things that keep classes in place; nothing if there are more than `most`.
+pub(super) fn orders(classes: &[usize], most: usize) -> Option<Vec<Vec<usize>>> {
     let mut orders = vec![Vec::new()];
-    for place in &switches {
-        let mut longer = Vec::new();
-        for order in &orders {
-            let free = switches.iter().filter(|switch| !order.contains(*switch));
-            for &switch in free.filter(|switch| units[**switch].class == units[*place].class) {
-                longer.push(order.iter().copied().chain([switch]).collect());
-            }
+    for class in classes {
+        orders = extended(&orders, |order| {
+            let is_free = |place: &usize| classes[*place] == *class && !order.contains(place);
+            (0..classes.len()).filter(is_free).collect()
+        });
+        if orders.len() > most {
+            return None;
         }
-        orders = longer;
     }
-    orders
+    Some(orders)
 }
 
 /// Machines of some units in which switches are joined in well-known ways: a star, a line, a ring, meshes, tori, fat trees and
@@ -208,10 +303,7 @@ fn joined<'a>(
                 |leaf: &usize| design.free(*leaf) > 0 && (round == 0 || design.between(host, *leaf) == 0);
             let found = near.into_iter().find(free);
             match found {
-                Some(leaf) => {
-                    let cables = design.between(host, leaf);
-                    design.join(host, leaf, cables + 1);
-                }
+                Some(leaf) => design.add(host, leaf),
                 None if round == 0 && !leaves.is_empty() => return None,
                 None => {}
             }
@@ -229,7 +321,7 @@ fn thicken(design: &mut Design<'_>, shape: &[(usize, usize)]) {
         let before = design.count();
         for &(a, b) in shape {
             if design.free(a) > 0 && design.free(b) > 0 {
-                design.join(a, b, design.between(a, b) + 1);
+                design.add(a, b);
             }
         }
         if design.count() == before {

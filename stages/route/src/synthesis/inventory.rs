@@ -1,23 +1,24 @@
 //! What an inventory has, with names for all of it: components, boards that hold some of them, and boards with known contents.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
-use hopmap_model::{Node, NodeKind, NodeTraits, SwitchType, SystemGraph};
+use hopmap_model::{Node, NodeKind, SystemGraph};
 use hopmap_text::FileError;
+use serde::de::{IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, de};
 
-use super::file::{self, Connector, Connectors, File};
-use crate::instance;
-use crate::instance::parse_as;
+use crate::RouteError;
+use crate::error::{Result, fail, is_above_zero, is_amount};
+use crate::instance::{CableRow, HostRow, Ports, SwitchRow, host, network, parse_as, switch};
 
 /// Most nodes, switches or boards of a kit.
 const MOST: u32 = 1 << 12;
 /// Most bytes of a file.
 const MOST_BYTES: u64 = 1 << 24;
-
 /// Most nodes and switches on all boards of a kit.
 const MOST_CHIPS: usize = 1 << 16;
-
 /// Most connectors of a board.
 const MOST_CONNECTORS: usize = 1 << 12;
 
@@ -42,21 +43,18 @@ pub(super) struct BoardType {
     pub(super) cost: f64,
 }
 
-/// A kit.
+/// A component inventory: a bill of materials, or boards with known contents.
 #[derive(Debug, Clone)]
 pub(super) struct Inventory {
     /// The nodes of each class, then the switches of each class.
     pub(super) nodes: Vec<Vec<Component>>,
-    pub(super) switches: Vec<Vec<Component>>,
+    switches: Vec<Vec<Component>>,
     pub(super) boards: Vec<BoardType>,
     /// Boards with known contents; then there are no others, and no nodes and switches beside them.
     pub(super) fixed_boards: Vec<FixedBoard>,
     pub(super) cable_cost: f64,
     pub(super) cables: Option<u32>,
 }
-
-/// What is wrong, and what to do.
-type Wrong = (String, String);
 
 impl Inventory {
     pub(super) fn read(path: &Path) -> Result<Self, FileError> {
@@ -66,67 +64,39 @@ impl Inventory {
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, FileError> {
         let help = "a kit has `nodes`, `switches` and perhaps `boards`, as JSON or TOML";
         let file: File = parse_as(bytes, help).map_err(|error| error.in_file(path))?;
-        Self::build(&file).map_err(|(problem, help)| FileError::new(problem, help).in_file(path))
+        Self::build(&file).map_err(|error| FileError::new(error.problem, error.help).in_file(path))
     }
 
-    fn build(file: &File) -> Result<Self, Wrong> {
+    fn build(file: &File) -> Result<Self> {
         check(file)?;
         let mut names = BTreeSet::new();
         let mut class = 0;
-        let mut units = |name: &str, count: u32, unit: Component| -> Result<Vec<Component>, Wrong> {
+        let mut units = |count: u32, unit: Component| -> Result<Vec<Component>> {
             class += 1;
             let called = |name: String| {
                 let node = Node { name, ..unit.node.clone() };
                 Component { class, node, ..unit.clone() }
             };
-            instances(name, count, &mut names).map(|names| names.into_iter().map(called).collect())
+            let names = instances(&unit.node.name, count, &mut names)?;
+            Ok(names.into_iter().map(called).collect())
         };
-        let mut nodes = Vec::new();
-        for node in &file.nodes {
-            let traits = NodeTraits {
-                performance: Some(node.performance),
-                capabilities: node
-                    .capabilities
-                    .iter()
-                    .cloned()
-                    .collect::<BTreeSet<_>>()
-                    .into_iter()
-                    .collect(),
-                devices: node.devices.clone(),
-                ..NodeTraits::default()
-            };
-            let host = Node { traits, ..Node::host(&node.name) };
-            let unit = Component {
-                class: 0,
-                node: host,
-                ports: node.ports,
-                bandwidth: node.bandwidth,
-                cost: node.cost,
-            };
-            nodes.push(units(&node.name, node.count, unit)?);
+        let (mut nodes, mut switches) = (Vec::new(), Vec::new());
+        for row in &file.nodes {
+            let node = host(&row.name, row.performance, &row.capabilities, &row.devices);
+            let (ports, bandwidth, cost) = (row.ports, row.bandwidth, row.cost);
+            nodes.push(units(row.count, Component { class: 0, node, ports, bandwidth, cost })?);
         }
-        let mut switches = Vec::new();
-        for switch in &file.switches {
-            let traits =
-                NodeTraits { switch_type: SwitchType::of_number(switch.kind), ..NodeTraits::default() };
-            let node = Node { traits, ..Node::switch(&switch.name) };
-            let unit = Component {
-                class: 0,
-                node,
-                ports: switch.ports,
-                bandwidth: switch.bandwidth,
-                cost: switch.cost,
-            };
-            switches.push(units(&switch.name, switch.count, unit)?);
+        for row in &file.switches {
+            let node = switch(&row.name, row.kind)?;
+            let (ports, bandwidth, cost) = (row.ports, row.bandwidth, row.cost);
+            switches.push(units(row.count, Component { class: 0, node, ports, bandwidth, cost })?);
         }
         let mut board_names = BTreeSet::new();
         let (mut boards, mut fixed_boards) = (Vec::new(), Vec::new());
         for board in &file.boards {
             let names = instances(&board.name, board.count, &mut board_names)?;
             match (board.chips.unwrap_or_default() as usize, &board.connectors) {
-                (_, Connectors::Each(connectors)) => {
-                    fixed_boards.push(FixedBoard::new(board, names, connectors)?)
-                }
+                (_, Connectors::Each(each)) => fixed_boards.push(FixedBoard::new(board, names, each)?),
                 (chips, &Connectors::Most(connectors)) => {
                     boards.push(BoardType { names, chips, connectors, cost: board.cost });
                 }
@@ -136,9 +106,22 @@ impl Inventory {
         Ok(Self { nodes, switches, boards, fixed_boards, cable_cost: file.cable_cost, cables: file.cables })
     }
 
-    /// As many boards with known contents as there are.
-    pub(super) fn all_boards(&self) -> Vec<usize> {
-        self.fixed_boards.iter().map(|kind| kind.names.len()).collect()
+    /// Whether it has boards with known contents.
+    pub(super) fn is_fixed(&self) -> bool {
+        !self.fixed_boards.is_empty()
+    }
+
+    /// The nodes, then the switches of each class.
+    pub(super) fn classes(&self) -> impl Iterator<Item = &Vec<Component>> {
+        self.nodes.iter().chain(&self.switches)
+    }
+
+    /// As many of every kind as there are.
+    pub(super) fn all(&self) -> Vec<usize> {
+        match self.is_fixed() {
+            true => self.fixed_boards.iter().map(|kind| kind.names.len()).collect(),
+            false => self.classes().map(Vec::len).collect(),
+        }
     }
 
     /// Whether there is a host of this name.
@@ -165,115 +148,88 @@ impl Inventory {
 
     /// All units by name.
     pub(super) fn by_name(&self) -> BTreeMap<&str, &Component> {
-        self.nodes
-            .iter()
-            .chain(&self.switches)
-            .flatten()
-            .map(|unit| (unit.node.name.as_str(), unit))
-            .collect()
+        self.classes().flatten().map(|unit| (unit.node.name.as_str(), unit)).collect()
     }
 }
 
 /// The names of units that are alike: the name where there is one of them, else numbered from 0.
-fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec<String>, Wrong> {
+fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec<String>> {
     let name_of = |number: u32| if count == 1 { name.to_owned() } else { format!("{name}{number}") };
     let all: Vec<String> = (0..count).map(name_of).collect();
     match all.iter().find(|name| !names.insert((*name).clone())) {
         None => Ok(all),
-        Some(twice) => Err((
+        Some(twice) => fail(
             format!("two units are called `{twice}`"),
-            "units of which there are several are numbered from 0; names tell them apart".to_owned(),
-        )),
+            "units of which there are several are numbered from 0; names tell them apart",
+        ),
     }
 }
 
-/// Whether a board says either how much fits on it or what is on it.
-fn is_whole(board: &file::Board) -> bool {
-    let is_empty = board.nodes.is_empty() && board.switches.is_empty() && board.links.is_empty();
-    match (board.chips, &board.connectors) {
-        (Some(_), Connectors::Most(_)) => is_empty,
-        (None, Connectors::Each(_)) => true,
-        _ => false,
-    }
-}
-
-fn check(file: &File) -> Result<(), Wrong> {
-    let wrong = |problem: String, help: &str| Err((problem, help.to_owned()));
-    if let Some(board) = file.boards.iter().find(|board| !is_whole(board)) {
-        return wrong(
+fn check(file: &File) -> Result<()> {
+    let is_partial = |board: &&BoardRow| match (board.chips, &board.connectors) {
+        (Some(_), Connectors::Most(_)) => {
+            !(board.nodes.is_empty() && board.switches.is_empty() && board.links.is_empty())
+        }
+        (chips, connectors) => chips.is_some() || matches!(connectors, Connectors::Most(_)),
+    };
+    if let Some(board) = file.boards.iter().find(is_partial) {
+        return fail(
             format!("board `{}` says only part of what it is", board.name),
             "either `chips` and a number of `connectors`, or `nodes`, `switches`, `links` and a list of `connectors`",
         );
     }
-    let fixed_boards = file.boards.iter().find(|board| board.chips.is_none());
-    if let Some(fixed_boards) = fixed_boards {
-        let limited = file.boards.iter().any(|board| board.chips.is_some());
-        if limited || !file.nodes.is_empty() || !file.switches.is_empty() {
-            return wrong(
-                format!(
-                    "the kit has boards with known contents, as `{}`, and parts without a board",
-                    fixed_boards.name
-                ),
-                "either all boards say what is on them and there are no other parts, or no board does",
-            );
-        }
-    } else if file.nodes.is_empty() {
-        return wrong("the kit has no nodes".to_owned(), "processes need hosts: add `nodes`");
+    let fixed = file.boards.iter().find(|board| board.chips.is_none());
+    let are_mixed = file.boards.iter().any(|board| board.chips.is_some())
+        || !file.nodes.is_empty()
+        || !file.switches.is_empty();
+    if let Some(BoardRow { name, .. }) = fixed.filter(|_| are_mixed) {
+        return fail(
+            format!("the kit has boards with known contents, as `{name}`, and parts without a board"),
+            "either all boards say what is on them and there are no other parts, or no board does",
+        );
     }
-    let counts = file.nodes.iter().map(|node| ("node", &node.name, node.count));
-    let counts = counts.chain(file.switches.iter().map(|switch| ("switch", &switch.name, switch.count)));
-    let counts = counts.chain(file.boards.iter().map(|board| ("board", &board.name, board.count)));
-    for (what, name, count) in counts {
-        if name.trim().is_empty() {
-            return wrong(format!("a {what} has no name"), "give it one");
-        }
-        if count == 0 || count > MOST {
-            return wrong(format!("there are {count} of {what} `{name}`"), &format!("from 1 to {MOST}"));
+    if fixed.is_none() && file.nodes.is_empty() {
+        return fail("the kit has no nodes", "processes need hosts: add `nodes`");
+    }
+    for row in &file.nodes {
+        check_row("node", &row.name, row.count, row.cost, Some((row.ports, row.bandwidth)))?;
+        if !is_amount(row.performance) {
+            let problem = format!("node `{}` has a performance of {}", row.name, row.performance);
+            return fail(problem, "it is 0 or more");
         }
     }
-    let ports = file.nodes.iter().map(|node| ("node", &node.name, node.ports, node.bandwidth));
-    let ports = ports
-        .chain(file.switches.iter().map(|switch| ("switch", &switch.name, switch.ports, switch.bandwidth)));
-    for (what, name, ports, bandwidth) in ports {
-        if ports == 0 || ports > MOST {
-            return wrong(format!("{what} `{name}` has {ports} ports"), &format!("from 1 to {MOST}"));
-        }
-        if !(bandwidth.is_finite() && bandwidth > 0.0) {
-            return wrong(
-                format!("the ports of {what} `{name}` have a bandwidth of {bandwidth}"),
-                "it is above 0",
-            );
+    for row in &file.switches {
+        check_row("switch", &row.name, row.count, row.cost, Some((row.ports, row.bandwidth)))?;
+    }
+    for row in &file.boards {
+        check_row("board", &row.name, row.count, row.cost, None)?;
+        if row.chips == Some(0) {
+            return fail(format!("board `{}` has room for no chip", row.name), "`chips` is 1 or more");
         }
     }
-    for node in &file.nodes {
-        if !(node.performance.is_finite() && node.performance >= 0.0) {
-            let problem = format!("node `{}` has a performance of {}", node.name, node.performance);
-            return wrong(problem, "it is 0 or more");
-        }
-    }
-    for switch in &file.switches {
-        if SwitchType::of_number(switch.kind).is_none() {
-            return wrong(
-                format!("switch `{}` is of type {}", switch.name, switch.kind),
-                "1: one table for the whole switch; 2: a table for every port",
-            );
-        }
-    }
-    if let Some(board) = file.boards.iter().find(|board| board.chips == Some(0)) {
-        return wrong(format!("board `{}` has room for no chip", board.name), "`chips` is 1 or more");
-    }
-    let costs = file.nodes.iter().map(|node| (&node.name, node.cost));
-    let costs = costs.chain(file.switches.iter().map(|switch| (&switch.name, switch.cost)));
-    let costs = costs.chain(file.boards.iter().map(|board| (&board.name, board.cost)));
-    for (name, cost) in costs {
-        if !(cost.is_finite() && cost >= 0.0) {
-            return wrong(format!("`{name}` costs {cost}"), "a cost is 0 or more");
-        }
-    }
-    match file.cable_cost.is_finite() && file.cable_cost >= 0.0 {
+    match is_amount(file.cable_cost) {
         true => Ok(()),
-        false => wrong(format!("`cable_cost` is {}", file.cable_cost), "a cost is 0 or more"),
+        false => fail(format!("`cable_cost` is {}", file.cable_cost), "a cost is 0 or more"),
     }
+}
+
+/// Refuses a part without a name, of no number or cost, or with ports that carry nothing.
+fn check_row(what: &str, name: &str, count: u32, cost: f64, ports: Option<(u32, f64)>) -> Result<()> {
+    if name.trim().is_empty() {
+        return fail(format!("a {what} has no name"), "give it one");
+    }
+    if count == 0 || count > MOST {
+        return fail(format!("there are {count} of {what} `{name}`"), format!("from 1 to {MOST}"));
+    }
+    let (ports, bandwidth) = ports.unwrap_or((1, 1.0));
+    if ports == 0 || ports > MOST {
+        return fail(format!("{what} `{name}` has {ports} ports"), format!("from 1 to {MOST}"));
+    }
+    if !is_above_zero(bandwidth) {
+        let problem = format!("the ports of {what} `{name}` have a bandwidth of {bandwidth}");
+        return fail(problem, "it is above 0");
+    }
+    if is_amount(cost) { Ok(()) } else { fail(format!("`{name}` costs {cost}"), "a cost is 0 or more") }
 }
 
 /// Boards that are alike.
@@ -300,18 +256,16 @@ pub(super) struct Group {
 }
 
 impl FixedBoard {
-    pub(super) fn new(
-        board: &file::Board,
-        names: Vec<String>,
-        connectors: &[Connector],
-    ) -> Result<Self, Wrong> {
-        let on_board = |(problem, help)| (format!("board `{}`: {problem}", board.name), help);
-        let inside = instance::network(&board.nodes, &board.switches, &board.links).map_err(on_board)?;
+    fn new(board: &BoardRow, names: Vec<String>, connectors: &[Connector]) -> Result<Self> {
+        let on_board = |error: RouteError| {
+            RouteError::new(format!("board `{}`: {}", board.name, error.problem), error.help)
+        };
+        let inside = network(&board.nodes, &board.switches, &board.links).map_err(on_board)?;
         if inside.nodes.is_empty() {
-            return Err((
+            return fail(
                 format!("board `{}` has nothing on it", board.name),
-                "`nodes` and `switches` say what is on it, or `chips` how much fits on it".to_owned(),
-            ));
+                "`nodes` and `switches` say what is on it, or `chips` how much fits on it",
+            );
         }
         let connectors = groups(&inside, connectors).map_err(on_board)?;
         Ok(Self { names, inside, connectors, cost: board.cost, is_named: false })
@@ -360,50 +314,34 @@ impl FixedBoard {
 }
 
 /// Connectors by chip and bandwidth; those that do not say a port are at the lowest ones that are free, in their order.
-fn groups(inside: &SystemGraph, connectors: &[Connector]) -> Result<Vec<Group>, Wrong> {
+fn groups(inside: &SystemGraph, connectors: &[Connector]) -> Result<Vec<Group>> {
     if connectors.len() > MOST_CONNECTORS {
         let help = format!("at most {MOST_CONNECTORS} are looked at");
-        return Err((format!("{} connectors", connectors.len()), help));
+        return fail(format!("{} connectors", connectors.len()), help);
     }
-    let mut taken: BTreeSet<(u32, u32)> = BTreeSet::new();
-    for link in &inside.links {
-        taken.extend(link.source_port.map(|port| (link.source, port)));
-        taken.extend(link.destination_port.map(|port| (link.destination, port)));
-    }
+    let mut ports = Ports::of(&inside.links);
     let mut chips = Vec::new();
     for Connector { at, bandwidth, port } in connectors {
         let Some(node) = inside.nodes.iter().position(|node| node.name == *at) else {
-            return Err((
-                format!("a connector is at `{at}`, which is not on the board"),
-                "connectors are at `nodes` or `switches` of the board".to_owned(),
-            ));
+            let help = "connectors are at `nodes` or `switches` of the board";
+            return fail(format!("a connector is at `{at}`, which is not on the board"), help);
         };
-        if !(bandwidth.is_finite() && *bandwidth > 0.0) {
+        if !is_above_zero(*bandwidth) {
             let help = "it is above 0; leave out connectors that carry nothing";
-            return Err((format!("a connector of `{at}` has a bandwidth of {bandwidth}"), help.to_owned()));
+            return fail(format!("a connector of `{at}` has a bandwidth of {bandwidth}"), help);
         }
-        if let Some(port) = port.filter(|&port| !taken.insert((node as u32, port))) {
+        if let Some(port) = port.filter(|&port| !ports.taken.insert((node as u32, port))) {
             let help = "a port has one link or one connector";
-            return Err((format!("port {port} of `{at}` is taken twice"), help.to_owned()));
+            return fail(format!("port {port} of `{at}` is taken twice"), help);
         }
         chips.push(node as u32);
     }
     let mut groups: Vec<Group> = Vec::new();
-    let mut next: BTreeMap<u32, u32> = BTreeMap::new();
-    for (&node, connector) in chips.iter().zip(connectors) {
-        let port = connector.port.unwrap_or_else(|| {
-            let port = next.entry(node).or_default();
-            while taken.contains(&(node, *port)) {
-                *port += 1;
-            }
-            *port
-        });
-        taken.insert((node, port));
-        let bandwidth = connector.bandwidth;
-        let alike = groups
-            .iter_mut()
-            .find(|group| group.node == node && group.bandwidth.total_cmp(&bandwidth).is_eq());
-        match alike {
+    for (&node, &Connector { bandwidth, port, .. }) in chips.iter().zip(connectors) {
+        let port = port.unwrap_or_else(|| ports.lowest(node));
+        let is_alike =
+            |group: &&mut Group| group.node == node && group.bandwidth.total_cmp(&bandwidth).is_eq();
+        match groups.iter_mut().find(is_alike) {
             Some(group) => group.ports.push(port),
             None => groups.push(Group { node, bandwidth, ports: vec![port] }),
         }
@@ -412,32 +350,169 @@ fn groups(inside: &SystemGraph, connectors: &[Connector]) -> Result<Vec<Group>, 
 }
 
 /// Refuses boards that together have too many chips, or two of the same name.
-fn check_fixed_boards(kinds: &[FixedBoard]) -> Result<(), Wrong> {
+fn check_fixed_boards(kinds: &[FixedBoard]) -> Result<()> {
     let chips: usize = kinds.iter().map(|kind| kind.names.len() * kind.inside.nodes.len()).sum();
     if chips > MOST_CHIPS {
         let help = format!("at most {MOST_CHIPS} are looked at: lower `count`");
-        return Err((format!("the boards of the kit have {chips} nodes and switches"), help));
+        return fail(format!("the boards of the kit have {chips} nodes and switches"), help);
     }
-    if !kinds.is_empty()
-        && !kinds.iter().flat_map(|kind| &kind.inside.nodes).any(|node| node.kind == NodeKind::Host)
-    {
-        return Err((
-            "no board of the kit has a node".to_owned(),
-            "processes need hosts: add `nodes` to a board".to_owned(),
-        ));
+    let mut nodes = kinds.iter().flat_map(|kind| &kind.inside.nodes);
+    if !kinds.is_empty() && !nodes.any(|node| node.kind == NodeKind::Host) {
+        return fail("no board of the kit has a node", "processes need hosts: add `nodes` to a board");
     }
     let mut names = BTreeSet::new();
     for kind in kinds {
-        for (number, node) in
-            (0..kind.names.len()).flat_map(|number| kind.inside.nodes.iter().map(move |node| (number, node)))
-        {
-            let name = kind.chip(number, node);
+        let chips =
+            (0..kind.names.len()).flat_map(|number| kind.inside.nodes.iter().map(move |node| (number, node)));
+        for name in chips.map(|(number, node)| kind.chip(number, node)) {
             if names.contains(&name) {
                 let help = "chips are called by their board and their name on it; names tell them apart";
-                return Err((format!("two chips are called `{name}`"), help.to_owned()));
+                return fail(format!("two chips are called `{name}`"), help);
             }
             names.insert(name);
         }
     }
     Ok(())
+}
+
+/// A kit as it is written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    nodes: Vec<NodeRow>,
+    #[serde(default)]
+    switches: Vec<SwitchTypeRow>,
+    #[serde(default)]
+    boards: Vec<BoardRow>,
+    /// What a cable costs.
+    #[serde(default)]
+    cable_cost: f64,
+    /// How many cables there are.
+    cables: Option<u32>,
+    /// For people.
+    #[serde(rename = "note")]
+    _note: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeRow {
+    name: String,
+    #[serde(default = "one")]
+    count: u32,
+    performance: f64,
+    #[serde(default = "one")]
+    ports: u32,
+    bandwidth: f64,
+    #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
+    devices: BTreeMap<String, u32>,
+    #[serde(default = "unit")]
+    cost: f64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SwitchTypeRow {
+    name: String,
+    #[serde(default = "one")]
+    count: u32,
+    #[serde(rename = "type")]
+    kind: u32,
+    ports: u32,
+    bandwidth: f64,
+    #[serde(default = "unit")]
+    cost: f64,
+}
+
+/// A board: either how much fits on it, or all that is on it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BoardRow {
+    name: String,
+    #[serde(default = "one")]
+    count: u32,
+    /// Most nodes and switches on it.
+    chips: Option<u32>,
+    #[serde(default)]
+    connectors: Connectors,
+    #[serde(default = "unit")]
+    cost: f64,
+    #[serde(default, alias = "hosts")]
+    nodes: Vec<HostRow>,
+    #[serde(default)]
+    switches: Vec<SwitchRow>,
+    #[serde(default)]
+    links: Vec<CableRow>,
+}
+
+/// What cables to other boards are plugged into.
+#[derive(Debug, Clone)]
+pub(super) enum Connectors {
+    /// Most cables to other boards.
+    Most(u32),
+    /// Each connector, on a board with known contents.
+    Each(Vec<Connector>),
+}
+
+/// A connector of a chip.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Connector {
+    pub(super) at: String,
+    pub(super) bandwidth: f64,
+    /// Port of the chip.
+    #[serde(default)]
+    pub(super) port: Option<u32>,
+}
+
+impl Default for Connectors {
+    fn default() -> Self {
+        Self::Each(Vec::new())
+    }
+}
+
+impl<'de> Deserialize<'de> for Connectors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ConnectorsVisitor)
+    }
+}
+
+/// Unlike an untagged enumeration, it says what is wrong with a connector.
+struct ConnectorsVisitor;
+
+impl<'de> Visitor<'de> for ConnectorsVisitor {
+    type Value = Connectors;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a number of connectors or a list of them")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Connectors, E> {
+        let most = u32::try_from(number);
+        most.map(Connectors::Most).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Connectors, E> {
+        let most = u32::try_from(number);
+        most.map(Connectors::Most).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Connectors, A::Error> {
+        let mut connectors = Vec::new();
+        while let Some(connector) = list.next_element()? {
+            connectors.push(connector);
+        }
+        Ok(Connectors::Each(connectors))
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn unit() -> f64 {
+    1.0
 }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{Error, Mapping, Part, SystemGraph, TaskGraph};
 
-use super::design;
-use super::design::{Design, Packing};
-use super::inventory::{Component, Inventory};
+use super::design::{Assembly, Design, pack};
+use super::inventory::Inventory;
 use crate::answer::{Answer, answer, placed, solve_from};
 use crate::engine::{Found, Limits, StopCondition};
 use crate::failures::{Element, elements};
 use crate::problem::{Plan, Problem};
 use crate::{Fallible, Method, Rules, Weights, solver};
+
+/// Pairs of nodes.
+pub(super) type Pairs = BTreeSet<(usize, usize)>;
 
 /// What looks at machines, and how many it has looked at.
 pub(super) struct Judge<'a> {
@@ -31,6 +33,9 @@ pub(super) struct Judge<'a> {
     /// The part whose failure was not survived last.
     pub(super) killer: Option<(Part, String)>,
     pub(super) should_stop: &'a (dyn Fn() -> bool + Sync),
+    pub(super) inventory: &'a Inventory,
+    /// The best machine so far.
+    pub(super) found: Option<Candidate>,
     /// Told how many machines were looked at.
     pub(super) progress: &'a dyn Fn(u64),
 }
@@ -55,16 +60,12 @@ impl Judge<'_> {
 
     /// Rules under which all answers cost the same, to know whether there is one.
     fn any(&self) -> Rules {
-        Rules { weights: Weights { longest_route: 0.0, total_hops: 0.0, table_entries: 0.0 }, ..self.rules }
+        Rules { weights: Weights::default(), ..self.rules }
     }
 
     /// Whether a machine may do: false if it surely does not. `loose` are pairs of nodes that may have fewer cables in the end,
     /// so that the failure of one of them says nothing.
-    pub(super) fn may_do(
-        &mut self,
-        system: &SystemGraph,
-        loose: &BTreeSet<(usize, usize)>,
-    ) -> Result<bool, Error> {
+    pub(super) fn may_do(&mut self, system: &SystemGraph, loose: &Pairs) -> Result<bool, Error> {
         self.count();
         let problem = Problem::new(self.graph, system, None, self.any())?;
         let found = self.solve(&problem)?;
@@ -85,8 +86,8 @@ impl Judge<'_> {
         Ok(true)
     }
 
-    /// The best plan on a machine, if every failure is survived.
-    pub(super) fn best(&mut self, system: &SystemGraph) -> Result<Option<Found>, Error> {
+    /// The least objective (11) on a machine, if every failure is survived.
+    pub(super) fn best(&mut self, system: &SystemGraph) -> Result<Option<f64>, Error> {
         self.count();
         let problem = Problem::new(self.graph, system, None, self.rules)?;
         let found = self.solve(&problem)?;
@@ -103,7 +104,19 @@ impl Judge<'_> {
             self.killer = Some((element.part, element.name));
             return Ok(None);
         }
-        Ok(Some(found))
+        Ok(Some(problem.cost(plan)))
+    }
+
+    /// The answer on a machine.
+    pub(super) fn answer(&self, system: &SystemGraph) -> Result<Option<Answer>, Error> {
+        let problem = Problem::new(self.graph, system, None, self.rules)?;
+        let solver = solver::default();
+        let stop = match (self.should_stop)() {
+            // Its plan was found before, and is found again in about the same time.
+            true => StopCondition::new(Limits { seconds: Some(LAST_SECONDS), ..self.limits }, &|| false),
+            false => StopCondition::new(self.limits, self.should_stop),
+        };
+        answer(&problem, None, self.method, solver.as_deref(), &stop)
     }
 
     /// What may fail, the part first that was fatal last.
@@ -156,9 +169,10 @@ pub(super) struct Candidate {
     pub(super) cost: f64,
     /// The objective (11).
     pub(super) objective: f64,
-    pub(super) units: Vec<Component>,
+    /// How many there are of every kind.
+    pub(super) counts: Vec<usize>,
+    /// How many cables join two units of the assembly.
     pub(super) cables: BTreeMap<(usize, usize), u32>,
-    pub(super) packing: Packing,
 }
 
 /// Whether a cost is above another one.
@@ -169,76 +183,60 @@ pub(super) fn above(cost: f64, other: f64) -> bool {
 }
 
 /// Whether a cost and an objective are better than the best ones.
-pub(super) fn is_better(best: Option<(f64, f64)>, (cost, objective): (f64, f64)) -> bool {
+fn is_better(best: Option<(f64, f64)>, (cost, objective): (f64, f64)) -> bool {
     best.is_none_or(|best| above(best.0, cost) || (!above(cost, best.0) && above(best.1, objective)))
 }
 
-/// The least objective on a machine, if the machine does.
-pub(super) fn objective(judge: &mut Judge<'_>, system: &SystemGraph) -> Result<Option<f64>, Error> {
-    let Some(found) = judge.best(system)? else { return Ok(None) };
-    let problem = Problem::new(judge.graph, system, None, judge.rules)?;
-    Ok(Some(found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan))))
+impl Candidate {
+    /// Whether it is better than the best one.
+    pub(super) fn is_better_than(&self, best: Option<&Self>) -> bool {
+        is_better(best.map(|best| (best.cost, best.objective)), (self.cost, self.objective))
+    }
 }
 
-impl Candidate {
-    /// Whether a machine of a cost and an objective is better than the best one.
-    pub(super) fn is_beaten(best: Option<&Self>, cost: f64, objective: f64) -> bool {
-        is_better(best.map(|best| (best.cost, best.objective)), (cost, objective))
+impl Judge<'_> {
+    /// Whether what costs at least so much is of no use.
+    pub(super) fn is_dear(&self, cost: f64) -> bool {
+        self.found.as_ref().is_some_and(|best| above(cost, best.cost))
     }
 
     /// Takes a design as the best machine if it is.
-    pub(super) fn offer(
-        best: &mut Option<Self>,
-        design: &Design<'_>,
-        inventory: &Inventory,
-        judge: &mut Judge<'_>,
-    ) -> Result<(), Error> {
-        let packing = match design::pack(&inventory.boards, design) {
-            Ok(packing) => packing,
-            Err(proven) => {
-                judge.unsure |= !proven;
-                return Ok(());
-            }
-        };
-        judge.unsure |= !packing.proven;
-        let cost = units(design.units) + inventory.cable_cost * f64::from(design.count()) + packing.cost;
-        if !Self::is_beaten(best.as_ref(), cost, f64::NEG_INFINITY) {
-            return Ok(());
-        }
-        let system = design.system(&judge.graph.demands);
-        let Some(objective) = objective(judge, &system)? else { return Ok(()) };
-        if Self::is_beaten(best.as_ref(), cost, objective) {
-            *best = {
-                let (units, cables) = (design.units.to_vec(), design.cables.clone());
-                Some(Self { cost, objective, units, cables, packing })
-            };
+    pub(super) fn offer(&mut self, assembly: &Assembly, design: &Design<'_>) -> Result<(), Error> {
+        let known = self.found.as_ref().map(|best| (best.cost, best.objective));
+        if let Some(better) = self.better(known, assembly, design)? {
+            self.found = Some(better);
         }
         Ok(())
     }
-}
 
-/// What units cost.
-pub(super) fn units(units: &[Component]) -> f64 {
-    units.iter().map(|unit| unit.cost).sum()
-}
-
-/// The answer on a machine.
-pub(super) fn answer_of(judge: &Judge<'_>, system: &SystemGraph) -> Result<Option<Answer>, Error> {
-    let problem = Problem::new(judge.graph, system, None, judge.rules)?;
-    let solver = solver::default();
-    if (judge.should_stop)() {
-        // Its plan was found before, and is found again in about the same time.
-        let limits = Limits { seconds: Some(LAST_SECONDS), ..judge.limits };
-        return answer(
-            &problem,
-            None,
-            judge.method,
-            solver.as_deref(),
-            &StopCondition::new(limits, &|| false),
-        );
+    /// The machine of a design if it is better than a known cost and objective.
+    pub(super) fn better(
+        &mut self,
+        known: Option<(f64, f64)>,
+        assembly: &Assembly,
+        design: &Design<'_>,
+    ) -> Result<Option<Candidate>, Error> {
+        let inventory = self.inventory;
+        if inventory.cables.is_some_and(|most| design.count() > most) {
+            return Ok(None);
+        }
+        let packing = match pack(&inventory.boards, design) {
+            Ok(packing) => packing,
+            Err(proven) => {
+                self.unsure |= !proven;
+                return Ok(None);
+            }
+        };
+        self.unsure |= !packing.proven;
+        let cost = assembly.cost + inventory.cable_cost * f64::from(design.count()) + packing.cost;
+        if !is_better(known, (cost, f64::NEG_INFINITY)) {
+            return Ok(None);
+        }
+        let objective = self.best(&assembly.system(design, &self.graph.demands))?;
+        let objective = objective.filter(|&objective| is_better(known, (cost, objective)));
+        let (counts, cables) = (assembly.counts.clone(), design.cables.clone());
+        Ok(objective.map(|objective| Candidate { cost, objective, counts, cables }))
     }
-    let stop = StopCondition::new(judge.limits, judge.should_stop);
-    answer(&problem, None, judge.method, solver.as_deref(), &stop)
 }
 
 #[cfg(test)]

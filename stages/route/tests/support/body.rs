@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hopmap_route::paper::Formulation;
 use hopmap_route::problem::Problem;
-use hopmap_route::{CheckParams, Instance, Rules, Weights, check, export};
+use hopmap_route::{Instance, Rules, Weights, check, export};
 
 /// Kinds of files.
 pub(crate) const KINDS: usize = 3;
@@ -46,8 +46,7 @@ fn holds(instance: &Instance) -> bool {
         let _ = Formulation::new(&problem);
     }
     if let (Some(mapping), Some(tables)) = (mapping, tables) {
-        let params = CheckParams::of(&Rules::from(weights), false);
-        let _ = check::check(graph, system, mapping, tables, None, &params);
+        let _ = check::check(graph, system, mapping, tables, None, &Rules::from(weights), false);
     }
     sound
 }

@@ -1,8 +1,8 @@
 //! What a node of the tree costs at least, and which classes that leaves to its processes.
 
+use super::NEVER;
 use super::tables::bits;
 use super::{NOWHERE, Node, Tree};
-use crate::search::assignment::NEVER;
 use crate::search::model::FAR;
 
 impl Tree<'_, '_> {
@@ -30,15 +30,10 @@ impl Tree<'_, '_> {
                     let edge = &model.edges[edge];
                     let side = usize::from(edge.source != process);
                     let reach = &self.reach[side][edge.kind];
-                    let all = bits(node.sets[process]).fold(0, |all, class| {
-                        let own = if self.may_share(node, class, process, neighbour.process) {
-                            1 << class
-                        } else {
-                            0
-                        };
-                        all | reach[class] | own
+                    near &= bits(node.sets[process]).fold(0, |all, class| {
+                        let shares = self.may_share(node, class, process, neighbour.process);
+                        all | reach[class] | u128::from(shares) << class
                     });
-                    near &= all;
                 }
                 if near == 0 {
                     return None;
@@ -125,16 +120,18 @@ impl Tree<'_, '_> {
                     longest = longest.max(distance);
                     sum += weights.total_hops * f64::from(distance);
                 }
-                sum += weights.table_entries
-                    * self.tables.share
-                    * neighbour.alone
-                    * f64::from(longest.saturating_sub(1));
+                sum += self.entry_cost(neighbour.alone, longest);
             }
         }
         for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
             sum += self.join_cost(node, process, model.class_of[node.hosts[process] as usize]);
         }
         Some(sum)
+    }
+
+    /// What the entries of destinations cost at least that receive over so many links, each from one process.
+    fn entry_cost(&self, alone: f64, links: u16) -> f64 {
+        self.model.weights.table_entries * self.tables.share * alone * f64::from(links.saturating_sub(1))
     }
 
     /// What the entries of a destination of several streams cost at least in a class.
@@ -183,11 +180,10 @@ impl Tree<'_, '_> {
         let model = self.model;
         let weights = model.weights;
         let mut sum = match &model.problem.home {
-            Some(_) => model.classes[class]
-                .hosts
-                .iter()
-                .map(|&host| model.move_cost(process, host))
-                .fold(NEVER, f64::min),
+            Some(_) => {
+                let hosts = model.classes[class].hosts.iter();
+                hosts.map(|&host| model.move_cost(process, host)).fold(NEVER, f64::min)
+            }
             None => 0.0,
         };
         let [mut hops, mut alone] = [&mut self.scratch.hops, &mut self.scratch.alone].map(std::mem::take);
@@ -199,11 +195,8 @@ impl Tree<'_, '_> {
         for neighbour in &self.tables.neighbours[process] {
             let host = node.hosts[neighbour.process];
             if host == NOWHERE {
-                let least = neighbour
-                    .edges
-                    .iter()
-                    .map(|&edge| self.nearest(node, process, class, neighbour.process, edge));
-                let least = least.max().unwrap_or_default();
+                let links = |&edge: &usize| self.nearest(node, process, class, neighbour.process, edge);
+                let least = neighbour.edges.iter().map(links).max().unwrap_or_default();
                 sharing += usize::from(least == 0);
                 near.push(least);
                 hops.push(neighbour.edges.len() as f64);
@@ -220,10 +213,7 @@ impl Tree<'_, '_> {
                 longest = longest.max(distance);
                 sum += if distance >= FAR { NEVER } else { weights.total_hops * f64::from(distance) };
             }
-            sum += weights.table_entries
-                * self.tables.share
-                * neighbour.alone
-                * f64::from(longest.saturating_sub(1));
+            sum += self.entry_cost(neighbour.alone, longest);
         }
         sum += self.join_cost(node, process, class);
         self.spread(node, class, sharing, &mut near);
@@ -231,12 +221,8 @@ impl Tree<'_, '_> {
         hops.sort_by(|a, b| b.total_cmp(a));
         alone.sort_by(|a, b| b.total_cmp(a));
         for ((distance, hops), alone) in near.iter().zip(&hops).zip(&alone) {
-            sum += 0.5 * weights.total_hops * hops * f64::from(*distance)
-                + 0.5
-                    * weights.table_entries
-                    * self.tables.share
-                    * alone
-                    * f64::from(distance.saturating_sub(1));
+            let links = 0.5 * weights.total_hops * hops * f64::from(*distance);
+            sum += links + 0.5 * self.entry_cost(*alone, *distance);
         }
         (self.scratch.near, self.scratch.hops, self.scratch.alone) = (near, hops, alone);
         sum

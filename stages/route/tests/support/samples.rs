@@ -5,27 +5,27 @@ use std::path::Path;
 
 use hopmap_text::FileError;
 
-use crate::Instance;
+use hopmap_route::Instance;
 
 /// A mesh of switches with hosts at each, and a program of random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mesh {
+pub(crate) struct Mesh {
     /// Rows of switches.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Columns of switches.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// Hosts at every switch; one process fits on each.
-    pub hosts: usize,
+    pub(crate) hosts: usize,
     /// Processes, no more than there are hosts.
-    pub processes: usize,
+    pub(crate) processes: usize,
     /// Streams between different processes, no two between the same ones in the same direction.
-    pub streams: usize,
+    pub(crate) streams: usize,
     /// Bandwidth of links between switches; links of hosts have twice that, streams take 10 to 40.
-    pub bandwidth: usize,
+    pub(crate) bandwidth: usize,
     /// Type of the switches.
-    pub switch_type: usize,
+    pub(crate) switch_type: usize,
     /// What other streams are drawn with.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl std::fmt::Display for Mesh {
@@ -37,7 +37,7 @@ impl std::fmt::Display for Mesh {
 
 impl Mesh {
     /// The instance, with process `i` on host `i` if it is `mapped`.
-    pub fn instance(&self, mapped: bool) -> Result<Instance, FileError> {
+    pub(crate) fn instance(&self, mapped: bool) -> Result<Instance, FileError> {
         let mut text = String::new();
         let switches = self.rows * self.columns;
         let all = |count: usize, what: &dyn Fn(usize) -> String| {
