@@ -51,6 +51,9 @@ pub const KINDS: &[Kind] = &[
 pub const PARAMETERS: &[Parameter] = &[
     Parameter { stage: "instance/graph", old: "file", new: "path" },
     Parameter { stage: "instance/qaplib", old: "file", new: "path" },
+    Parameter { stage: "checkpoint/*", old: "series", new: "path" },
+    Parameter { stage: "checkpoint/*", old: "block", new: "block_bytes" },
+    Parameter { stage: "checkpoint/*", old: "block_overhead", new: "block_overhead_bytes" },
     Parameter { stage: "route/*", old: "longest", new: "weight_max_hops" },
     Parameter { stage: "route/*", old: "hops", new: "weight_total_hops" },
     Parameter { stage: "route/*", old: "entries", new: "weight_table_entries" },

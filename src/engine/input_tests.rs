@@ -436,7 +436,7 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
     };
     let on_machine = |kind, with| Sample::new(kind, with).input("system", system);
     let series = |kind| {
-        let sample = Sample::new(kind, json!({ "series": "@c" }));
+        let sample = Sample::new(kind, json!({ "path": "@c" }));
         SERIES.into_iter().fold(sample, |sample, (name, text)| sample.file(name, text))
     };
     let measurements: Value = Arc::new(Measurements::default());

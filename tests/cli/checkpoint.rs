@@ -441,7 +441,7 @@ with = { checkpoints = 3, ranks = 2, bytes = 262144, changes = [{ kind = "words"
 
 [stages.deltas]
 uses  = "checkpoint/delta"
-with  = { series = "${stages.images.checkpoints.path}/files", align = "address", rules = ["adca"], reading = ["immediate"] }
+with  = { path = "${stages.images.checkpoints.path}/files", align = "address", rules = ["adca"], reading = ["immediate"] }
 
 [stages.kept]
 uses  = "checkpoint/store"

@@ -22,7 +22,7 @@ fn delta(sandbox: &Sandbox, more: &[&str]) -> String {
     let more = more.iter().flat_map(|value| ["--with", value]);
     let more: Vec<&str> = more.collect();
     sandbox.seen(
-        &[&["exec", "checkpoint/delta", "--out", "deltas", "--with", "series=series"][..], &more].concat(),
+        &[&["exec", "checkpoint/delta", "--out", "deltas", "--with", "path=series"][..], &more].concat(),
     )
 }
 
@@ -37,7 +37,7 @@ const IMAGES: [&str; 4] = ["aaaabcdef", "hhhhhcdef", "iiiihidef", "jjjjhijjj"];
 fn rules_choose_bases_and_the_table_says_what_they_store() {
     let sandbox = Sandbox::new();
     series(&sandbox, &IMAGES);
-    insta::assert_snapshot!(delta(&sandbox, &["block=[256]", "optimum=true"]), @r"
+    insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[256]", "optimum=true"]), @r"
     deltas DIGEST deltas
     ------- stderr -------
     first, blocks of 256 bytes: 7904 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1
@@ -118,14 +118,14 @@ fn rules_choose_bases_and_the_table_says_what_they_store() {
     ");
     // Another order of the same lists, and lists that name something twice, ask for the same.
     let first = table(&sandbox, "checkpoints");
-    let again = ["block=[256, 256]", "optimum=true", "rules=[\"adca\", \"first\", \"incremental\"]"];
+    let again = ["block_bytes=[256, 256]", "optimum=true", "rules=[\"adca\", \"first\", \"incremental\"]"];
     delta(&sandbox, &again);
     assert_eq!(table(&sandbox, "checkpoints"), first);
     // One value is a list of one.
-    let lists = ["block=[256]", "rules=[\"adca\"]", "reading=[\"literal\"]"];
+    let lists = ["block_bytes=[256]", "rules=[\"adca\"]", "reading=[\"literal\"]"];
     delta(&sandbox, &lists);
     let of_lists = table(&sandbox, "checkpoints");
-    delta(&sandbox, &["block=256", "rules=adca", "reading=literal"]);
+    delta(&sandbox, &["block_bytes=256", "rules=adca", "reading=literal"]);
     assert_eq!(table(&sandbox, "checkpoints"), of_lists);
 }
 
@@ -140,7 +140,7 @@ fn files_come_and_go() {
     sandbox.write("series/ckpt_4/side/new", image("xy"));
     symlink("image", sandbox.path().join("series/ckpt_4/link")).unwrap();
     sandbox.write("series/.done", "");
-    delta(&sandbox, &["block=[256]", "rules=[\"incremental\"]", "block_overhead=0"]);
+    delta(&sandbox, &["block_bytes=[256]", "rules=[\"incremental\"]", "block_overhead_bytes=0"]);
     let rows = table(&sandbox, "checkpoints");
     insta::assert_snapshot!(rows, @r"
     rule,reading,block,checkpoint,name,base,full_bytes,blocks,changed_blocks,stored_bytes,depth,write_s,saving
@@ -159,7 +159,7 @@ fn images_are_compared_at_addresses_if_one_asks_for_it() {
     sandbox.write("series/1/ckpt.dmtcp", dmtcp(&[&text, &heap]));
     sandbox.write("series/2/ckpt.dmtcp", dmtcp(&[&text, &area(0x4000, b'n'), &heap]));
     let stored = |align: &str| {
-        delta(&sandbox, &[align, "rules=[\"first\"]", "block_overhead=0"]);
+        delta(&sandbox, &[align, "rules=[\"first\"]", "block_overhead_bytes=0"]);
         let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "deltas", "--json"])).unwrap();
         shown["artifact"]["metrics"]["stored_bytes_first_4096"].clone()
     };
@@ -206,10 +206,10 @@ fn the_time_of_writing_is_given_or_measured() {
         let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "deltas", "--json"])).unwrap();
         shown["artifact"]["metrics"].clone()
     };
-    let given = metrics(&["block=[256]", "write_latency_s=0.5", "write_bytes_per_s=100"]);
+    let given = metrics(&["block_bytes=[256]", "write_latency_s=0.5", "write_bytes_per_s=100"]);
     assert_eq!(given["E_first_256"], 1.0 + 7.92);
     sandbox.write("disk/file", "");
-    let measured = metrics(&["block=[256]", "target=disk"]);
+    let measured = metrics(&["block_bytes=[256]", "target=disk"]);
     let seconds = |name: &str| measured[name].as_f64().unwrap();
     assert!(seconds("write_bytes_per_s") > 0.0 && seconds("write_latency_s") >= 0.0);
     let expected = 2.0 * seconds("write_latency_s") + (512.0 + 280.0) / seconds("write_bytes_per_s");
@@ -255,12 +255,12 @@ fn folders_that_are_no_series_are_told() {
 fn parameters_that_cannot_be_are_told() {
     let sandbox = Sandbox::new();
     series(&sandbox, &["ab", "ab"]);
-    insta::assert_snapshot!(delta(&sandbox, &["block=[1000]"]), @r#"
+    insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[1000]"]), @r#"
     ------- stderr -------
-    error: `block` is 1000, but blocks have 256, 512, 1024 … or 65536 bytes
+    error: `block_bytes` is 1000, but blocks have 256, 512, 1024 … or 65536 bytes
        ,-[--with:1:1]
-     1 | ,-> series = "series"
-     2 | |-> block = [1000]
+     1 | ,-> path = "series"
+     2 | |-> block_bytes = [1000]
        : `---- here
        `----
     [exit code 2]
@@ -269,7 +269,7 @@ fn parameters_that_cannot_be_are_told() {
     ------- stderr -------
     error: `rules`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
        ,-[--with:2:9]
-     1 | series = "series"
+     1 | path = "series"
      2 | rules = "last"
        :         ^^^|^^
        :            `-- here
@@ -277,12 +277,12 @@ fn parameters_that_cannot_be_are_told() {
       help: rules: The rules that choose bases
     [exit code 2]
     "#);
-    insta::assert_snapshot!(delta(&sandbox, &["block=[]"]), @r#"
+    insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[]"]), @r#"
     ------- stderr -------
-    error: `block` is an empty list
+    error: `block_bytes` is an empty list
        ,-[--with:1:1]
-     1 | ,-> series = "series"
-     2 | |-> block = []
+     1 | ,-> path = "series"
+     2 | |-> block_bytes = []
        : `---- here
        `----
     [exit code 2]
@@ -291,7 +291,7 @@ fn parameters_that_cannot_be_are_told() {
     ------- stderr -------
     error: `epsilon` is 2, but has to be at least 0 and below 1: it is a part of the size of a delta
        ,-[--with:1:1]
-     1 | ,-> series = "series"
+     1 | ,-> path = "series"
      2 | |-> epsilon = 2
        : `---- here
        `----
@@ -301,7 +301,7 @@ fn parameters_that_cannot_be_are_told() {
     ------- stderr -------
     error: `rules[0]`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
        ,-[--with:2:10]
-     1 | series = "series"
+     1 | path = "series"
      2 | rules = ["last"]
        :          ^^^|^^
        :             `-- here
@@ -313,7 +313,7 @@ fn parameters_that_cannot_be_are_told() {
     ------- stderr -------
     error: `write_bytes_per_s` is 0, but has to be above 0 bytes per second
        ,-[--with:1:1]
-     1 | ,-> series = "series"
+     1 | ,-> path = "series"
      2 | |-> write_bytes_per_s = 0
        : `---- here
        `----
@@ -323,7 +323,7 @@ fn parameters_that_cannot_be_are_told() {
     ------- stderr -------
     error: `write_latency_s` is given, and `target` is to be measured
        ,-[--with:1:1]
-     1 | ,-> series = "series"
+     1 | ,-> path = "series"
      2 | |   write_latency_s = 1
      3 | |-> target = "series"
        : `---- here
@@ -367,7 +367,7 @@ fn an_unreadable_file_is_named() {
     series(&sandbox, &["ab", "ab"]);
     let file = sandbox.path().join("series/ckpt_2/image");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
-    let delta = ["exec", "checkpoint/delta", "--out", "deltas", "--with", "series=series"];
+    let delta = ["exec", "checkpoint/delta", "--out", "deltas", "--with", "path=series"];
     let output = sandbox.unprivileged(&delta).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("error: ") && said.contains("ckpt_2/image"), "{said}");
@@ -378,7 +378,7 @@ fn an_unreadable_file_is_named() {
 fn a_store_with_a_rule_tells_whole_checkpoints_by_its_bases() {
     let sandbox = Sandbox::new();
     series(&sandbox, &IMAGES);
-    sandbox.stdout(&["checkpoint", "init", "store", "--rule", "adca-immediate", "--block", "256"]);
+    sandbox.stdout(&["checkpoint", "init", "store", "--rule", "adca-immediate", "--block-bytes", "256"]);
     for number in 1..=4 {
         sandbox.stdout(&["checkpoint", "add", "store", &format!("series/ckpt_{number}")]);
     }
@@ -387,6 +387,6 @@ fn a_store_with_a_rule_tells_whole_checkpoints_by_its_bases() {
     assert!(explained.contains("in 7 blocks, depth 2"), "{explained}");
     let refused = sandbox.seen(&["checkpoint", "add", "store", "series/ckpt_1", "--rule", "first"]);
     assert!(refused.contains("is `adca-immediate`, not `first`"), "{refused}");
-    let refused = sandbox.seen(&["checkpoint", "init", "other", "--block", "256"]);
+    let refused = sandbox.seen(&["checkpoint", "init", "other", "--block-bytes", "256"]);
     assert!(refused.contains("belong to a rule"), "{refused}");
 }

@@ -75,7 +75,7 @@ fn all_stages_and_one() {
     launch/slurm          Host file for srun -m arbitrary: the host of every rank
     launch/cray           MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
     checkpoint/delta      What deltas of a series of checkpoints store, with the first, the previous or ADCA's base
-    checkpoint/store      A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions
+    checkpoint/store      A series of checkpoints in a store: pages and parts of files once, the rest as deltas against earlier versions
     checkpoint/generate   A series of checkpoints whose changes are known
     ");
     insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
@@ -163,7 +163,7 @@ fn words_are_listed_and_those_that_lists_hold() {
     let sandbox = Sandbox::new();
     let delta = sandbox.stdout(&["stages", "checkpoint/delta"]);
     assert!(
-        delta.contains("\n        incremental  Every checkpoint is told by the previous one\n"),
+        delta.contains("\n        incremental  Every checkpoint is a delta against the previous one\n"),
         "{delta}"
     );
     let (export, import) = ("topology/export", "topology/import");

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use hopmap_model::Artifact;
 use serde_json::Value as Json;
 
-use crate::{ArtifactError, Folder, Table};
+use crate::folder::{copy_file, hash, link_or_copy, write_file};
+use crate::{ArtifactError, DESCRIPTION, Description, Folder, Table, TableDescription};
 
 /// A model type that has a form as tables.
 pub trait Codec: Artifact + Sized {
@@ -102,5 +103,61 @@ impl Contents {
     pub fn attribute(mut self, name: &str, value: Json) -> Self {
         self.attributes.insert(name.into(), value);
         self
+    }
+}
+
+impl Folder {
+    /// Writes a value into an empty folder.
+    pub fn write<C: Codec>(path: &Path, value: &C) -> Result<Self, ArtifactError> {
+        let Contents { tables, written, files, metrics, attributes } = value.encode();
+        let mut description = Description {
+            kind: C::KIND.into(),
+            schema: C::SCHEMA,
+            tables: BTreeMap::new(),
+            files: BTreeMap::new(),
+            metrics,
+            attributes,
+        };
+        for table in tables {
+            let (name, rows) = (table.name().to_owned(), table.rows() as u64);
+            let place = path.join(format!("{name}.parquet"));
+            let bytes = table.encode().map_err(|error| ArtifactError::damaged(&place, &error))?;
+            write_file(&place, &bytes)?;
+            description.tables.insert(name, TableDescription { rows, blake3: hash(&bytes) });
+        }
+        for (name, source, rows) in written {
+            let blake3 = link_or_copy(&source, &path.join(format!("{name}.parquet")))?;
+            description.tables.insert(name, TableDescription { rows, blake3 });
+        }
+        for (name, source) in files {
+            let place = path.join("files").join(&name);
+            let blake3 = match source {
+                Source::Bytes(bytes) => write_file(&place, &bytes).map(|()| hash(&bytes)),
+                Source::File(source) => copy_file(&source, &place),
+                Source::Settled(source) => link_or_copy(&source, &place),
+            };
+            description.files.insert(name, blake3?);
+        }
+        let mut text = serde_json::to_string_pretty(&description)
+            .map_err(|error| ArtifactError::damaged(path, &error))?;
+        text.push('\n');
+        write_file(&path.join(DESCRIPTION), text.as_bytes())?;
+        Ok(Self { path: path.into(), description, digest: hash(text.as_bytes()) })
+    }
+
+    /// Opens an artifact, checks its bytes and reads the value.
+    pub fn read<C: Codec>(path: &Path) -> Result<C, ArtifactError> {
+        let folder = Self::open(path)?;
+        let Description { kind, schema, .. } = &folder.description;
+        if kind != C::KIND {
+            let (path, found) = (path.into(), kind.clone());
+            return Err(ArtifactError::WrongKind { path, expected: C::KIND, found });
+        }
+        if *schema != C::SCHEMA {
+            let (kind, found) = (kind.clone(), *schema);
+            return Err(ArtifactError::WrongSchema { path: path.into(), kind, expected: C::SCHEMA, found });
+        }
+        folder.verify()?;
+        C::decode(&folder)
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with an artifact.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
@@ -88,4 +89,16 @@ pub enum ArtifactError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl ArtifactError {
+    /// That the system refused to read or write a file.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { action, path: path.into(), source }
+    }
+
+    /// That a file is not what it should be.
+    pub(crate) fn damaged(path: &Path, reason: &dyn Display) -> Self {
+        Self::Damaged { path: path.into(), reason: reason.to_string() }
+    }
 }

@@ -8,8 +8,7 @@ use hopmap_model::{open_input, read_input};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::codec::Source;
-use crate::{ArtifactError, Codec, Columns, Contents, TableReader};
+use crate::{ArtifactError, Columns, TableReader};
 
 /// Name of the file that describes an artifact; its BLAKE3 is the digest of the artifact.
 pub const DESCRIPTION: &str = "artifact.json";
@@ -53,52 +52,12 @@ pub struct TableDescription {
 /// An artifact on disk.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    path: PathBuf,
-    description: Description,
-    digest: String,
+    pub(crate) path: PathBuf,
+    pub(crate) description: Description,
+    pub(crate) digest: String,
 }
 
 impl Folder {
-    /// Writes a value into an empty folder.
-    pub fn write<C: Codec>(path: &Path, value: &C) -> Result<Self, ArtifactError> {
-        let Contents { tables, written, files, metrics, attributes } = value.encode();
-        let mut description = Description {
-            kind: C::KIND.into(),
-            schema: C::SCHEMA,
-            tables: BTreeMap::new(),
-            files: BTreeMap::new(),
-            metrics,
-            attributes,
-        };
-        for table in tables {
-            let (name, rows) = (table.name().to_owned(), table.rows() as u64);
-            let place = path.join(format!("{name}.parquet"));
-            let bytes = table
-                .encode()
-                .map_err(|error| ArtifactError::Damaged { path: place.clone(), reason: error.to_string() })?;
-            write_file(&place, &bytes)?;
-            description.tables.insert(name, TableDescription { rows, blake3: hash(&bytes) });
-        }
-        for (name, source, rows) in written {
-            let blake3 = link_or_copy(&source, &path.join(format!("{name}.parquet")))?;
-            description.tables.insert(name, TableDescription { rows, blake3 });
-        }
-        for (name, source) in files {
-            let place = path.join("files").join(&name);
-            let blake3 = match source {
-                Source::Bytes(bytes) => write_file(&place, &bytes).map(|()| hash(&bytes)),
-                Source::File(source) => copy_file(&source, &place),
-                Source::Settled(source) => link_or_copy(&source, &place),
-            };
-            description.files.insert(name, blake3?);
-        }
-        let mut text = serde_json::to_string_pretty(&description)
-            .map_err(|error| ArtifactError::Damaged { path: path.into(), reason: error.to_string() })?;
-        text.push('\n');
-        write_file(&path.join(DESCRIPTION), text.as_bytes())?;
-        Ok(Self { path: path.into(), description, digest: hash(text.as_bytes()) })
-    }
-
     /// Opens an artifact. Tables and files are only looked at when they are read.
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
         let place = path.join(DESCRIPTION);
@@ -110,41 +69,22 @@ impl Folder {
         Ok(Self { path: path.into(), description, digest: hash(&text) })
     }
 
-    /// Opens an artifact, checks its bytes and reads the value.
-    pub fn read<C: Codec>(path: &Path) -> Result<C, ArtifactError> {
-        let folder = Self::open(path)?;
-        let Description { kind, schema, .. } = &folder.description;
-        if kind != C::KIND {
-            return Err(ArtifactError::WrongKind {
-                path: path.into(),
-                expected: C::KIND,
-                found: kind.clone(),
-            });
-        }
-        if *schema != C::SCHEMA {
-            let (kind, found) = (kind.clone(), *schema);
-            return Err(ArtifactError::WrongSchema { path: path.into(), kind, expected: C::SCHEMA, found });
-        }
-        folder.verify()?;
-        C::decode(&folder)
-    }
-
     /// The text of one of its files.
     pub(crate) fn read_text(&self, name: &str) -> Result<String, ArtifactError> {
         let path = self.file_path(name);
         let text = open_input(&path).and_then(std::io::read_to_string);
-        text.map_err(|source| ArtifactError::Io { action: "read", path, source })
+        text.map_err(ArtifactError::io("read", &path))
     }
 
     /// Checks every table and file against its BLAKE3.
     pub fn verify(&self) -> Result<(), ArtifactError> {
-        self.hashes().try_for_each(|(path, expected)| check_file(path, expected))
+        self.hashes().try_for_each(|(path, expected)| check_file(&path, expected))
     }
 
     /// Checks a table against its BLAKE3.
     pub fn verify_table(&self, name: &str) -> Result<(), ArtifactError> {
         let table = self.expect_table(name)?;
-        check_file(self.table_path(name), &table.blake3)
+        check_file(&self.table_path(name), &table.blake3)
     }
 
     /// Its tables and files, each with the BLAKE3 that it should have.
@@ -213,10 +153,9 @@ impl Folder {
     /// An attribute as the type it should have.
     pub fn attribute<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, ArtifactError> {
         let value = self.description.attributes.get(name).cloned().unwrap_or(Json::Null);
-        serde_json::from_value(value).map_err(|error| ArtifactError::Damaged {
-            path: self.path.join(DESCRIPTION),
-            reason: format!("attribute `{name}`: {error}"),
-        })
+        let path = self.path.join(DESCRIPTION);
+        let wrong = |error| ArtifactError::damaged(&path, &format!("attribute `{name}`: {error}"));
+        serde_json::from_value(value).map_err(wrong)
     }
 
     /// A contradiction between the tables.
@@ -225,61 +164,47 @@ impl Folder {
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
 /// Checks a file against its BLAKE3.
-fn check_file(path: PathBuf, expected: &str) -> Result<(), ArtifactError> {
-    if hash_file(&path)? == expected {
+fn check_file(path: &Path, expected: &str) -> Result<(), ArtifactError> {
+    if hash_file(path)? == expected {
         return Ok(());
     }
-    let reason = format!("its bytes are not those that {DESCRIPTION} names");
-    Err(ArtifactError::Damaged { path, reason })
+    Err(ArtifactError::damaged(path, &format!("its bytes are not those that {DESCRIPTION} names")))
 }
 
 /// BLAKE3 of a file, which need not fit into memory.
 fn hash_file(path: &Path) -> Result<String, ArtifactError> {
     let mut hasher = blake3::Hasher::new();
     let done = open_input(path).and_then(|file| hasher.update_reader(file).map(drop));
-    done.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
+    done.map_err(ArtifactError::io("read", path))?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
+/// Makes the folder of a file, and fills the file.
+fn fill<T>(path: &Path, fill: impl FnOnce() -> std::io::Result<T>) -> Result<T, ArtifactError> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder.and_then(|()| fill()).map_err(ArtifactError::io("write", path))
+}
+
 /// Copies the contents of a file; gives their BLAKE3.
-fn copy_file(from: &Path, to: &Path) -> Result<String, ArtifactError> {
-    let copy = || {
-        if let Some(parent) = to.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        // Not `fs::copy`: that would copy the permissions as well.
-        std::io::copy(&mut fs::File::open(from)?, &mut fs::File::create(to)?)
-    };
-    copy().map_err(|source| ArtifactError::Io { action: "write", path: to.into(), source })?;
+pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<String, ArtifactError> {
+    // Not `fs::copy`: that would copy the permissions as well.
+    fill(to, || std::io::copy(&mut fs::File::open(from)?, &mut fs::File::create(to)?))?;
     hash_file(to)
 }
 
 /// Gives a file that nobody changes any more a second name, or copies it where that is not possible; gives its BLAKE3.
-fn link_or_copy(from: &Path, to: &Path) -> Result<String, ArtifactError> {
-    if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).map_err(|source| ArtifactError::Io {
-            action: "write",
-            path: parent.into(),
-            source,
-        })?;
-    }
-    match fs::hard_link(from, to) {
+pub(crate) fn link_or_copy(from: &Path, to: &Path) -> Result<String, ArtifactError> {
+    match fill(to, || fs::hard_link(from, to)) {
         Ok(()) => hash_file(to),
         Err(_) => copy_file(from, to),
     }
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {
-    let write = || {
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, bytes)
-    };
-    write().map_err(|source| ArtifactError::Io { action: "write", path: path.into(), source })
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {
+    fill(path, || fs::write(path, bytes))
 }

@@ -1,31 +1,37 @@
 //! The forms of all kinds of artifacts, related ones in one file.
 
 /// Declares the form of rows whose columns are named as the fields of their type: a function that adds the columns to a table, and one that
-/// reads them.
+/// reads them. `in NAMES` are the names that values have in a column of text.
 macro_rules! rows {
-    ($encode:ident, $decode:ident: $row:ident { $($kind:ident $field:ident),+ $(,)? }) => {
+    ($encode:ident, $decode:ident: $row:ident { $($kind:ident $field:ident $(in $names:ident)?),+ $(,)? }) => {
         fn $encode<'a>(table: Table, rows: impl IntoIterator<Item = &'a $row, IntoIter: Clone>) -> Table {
             let rows = rows.into_iter();
-            table$(.$kind(stringify!($field), rows.clone().map(|row| rows!(@give $kind row.$field))))+
+            table$(.$kind(stringify!($field), rows.clone().map(|row| rows!(@give $kind $($names)?, row.$field))))+
         }
 
         fn $decode(table: &Columns) -> Result<Vec<$row>, ArtifactError> {
             $(let $field = table.$kind(stringify!($field))?;)+
-            Ok((0..table.rows()).map(|row| $row { $($field: rows!(@take $kind $field[row])),+ }).collect())
+            let row = |row: usize| -> Result<$row, ArtifactError> {
+                Ok($row { $($field: rows!(@take $kind $($names)?, table $field, $field[row])),+ })
+            };
+            (0..table.rows()).map(row).collect()
         }
     };
-    (@give text $($value:tt)+) => { $($value)+.as_str() };
-    (@give optional_text $($value:tt)+) => { $($value)+.as_deref() };
-    (@give $kind:ident $($value:tt)+) => { $($value)+ };
-    (@take text $($value:tt)+) => { $($value)+.clone() };
-    (@take optional_text $($value:tt)+) => { $($value)+.clone() };
-    (@take $kind:ident $($value:tt)+) => { $($value)+ };
+    (@give text $names:ident, $value:expr) => { Table::name_of(&$names, $value) };
+    (@give text, $value:expr) => { $value.as_str() };
+    (@give optional_text, $value:expr) => { $value.as_deref() };
+    (@give $kind:ident, $value:expr) => { $value };
+    (@take text $names:ident, $table:ident $column:ident, $value:expr) => {
+        $table.known(stringify!($column), &$names, &$value)?
+    };
+    (@take text, $table:ident $column:ident, $value:expr) => { $value.clone() };
+    (@take optional_text, $table:ident $column:ident, $value:expr) => { $value.clone() };
+    (@take $kind:ident, $table:ident $column:ident, $value:expr) => { $value };
 }
 
 mod deltas;
 mod files;
 mod mapping;
-mod measurements;
 mod routes;
 mod system_graph;
 mod task_graph;

@@ -86,6 +86,11 @@ impl Table {
         self.column(name, DataType::Utf8, true, Arc::new(values.into_iter().collect::<StringArray>()))
     }
 
+    /// The name of a value in a column of names.
+    pub(crate) fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
+        names.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
+    }
+
     /// Name of the table.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -121,8 +126,7 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates the Parquet file of a table with the columns of `schema`.
     pub fn create(path: &Path, schema: Schema) -> Result<Self, ArtifactError> {
-        let file = File::create(path);
-        let file = file.map_err(|source| ArtifactError::Io { action: "write", path: path.into(), source })?;
+        let file = File::create(path).map_err(ArtifactError::io("write", path))?;
         let schema = Arc::new(schema);
         let writer = ArrowWriter::try_new(BufWriter::new(file), Arc::clone(&schema), Some(properties()));
         let writer = writer.map_err(|error| unwritable(path, error))?;
@@ -145,7 +149,7 @@ impl TableWriter {
 }
 
 fn unwritable(path: &Path, error: impl std::error::Error + Send + Sync + 'static) -> ArtifactError {
-    ArtifactError::Io { action: "write", path: path.into(), source: std::io::Error::other(error) }
+    ArtifactError::io("write", path)(std::io::Error::other(error))
 }
 
 /// Everything that could change bytes from one build to the next is fixed here.
@@ -169,13 +173,13 @@ pub struct TableReader {
 impl TableReader {
     /// Opens the Parquet file of a table.
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
-        let file = open_input(path);
-        let file = file.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
+        let file = open_input(path).map_err(ArtifactError::io("read", path))?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(file);
-        let reader = reader.map_err(|error| damaged(path, &error))?;
+        let reader = reader.map_err(|error| ArtifactError::damaged(path, &error))?;
         let schema = Arc::clone(reader.schema());
         let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-        let batches = reader.with_batch_size(1 << 16).build().map_err(|error| damaged(path, &error))?;
+        let batches =
+            reader.with_batch_size(1 << 16).build().map_err(|error| ArtifactError::damaged(path, &error))?;
         Ok(Self { path: path.into(), schema, rows, batches })
     }
 
@@ -196,12 +200,8 @@ impl Iterator for TableReader {
     type Item = Result<RecordBatch, ArtifactError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.batches.next()?.map_err(|error| damaged(&self.path, &error)))
+        Some(self.batches.next()?.map_err(|error| ArtifactError::damaged(&self.path, &error)))
     }
-}
-
-fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ArtifactError {
-    ArtifactError::Damaged { path: path.into(), reason: error.to_string() }
 }
 
 /// Reads a whole Parquet file.
@@ -209,7 +209,7 @@ pub fn read_table(path: &Path) -> Result<RecordBatch, ArtifactError> {
     let reader = TableReader::open(path)?;
     let schema = Arc::clone(reader.schema());
     let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;
-    concat_batches(&schema, &batches).map_err(|error| damaged(path, &error))
+    concat_batches(&schema, &batches).map_err(|error| ArtifactError::damaged(path, &error))
 }
 
 /// A table that was read.
@@ -220,6 +220,17 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// The value of a name in a column of names.
+    pub(crate) fn known<T: Copy>(
+        &self,
+        column: &str,
+        names: &[(T, &str)],
+        name: &str,
+    ) -> Result<T, ArtifactError> {
+        let found = names.iter().find(|(_, known)| *known == name).map(|(value, _)| *value);
+        found.ok_or_else(|| self.error(column, format!("is `{name}`, which it cannot be")))
+    }
+
     /// Reads a Parquet file.
     pub fn read(path: &Path) -> Result<Self, ArtifactError> {
         Ok(Self { path: path.into(), batch: read_table(path)? })

@@ -1,7 +1,7 @@
 //! Locks between processes, by `flock(2)`: the kernel drops them when the holder ends, however it ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,26 +16,8 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock or fails at once. `holder` is what others are told about us.
     pub fn try_exclusive(path: &Path, holder: &str) -> Result<Self, DurableError> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(DurableError::io("open", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                let holder = if holder.is_empty() { "another process".into() } else { holder };
-                return Err(DurableError::Busy { path: path.into(), holder });
-            }
-            Err(TryLockError::Error(source)) if has_no_locks(&source) => {
-                return Err(DurableError::NoLocks { path: path.into() });
-            }
-            Err(TryLockError::Error(source)) => return Err(DurableError::io("lock", path)(source)),
-        }
+        let mut file = open_or_create(path)?;
+        file.try_lock().map_err(|error| refused(path, error))?;
         match write_holder(&mut file, holder) {
             // On a full disk nobody learns who has the lock; it is held all the same, so that space can be made.
             Err(error) if !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
@@ -51,15 +33,10 @@ impl Lock {
     /// for himself is refused there anyway.
     pub fn try_shared(path: &Path) -> Result<Option<Self>, DurableError> {
         let file = File::open(path).map_err(DurableError::io("open", path))?;
-        match file.try_lock_shared() {
+        match file.try_lock_shared().map_err(|error| refused(path, error)) {
             Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => {
-                let holder = std::fs::read_to_string(path).unwrap_or_default();
-                let holder = if holder.is_empty() { "another process".into() } else { holder };
-                Err(DurableError::Busy { path: path.into(), holder })
-            }
-            Err(TryLockError::Error(source)) if has_no_locks(&source) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(DurableError::io("lock", path)(source)),
+            Err(DurableError::NoLocks { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }
@@ -78,6 +55,27 @@ pub fn lock_within<L>(
             Err(DurableError::Busy { .. }) if !stop() && begin.elapsed() < wait => std::thread::sleep(PAUSE),
             result => return result,
         }
+    }
+}
+
+/// Opens a file to read and to write, which is made if it is not there.
+pub(crate) fn open_or_create(path: &Path) -> Result<File, DurableError> {
+    let mut options = OpenOptions::new();
+    let options = options.create(true).truncate(false).read(true).write(true);
+    options.open(path).map_err(DurableError::io("open", path))
+}
+
+/// Why a lock was not taken: who has it, or that there are none.
+fn refused(path: &Path, error: TryLockError) -> DurableError {
+    match error {
+        TryLockError::WouldBlock => {
+            // Who has it is not known while the file is being written.
+            let holder = std::fs::read_to_string(path).unwrap_or_default();
+            let holder = if holder.is_empty() { "another process".into() } else { holder };
+            DurableError::Busy { path: path.into(), holder }
+        }
+        TryLockError::Error(source) if has_no_locks(&source) => DurableError::NoLocks { path: path.into() },
+        TryLockError::Error(source) => DurableError::io("lock", path)(source),
     }
 }
 

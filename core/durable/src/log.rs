@@ -1,9 +1,10 @@
 //! Logs of lines that are only ever appended to.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::lock::open_or_create;
 use crate::{DurableError, crash_point};
 
 /// A log of lines. A line cut off by a crash is dropped when the log is opened for writing and ignored when read.
@@ -16,13 +17,7 @@ pub struct AppendLog {
 impl AppendLog {
     /// Opens a log for appending, creating it if it is missing. The caller holds a lock that keeps others away.
     pub fn open(path: &Path) -> Result<Self, DurableError> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(DurableError::io("open", path))?;
+        let mut file = open_or_create(path)?;
         drop_torn_line(&mut file).map_err(DurableError::io("repair", path))?;
         Ok(Self { path: path.into(), file })
     }

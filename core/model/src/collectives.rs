@@ -44,55 +44,48 @@ pub enum CollectiveOperation {
 }
 
 impl CollectiveOperation {
-    /// All operations.
-    pub const ALL: [Self; 17] = [
-        Self::Barrier,
-        Self::Broadcast,
-        Self::Gather,
-        Self::GatherV,
-        Self::Scatter,
-        Self::ScatterV,
-        Self::AllGather,
-        Self::AllGatherV,
-        Self::AllToAll,
-        Self::AllToAllV,
-        Self::AllToAllW,
-        Self::AllReduce,
-        Self::Reduce,
-        Self::ReduceScatter,
-        Self::ReduceScatterBlock,
-        Self::Scan,
-        Self::ExclusiveScan,
+    /// All operations, each with its name in MPI without `MPI_`, in small letters.
+    pub const NAMES: [(Self, &'static str); 17] = [
+        (Self::Barrier, "barrier"),
+        (Self::Broadcast, "bcast"),
+        (Self::Gather, "gather"),
+        (Self::GatherV, "gatherv"),
+        (Self::Scatter, "scatter"),
+        (Self::ScatterV, "scatterv"),
+        (Self::AllGather, "allgather"),
+        (Self::AllGatherV, "allgatherv"),
+        (Self::AllToAll, "alltoall"),
+        (Self::AllToAllV, "alltoallv"),
+        (Self::AllToAllW, "alltoallw"),
+        (Self::AllReduce, "allreduce"),
+        (Self::Reduce, "reduce"),
+        (Self::ReduceScatter, "reduce_scatter"),
+        (Self::ReduceScatterBlock, "reduce_scatter_block"),
+        (Self::Scan, "scan"),
+        (Self::ExclusiveScan, "exscan"),
     ];
 
-    /// The name of the operation in MPI without `MPI_`, in small letters.
+    /// All operations.
+    pub const ALL: [Self; 17] = {
+        let mut all = [Self::Barrier; 17];
+        let mut place = 0;
+        while place < all.len() {
+            all[place] = Self::NAMES[place].0;
+            place += 1;
+        }
+        all
+    };
+
+    /// The name of the operation.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Broadcast => "bcast",
-            Self::Gather => "gather",
-            Self::GatherV => "gatherv",
-            Self::Scatter => "scatter",
-            Self::ScatterV => "scatterv",
-            Self::AllGather => "allgather",
-            Self::AllGatherV => "allgatherv",
-            Self::AllToAll => "alltoall",
-            Self::AllToAllV => "alltoallv",
-            Self::AllToAllW => "alltoallw",
-            Self::AllReduce => "allreduce",
-            Self::Reduce => "reduce",
-            Self::ReduceScatter => "reduce_scatter",
-            Self::ReduceScatterBlock => "reduce_scatter_block",
-            Self::Scan => "scan",
-            Self::ExclusiveScan => "exscan",
-        }
+        Self::NAMES[self as usize].1
     }
 
     /// The operation of a name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.name() == name)
+        Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(operation, _)| operation)
     }
 
     /// One process is the origin or the end of all data.
@@ -162,18 +155,18 @@ impl CollectiveTable {
     pub fn check(&self, processes: usize) -> Result<(), CollectiveTableError> {
         for (index, members) in self.communicators.iter().enumerate() {
             if members.is_empty() {
-                return Err(CollectiveTableError::NoMembers { index });
+                return Err(CollectiveTableError::NoMembers(index));
             }
             if let Some(&rank) = members.iter().find(|&&rank| rank as usize >= processes) {
                 return Err(CollectiveTableError::NoSuchRank { index, rank, processes });
             }
         }
         if let Some(index) = self.communicators.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return Err(CollectiveTableError::Communicators { index: index + 1 });
+            return Err(CollectiveTableError::Communicators(index + 1));
         }
         self.calls.iter().enumerate().try_for_each(|(index, calls)| self.check_calls(index, calls))?;
         match self.calls.windows(2).position(|pair| pair[0].key() >= pair[1].key()) {
-            Some(index) => Err(CollectiveTableError::Unsorted { index: index + 1 }),
+            Some(index) => Err(CollectiveTableError::Unsorted(index + 1)),
             None => Ok(()),
         }
     }
@@ -191,7 +184,7 @@ impl CollectiveTable {
             return Err(CollectiveTableError::NoSuchRoot { index, root, members: members.len() });
         }
         match calls.calls == 0 || calls.uneven > calls.calls {
-            true => Err(CollectiveTableError::Calls { index }),
+            true => Err(CollectiveTableError::Calls(index)),
             false => Ok(()),
         }
     }
@@ -201,11 +194,8 @@ impl CollectiveTable {
 #[derive(Debug, thiserror::Error, Diagnostic, PartialEq, Eq)]
 pub enum CollectiveTableError {
     /// A communicator is empty.
-    #[error("communicator {index} has no members")]
-    NoMembers {
-        /// Index of the communicator.
-        index: usize,
-    },
+    #[error("communicator {0} has no members")]
+    NoMembers(usize),
     /// A communicator has a rank that does not exist.
     #[error("communicator {index} names rank {rank}, but the graph has {processes} processes")]
     NoSuchRank {
@@ -217,11 +207,8 @@ pub enum CollectiveTableError {
         processes: usize,
     },
     /// Communicators are not sorted, or one stands twice.
-    #[error("communicator {index} is not behind the one before it: they are sorted and each stands once")]
-    Communicators {
-        /// Index of the communicator.
-        index: usize,
-    },
+    #[error("communicator {0} is not behind the one before it: they are sorted and each stands once")]
+    Communicators(usize),
     /// An operation is one of a communicator that does not exist.
     #[error("collective operation {index} names communicator {communicator}, but there are {communicators}")]
     NoSuchCommunicator {
@@ -253,19 +240,11 @@ pub enum CollectiveTableError {
         members: usize,
     },
     /// An operation was never called, or had blocks of different lengths more often than that.
-    #[error("collective operation {index} has no calls, or more with uneven blocks than in all")]
-    Calls {
-        /// Index of the operation.
-        index: usize,
-    },
+    #[error("collective operation {0} has no calls, or more with uneven blocks than in all")]
+    Calls(usize),
     /// Operations are not sorted, or one stands twice.
-    #[error(
-        "collective operation {index} is not behind the one before it: they are sorted and each stands once"
-    )]
-    Unsorted {
-        /// Index of the operation.
-        index: usize,
-    },
+    #[error("collective operation {0} is not behind the one before it: they are sorted and each stands once")]
+    Unsorted(usize),
 }
 
 #[cfg(test)]
@@ -301,9 +280,9 @@ mod tests {
     fn contradictions_are_refused() {
         use CollectiveTableError as Error;
         let one = calls(0, AllReduce, None);
-        assert_eq!(check(&[&[]], &[]), Err(Error::NoMembers { index: 0 }));
+        assert_eq!(check(&[&[]], &[]), Err(Error::NoMembers(0)));
         assert_eq!(check(&[&[0, 4]], &[]), Err(Error::NoSuchRank { index: 0, rank: 4, processes: 4 }));
-        assert_eq!(check(&[&[0], &[0]], &[]), Err(Error::Communicators { index: 1 }));
+        assert_eq!(check(&[&[0], &[0]], &[]), Err(Error::Communicators(1)));
         let unknown = Error::NoSuchCommunicator { index: 0, communicator: 0, communicators: 0 };
         assert_eq!(check(&[], &[one]), Err(unknown));
         let rootless = Error::Root { index: 0, operation: Broadcast };
@@ -313,8 +292,8 @@ mod tests {
         assert_eq!(check(&[&[0]], &[calls(0, AllReduce, Some(0))]), Err(rooted));
         let stranger = Error::NoSuchRoot { index: 0, root: 1, members: 1 };
         assert_eq!(check(&[&[0]], &[calls(0, Broadcast, Some(1))]), Err(stranger));
-        assert_eq!(check(&[&[0]], &[one, one]), Err(Error::Unsorted { index: 1 }));
-        assert_eq!(check(&[&[0]], &[CollectiveCalls { calls: 0, ..one }]), Err(Error::Calls { index: 0 }));
-        assert_eq!(check(&[&[0]], &[CollectiveCalls { uneven: 4, ..one }]), Err(Error::Calls { index: 0 }));
+        assert_eq!(check(&[&[0]], &[one, one]), Err(Error::Unsorted(1)));
+        assert_eq!(check(&[&[0]], &[CollectiveCalls { calls: 0, ..one }]), Err(Error::Calls(0)));
+        assert_eq!(check(&[&[0]], &[CollectiveCalls { uneven: 4, ..one }]), Err(Error::Calls(0)));
     }
 }

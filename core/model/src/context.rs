@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::Error;
+/// What a stage fails with: any diagnostic, so that a message keeps its place and its hint up to the user.
+pub type Error = miette::Report;
 
 /// Receives what a running stage has to say and tells it when to stop. The engine implements it.
 pub trait Observer: Sync {
@@ -75,14 +76,7 @@ impl<'a> Context<'a> {
                 false
             }
         }
-        Context {
-            threads: 1,
-            deadline: None,
-            scratch: None,
-            state: None,
-            communicator: None,
-            observer: &Nobody,
-        }
+        Context::new(1, None, &Nobody)
     }
 
     /// Cores the stage may use. Never changes a result; a stage runs inside a rayon pool of at least this size.

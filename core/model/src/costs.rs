@@ -8,7 +8,7 @@ use miette::Diagnostic;
 
 use crate::{
     CostModel, Levels, Link, LinkState, Matrix, NodeKind, NodeState, Paths, RouteCosts, RouteMetric,
-    SystemGraph,
+    SystemGraph, SystemGraphError,
 };
 
 const MICROSECONDS: f64 = 1e6;
@@ -140,6 +140,12 @@ const MOST_LEVELS: usize = 32;
 type Host = (u32, u32, u32);
 
 impl SystemGraph {
+    /// The costs between its slots.
+    #[must_use]
+    pub fn costs(&self) -> Costs<'_> {
+        Costs::new(self)
+    }
+
     /// The machine with costs as levels or as a matrix: as levels where they are those of a tree, else as a matrix of at most
     /// `most` slots. A machine with such costs is given as it is.
     pub fn explicit(&self, most: usize) -> Result<Cow<'_, Self>, CostsError> {
@@ -263,6 +269,43 @@ impl SystemGraph {
         }
         // The bits of numbers that are not negative are in the order of the numbers.
         Ok(Some(Between { costs: between, count, steps: steps.into_iter().map(f64::from_bits).collect() }))
+    }
+}
+
+impl SystemGraph {
+    /// The same machine with costs that follow from its links. The groups inside hosts stay; their costs do where the metric
+    /// stays, else they are [steps](RouteMetric::steps).
+    pub fn with_metric(&self, metric: RouteMetric) -> Result<Self, SystemGraphError> {
+        let inside = match &self.cost {
+            CostModel::Routes(routes) if routes.metric == metric => routes.inside.clone(),
+            CostModel::Routes(routes) => self.stepped(metric, routes.inside.groups.clone()),
+            CostModel::Levels(levels) => self.stepped(metric, self.groups_inside(levels)),
+            CostModel::Matrix(_) => self.stepped(metric, self.groups_inside(&Levels::default())),
+        };
+        let system = Self { cost: CostModel::Routes(RouteCosts { metric, inside }), ..self.clone() };
+        system.check()?;
+        Ok(system)
+    }
+
+    fn stepped(&self, metric: RouteMetric, groups: Vec<Vec<u32>>) -> Levels {
+        Levels { costs: metric.steps(groups.len(), &self.links), groups }
+    }
+
+    /// The groups of the levels on which no two hosts meet, and the hosts.
+    fn groups_inside(&self, levels: &Levels) -> Vec<Vec<u32>> {
+        let hosts: Vec<u32> = self.slots.iter().map(|slot| slot.host).collect();
+        let is_inside = |groups: &&Vec<u32>| {
+            let mut host_of = HashMap::new();
+            groups.iter().zip(&hosts).all(|(group, host)| host_of.entry(group).or_insert(host) == &host)
+        };
+        let mut inside: Vec<Vec<u32>> = levels.groups.iter().take_while(is_inside).cloned().collect();
+        let are_hosts = |groups: &Vec<u32>| {
+            groups.windows(2).zip(hosts.windows(2)).all(|(a, b)| (a[0] == a[1]) == (b[0] == b[1]))
+        };
+        if !inside.last().is_some_and(are_hosts) {
+            inside.push(hosts);
+        }
+        inside
     }
 }
 

@@ -26,7 +26,7 @@ pub struct CheckpointDelta {
     pub checkpoint: u32,
     /// Its name.
     pub name: String,
-    /// Number of the checkpoint that it is told by, b of t − 1; nothing for the first, which is stored as it is.
+    /// Number of the checkpoint that it is a delta against, b of t − 1; nothing for the first, which is stored as it is.
     pub base: Option<u32>,
     /// Its bytes S(K).
     pub full_bytes: u64,
@@ -88,35 +88,31 @@ impl DeltaRule {
     pub const ALL: [Self; 5] =
         [Self::First, Self::Incremental, Self::AdcaLiteral, Self::AdcaImmediate, Self::Optimum];
 
+    /// Their names in tables, readings of the paper, and both together.
+    const NAMES: [[&'static str; 3]; 5] = [
+        ["first", "", "first"],
+        ["incremental", "", "incremental"],
+        ["adca", "literal", "adca literal"],
+        ["adca", "immediate", "adca immediate"],
+        ["optimum", "", "optimum"],
+    ];
+
     /// Name of the rule in tables and parameters.
     #[must_use]
     pub fn rule(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Incremental => "incremental",
-            Self::AdcaLiteral | Self::AdcaImmediate => "adca",
-            Self::Optimum => "optimum",
-        }
+        Self::NAMES[self as usize][0]
     }
 
     /// How ADCA is read; empty for other rules.
     #[must_use]
     pub fn reading(self) -> &'static str {
-        match self {
-            Self::AdcaLiteral => "literal",
-            Self::AdcaImmediate => "immediate",
-            Self::First | Self::Incremental | Self::Optimum => "",
-        }
+        Self::NAMES[self as usize][1]
     }
 
     /// Name of rule and reading for people, such as `adca immediate`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::AdcaLiteral => "adca literal",
-            Self::AdcaImmediate => "adca immediate",
-            other => other.rule(),
-        }
+        Self::NAMES[self as usize][2]
     }
 
     /// The rule of a name and a reading.

@@ -9,8 +9,6 @@ mod collectives;
 mod context;
 mod costs;
 mod deltas;
-mod demands;
-mod events;
 mod files;
 mod input_file;
 mod mapping;
@@ -25,11 +23,9 @@ mod task_graph;
 mod weight;
 
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
-pub use context::{Communicator, Context, Observer, seed_stream};
+pub use context::{Communicator, Context, Error, Observer, seed_stream};
 pub use costs::{Costs, CostsError};
 pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
-pub use demands::{Demands, DemandsError, ProcessDemand, Stream};
-pub use events::{Events, PhaseSummary, RankSummary, TraceSummary};
 pub use files::{
     CheckpointSeries, CheckpointStore, FileSet, Keeper, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
 };
@@ -42,18 +38,20 @@ pub use mapping::{
 pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use paths::{Paths, Tree};
 pub use routes::{
-    Cause, Counting, Diagnosis, Failure, Failures, Forward, Part, Route, RouteCosts, RouteMetric, Routes,
-    Routing, TableEntry, Tables, TablesError, Ties,
+    Cause, Counting, Diagnosis, Failure, Failures, Part, Route, Routes, TableEntry, Tables, TablesError,
 };
 pub use schedule::{DelayModel, Processor, Schedule, ScheduleError, ScheduledTask};
 pub use stage::{
-    Arity, Artifact, Direction, Error, Input, Inputs, Library, NotBuilt, Outcome, Outputs, Port, PortError,
-    Stage, Value,
+    Arity, Artifact, Direction, Input, Inputs, Library, NotBuilt, Outcome, Outputs, Port, PortError, Stage,
+    Value,
 };
 pub use system_graph::{
-    CostModel, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, Slot, SwitchType,
-    SystemGraph, SystemGraphError,
+    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,
+    RouteMetric, Routing, Slot, SwitchType, SystemGraph, SystemGraphError, Ties,
 };
 pub use task_dag::{Dependency, Task, TaskDag, TaskDagError, WorkUnit};
-pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
+pub use task_graph::{
+    Demands, DemandsError, Edge, Events, Phase, PhaseSummary, Process, ProcessDemand, RankSummary, SizeBin,
+    Stream, TaskGraph, TaskGraphError, TraceSummary,
+};
 pub use weight::{NetworkSpeed, UnknownSpeed, Weight, WeightChoice, WeightName};

@@ -59,21 +59,15 @@ pub struct ConvergencePoint {
 impl Mapping {
     /// A complete mapping of rank `i` to `slots[i]` of a machine, without metrics.
     pub fn new(slots: &[u32], system: &SystemGraph, weight: Weight) -> Result<Self, MappingError> {
-        let hosts: Vec<HostSlots> = system
-            .hosts()
-            .map(|(node, first_slot, slots)| HostSlots {
-                host: system.nodes[node as usize].name.clone(),
-                first_slot,
-                slots,
-            })
-            .collect();
+        let host = |(node, first_slot, slots): (u32, u32, u32)| {
+            let host = system.nodes[node as usize].name.clone();
+            HostSlots { host, first_slot, slots }
+        };
+        let hosts: Vec<HostSlots> = system.hosts().map(host).collect();
         let count = system.slots.len() as u32;
         let placement = |(rank, &slot): (usize, &u32)| {
-            let core = system
-                .slots
-                .get(slot as usize)
-                .ok_or(MappingError::NoSuchSlot { rank, slot, slots: count })?
-                .core;
+            let found = system.slots.get(slot as usize);
+            let core = found.ok_or(MappingError::NoSuchSlot { rank, slot, slots: count })?.core;
             let host = hosts.partition_point(|host| host.first_slot <= slot) as u32 - 1;
             Ok(Placement { slot, host, core: Some(core) })
         };
@@ -107,11 +101,8 @@ impl Mapping {
         let mut next = 0;
         for host in &self.hosts {
             if host.first_slot != next {
-                return Err(MappingError::HostGap {
-                    host: host.host.clone(),
-                    first_slot: host.first_slot,
-                    expected: next,
-                });
+                let HostSlots { host, first_slot, .. } = host.clone();
+                return Err(MappingError::HostGap { host, first_slot, expected: next });
             }
             next += host.slots;
         }

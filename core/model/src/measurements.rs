@@ -135,7 +135,7 @@ impl Measurements {
     pub fn check(&self) -> Result<(), MeasurementsError> {
         let mut names = std::collections::HashSet::new();
         if let Some((name, ..)) = self.hosts().find(|(name, ..)| !names.insert(*name)) {
-            return Err(MeasurementsError::ScatteredEndpoints { name: name.to_owned() });
+            return Err(MeasurementsError::ScatteredEndpoints(name.to_owned()));
         }
         let is_pair = |source: u32, destination: u32| {
             source != destination && (source.max(destination) as usize) < self.endpoints.len()
@@ -186,11 +186,8 @@ impl Artifact for Measurements {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MeasurementsError {
     /// The endpoints of a host are not together.
-    #[error("the endpoints of host `{name}` are not one behind the other")]
-    ScatteredEndpoints {
-        /// Name of the host.
-        name: String,
-    },
+    #[error("the endpoints of host `{0}` are not one behind the other")]
+    ScatteredEndpoints(String),
     /// A sample or a fit does not join two endpoints, or holds an impossible number.
     #[error("{what} {index} does not join two endpoints, or has numbers that cannot be")]
     Row {

@@ -196,12 +196,9 @@ impl Schedule {
     fn check_turns(&self) -> Result<(), ScheduleError> {
         for tasks in self.turns() {
             for (turn, &task) in (0..).zip(&tasks) {
-                if self.tasks[task as usize].turn != turn {
-                    return Err(ScheduleError::Turns {
-                        task,
-                        turn: self.tasks[task as usize].turn,
-                        expected: turn,
-                    });
+                let found = self.tasks[task as usize].turn;
+                if found != turn {
+                    return Err(ScheduleError::Turns { task, turn: found, expected: turn });
                 }
             }
             for pair in tasks.windows(2) {

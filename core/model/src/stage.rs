@@ -23,10 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Context, InputPath};
-
-/// What a stage fails with: any diagnostic, so that a message keeps its place and its hint up to the user.
-pub type Error = miette::Report;
+use crate::{Context, Error, InputPath};
 
 /// A model type that can travel through a port.
 pub trait Artifact: Any + Send + Sync {

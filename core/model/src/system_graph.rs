@@ -1,10 +1,13 @@
 //! The system graph: the hosts and switches of a machine, the slots that ranks can take, and what distance costs.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use miette::Diagnostic;
 
-use crate::{Artifact, Costs, RouteCosts, Routing};
+use crate::Artifact;
 
 /// A machine: nodes joined by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +56,45 @@ impl Node {
     #[must_use]
     pub fn switch(name: impl Into<String>) -> Self {
         Self::new(name, NodeKind::Switch)
+    }
+}
+
+/// What a node has beyond its place in the network. By default nothing is known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodeTraits {
+    /// How much work a host can do, in units of the instance.
+    pub performance: Option<f64>,
+    /// How a switch finds the way of a packet.
+    pub switch_type: Option<SwitchType>,
+    /// What processes on a host can do that not all hosts can, such as `fpga`; sorted.
+    pub capabilities: Vec<String>,
+    /// How many devices of a kind a host has; every process takes those that it needs for itself.
+    pub devices: BTreeMap<String, u32>,
+}
+
+/// How a switch finds the way of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwitchType {
+    /// Type 1: one table for the whole switch; the destination decides.
+    One,
+    /// Type 2: a table for every port; the port by which a packet comes in and the destination decide.
+    Two,
+}
+
+impl SwitchType {
+    /// The number that people know it by.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+
+    /// The type of a number.
+    #[must_use]
+    pub fn of_number(number: u32) -> Option<Self> {
+        [Self::One, Self::Two].into_iter().find(|switch_type| switch_type.number() == number)
     }
 }
 
@@ -178,12 +220,6 @@ impl Levels {
 }
 
 impl SystemGraph {
-    /// The costs between its slots.
-    #[must_use]
-    pub fn costs(&self) -> Costs<'_> {
-        Costs::new(self)
-    }
-
     /// Hosts that have slots, in slot order: node id, first slot, number of slots.
     pub fn hosts(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let mut first = 0;
@@ -207,9 +243,9 @@ impl SystemGraph {
     }
 
     fn check_nodes(&self) -> Result<(), SystemGraphError> {
-        let mut names = std::collections::HashSet::new();
+        let mut names = HashSet::new();
         if let Some(node) = self.nodes.iter().find(|node| !names.insert(&node.name)) {
-            return Err(SystemGraphError::RepeatedName { name: node.name.clone() });
+            return Err(SystemGraphError::RepeatedName(node.name.clone()));
         }
         let nodes = self.nodes.len();
         for (index, link) in self.links.iter().enumerate() {
@@ -235,7 +271,7 @@ impl SystemGraph {
                 left[self.slots[index - 1].host as usize] = true;
             }
             if left[slot.host as usize] {
-                return Err(SystemGraphError::ScatteredSlots { name: node.name.clone() });
+                return Err(SystemGraphError::ScatteredSlots(node.name.clone()));
             }
         }
         Ok(())
@@ -255,12 +291,12 @@ impl Levels {
     }
 
     /// Whether costs rise and groups lie in groups.
-    pub(crate) fn is_nested(&self) -> bool {
+    fn is_nested(&self) -> bool {
         let rising = self.costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
             && self.costs.windows(2).all(|pair| pair[0] <= pair[1]);
         let nested = || {
             self.groups.windows(2).all(|levels| {
-                let mut outer = std::collections::HashMap::new();
+                let mut outer = HashMap::new();
                 levels[0]
                     .iter()
                     .zip(&levels[1])
@@ -281,6 +317,158 @@ impl Matrix {
     }
 }
 
+/// Which links messages take where there are several ways.
+///
+/// With forwarding tables a message goes where these send it, and nowhere if they do not know its destination. Without them it takes
+/// the fewest links.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Routing {
+    /// Entries of the static forwarding tables of all switches, sorted by node and last link; empty if there are none.
+    pub forwarding: Vec<Forward>,
+    /// What decides between ways with equally many links.
+    pub ties: Ties,
+}
+
+/// An entry of a forwarding table: on `node`, what is to leave the network over the link `last` goes on over `link`.
+///
+/// The last link tells the host and, if it has several, the port: an address of the fabric. Where `node` is a host the entry says
+/// which of its ports it sends by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Forward {
+    /// The node that forwards.
+    pub node: u32,
+    /// The link from a switch into the host that is the destination.
+    pub last: u32,
+    /// The link that the node sends on.
+    pub link: u32,
+}
+
+/// What decides between ways with equally many links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ties {
+    /// The number of the destination, so that destinations are spread over the ways: the static routes of fat trees (D-mod-K,
+    /// Zahavi 2012).
+    #[default]
+    Spread,
+    /// The link that stands first: the routes of meshes and tori whose links are in the order of their dimensions.
+    First,
+}
+
+impl Routing {
+    fn check(&self, system: &SystemGraph) -> Result<(), SystemGraphError> {
+        let wrong = |index, problem| Err(SystemGraphError::Forwarding { index, problem });
+        let mut before = None;
+        for (index, entry) in self.forwarding.iter().enumerate() {
+            let key = Some((entry.node, entry.last));
+            let (Some(link), Some(last)) =
+                (system.links.get(entry.link as usize), system.links.get(entry.last as usize))
+            else {
+                return wrong(index, "names a link that does not exist");
+            };
+            if link.source != entry.node {
+                return wrong(index, "sends on a link that does not leave its node");
+            }
+            if system.nodes[last.destination as usize].kind != NodeKind::Host {
+                return wrong(index, "has a last link that does not reach a host");
+            }
+            if before >= key {
+                return wrong(index, "is not behind the ones of smaller nodes and last links");
+            }
+            before = key;
+        }
+        Ok(())
+    }
+}
+
+/// Costs that follow from the links between hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouteCosts {
+    /// What counts of the links.
+    pub metric: RouteMetric,
+    /// Costs between slots of one host, in the unit of `metric`. The groups of the last level are the hosts.
+    pub inside: Levels,
+}
+
+/// What a message between two hosts costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteMetric {
+    /// The number of links.
+    Hops,
+    /// The latencies of the links, in microseconds.
+    Latency,
+    /// The latencies of the links and the time of so many bytes over the narrowest, in microseconds.
+    Time {
+        /// Bytes of the message.
+        bytes: u64,
+    },
+}
+
+impl RouteCosts {
+    fn check(&self, system: &SystemGraph) -> Result<(), SystemGraphError> {
+        let Levels { costs, groups } = &self.inside;
+        let slots = system.slots.len();
+        let is_host = |groups: &Vec<u32>| {
+            let pairs = || system.slots.windows(2).zip(groups.windows(2));
+            let distinct: HashSet<_> = groups.iter().collect();
+            pairs().all(|(slots, groups)| (slots[0].host == slots[1].host) == (groups[0] == groups[1]))
+                && distinct.len() == system.hosts().count()
+        };
+        let complete = groups.len() == costs.len()
+            && (slots == 0 || !costs.is_empty())
+            && groups.iter().all(|groups| groups.len() == slots)
+            && groups.last().is_none_or(is_host);
+        if !(complete && self.inside.is_nested()) {
+            return Err(SystemGraphError::Inside);
+        }
+        let is_known = |link: &Link| {
+            let known =
+                |number: Option<f64>| number.is_some_and(|number| number.is_finite() && number >= 0.0);
+            match self.metric {
+                RouteMetric::Hops => true,
+                RouteMetric::Latency => known(link.latency_s),
+                RouteMetric::Time { .. } => {
+                    known(link.latency_s) && link.bandwidth_bytes_per_s.is_some_and(|number| number > 0.0)
+                }
+            }
+        };
+        match system.links.iter().position(|link| !is_known(link)) {
+            Some(index) => Err(SystemGraphError::UnknownLink { index, metric: self.metric.name() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl RouteMetric {
+    /// `hops`, `latency` or `time`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hops => "hops",
+            Self::Latency => "latency",
+            Self::Time { .. } => "time",
+        }
+    }
+
+    /// What a message costs that takes this link alone, in the unit of the metric; `None` if the link does not say what counts.
+    #[must_use]
+    pub fn of(self, link: &Link) -> Option<f64> {
+        match self {
+            Self::Hops => Some(1.0),
+            Self::Latency => Some(link.latency_s? * 1e6),
+            Self::Time { bytes } => {
+                Some((link.latency_s? + bytes as f64 / link.bandwidth_bytes_per_s?) * 1e6)
+            }
+        }
+    }
+
+    /// Costs of so many levels inside hosts where nobody knows them: in equal steps from zero to below the cheapest link.
+    #[must_use]
+    pub fn steps(self, levels: usize, links: &[Link]) -> Vec<f64> {
+        let cheapest = links.iter().filter_map(|link| self.of(link)).reduce(f64::min).unwrap_or(1.0);
+        (0..levels).map(|level| cheapest * level as f64 / levels as f64).collect()
+    }
+}
+
 impl Artifact for SystemGraph {
     const KIND: &'static str = "system-graph";
 }
@@ -289,11 +477,8 @@ impl Artifact for SystemGraph {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SystemGraphError {
     /// Two nodes have one name.
-    #[error("two nodes are called `{name}`")]
-    RepeatedName {
-        /// The name.
-        name: String,
-    },
+    #[error("two nodes are called `{0}`")]
+    RepeatedName(String),
     /// A link or a slot names a node that does not exist.
     #[error("{what} {index} names node {node}, but there are {nodes} nodes")]
     NoSuchNode {
@@ -315,11 +500,8 @@ pub enum SystemGraphError {
         name: String,
     },
     /// The slots of a host are not together.
-    #[error("the slots of host `{name}` are not one behind the other")]
-    ScatteredSlots {
-        /// Name of the host.
-        name: String,
-    },
+    #[error("the slots of host `{0}` are not one behind the other")]
+    ScatteredSlots(String),
     /// The cost levels are not a tree over the slots.
     #[error("the cost levels are not a tree over all slots with costs that rise outwards")]
     Levels,
@@ -345,116 +527,4 @@ pub enum SystemGraphError {
     /// The cost matrix does not fit the slots.
     #[error("the cost matrix does not have a finite cost of zero or more for every pair of slots")]
     Matrix,
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// Two switches under a root, two hosts each, two cores a host.
-    pub(crate) fn small_tree() -> SystemGraph {
-        let node = |name: &str, kind| Node::new(name, kind);
-        let mut nodes: Vec<Node> = (0..4).map(|i| node(&format!("h{i}"), NodeKind::Host)).collect();
-        nodes.extend(["s0", "s1", "root"].map(|name| node(name, NodeKind::Switch)));
-        let both = |a, b| [(a, b), (b, a)];
-        let links = [both(0, 4), both(1, 4), both(2, 5), both(3, 5), both(4, 6), both(5, 6)];
-        let link = |(source, destination)| Link::new(source, destination);
-        SystemGraph {
-            nodes,
-            links: links.into_iter().flatten().map(link).collect(),
-            slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
-            cost: CostModel::Levels(Levels {
-                costs: vec![1.0, 10.0, 100.0],
-                groups: vec![
-                    (0..8).map(|slot| slot / 2).collect(),
-                    (0..8).map(|slot| slot / 4).collect(),
-                    vec![0; 8],
-                ],
-            }),
-            routing: Routing::default(),
-        }
-    }
-
-    #[test]
-    fn cost_is_that_of_the_level_where_two_slots_meet() {
-        let system = small_tree();
-        system.check().unwrap();
-        assert_eq!([0, 1, 2, 4].map(|b| system.costs().between(0, b) as u32), [0, 1, 10, 100]);
-        assert_eq!(system.costs().block(&[0, 7]), [0.0, 100.0, 100.0, 0.0]);
-        assert_eq!(system.hosts().collect::<Vec<_>>(), [(0, 0, 2), (1, 2, 2), (2, 4, 2), (3, 6, 2)]);
-    }
-
-    #[test]
-    fn a_matrix_tells_the_directions_and_the_diagonal_apart() {
-        let mut system = small_tree();
-        system.slots.truncate(2);
-        system.cost = CostModel::Matrix(Matrix { costs: vec![0.5, 1.0, 2.0, 0.0] });
-        system.check().unwrap();
-        assert_eq!(system.costs().block(&[0, 1]), [0.5, 1.0, 2.0, 0.0]);
-        assert_eq!(system.costs().block(&[1, 0]), [0.0, 2.0, 1.0, 0.5]);
-        for costs in [vec![0.0; 3], vec![0.0, 1.0, -1.0, 0.0], vec![0.0, f64::NAN, 1.0, 0.0]] {
-            system.cost = CostModel::Matrix(Matrix { costs });
-            assert!(system.check().unwrap_err().to_string().contains("cost matrix"));
-        }
-    }
-
-    #[test]
-    fn contradictions_are_named() {
-        let broken = |change: fn(&mut SystemGraph)| {
-            let mut system = small_tree();
-            change(&mut system);
-            system.check().unwrap_err().to_string()
-        };
-        assert!(broken(|s| s.nodes[1].name = "h0".into()).contains("two nodes"));
-        assert!(broken(|s| s.links[0].source = 9).contains("link 0 names node 9"));
-        assert!(broken(|s| s.slots[0].host = 4).contains("switch"));
-        assert!(broken(|s| s.slots[7].host = 0).contains("one behind the other"));
-        assert!(
-            broken(|s| {
-                if let CostModel::Levels(levels) = &mut s.cost {
-                    levels.costs[2] = 5.0;
-                }
-            })
-            .contains("cost levels")
-        );
-    }
-}
-
-/// What a node has beyond its place in the network. By default nothing is known.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NodeTraits {
-    /// How much work a host can do, in units of the instance.
-    pub performance: Option<f64>,
-    /// How a switch finds the way of a packet.
-    pub switch_type: Option<SwitchType>,
-    /// What processes on a host can do that not all hosts can, such as `fpga`; sorted.
-    pub capabilities: Vec<String>,
-    /// How many devices of a kind a host has; every process takes those that it needs for itself.
-    pub devices: BTreeMap<String, u32>,
-}
-
-/// How a switch finds the way of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SwitchType {
-    /// Type 1: one table for the whole switch; the destination decides.
-    One,
-    /// Type 2: a table for every port; the port by which a packet comes in and the destination decide.
-    Two,
-}
-
-impl SwitchType {
-    /// The number that people know it by.
-    #[must_use]
-    pub fn number(self) -> u32 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-        }
-    }
-
-    /// The type of a number.
-    #[must_use]
-    pub fn of_number(number: u32) -> Option<Self> {
-        [Self::One, Self::Two].into_iter().find(|switch_type| switch_type.number() == number)
-    }
 }

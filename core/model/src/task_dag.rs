@@ -68,9 +68,9 @@ impl TaskDag {
             return Err(TaskDagError::NoSuchTask { index, tasks });
         }
         if let Some(index) = self.dependencies.windows(2).position(|pair| pair[0] > pair[1]) {
-            return Err(TaskDagError::Unsorted { index: index + 1 });
+            return Err(TaskDagError::Unsorted(index + 1));
         }
-        self.order().map(drop).map_err(|task| TaskDagError::Cycle { task })
+        self.order().map(drop).map_err(TaskDagError::Cycle)
     }
 
     /// What people call a task: its name, else its number.
@@ -202,18 +202,12 @@ pub enum TaskDagError {
     },
     /// Dependencies are not sorted.
     #[error(
-        "dependency {index} belongs before the one before it: they are sorted by source, destination and bytes"
+        "dependency {0} belongs before the one before it: they are sorted by source, destination and bytes"
     )]
-    Unsorted {
-        /// Index of the dependency.
-        index: usize,
-    },
+    Unsorted(usize),
     /// Tasks wait for each other.
-    #[error("task {task} waits for itself, by way of others")]
-    Cycle {
-        /// One of the tasks.
-        task: u32,
-    },
+    #[error("task {0} waits for itself, by way of others")]
+    Cycle(u32),
 }
 
 #[cfg(test)]
@@ -247,10 +241,10 @@ mod tests {
         assert_eq!(nameless.check(), Err(TaskDagError::Names { names: 1, tasks: 2 }));
         let mut unsorted = dag(&[0.0; 3], &[(0, 1), (0, 2)]);
         unsorted.dependencies.reverse();
-        assert_eq!(unsorted.check(), Err(TaskDagError::Unsorted { index: 1 }));
+        assert_eq!(unsorted.check(), Err(TaskDagError::Unsorted(1)));
         // 3 waits for the cycle of 1 and 2, but is not in it.
         let cycle = dag(&[0.0; 4], &[(0, 1), (1, 2), (2, 1), (2, 3)]).check();
-        assert!(matches!(cycle, Err(TaskDagError::Cycle { task: 1 | 2 })), "{cycle:?}");
+        assert!(matches!(cycle, Err(TaskDagError::Cycle(1 | 2))), "{cycle:?}");
     }
 
     proptest! {

@@ -3,10 +3,10 @@
 use crate::human::{Unit, quantity};
 use crate::svg::{KINDS, Path, Svg, shortened_inside, text_width};
 
-const LEFT: f64 = 68.0;
-const TOP: f64 = 70.0;
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 280.0;
+pub(crate) const LEFT: f64 = 68.0;
+pub(crate) const TOP: f64 = 70.0;
+pub(crate) const WIDTH: f64 = 560.0;
+pub(crate) const HEIGHT: f64 = 280.0;
 const LINE: f64 = 18.0;
 /// An axis has equal factors where its ends are further apart.
 const FACTOR: f64 = 20.0;
@@ -38,12 +38,13 @@ impl Chart {
     }
 
     /// Draws both axes with their names.
-    pub(crate) fn draw_axes(&self, svg: &mut Svg, (x_name, x_unit): (&str, Unit), y_name: &str) {
-        for tick in self.y.ticks(5) {
-            let y = self.down(tick);
-            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Count));
-        }
+    pub(crate) fn draw_axes(
+        &self,
+        svg: &mut Svg,
+        (x_name, x_unit): (&str, Unit),
+        (y_name, y_text): (&str, fn(f64) -> String),
+    ) {
+        self.y.draw_scale(svg, 5, (LEFT, WIDTH), (TOP + HEIGHT, HEIGHT), y_text);
         for tick in self.x.ticks(7) {
             let x = self.across(tick);
             svg.line(x, TOP + HEIGHT, x, TOP + HEIGHT + 5.0, "a");
@@ -52,11 +53,6 @@ impl Chart {
         svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
         svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", &format!("{x_name} →"));
         svg.text(LEFT, TOP - 12.0, "q n", &format!("↑ {y_name}"));
-    }
-
-    /// The right end of the plane.
-    pub(crate) fn right() -> f64 {
-        LEFT + WIDTH
     }
 
     /// A stair that falls from point to point.
@@ -91,11 +87,7 @@ pub(crate) fn finish(mut svg: Svg, names: &[(usize, String)]) -> String {
     let top = TOP + HEIGHT + 62.0;
     for (line, (colour, name)) in names.iter().enumerate() {
         let y = top + LINE * line as f64;
-        svg.add(format_args!(
-            "<circle cx=\"{}\" cy=\"{}\" r=\"5\" class=\"fk{colour}\"/>",
-            LEFT + 5.0,
-            y - 4.0
-        ));
+        svg.disc(LEFT + 5.0, y - 4.0, 5.0, &format!("fk{colour}"), 1.0);
         svg.text(LEFT + 18.0, y, "n", &shortened_inside(name, WIDTH - 20.0));
     }
     svg.finish(LEFT + WIDTH + 16.0, top + LINE * names.len() as f64)
@@ -103,7 +95,7 @@ pub(crate) fn finish(mut svg: Svg, names: &[(usize, String)]) -> String {
 
 /// Draws a name beside a point, on the side that has room for it.
 pub(crate) fn label(svg: &mut Svg, (x, y): (f64, f64), name: &str) {
-    let is_left = x + 10.0 + text_width(name) > Chart::right();
+    let is_left = x + 10.0 + text_width(name) > LEFT + WIDTH;
     let (x, class) = if is_left { (x - 9.0, "n e w") } else { (x + 9.0, "n w") };
     svg.text(x, y - 7.0, class, name);
 }
@@ -139,6 +131,22 @@ impl Axis {
             (value - self.low) / (self.high - self.low)
         };
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    }
+
+    /// Draws lines across a plane at round values, with what they are on the left of it: an upright axis from `floor` up.
+    pub(crate) fn draw_scale(
+        &self,
+        svg: &mut Svg,
+        target: usize,
+        (left, width): (f64, f64),
+        (floor, height): (f64, f64),
+        text: impl Fn(f64) -> String,
+    ) {
+        for tick in self.ticks(target) {
+            let y = floor - height * self.at(tick);
+            svg.line(left, y, left + width, y, "l");
+            svg.text(left - 8.0, y + 4.0, "q n e", &text(tick));
+        }
     }
 
     /// About `target` round values on the axis in rising order.

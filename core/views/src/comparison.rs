@@ -6,7 +6,7 @@ use hopmap_model::{Metrics, PlacementMetrics, PlacementOrigin};
 
 use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
-use crate::svg::{Number, Svg};
+use crate::svg::Svg;
 
 const LEFT: f64 = 170.0;
 const WIDTH: f64 = 400.0;
@@ -21,10 +21,9 @@ pub fn comparison(metrics: &Metrics) -> String {
     let rows = rows(metrics);
     let samples =
         metrics.placements.iter().filter(|placement| placement.origin == PlacementOrigin::Random).count();
-    let subtitle = if rows.is_empty() {
-        "nothing to compare".to_owned()
-    } else {
-        format!("linear = 1, less is better · {}", count_of(samples, "random placement"))
+    let subtitle = match rows.is_empty() {
+        true => "nothing to compare".to_owned(),
+        false => format!("linear = 1, less is better · {}", count_of(samples, "random placement")),
     };
     let mut svg = Svg::new("Mapping beside linear and random", &subtitle);
     let bottom = TOP + ROW * rows.len() as f64;
@@ -120,15 +119,11 @@ fn draw_axis(svg: &mut Svg, axis: &Axis, bottom: f64) {
 
 fn draw_legend(svg: &mut Svg) {
     let y = TOP - 14.0;
-    svg.add(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"6\" class=\"fk0\"/>", LEFT + 6.0, y - 4.0));
+    svg.disc(LEFT + 6.0, y - 4.0, 6.0, "fk0", 1.0);
     svg.text(LEFT + 18.0, y, "n", "mapping");
     svg.line(LEFT + 88.0, y - 10.0, LEFT + 88.0, y + 2.0, "a");
     svg.text(LEFT + 96.0, y, "n", "linear");
-    svg.add(format_args!(
-        "<circle cx=\"{}\" cy=\"{}\" r=\"3\" class=\"fk4\" opacity=\"0.6\"/>",
-        LEFT + 152.0,
-        y - 4.0
-    ));
+    svg.disc(LEFT + 152.0, y - 4.0, 3.0, "fk4", 0.6);
     svg.text(LEFT + 162.0, y, "n", "random");
 }
 
@@ -139,28 +134,19 @@ fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row) {
     svg.line(LEFT, y, LEFT + WIDTH, y, "l");
     for &sample in &row.random {
         if let Some(share) = row.share(sample) {
-            draw_dot(svg, axis, y, share, "3", "fk4", &format!("random: {}", value(sample)));
+            let x = LEFT + WIDTH * axis.at(share);
+            svg.group(&format!("random: {}", value(sample)), |svg| svg.disc(x, y, 3.0, "fk4", 0.6));
         }
     }
     match row.share(row.mapping) {
         None => svg.text(LEFT + WIDTH + 14.0, y + 4.0, "w", &value(row.mapping)),
         Some(share) => {
-            draw_dot(svg, axis, y, share, "6.5", "fk0", &format!("mapping: {}", value(row.mapping)));
+            let x = LEFT + WIDTH * axis.at(share);
+            svg.group(&format!("mapping: {}", value(row.mapping)), |svg| svg.disc(x, y, 6.5, "fk0", 1.0));
             svg.text(LEFT + WIDTH + 14.0, y, "w", &value(row.mapping));
             svg.text(LEFT + WIDTH + 14.0, y + 14.0, "q n", &change(share));
         }
     }
-}
-
-fn draw_dot(svg: &mut Svg, axis: &Axis, y: f64, share: f64, radius: &str, class: &str, tooltip: &str) {
-    let x = Number(LEFT + WIDTH * axis.at(share));
-    let faint = if radius == "3" { " opacity=\"0.6\"" } else { "" };
-    svg.open_group("", tooltip);
-    svg.add(format_args!(
-        "<circle cx=\"{x}\" cy=\"{}\" r=\"{radius}\" class=\"{class}\"{faint}/>",
-        Number(y)
-    ));
-    svg.close_group();
 }
 
 fn change(share: f64) -> String {

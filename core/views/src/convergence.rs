@@ -1,17 +1,13 @@
-//! How the best cost of a search fell.
+//! How the best cost of searches fell, and what is won by spending more.
 
 use hopmap_model::ConvergencePoint;
 
-use crate::chart::{Axis, Chart, MOST_COLOURS, finish};
+use crate::chart::{Chart, GREY, HEIGHT, LEFT, MOST_COLOURS, TOP, WIDTH, finish, label};
 use crate::human::{Unit, count_of, quantity, six_digits};
-use crate::svg::{KINDS, Path, Svg, text_width};
+use crate::svg::{KINDS, Number, Path, Svg, text_width};
 
 /// Islands that are drawn at most; the best one is always among them.
 const MOST_ISLANDS: usize = 40;
-const LEFT: f64 = 64.0;
-const TOP: f64 = 82.0;
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 260.0;
 
 /// What a search makes small.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +51,7 @@ fn of_islands(measure: Measure, points: &[ConvergencePoint], reference: Option<(
             )
         }
     };
-    picture(measure, &subtitle, &islands, ("islands", "evaluations of one island →"), reference)
+    picture(measure, &subtitle, &islands, ("islands", "evaluations of one island"), reference)
 }
 
 /// The best F over evaluations, a line per search, each with its name and its points in the order of evaluations.
@@ -78,7 +74,7 @@ fn of_searches(
     let curve = |(name, points): &(String, Vec<(u64, f64)>)| falling(name.clone(), points.iter().copied());
     let curves: Vec<Curve> = curves.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
     let subtitle = count_of(curves.len(), "search");
-    picture(measure, &subtitle, &curves, ("searches", "evaluations of all islands →"), reference)
+    picture(measure, &subtitle, &curves, ("searches", "evaluations of all islands"), reference)
 }
 
 fn picture(
@@ -91,7 +87,7 @@ fn picture(
     let mut svg = Svg::new(&format!("Best {} over evaluations", measure.name), subtitle);
     if !curves.is_empty() {
         let plot = Plot::new(measure, curves, reference.map(|reference| reference.0));
-        plot.draw_axes(&mut svg, axis);
+        plot.chart.draw_axes(&mut svg, (axis, Unit::Count), (measure.name, measure.text));
         if let Some((cost, name)) = reference {
             plot.draw_reference(&mut svg, cost, name);
         }
@@ -135,59 +131,24 @@ fn islands(points: &[ConvergencePoint]) -> Vec<Curve> {
 
 struct Plot {
     measure: Measure,
-    x: Axis,
-    y: Axis,
+    chart: Chart,
 }
 
 impl Plot {
     fn new(measure: Measure, curves: &[Curve], reference: Option<f64>) -> Self {
-        let points = || curves.iter().flat_map(|curve| &curve.points);
-        let last = points().map(|point| point.0).max().unwrap_or(1).max(2);
-        let first = points().map(|point| point.0.max(1)).min().unwrap_or(1).min(last / 2);
-        let costs = || points().map(|point| point.1).chain(reference.filter(|cost| cost.is_finite()));
-        let low = costs().fold(f64::INFINITY, f64::min);
-        let high = costs().fold(low, f64::max);
-        let y = if low > 0.0 && high > 20.0 * low {
-            Axis::logarithmic(low * 0.9, high * 1.1)
-        } else {
-            let margin = (high - low) * 0.06;
-            Axis::linear(low - margin, high + margin)
-        };
-        Self { measure, x: Axis::logarithmic(first.max(1) as f64, last as f64), y }
-    }
-
-    fn across(&self, evaluations: u64) -> f64 {
-        LEFT + WIDTH * self.x.at(evaluations as f64)
-    }
-
-    fn down(&self, cost: f64) -> f64 {
-        TOP + HEIGHT * (1.0 - self.y.at(cost))
-    }
-
-    fn draw_axes(&self, svg: &mut Svg, axis: &str) {
-        for tick in self.y.ticks(5) {
-            let y = self.down(tick);
-            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &(self.measure.text)(tick));
-        }
-        for tick in self.x.ticks(7) {
-            let x = LEFT + WIDTH * self.x.at(tick);
-            svg.line(x, TOP + HEIGHT, x, TOP + HEIGHT + 5.0, "a");
-            svg.text(x, TOP + HEIGHT + 18.0, "q n m", &quantity(tick, Unit::Count));
-        }
-        svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
-        svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", axis);
-        svg.text(LEFT - 8.0, TOP - 10.0, "q n e", self.measure.name);
+        let points = || curves.iter().flat_map(|curve| &curve.points).map(|&(x, y)| (x.max(1) as f64, y));
+        let first = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let reference = reference.map(|cost| (first, cost));
+        Self { measure, chart: Chart::around(points().chain(reference), true) }
     }
 
     fn draw_reference(&self, svg: &mut Svg, cost: f64, name: &str) {
         if !cost.is_finite() {
             return;
         }
-        let y = self.down(cost);
-        let mut path = Path::from(LEFT, y);
-        path.across_to(LEFT + WIDTH);
-        svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-dasharray=\"5 4\"/>"));
+        let y = self.chart.down(cost);
+        let (left, right, across) = (LEFT, LEFT + WIDTH, Number(y));
+        svg.add(format_args!("<path d=\"M{left} {across}H{right}\" class=\"a\" stroke-dasharray=\"5 4\"/>"));
         svg.text(LEFT + WIDTH + 8.0, y - 3.0, "q n", name);
         svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &(self.measure.text)(cost));
     }
@@ -208,28 +169,22 @@ impl Plot {
             self.draw_curve(svg, curve, class, opacity);
         }
         self.draw_curve(svg, &curves[best], if coloured { best } else { 0 }, 1.0);
-        draw_labels(svg, curves, best, coloured, plural);
+        let left = LEFT + 34.0 + text_width(self.measure.name);
+        draw_labels(svg, curves, best, coloured, (left, plural));
     }
 
     fn draw_curve(&self, svg: &mut Svg, curve: &Curve, colour: usize, opacity: f64) {
-        let path = self.steps(curve);
-        let faint = if opacity < 1.0 {
-            format!(" style=\"opacity:{opacity};stroke-width:1\"")
-        } else {
-            String::new()
-        };
-        svg.open_group(
-            "",
-            &format!("{}: {}", curve.name, (self.measure.text)(curve.best().unwrap_or(f64::NAN))),
-        );
-        svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
-        svg.close_group();
+        let (path, best) = (self.steps(curve), (self.measure.text)(curve.best().unwrap_or(f64::NAN)));
+        let faint = if opacity < 1.0 { " style=\"opacity:0.3;stroke-width:1\"" } else { "" };
+        svg.group(&format!("{}: {best}", curve.name), |svg| {
+            svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
+        });
     }
 
     /// A stair: the cost stays what it is until a better one is found. At most one step per pixel.
     fn steps(&self, curve: &Curve) -> Path {
-        let mut points =
-            curve.points.iter().map(|&(evaluations, cost)| (self.across(evaluations), self.down(cost)));
+        let place = |&(x, y): &(u64, f64)| (self.chart.across(x as f64), self.chart.down(y));
+        let mut points = curve.points.iter().map(place);
         let Some(mut last) = points.next() else { return Path::default() };
         let mut path = Path::from(last.0, last.1);
         let mut end = last;
@@ -248,9 +203,9 @@ impl Plot {
 }
 
 /// Names of the lines.
-fn draw_labels(svg: &mut Svg, curves: &[Curve], best: usize, coloured: bool, plural: &str) {
-    let y = TOP - 10.0;
-    let mut x = LEFT + 18.0;
+fn draw_labels(svg: &mut Svg, curves: &[Curve], best: usize, coloured: bool, (left, plural): (f64, &str)) {
+    let y = TOP - 12.0;
+    let mut x = left;
     let mut label = |svg: &mut Svg, colour: usize, text: &str| {
         svg.line(x, y - 4.0, x + 16.0, y - 4.0, &format!("g sk{colour}"));
         svg.text(x + 21.0, y, "n", text);
@@ -263,10 +218,9 @@ fn draw_labels(svg: &mut Svg, curves: &[Curve], best: usize, coloured: bool, plu
     } else {
         label(svg, 0, &format!("best: {}", curves[best].name));
         let drawn = curves.len().div_ceil(curves.len().div_ceil(MOST_ISLANDS));
-        let others = if drawn < curves.len() {
-            format!("{drawn} of {} {plural}", curves.len())
-        } else {
-            format!("other {plural}")
+        let others = match drawn < curves.len() {
+            true => format!("{drawn} of {} {plural}", curves.len()),
+            false => format!("other {plural}"),
         };
         label(svg, KINDS - 1, &others);
     }
@@ -299,27 +253,20 @@ pub fn bands(bands: &[Band], quality: &str) -> String {
     let points: Vec<(u64, [f64; 3])> = shown.iter().flat_map(of_band).collect();
     let corners = points.iter().flat_map(|&(x, values)| values.map(|value| (x.max(1) as f64, value)));
     let chart = Chart::around(corners, true);
-    chart.draw_axes(&mut svg, ("evaluations of all islands", Unit::Count), quality);
+    chart.draw_axes(&mut svg, ("evaluations of all islands", Unit::Count), (quality, COST.text));
     for (colour, band) in shown.iter().enumerate() {
         draw_area(&mut svg, &chart, band, colour);
     }
     for (colour, band) in shown.iter().enumerate() {
         let middle: Vec<(f64, f64)> =
             band.points.iter().map(|&(x, values)| (x.max(1) as f64, values[1])).collect();
-        svg.open_group("", &band.name);
-        svg.add(format_args!("<path d=\"{}\" class=\"g sk{colour}\"/>", chart.stair(&middle)));
-        svg.close_group();
+        svg.group(&band.name, |svg| {
+            svg.add(format_args!("<path d=\"{}\" class=\"g sk{colour}\"/>", chart.stair(&middle)));
+        });
     }
     let name = |(colour, band): (usize, &&Band)| {
-        (
-            colour,
-            format!(
-                "{}: median {} of {}",
-                band.name,
-                quantity(end(band), Unit::Count),
-                count_of(band.runs, "run")
-            ),
-        )
+        let (median, runs) = (quantity(end(band), Unit::Count), count_of(band.runs, "run"));
+        (colour, format!("{}: median {median} of {runs}", band.name))
     };
     finish(svg, &shown.iter().enumerate().map(name).collect::<Vec<_>>())
 }
@@ -339,6 +286,117 @@ fn draw_area(svg: &mut Svg, chart: &Chart, band: &Band, colour: usize) {
         path.line_to(chart.across(first.0), chart.down(first.1));
     }
     svg.add(format_args!("<path d=\"{path}Z\" class=\"fk{colour}\" fill-opacity=\"0.18\"/>"));
+}
+
+/// Points that are drawn at most.
+const MOST_POINTS: usize = 4000;
+
+/// The runs of one way to do something.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cloud {
+    /// Its name.
+    pub name: String,
+    /// What each run cost, and how good it was.
+    pub points: Vec<(f64, f64)>,
+    /// Lower quartile, median and upper quartile of what they cost.
+    pub cost: [f64; 3],
+    /// The same of how good they were.
+    pub quality: [f64; 3],
+    /// Whether no other one has medians that are both smaller.
+    pub is_on_front: bool,
+}
+
+/// Quality against cost, less is better of both: every run as a dot, every way as a cross of its quartiles with its median, and the
+/// front, the ways that no other one beats in both.
+#[must_use]
+pub fn pareto(clouds: &[Cloud], quality: &str, cost: &str) -> String {
+    let runs: usize = clouds.iter().map(|cloud| cloud.points.len()).sum();
+    let front = clouds.iter().filter(|cloud| cloud.is_on_front).count();
+    let subtitle =
+        format!("{} · {front} of {} on the front · less is better", count_of(runs, "run"), clouds.len());
+    let mut svg = Svg::new(&format!("{quality} against {cost}"), &subtitle);
+    let all = clouds.iter().flat_map(|cloud| cloud.points.iter().copied());
+    let chart = Chart::around(all, false);
+    let unit = if cost == "seconds" { Unit::Seconds } else { Unit::Count };
+    chart.draw_axes(&mut svg, (cost, unit), (quality, |value| quantity(value, Unit::Count)));
+    draw_front(&mut svg, &chart, clouds);
+    let colours = colours(clouds);
+    let step = runs.div_ceil(MOST_POINTS).max(1);
+    for (cloud, &colour) in clouds.iter().zip(&colours) {
+        for &(x, y) in cloud.points.iter().step_by(step) {
+            svg.disc(chart.across(x), chart.down(y), 2.5, &format!("fk{colour}"), 0.4);
+        }
+    }
+    for (cloud, &colour) in clouds.iter().zip(&colours) {
+        draw_cross(&mut svg, &chart, cloud, colour);
+    }
+    draw_front_labels(&mut svg, &chart, clouds);
+    finish(svg, &names(clouds, &colours))
+}
+
+/// Those on the front first have a colour of their own.
+fn colours(clouds: &[Cloud]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..clouds.len()).collect();
+    order.sort_by_key(|&index| !clouds[index].is_on_front);
+    let mut colours = vec![GREY; clouds.len()];
+    order.into_iter().take(MOST_COLOURS).enumerate().for_each(|(colour, index)| colours[index] = colour);
+    colours
+}
+
+fn names(clouds: &[Cloud], colours: &[usize]) -> Vec<(usize, String)> {
+    let medians = |cloud: &Cloud| {
+        let front = if cloud.is_on_front { ", on the front" } else { "" };
+        format!("{}: median {}{front}", cloud.name, quantity(cloud.quality[1], Unit::Count))
+    };
+    let own = clouds.iter().zip(colours).filter(|(_, colour)| **colour != GREY);
+    let mut names: Vec<(usize, String)> = own.map(|(cloud, &colour)| (colour, medians(cloud))).collect();
+    names.sort();
+    match clouds.len() - names.len() {
+        0 => {}
+        1 => names.push((GREY, "another one".to_owned())),
+        others => names.push((GREY, format!("{others} others"))),
+    }
+    names
+}
+
+/// The stair below and left of which there is nothing.
+fn draw_front(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
+    let mut front: Vec<(f64, f64)> = clouds
+        .iter()
+        .filter(|cloud| cloud.is_on_front)
+        .map(|cloud| (cloud.cost[1], cloud.quality[1]))
+        .collect();
+    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let path = chart.stair(&front);
+    svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>"));
+}
+
+fn draw_cross(svg: &mut Svg, chart: &Chart, cloud: &Cloud, colour: usize) {
+    let [left, x, right] = cloud.cost.map(|cost| chart.across(cost));
+    let [lower, y, upper] = cloud.quality.map(|quality| chart.down(quality));
+    let tooltip = format!("{}: {} in {}", cloud.name, cloud.quality[1], cloud.cost[1]);
+    svg.open_group("", &tooltip);
+    svg.line(left, y, right, y, &format!("g sk{colour}"));
+    svg.line(x, lower, x, upper, &format!("g sk{colour}"));
+    svg.disc(x, y, 5.0, &format!("fk{colour}"), 1.0);
+    svg.close_group();
+}
+
+/// Names beside what is on the front, but for those that would stand on another one: all are named below.
+fn draw_front_labels(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
+    const HEIGHT: f64 = 14.0;
+    let mut labelled: Vec<(f64, f64, f64)> = Vec::new();
+    for cloud in clouds.iter().filter(|cloud| cloud.is_on_front) {
+        let (x, y) = (chart.across(cloud.cost[1]), chart.down(cloud.quality[1]));
+        let width = text_width(&cloud.name) + 20.0;
+        let is_near = |&(left, other, wide): &(f64, f64, f64)| {
+            (y - other).abs() < HEIGHT && x - width < left + wide && left - wide < x + width
+        };
+        if !labelled.iter().any(is_near) {
+            label(svg, (x, y), &cloud.name);
+            labelled.push((x, y, width));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -378,5 +436,26 @@ mod tests {
         let points: Vec<ConvergencePoint> =
             (0..50_000_u32).map(|index| point(0, u64::from(index) + 1, 1e9 - f64::from(index))).collect();
         assert!(convergence(&points, None).len() < 20_000);
+    }
+
+    #[test]
+    fn the_front_is_named_and_many_runs_stay_small() {
+        let cloud = |index: u32| {
+            let (cost, quality) = (f64::from(index) + 1.0, 100.0 / (f64::from(index) + 1.0));
+            Cloud {
+                name: format!("way {index}"),
+                points: vec![(cost, quality); 1000],
+                cost: [cost * 0.9, cost, cost * 1.1],
+                quality: [quality * 0.9, quality, quality * 1.1],
+                is_on_front: index < 3,
+            }
+        };
+        let clouds: Vec<Cloud> = (0..100).map(cloud).collect();
+        let picture = pareto(&clouds, "F", "seconds");
+        assert!(
+            picture.contains("3 of 100 on the front") && picture.contains("way 2: median 33.3, on the front")
+        );
+        assert!(picture.contains(">94 others<"), "{picture}");
+        assert!(picture.len() < 700_000, "{} bytes", picture.len());
     }
 }

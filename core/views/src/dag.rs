@@ -199,13 +199,9 @@ fn draw_node(svg: &mut Svg, node: &DagNode, (x, y): (f64, f64)) {
     let tooltip: Vec<&str> = tooltip.into_iter().filter(|text| !text.is_empty()).collect();
     svg.open_group("", &tooltip.join(" · "));
     svg.rectangle(x, y, BOX, 7.0, "b");
-    svg.add(format_args!(
-        "<path d=\"M{0} {1}v{2}h-3a4 4 0 0 1 -4 -4v{3}a4 4 0 0 1 4 -4z\" class=\"{colour}\"/>",
-        Number(x + 7.0),
-        Number(y),
-        Number(BOX.1),
-        Number(8.0 - BOX.1)
-    ));
+    let [edge, top, down, up] = [x + 7.0, y, BOX.1, 8.0 - BOX.1].map(Number);
+    let path = format!("M{edge} {top}v{down}h-3a4 4 0 0 1 -4 -4v{up}a4 4 0 0 1 4 -4z");
+    svg.add(format_args!("<path d=\"{path}\" class=\"{colour}\"/>"));
     let left = x + 17.0;
     let room = BOX.0 - 26.0;
     // Bold type is wider.

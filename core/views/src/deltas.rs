@@ -128,11 +128,12 @@ impl Chart {
         let height = BARS * self.bytes.at(largest.stored_bytes as f64);
         let left = self.x(first.checkpoint) - self.step() * 0.5;
         let width = self.step() * rows.len() as f64;
-        let base = largest.base.map_or_else(|| "whole".to_owned(), |base| format!("told by {base}"));
+        let base = largest.base.map_or_else(|| "whole".to_owned(), |base| format!("delta against {base}"));
         let stored = quantity(largest.stored_bytes as f64, Unit::Bytes);
-        svg.open_group("", &format!("{} {}: {stored}, {base}", largest.checkpoint, largest.name));
-        svg.rectangle(left + width * 0.1, floor - height, (width * 0.8, height), 0.0, &format!("fk{colour}"));
-        svg.close_group();
+        svg.group(&format!("{} {}: {stored}, {base}", largest.checkpoint, largest.name), |svg| {
+            let place = (left + width * 0.1, floor - height);
+            svg.rectangle(place.0, place.1, (width * 0.8, height), 0.0, &format!("fk{colour}"));
+        });
     }
 
     fn draw_bases(&self, svg: &mut Svg, rule: &Shown<'_>, colour: usize, floor: f64) {
@@ -157,11 +158,8 @@ impl Chart {
     fn draw_lines(&self, svg: &mut Svg, rules: &[Shown<'_>], top: f64) {
         let floor = top + LINES;
         svg.text(LEFT, top - 8.0, "n w", "Time to write all checkpoints so far");
-        for tick in self.seconds.ticks(4) {
-            let y = floor - LINES * self.seconds.at(tick);
-            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Seconds));
-        }
+        let seconds = |tick| quantity(tick, Unit::Seconds);
+        self.seconds.draw_scale(svg, 4, (LEFT, WIDTH), (floor, LINES), seconds);
         let mut labels = Vec::new();
         for (colour, rule) in rules.iter().enumerate() {
             let points = (1..).zip(rule.sums());
@@ -173,9 +171,9 @@ impl Chart {
             rest.iter().rev().step_by(bundle).rev().for_each(|&(x, y)| path.line_to(x, y));
             let name = rule.totals.rule.name();
             let seconds = quantity(rule.totals.write_s, Unit::Seconds);
-            svg.open_group("", &format!("{name}: {seconds}"));
-            svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{path}\"/>"));
-            svg.close_group();
+            svg.group(&format!("{name}: {seconds}"), |svg| {
+                svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{path}\"/>"));
+            });
             let last = rest.last().map_or(y, |point| point.1);
             labels.push((last, shortened(&format!("{name} {seconds}"), 156.0)));
         }
@@ -200,13 +198,9 @@ fn draw_labels(svg: &mut Svg, mut labels: Vec<(f64, String)>) {
     }
 }
 
-const STORED_LEFT: f64 = 64.0;
-const STORED_WIDTH: f64 = 560.0;
 const STORED_TOP: f64 = 76.0;
 const STORED_BARS: f64 = 150.0;
 const GAP: f64 = 44.0;
-/// Bars of a chart; of more checkpoints each bar is the largest of several.
-const STORED_MOST_BARS: usize = 140;
 
 /// Bytes of every checkpoint by what was known of them, and below what each took on disk.
 #[must_use]
@@ -223,10 +217,10 @@ pub fn stored(store: &CheckpointStore) -> String {
     legend(&mut svg);
     chart(&mut svg, rows, STORED_TOP, |row| parts(row).to_vec());
     let top = STORED_TOP + STORED_BARS + GAP;
-    svg.text(STORED_LEFT, top - 8.0, "n w", "Bytes on disk");
+    svg.text(LEFT, top - 8.0, "n w", "Bytes on disk");
     chart(&mut svg, rows, top, |row| vec![row.stored_bytes]);
-    svg.text(STORED_LEFT + STORED_WIDTH, top + STORED_BARS + 32.0, "q n e", "checkpoint →");
-    svg.finish(STORED_LEFT + STORED_WIDTH + 20.0, top + STORED_BARS + 44.0)
+    svg.text(LEFT + WIDTH, top + STORED_BARS + 32.0, "q n e", "checkpoint →");
+    svg.finish(LEFT + WIDTH + 20.0, top + STORED_BARS + 44.0)
 }
 
 const PARTS: [&str; 4] = ["new", "known from elsewhere", "unchanged", "zeros"];
@@ -236,7 +230,7 @@ fn parts(row: &StoredCheckpoint) -> [u64; 4] {
 }
 
 fn legend(svg: &mut Svg) {
-    let mut left = STORED_LEFT;
+    let mut left = LEFT;
     for (colour, name) in PARTS.iter().enumerate() {
         svg.rectangle(left, STORED_TOP - 24.0, (10.0, 10.0), 0.0, &format!("fk{colour}"));
         svg.text(left + 14.0, STORED_TOP - 15.0, "n", name);
@@ -250,18 +244,14 @@ fn chart(svg: &mut Svg, rows: &[StoredCheckpoint], top: f64, parts: impl Fn(&Sto
     let largest = rows.iter().map(height).max().unwrap_or(0).max(1);
     let axis = Axis::linear(0.0, largest as f64);
     let floor = top + STORED_BARS;
-    for tick in axis.ticks(3) {
-        let y = floor - STORED_BARS * axis.at(tick);
-        svg.line(STORED_LEFT, y, STORED_LEFT + STORED_WIDTH, y, "l");
-        svg.text(STORED_LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Bytes));
-    }
-    let bundle = rows.len().div_ceil(STORED_MOST_BARS).max(1);
+    axis.draw_scale(svg, 3, (LEFT, WIDTH), (floor, STORED_BARS), |tick| quantity(tick, Unit::Bytes));
+    let bundle = rows.len().div_ceil(MOST_BARS).max(1);
     let bars: Vec<&StoredCheckpoint> =
         rows.chunks(bundle).filter_map(|rows| rows.iter().max_by_key(|row| height(row))).collect();
-    let step = STORED_WIDTH / bars.len() as f64;
+    let step = WIDTH / bars.len() as f64;
     let every = libm::ceil(28.0 / step).max(1.0) as usize;
     for (place, row) in bars.into_iter().enumerate() {
-        let left = STORED_LEFT + step * place as f64;
+        let left = LEFT + step * place as f64;
         svg.open_group("", &format!("{} {}: {}", row.checkpoint, row.name, words(row)));
         let mut bottom = floor;
         for (colour, part) in parts(row).into_iter().enumerate() {
@@ -274,7 +264,7 @@ fn chart(svg: &mut Svg, rows: &[StoredCheckpoint], top: f64, parts: impl Fn(&Sto
             svg.text(left + step * 0.5, floor + 14.0, "q n m", &row.checkpoint.to_string());
         }
     }
-    svg.line(STORED_LEFT, floor, STORED_LEFT + STORED_WIDTH, floor, "a");
+    svg.line(LEFT, floor, LEFT + WIDTH, floor, "a");
 }
 
 fn words(row: &StoredCheckpoint) -> String {

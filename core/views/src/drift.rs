@@ -1,9 +1,7 @@
 //! How latencies changed from probe to probe.
 
-use crate::chart::Axis;
-use crate::human;
-use crate::human::{Unit, count_of, quantity};
-use crate::svg::KINDS;
+use crate::chart::{Axis, GREY, MOST_COLOURS};
+use crate::human::{self, Unit, count_of, quantity};
 use crate::svg::{Number, Path, Svg, text_width};
 
 const LEFT: f64 = 64.0;
@@ -14,8 +12,6 @@ const HEIGHT: f64 = 190.0;
 const LOWER_TOP: f64 = TOP + HEIGHT + 44.0;
 const LOWER_HEIGHT: f64 = 80.0;
 const BOTTOM: f64 = LOWER_TOP + LOWER_HEIGHT;
-/// Levels that have a line; outer ones first.
-const MOST_LEVELS: usize = KINDS - 1;
 /// Marks with a tooltip.
 const MOST_MARKS: usize = 200;
 
@@ -82,11 +78,7 @@ impl Chart {
             || points.iter().flat_map(|point| &point.medians).copied().filter(|value| is_shown(*value));
         let low = known().fold(f64::INFINITY, f64::min);
         let high = known().fold(0.0, f64::max);
-        let latency = if low.is_finite() {
-            Axis::logarithmic(low / 1.3, high * 1.3)
-        } else {
-            Axis::logarithmic(1e-6, 1e-5)
-        };
+        let (low, high) = if low.is_finite() { (low / 1.3, high * 1.3) } else { (1e-6, 1e-5) };
         let ratios = points.iter().map(|point| point.largest_ratio).filter(|ratio| is_shown(*ratio));
         let (lowest, highest) =
             ratios.fold((1.0_f64, 1.5_f64), |(low, high), ratio| (low.min(ratio), high.max(ratio)));
@@ -94,7 +86,7 @@ impl Chart {
             begin,
             end,
             across: Axis::linear(begin, end),
-            latency,
+            latency: Axis::logarithmic(low, high),
             ratio: Axis::logarithmic(lowest, highest * 1.1),
             most_down: points.iter().map(|point| point.hosts_down).max().unwrap_or(0),
             levels: points.iter().map(|point| point.medians.len()).max().unwrap_or(0),
@@ -114,16 +106,10 @@ impl Chart {
     }
 
     fn draw_axes(&self, svg: &mut Svg) {
-        for tick in self.latency.ticks(5) {
-            let y = self.y(tick);
-            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Seconds));
-        }
-        for tick in self.ratio.ticks(3) {
-            let y = self.lower_y(tick);
-            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &format!("× {}", quantity(tick, Unit::Count)));
-        }
+        let (seconds, factor) = (|tick| quantity(tick, Unit::Seconds), |tick| quantity(tick, Unit::Count));
+        self.latency.draw_scale(svg, 5, (LEFT, WIDTH), (TOP + HEIGHT, HEIGHT), seconds);
+        let ratio = |tick| format!("× {}", factor(tick));
+        self.ratio.draw_scale(svg, 3, (LEFT, WIDTH), (BOTTOM, LOWER_HEIGHT), ratio);
         let ticks = human::ticks(self.begin, self.end, 6);
         let step = if ticks.len() > 1 { ticks[1] - ticks[0] } else { (self.end - self.begin).max(60.0) };
         for tick in ticks {
@@ -143,44 +129,38 @@ impl Chart {
         let step = published.len().div_ceil(MOST_MARKS).max(1);
         for &time in published.iter().step_by(step) {
             let x = self.x(time);
-            svg.open_group("", &format!("new topology: {}", human::moment(time)));
-            svg.add(format_args!(
-                "<path d=\"M{0} {1}V{2}\" class=\"a\" stroke-dasharray=\"4 3\"/><path d=\"M{0} {1}l-5 -8h10z\" class=\"fk{3}\"/>",
-                Number(x),
-                Number(TOP),
-                Number(BOTTOM),
-                KINDS - 1
-            ));
-            svg.close_group();
+            svg.group(&format!("new topology: {}", human::moment(time)), |svg| {
+                let place = Number(x);
+                svg.add(format_args!(
+                    "<path d=\"M{place} {TOP}V{BOTTOM}\" class=\"a\" stroke-dasharray=\"4 3\"/>"
+                ));
+                draw_mark(svg, x, TOP);
+            });
         }
         if !published.is_empty() {
             let x = LEFT + WIDTH - text_width("new topology") - 14.0;
-            svg.add(format_args!(
-                "<path d=\"M{} {}l-5 -8h10z\" class=\"fk{}\"/>",
-                Number(x),
-                Number(TOP - 26.0),
-                KINDS - 1
-            ));
+            draw_mark(svg, x, TOP - 26.0);
             svg.text(x + 9.0, TOP - 26.0, "n", "new topology");
         }
     }
 
     fn draw_levels(&self, svg: &mut Svg, points: &[&DriftPoint]) {
         let mut taken: Vec<f64> = Vec::new();
-        for level in (0..self.levels).rev().take(MOST_LEVELS) {
+        for level in (0..self.levels).rev().take(MOST_COLOURS) {
             let median =
                 |point: &&DriftPoint| point.medians.get(level).copied().filter(|value| is_shown(*value));
-            let colour = level % MOST_LEVELS;
+            let colour = level % MOST_COLOURS;
             let line = self.line(points, &median, &|value| self.y(value));
             let Some(last) = points.iter().rev().find_map(median) else { continue };
-            svg.open_group("", &format!("level {}: {} last", level + 1, quantity(last, Unit::Seconds)));
-            svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{line}\"/>"));
-            svg.close_group();
+            let seconds = quantity(last, Unit::Seconds);
+            svg.group(&format!("level {}: {seconds} last", level + 1), |svg| {
+                svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{line}\"/>"));
+            });
             let y = taken
                 .iter()
                 .fold(self.y(last), |y, other| if (y - other).abs() < 13.0 { other + 13.0 } else { y });
             taken.push(y);
-            let text = format!("level {} {}", level + 1, quantity(last, Unit::Seconds));
+            let text = format!("level {} {seconds}", level + 1);
             svg.text(LEFT + WIDTH + 8.0, y + 4.0, "n", &text);
         }
     }
@@ -209,16 +189,10 @@ impl Chart {
             }
             last = x;
             let height = LOWER_HEIGHT * f64::from(point.hosts_down) / f64::from(self.most_down);
-            svg.open_group(
-                "",
-                &format!(
-                    "{}: {} down",
-                    human::moment(point.time),
-                    count_of(point.hosts_down as usize, "host")
-                ),
-            );
-            svg.rectangle(x - 1.5, BOTTOM - height, (3.0, height), 0.0, &format!("fk{}", KINDS - 1));
-            svg.close_group();
+            let (moment, hosts) = (human::moment(point.time), count_of(point.hosts_down as usize, "host"));
+            svg.group(&format!("{moment}: {hosts} down"), |svg| {
+                svg.rectangle(x - 1.5, BOTTOM - height, (3.0, height), 0.0, &format!("fk{GREY}"));
+            });
         }
         svg.close_group();
         let text = format!("bars: hosts down, at most {}", self.most_down);
@@ -258,6 +232,12 @@ impl Chart {
         }
         path
     }
+}
+
+/// The mark of a new topology.
+fn draw_mark(svg: &mut Svg, x: f64, y: f64) {
+    let [x, y] = [x, y].map(Number);
+    svg.add(format_args!("<path d=\"M{x} {y}l-5 -8h10z\" class=\"fk{GREY}\"/>"));
 }
 
 fn is_shown(value: f64) -> bool {

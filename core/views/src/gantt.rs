@@ -11,7 +11,7 @@ use hopmap_model::{Schedule, ScheduledTask};
 
 use crate::chart::Axis;
 use crate::human::{count_of, six_digits, three_digits};
-use crate::svg::{Escaped, Number, Path, Svg, shortened_inside, text_width};
+use crate::svg::{Escaped, Number, Path, Svg, place, shortened_inside, text_width};
 
 const LEFT: f64 = 120.0;
 const TOP: f64 = 86.0;
@@ -46,15 +46,9 @@ pub fn gantt(schedule: &Schedule) -> String {
 fn subtitle(schedule: &Schedule) -> String {
     let makespan = schedule.makespan();
     let metric = |name: &str| schedule.metrics.get(name).copied();
+    let (tasks, processors) = (schedule.tasks.len(), schedule.processors.len());
     let mut parts = vec![
-        format!(
-            "{} on {}",
-            count_of(schedule.tasks.len(), "task"),
-            match schedule.processors.len() {
-                1 => "1 processor".to_owned(),
-                count => count_of(count, "processor"),
-            }
-        ),
+        format!("{} on {}", count_of(tasks, "task"), count_of(processors, "processor")),
         format!("makespan {}", six_digits(makespan)),
     ];
     match metric("lower_bound") {
@@ -94,14 +88,8 @@ impl<'a> Chart<'a> {
         let makespan = schedule.makespan();
         // A schedule without any work is a point in time.
         let axis = if makespan > 0.0 { Axis::linear(0.0, makespan) } else { Axis::linear(0.0, 1.0) };
-        Self {
-            schedule,
-            makespan,
-            axis,
-            unit: TimeUnit::of(makespan),
-            lanes: Lanes::new(schedule.processors.len()),
-            idle: schedule.idle(),
-        }
+        let (unit, lanes) = (TimeUnit::of(makespan), Lanes::new(schedule.processors.len()));
+        Self { schedule, makespan, axis, unit, lanes, idle: schedule.idle() }
     }
 
     fn across(&self, time: f64) -> f64 {
@@ -158,23 +146,17 @@ impl<'a> Chart<'a> {
     /// Where the schedule ends, and where it would have to end at the earliest.
     fn draw_ends(&self, svg: &mut Svg) {
         let (end, bottom) = (self.across(self.makespan), self.bottom());
-        svg.add(format_args!(
-            "<path d=\"M{0} {1}V{2}\" stroke=\"var(--i)\" stroke-width=\"1.4\" fill=\"none\"/>",
-            Number(end),
-            Number(TOP - 24.0),
-            Number(bottom + 5.0)
-        ));
+        let upright = |svg: &mut Svg, x: f64, top: f64, look: &str| {
+            let [x, top, bottom] = [x, top, bottom + 5.0].map(Number);
+            svg.add(format_args!("<path d=\"M{x} {top}V{bottom}\" {look}/>"));
+        };
+        upright(svg, end, TOP - 24.0, "stroke=\"var(--i)\" stroke-width=\"1.4\" fill=\"none\"");
         let makespan = format!("makespan {}", six_digits(self.makespan));
         let bound = self.schedule.metrics.get("lower_bound").copied().filter(|bound| *bound > 0.0);
         match bound {
             Some(bound) if bound < self.makespan => {
                 let x = self.across(bound);
-                svg.add(format_args!(
-                    "<path d=\"M{0} {1}V{2}\" class=\"g sk2\" stroke-dasharray=\"5 4\"/>",
-                    Number(x),
-                    Number(TOP - 10.0),
-                    Number(bottom + 5.0)
-                ));
+                upright(svg, x, TOP - 10.0, "class=\"g sk2\" stroke-dasharray=\"5 4\"");
                 let class = if x > LEFT + WIDTH / 4.0 { "q n e" } else { "q n" };
                 svg.text(x, TOP - 15.0, class, &format!("lower bound {}", six_digits(bound)));
                 svg.text(end, TOP - 29.0, "n e w", &makespan);
@@ -202,11 +184,8 @@ impl<'a> Chart<'a> {
         if self.schedule.processors.iter().any(|processor| processor.available > 0.0) {
             let mut sign = Path::default();
             hatch(&mut sign, (0.0, 16.0), (0.0, 10.0), 5.0);
-            entry(
-                svg,
-                &format!("<path d=\"{sign}\" class=\"a\" stroke-width=\"0.8\"/>"),
-                "not available yet",
-            );
+            let sign = format!("<path d=\"{sign}\" class=\"a\" stroke-width=\"0.8\"/>");
+            entry(svg, &sign, "not available yet");
         }
     }
 }
@@ -248,16 +227,8 @@ fn draw_critical_cells(svg: &mut Svg, chart: &Chart<'_>, narrow: &[u32]) {
             on_path[lane * cells.per_lane + cell] = true;
         }
     }
-    let mut text = String::new();
-    for (lane, on_path) in on_path.chunks(cells.per_lane).enumerate() {
-        let mut first = 0;
-        for run in on_path.chunk_by(|a, b| a == b) {
-            if run[0] {
-                run_of_cells(&mut text, chart, &cells, (lane, first..first + run.len()));
-            }
-            first += run.len();
-        }
-    }
+    let paths = shaded(chart, &cells, &on_path, 1, |_, &on_path| on_path.then_some(0));
+    let text = &paths[0];
     svg.add(format_args!("<path d=\"{text}\" class=\"fk1\" fill-opacity=\"{CRITICAL_OPACITY}\"/>"));
 }
 
@@ -403,25 +374,17 @@ fn draw_box(svg: &mut Svg, chart: &Chart<'_>, number: u32) {
     let (begin, end) = (chart.across(task.start), chart.across(task.finish));
     // A gap tells neighbours apart.
     let width = if end - begin > 4.0 { end - begin - 0.8 } else { (end - begin).max(1.0) };
-    svg.add(format_args!(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-        Number(begin),
-        Number(chart.lanes.top(chart.lanes.lane(task.processor))),
-        Number(width),
-        Number(chart.lanes.height),
-        Escaped(&tooltip(chart, number))
-    ));
+    let top = chart.lanes.top(chart.lanes.lane(task.processor));
+    let (said, place) = (tooltip(chart, number), place(begin, top, (width, chart.lanes.height)));
+    svg.add(format_args!("<rect {place}><title>{}</title></rect>", Escaped(&said)));
 }
 
 fn tooltip(chart: &Chart<'_>, number: u32) -> String {
     let task = &chart.schedule.tasks[number as usize];
-    let mut text = format!(
-        "{}: {} to {} on {}",
-        chart.schedule.name(number),
-        six_digits(task.start),
-        six_digits(task.finish),
-        chart.schedule.processors[task.processor as usize].name
-    );
+    let (name, processor) = (chart.schedule.name(number), task.processor as usize);
+    let (start, finish) = (six_digits(task.start), six_digits(task.finish));
+    let processor = &chart.schedule.processors[processor].name;
+    let mut text = format!("{name}: {start} to {finish} on {processor}");
     // Writing to a string does not fail.
     if let Some(process) = task.process {
         let _ = write!(text, " · rank {process}");
@@ -477,42 +440,45 @@ fn draw_cells(svg: &mut Svg, chart: &Chart<'_>, narrow: &[u32]) {
             busy[lane * cells.per_lane + cell] += share.max(1e-9);
         }
     }
-    let shade = |lane: usize, busy: f64| {
+    let shade = |lane: usize, busy: &f64| {
         let share = busy / chart.lanes.processors(lane).len() as f64;
-        (busy > 0.0).then(|| ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES))
+        (*busy > 0.0).then(|| ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES) - 1)
     };
-    let mut paths = vec![String::new(); SHADES];
-    for (lane, busy) in busy.chunks(cells.per_lane).enumerate() {
+    let paths = shaded(chart, &cells, &busy, SHADES, shade);
+    for (index, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+        let opacity = Number(10.0 * FULL * (index + 1) as f64 / SHADES as f64).to_string();
+        let opacity = opacity.parse::<f64>().unwrap_or(1.0) / 10.0;
+        svg.add(format_args!("<path d=\"{path}\" class=\"fk0\" fill-opacity=\"{opacity}\"/>"));
+    }
+}
+
+/// For every shade the places that have it, those next to each other as one rectangle.
+fn shaded<T>(
+    chart: &Chart<'_>,
+    cells: &Cells,
+    values: &[T],
+    shades: usize,
+    shade: impl Fn(usize, &T) -> Option<usize>,
+) -> Vec<String> {
+    let mut paths = vec![String::new(); shades];
+    for (lane, values) in values.chunks(cells.per_lane).enumerate() {
         let mut first = 0;
-        for run in busy.chunk_by(|&a, &b| shade(lane, a) == shade(lane, b)) {
-            if let Some(shade) = shade(lane, run[0]) {
-                run_of_cells(&mut paths[shade - 1], chart, &cells, (lane, first..first + run.len()));
+        for run in values.chunk_by(|a, b| shade(lane, a) == shade(lane, b)) {
+            if let Some(shade) = shade(lane, &run[0]) {
+                run_of_cells(&mut paths[shade], chart, cells, (lane, first..first + run.len()));
             }
             first += run.len();
         }
     }
-    for (index, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
-        let opacity = Number(10.0 * FULL * (index + 1) as f64 / SHADES as f64).to_string();
-        svg.add(format_args!(
-            "<path d=\"{path}\" class=\"fk0\" fill-opacity=\"{}\"/>",
-            opacity.parse::<f64>().unwrap_or(1.0) / 10.0
-        ));
-    }
+    paths
 }
 
 /// Adds a rectangle over places that are next to each other.
 fn run_of_cells(path: &mut String, chart: &Chart<'_>, cells: &Cells, (lane, run): (usize, Range<usize>)) {
     let (begin, end) = (LEFT + cells.width * run.start as f64, LEFT + cells.width * run.end as f64);
     // Writing to a string does not fail.
-    let _ = write!(
-        path,
-        "M{} {}H{}v{}H{}z",
-        Number(begin),
-        Number(chart.lanes.top(lane)),
-        Number(end),
-        Number(chart.lanes.height),
-        Number(begin)
-    );
+    let [x, y, right, height] = [begin, chart.lanes.top(lane), end, chart.lanes.height].map(Number);
+    let _ = write!(path, "M{x} {y}H{right}v{height}H{x}z");
 }
 
 /// A power of a thousand by which the labels of an axis are divided.

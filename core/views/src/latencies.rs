@@ -6,10 +6,8 @@ use hopmap_model::{Measurements, NodeState, SystemGraph};
 
 use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
-use crate::matrix::RankOrder;
-use crate::matrix::{Cells, MOST_CELLS, draw_blocks, draw_legend, paths_by_colour};
-use crate::svg::{Escaped, Number, Svg, shortened_inside};
-use crate::svg::{KINDS, ramp_index};
+use crate::matrix::{Cells, MOST_CELLS, RankOrder, draw_blocks, draw_legend, draw_paths, open_cells};
+use crate::svg::{Escaped, KINDS, Svg, ramp_index, shortened_inside};
 
 const LEFT: f64 = 104.0;
 const TOP: f64 = 84.0;
@@ -160,29 +158,19 @@ fn draw_names(svg: &mut Svg, cells: &Cells, names: &[String]) {
 }
 
 fn draw_cells(svg: &mut Svg, cells: &Cells, axis: &Axis, names: &[String]) {
-    let pixels = cells.cell_pixels();
-    // Cells are strokes one unit thick, whose middle lies on whole numbers.
-    svg.add(format_args!(
-        "<g class=\"c\" transform=\"translate({LEFT} {})scale({pixels})\">",
-        Number(TOP + pixels / 2.0)
-    ));
+    open_cells(svg, (LEFT, TOP), cells);
     if cells.positions <= MOST_TOOLTIPS {
         for (place, &value) in cells.values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
             let (row, column) = (place / cells.side, place % cells.side);
+            let colour = ramp_index(axis.at(value));
+            let (one, other) = (Escaped(&names[row]), Escaped(&names[column]));
+            let said = format!("{one} – {other}: {}", quantity(value, Unit::Seconds));
             svg.add(format_args!(
-                "<path class=\"s{}\" d=\"M{column} {row}h1\"><title>{} – {}: {}</title></path>",
-                ramp_index(axis.at(value)),
-                Escaped(&names[row]),
-                Escaped(&names[column]),
-                quantity(value, Unit::Seconds)
+                "<path class=\"s{colour}\" d=\"M{column} {row}h1\"><title>{said}</title></path>"
             ));
         }
     } else {
-        for (colour, path) in
-            paths_by_colour(cells, axis).iter().enumerate().filter(|(_, path)| !path.is_empty())
-        {
-            svg.add(format_args!("<path class=\"s{colour}\" d=\"{path}\"/>"));
-        }
+        draw_paths(svg, cells, axis);
     }
     svg.close_group();
 }
@@ -195,12 +183,12 @@ fn draw_down(svg: &mut Svg, cells: &Cells, up: usize) {
     let plot = cells.pixels();
     let begin = cells.offset(up as f64).min(plot - 1.0);
     let class = format!("fk{}", KINDS - 1);
-    svg.open_group("", &format!("{} down", cells.positions - up));
-    svg.add("<g opacity=\"0.45\">");
-    svg.rectangle(LEFT, TOP + begin, (plot, plot - begin), 0.0, &class);
-    svg.rectangle(LEFT + begin, TOP, (plot - begin, begin), 0.0, &class);
-    svg.close_group();
-    svg.close_group();
+    svg.group(&format!("{} down", cells.positions - up), |svg| {
+        svg.add("<g opacity=\"0.45\">");
+        svg.rectangle(LEFT, TOP + begin, (plot, plot - begin), 0.0, &class);
+        svg.rectangle(LEFT + begin, TOP, (plot - begin, begin), 0.0, &class);
+        svg.close_group();
+    });
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use hopmap_model::{CostModel, Mapping, SystemGraph, TaskGraph, Weight};
 
 use crate::chart::{Axis, nice_step};
 use crate::human::{Unit, count_of, quantity};
-use crate::svg::{RAMP, Svg, ramp_index, shortened_inside, text_width};
+use crate::svg::{Number, RAMP, Svg, ramp_index, shortened_inside, text_width};
 
 /// Rows and columns that are drawn at most; more ranks share cells.
 pub(crate) const MOST_CELLS: usize = 200;
@@ -25,7 +25,7 @@ const TOP: f64 = 84.0;
 /// a cell, which shows the sum. Up to 64 ranks every cell has a tooltip.
 #[must_use]
 pub fn matrix(graph: &TaskGraph, weight: Weight, title: &str, order: Option<&RankOrder>) -> String {
-    let cells = Cells::new(graph, weight, order);
+    let cells = Cells::new(graph, weight, order, MOST_CELLS);
     let mut svg = Svg::new(title, &subtitle(graph, &cells, order.is_some()));
     let plot = cells.pixels();
     draw_axes(&mut svg, &cells, order);
@@ -56,9 +56,9 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    fn new(graph: &TaskGraph, weight: Weight, order: Option<&RankOrder>) -> Self {
+    fn new(graph: &TaskGraph, weight: Weight, order: Option<&RankOrder>, most: usize) -> Self {
         let positions = order.map_or(graph.ranks(), |order| order.ranks.len());
-        let ranks_per_cell = positions.div_ceil(MOST_CELLS).max(1);
+        let ranks_per_cell = positions.div_ceil(most).max(1);
         let side = positions.div_ceil(ranks_per_cell);
         let mut values = vec![0.0; side * side];
         let cell_of = cell_of_ranks(graph.ranks(), order, ranks_per_cell);
@@ -107,17 +107,12 @@ fn cell_of_ranks(ranks: usize, order: Option<&RankOrder>, ranks_per_cell: usize)
 }
 
 fn subtitle(graph: &TaskGraph, cells: &Cells, slot_order: bool) -> String {
+    let order = if slot_order { "slot" } else { "rank" };
+    let bytes = quantity(graph.bytes() as f64, Unit::Bytes);
+    let messages = quantity(graph.messages() as f64, Unit::Count);
     let mut parts = vec![
-        format!(
-            "{} in {} order",
-            count_of(cells.positions, "rank"),
-            if slot_order { "slot" } else { "rank" }
-        ),
-        format!(
-            "{} in {} messages",
-            quantity(graph.bytes() as f64, Unit::Bytes),
-            quantity(graph.messages() as f64, Unit::Count)
-        ),
+        format!("{} in {order} order", count_of(cells.positions, "rank")),
+        format!("{bytes} in {messages} messages"),
     ];
     if cells.ranks_per_cell > 1 {
         parts.push(format!("{0} × {0} ranks in a cell", cells.ranks_per_cell));
@@ -158,20 +153,11 @@ fn draw_cells(
     weight: Weight,
     order: Option<&RankOrder>,
 ) {
-    let pixels = cells.cell_pixels();
-    // Cells are strokes one unit thick, whose middle lies on whole numbers.
-    svg.add(format_args!(
-        "<g class=\"c\" transform=\"translate({LEFT} {})scale({pixels})\">",
-        crate::svg::Number(TOP + pixels / 2.0)
-    ));
+    open_cells(svg, (LEFT, TOP), cells);
     if cells.positions <= MOST_TOOLTIPS {
         draw_single_cells(svg, cells, axis, graph, weight, order);
     } else {
-        for (index, path) in
-            paths_by_colour(cells, axis).iter().enumerate().filter(|(_, path)| !path.is_empty())
-        {
-            svg.add(format_args!("<path class=\"s{index}\" d=\"{path}\"/>"));
-        }
+        draw_paths(svg, cells, axis);
     }
     svg.close_group();
 }
@@ -192,13 +178,9 @@ fn draw_single_cells(
         if value <= 0.0 {
             continue;
         }
-        let mut tooltip = format!(
-            "{} → {}: {} in {}",
-            edge.source,
-            edge.destination,
-            quantity(edge.bytes as f64, Unit::Bytes),
-            count_of(edge.messages as usize, "message")
-        );
+        let (bytes, messages) = (quantity(edge.bytes as f64, Unit::Bytes), edge.messages as usize);
+        let messages = count_of(messages, "message");
+        let mut tooltip = format!("{} → {}: {bytes} in {messages}", edge.source, edge.destination);
         if matches!(weight, Weight::Time { .. }) {
             // Writing to a string does not fail.
             let _ = write!(tooltip, ", {}", quantity(value, Unit::Seconds));
@@ -210,8 +192,23 @@ fn draw_single_cells(
     }
 }
 
+/// Opens a group in which cells are strokes one unit thick, whose middle lies on whole numbers.
+pub(crate) fn open_cells(svg: &mut Svg, (left, top): (f64, f64), cells: &Cells) {
+    let pixels = cells.cell_pixels();
+    let middle = Number(top + pixels / 2.0);
+    svg.add(format_args!("<g class=\"c\" transform=\"translate({left} {middle})scale({pixels})\">"));
+}
+
+/// Draws the cells of every colour.
+pub(crate) fn draw_paths(svg: &mut Svg, cells: &Cells, axis: &Axis) {
+    let paths = paths_by_colour(cells, axis);
+    for (colour, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+        svg.add(format_args!("<path class=\"s{colour}\" d=\"{path}\"/>"));
+    }
+}
+
 /// For every colour the cells that have it, neighbours in a row as one stroke.
-pub(crate) fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
+fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
     let mut paths = vec![String::new(); RAMP];
     let colour = |value: f64| (value > 0.0).then(|| ramp_index(axis.at(value)));
     for (row, values) in cells.values.chunks(cells.side.max(1)).enumerate() {
@@ -319,60 +316,18 @@ pub fn small_matrices(matrices: &[SmallMatrix<'_>], title: &str) -> String {
 }
 
 fn draw(svg: &mut Svg, (x, y): (f64, f64), matrix: &SmallMatrix<'_>) {
-    let (values, side) = cells(matrix);
+    let cells = Cells::new(matrix.graph, Weight::Bytes, matrix.order, MULTIPLES_MOST_CELLS);
     svg.rectangle(x, y, (SIDE, SIDE), 0.0, "b");
-    let positive = || values.iter().copied().filter(|value| *value > 0.0);
-    let low = positive().fold(f64::INFINITY, f64::min);
-    if low.is_finite() {
-        let axis = Axis::logarithmic(low, positive().fold(low, f64::max));
-        svg.add(format_args!("<g transform=\"translate({x},{y})scale({})\">", SIDE / side as f64));
-        for (colour, path) in paths(&values, side, &axis).into_iter().enumerate() {
-            if !path.is_empty() {
-                svg.add(format_args!("<path class=\"f{colour}\" d=\"{path}\"/>"));
-            }
-        }
+    if let Some((low, high)) = cells.range() {
+        let scale = SIDE / cells.side as f64;
+        let middle = y + scale / 2.0;
+        svg.add(format_args!("<g fill=\"none\" transform=\"translate({x},{middle})scale({scale})\">"));
+        draw_paths(svg, &cells, &Axis::logarithmic(low, high));
         svg.close_group();
     }
     svg.text(x, y + SIDE + 14.0, "n w", &shortened_inside(matrix.name, SIDE + 6.0));
     let bytes = quantity(matrix.graph.bytes() as f64, Unit::Bytes);
     svg.text(x, y + SIDE + 27.0, "q n", &format!("{} ranks, {bytes}", matrix.graph.ranks()));
-}
-
-/// Sums row by row, and the number of rows.
-fn cells(matrix: &SmallMatrix<'_>) -> (Vec<f64>, usize) {
-    let ranks = matrix.graph.ranks();
-    let mut place: Vec<Option<usize>> = vec![None; ranks];
-    match matrix.order {
-        None => place.iter_mut().enumerate().for_each(|(rank, place)| *place = Some(rank)),
-        Some(order) => {
-            for (position, &rank) in order.ranks.iter().enumerate() {
-                if let Some(place) = place.get_mut(rank as usize) {
-                    *place = Some(position);
-                }
-            }
-        }
-    }
-    let positions = matrix.order.map_or(ranks, |order| order.ranks.len()).max(1);
-    let share = positions.div_ceil(MULTIPLES_MOST_CELLS);
-    let side = positions.div_ceil(share);
-    let mut values = vec![0.0; side * side];
-    for edge in &matrix.graph.edges {
-        let of = |rank: u32| place.get(rank as usize).copied().flatten().map(|position| position / share);
-        if let (Some(row), Some(column)) = (of(edge.source), of(edge.destination)) {
-            values[row * side + column] += Weight::Bytes.of(edge);
-        }
-    }
-    (values, side)
-}
-
-/// The squares of every colour.
-fn paths(values: &[f64], side: usize, axis: &Axis) -> Vec<String> {
-    let mut paths = vec![String::new(); RAMP];
-    for (index, &value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        // Writing to a string cannot fail.
-        let _ = write!(paths[ramp_index(axis.at(value))], "M{} {}h1v1h-1z", index % side, index / side);
-    }
-    paths
 }
 
 /// The order of ranks along the axes of a matrix.
@@ -469,7 +424,7 @@ mod tests {
 
     #[test]
     fn many_ranks_share_cells() {
-        let cells = Cells::new(&ring(65_536), Weight::Messages, None);
+        let cells = Cells::new(&ring(65_536), Weight::Messages, None, MOST_CELLS);
         assert_eq!((cells.side, cells.ranks_per_cell), (200, 328));
         assert!((cells.values.iter().sum::<f64>() - 131_072.0).abs() < 1e-9);
     }
@@ -477,7 +432,7 @@ mod tests {
     #[test]
     fn the_order_moves_cells_and_leaves_ranks_out() {
         let order = RankOrder { ranks: vec![3, 2, 9], levels: vec![vec![0..1, 1..3]] };
-        let cells = Cells::new(&ring(4), Weight::Messages, Some(&order));
+        let cells = Cells::new(&ring(4), Weight::Messages, Some(&order), MOST_CELLS);
         assert_eq!(cells.values, [0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     }
 

@@ -8,34 +8,19 @@ mod network;
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Mapping, Route, Routes, SystemGraph, Tables, TaskGraph};
+use hopmap_model::{Route, Routes};
 
 use crate::human::{count_of, whole};
 use crate::svg::{Number, Svg, shortened, shortened_inside, text_width};
 use geometry::{Area, Point};
-use lanes::Nodes;
-use lanes::{Lane, Lanes, colour};
+use lanes::{Lane, Lanes, Nodes, colour};
 use layout::Layout;
-use network::Network;
-use network::{Facts, Use, amount, percent};
+use network::{Facts, Network, Use, amount, percent};
+
+pub use network::Routed;
 
 const TOP: f64 = 58.0;
 const LEFT: f64 = 6.0;
-
-/// Routes on a machine, and what else is known of them.
-#[derive(Debug, Clone, Copy)]
-pub struct Routed<'a> {
-    /// The machine.
-    pub system: &'a SystemGraph,
-    /// The routes on it.
-    pub routes: &'a Routes,
-    /// The tables of its switches.
-    pub tables: Option<&'a Tables>,
-    /// The program whose streams take the routes.
-    pub graph: Option<&'a TaskGraph>,
-    /// Where its processes are.
-    pub mapping: Option<&'a Mapping>,
-}
 
 /// The hosts and switches of a machine, each direction of every cable with its load as a part of its bandwidth, and below it the streams
 /// with the longest ways.
@@ -91,10 +76,9 @@ fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
         said.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
+        let (drawn, all) = (whole(lanes.drawn.len() as u64), whole(lanes.all as u64));
         said.push(format!(
-            "the busiest {} of {} links; others between the same nodes are in their tooltips",
-            whole(lanes.drawn.len() as u64),
-            whole(lanes.all as u64)
+            "the busiest {drawn} of {all} links; others between the same nodes are in their tooltips"
         ));
     }
     said
@@ -261,11 +245,8 @@ fn scale(svg: &mut Svg, lanes: &Lanes, y: f64) {
         let width = lanes.look(Use::Part(part)).1;
         let [from, to, middle] =
             [left + STEP * step as f64, left + STEP * (step + 1) as f64 - 1.5, y + 6.0].map(Number);
-        svg.add(format_args!(
-            "<path d=\"M{from} {middle}H{to}\" class=\"s{}\" fill=\"none\" stroke-width=\"{}\"/>",
-            colour(part),
-            Number(width)
-        ));
+        let look = format!("class=\"s{}\" fill=\"none\" stroke-width=\"{}\"", colour(part), Number(width));
+        svg.add(format_args!("<path d=\"M{from} {middle}H{to}\" {look}/>"));
     }
     let right = left + STEP * STEPS as f64;
     for (x, class, text) in
@@ -290,20 +271,15 @@ const MOST_ROWS: usize = 24;
 #[must_use]
 pub fn route_loads(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
-    let known = |link: usize| match facts.usage(link) {
-        Use::Part(part) => Some((link, part)),
-        Use::Unknown(_) | Use::Down | Use::Idle => None,
-    };
-    let mut busy: Vec<(usize, f64)> = (0..facts.loads.len()).filter_map(known).collect();
+    let usages = || (0..facts.loads.len()).map(|link| (link, facts.usage(link)));
+    let are_known = usages().any(|(_, usage)| matches!(usage, Use::Part(_)));
     // What a link of unknown bandwidth carries is no part of anything: they stand beside each other alone.
-    let are_known = !busy.is_empty();
-    if !are_known {
-        let unknown = |link: usize| match facts.usage(link) {
-            Use::Unknown(part) => Some((link, part)),
-            _ => None,
-        };
-        busy = (0..facts.loads.len()).filter_map(unknown).collect();
-    }
+    let busy = |(link, usage): (usize, Use)| match usage {
+        Use::Part(part) => Some((link, part)),
+        Use::Unknown(part) if !are_known => Some((link, part)),
+        _ => None,
+    };
+    let mut busy: Vec<(usize, f64)> = usages().filter_map(busy).collect();
     busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut svg = Svg::new("Busiest links", &subtitle(&facts, busy.len()));
     if busy.is_empty() {
@@ -323,12 +299,8 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
     }
     let more = busy.len() - rows;
     if more > 0 {
-        svg.text(
-            BARS_LEFT,
-            bottom + 16.0,
-            "q n",
-            &format!("and {} more that carry something", whole(more as u64)),
-        );
+        let text = format!("and {} more that carry something", whole(more as u64));
+        svg.text(BARS_LEFT, bottom + 16.0, "q n", &text);
     }
     svg.finish(BARS_LEFT + WIDTH + RIGHT, bottom + if more > 0 { 24.0 } else { 8.0 })
 }

@@ -20,52 +20,40 @@ impl Svg {
     /// Text that begins, is centred or ends at `x` as the class says, on the base line `y`.
     pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
         if !text.is_empty() {
-            self.add(format_args!(
-                "<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>",
-                Number(x),
-                Number(y),
-                Escaped(text)
-            ));
+            let ([x, y], text) = ([x, y].map(Number), Escaped(text));
+            self.add(format_args!("<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{text}</text>"));
         }
     }
 
     /// Text turned by a quarter to the left.
     pub(crate) fn upright_text(&mut self, x: f64, y: f64, class: &str, text: &str) {
-        self.add(format_args!(
-            "<text transform=\"translate({},{})rotate(-90)\" class=\"{class}\">{}</text>",
-            Number(x),
-            Number(y),
-            Escaped(text)
-        ));
+        let ([x, y], text) = ([x, y].map(Number), Escaped(text));
+        let turn = format!("translate({x},{y})rotate(-90)");
+        self.add(format_args!("<text transform=\"{turn}\" class=\"{class}\">{text}</text>"));
     }
 
     /// A straight line.
     pub(crate) fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, class: &str) {
-        self.add(format_args!(
-            "<path d=\"M{} {}L{} {}\" class=\"{class}\"/>",
-            Number(x1),
-            Number(y1),
-            Number(x2),
-            Number(y2)
-        ));
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(Number);
+        self.add(format_args!("<path d=\"M{x1} {y1}L{x2} {y2}\" class=\"{class}\"/>"));
     }
 
     /// A rectangle with rounded corners.
     pub(crate) fn rectangle(&mut self, x: f64, y: f64, size: (f64, f64), radius: f64, class: &str) {
         let radius = if radius > 0.0 { format!(" rx=\"{}\"", Number(radius)) } else { String::new() };
-        self.add(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{radius} class=\"{class}\"/>",
-            Number(x),
-            Number(y),
-            Number(size.0),
-            Number(size.1)
-        ));
+        self.add(format_args!("<rect {}{radius} class=\"{class}\"/>", place(x, y, size)));
+    }
+
+    /// A disc.
+    pub(crate) fn disc(&mut self, x: f64, y: f64, radius: f64, class: &str, opacity: f64) {
+        let [x, y] = [x, y].map(Number);
+        let look = if opacity < 1.0 { format!(" fill-opacity=\"{opacity}\"") } else { String::new() };
+        self.add(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" class=\"{class}\"{look}/>"));
     }
 
     /// A rectangle of which only the border is seen.
     pub(crate) fn outline(&mut self, x: f64, y: f64, size: (f64, f64), class: &str) {
-        let corners = [x, y, size.0, size.1].map(Number);
-        let [x, y, width, height] = corners;
+        let [x, y, width, height] = [x, y, size.0, size.1].map(Number);
         self.add(format_args!("<path d=\"M{x} {y}h{width}v{height}h-{width}z\" class=\"{class}\"/>"));
     }
 
@@ -73,6 +61,13 @@ impl Svg {
     pub(crate) fn open_group(&mut self, class: &str, tooltip: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         self.add(format_args!("<g{class}><title>{}</title>", Escaped(tooltip)));
+    }
+
+    /// A group with a tooltip.
+    pub(crate) fn group(&mut self, tooltip: &str, draw: impl FnOnce(&mut Self)) {
+        self.open_group("", tooltip);
+        draw(self);
+        self.close_group();
     }
 
     /// Closes the innermost group.
@@ -90,20 +85,19 @@ impl Svg {
     pub(crate) fn finish(self, width: f64, height: f64) -> String {
         // Room for glyphs that reach over the edge.
         const MARGIN: f64 = 4.0;
+        let [edge, width, height] = [-MARGIN, width + 2.0 * MARGIN, height + 2.0 * MARGIN].map(Number);
+        let (title, style, body) = (Escaped(&self.title), style(), &self.body);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"hopmap\" role=\"img\" viewBox=\"{} {} {} {}\" \
-             width=\"{}\" height=\"{}\"><title>{}</title><style>{}</style>{}</svg>\n",
-            Number(-MARGIN),
-            Number(-MARGIN),
-            Number(width + 2.0 * MARGIN),
-            Number(height + 2.0 * MARGIN),
-            Number(width + 2.0 * MARGIN),
-            Number(height + 2.0 * MARGIN),
-            Escaped(&self.title),
-            style(),
-            self.body
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"hopmap\" role=\"img\" viewBox=\"{edge} {edge} {width} {height}\" \
+             width=\"{width}\" height=\"{height}\"><title>{title}</title><style>{style}</style>{body}</svg>\n"
         )
     }
+}
+
+/// Where a rectangle is, as markup.
+pub(crate) fn place(x: f64, y: f64, (width, height): (f64, f64)) -> String {
+    let [x, y, width, height] = [x, y, width, height].map(Number);
+    format!("x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"")
 }
 
 /// The course of a line.

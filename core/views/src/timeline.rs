@@ -1,9 +1,8 @@
 //! What ran when, and side by side with what.
 
-use crate::chart::Axis;
-use crate::chart::{GREY, MOST_COLOURS};
+use crate::chart::{Axis, GREY, MOST_COLOURS};
 use crate::human::{Unit, count_of, quantity};
-use crate::svg::{Number, Svg, shortened_inside, text_width};
+use crate::svg::{Svg, place, shortened_inside, text_width};
 
 const LEFT: f64 = 8.0;
 const TOP: f64 = 54.0;
@@ -36,17 +35,12 @@ pub fn timeline(slices: &[Slice]) -> String {
     let lanes = slices.iter().map(|slice| slice.lane + 1).max().unwrap_or(0);
     let end = slices.iter().map(|slice| slice.end_s).fold(0.0, f64::max);
     let shown = shown(slices);
-    let longest = if shown.len() < slices.len() {
-        format!(" · the longest {} are drawn", count_of(shown.len(), "cell"))
-    } else {
-        String::new()
+    let longest = match shown.len() < slices.len() {
+        true => format!(" · the longest {} are drawn", count_of(shown.len(), "cell")),
+        false => String::new(),
     };
-    let subtitle = format!(
-        "{} ran in {}, {} at once{longest}",
-        count_of(slices.len(), "cell"),
-        quantity(end, Unit::Seconds),
-        lanes
-    );
+    let (cells, time) = (count_of(slices.len(), "cell"), quantity(end, Unit::Seconds));
+    let subtitle = format!("{cells} ran in {time}, {lanes} at once{longest}");
     let mut svg = Svg::new("Timeline", &subtitle);
     let rows = lanes.clamp(1, MOST_LANES);
     let row = if rows > 16 { 12.0 } else { 24.0 };
@@ -92,13 +86,9 @@ fn draw_slice(svg: &mut Svg, axis: &Axis, slice: &Slice, (y, row): (f64, f64), c
     let time = quantity(slice.end_s - slice.begin_s, Unit::Seconds);
     svg.open_group("", &format!("{}: {time}{failed}", slice.name));
     let opacity = if slice.failed { 0.25 } else { 0.85 };
-    svg.add(format_args!(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"fk{colour}\" fill-opacity=\"{opacity}\"/>",
-        Number(x),
-        Number(y + 1.0),
-        Number(if width > 3.0 { width - 1.0 } else { width }),
-        Number(row - 2.0)
-    ));
+    let size = (if width > 3.0 { width - 1.0 } else { width }, row - 2.0);
+    let place = place(x, y + 1.0, size);
+    svg.add(format_args!("<rect {place} class=\"fk{colour}\" fill-opacity=\"{opacity}\"/>"));
     if slice.failed {
         svg.outline(x, y + 1.0, (width, row - 2.0), &format!("g sk{colour}"));
     }

@@ -2,19 +2,17 @@
 
 pub(crate) mod direct;
 mod layout;
-mod lines;
+pub(crate) mod lines;
 mod network;
 
-use hopmap_model::{Mapping, NodeKind, SystemGraph};
+use hopmap_model::{Mapping, NodeKind, NodeState, SystemGraph};
 
-use crate::human::{Unit, count_of, quantity, ranges, whole};
-use crate::svg::{Number, Path, Svg, shortened, shortened_inside, text_width};
+use crate::human::{count_of, whole};
+use crate::svg::{Path, Svg, shortened, shortened_inside, text_width};
 use layout::{BOX_HEIGHT, Layout, READABLE, bow, rank_lines};
-use lines::{Line, Styles};
+use lines::{Line, Styles, draw_down, draw_line};
 use network::{Drawing, NodeBox};
 
-/// Ranges of ranks in a tooltip.
-const MOST_RANGES: usize = 40;
 /// Links that are drawn at most, the busiest ones.
 const MOST_LINES: usize = 3000;
 /// Links have tooltips up to this number.
@@ -50,14 +48,11 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
     }
     let mut height = layout.bottom(&drawing);
     draw_groups(&mut svg, &layout, height);
-    let has_down = system.nodes.iter().any(|node| node.state == hopmap_model::NodeState::Down);
+    let has_down = system.nodes.iter().any(|node| node.state == NodeState::Down);
     height += styles.legend(&mut svg, height + 8.0, has_down);
     if drawing.lines.len() > MOST_LINES {
-        let text = format!(
-            "the busiest {} of {} links",
-            whole(MOST_LINES as u64),
-            whole(drawing.lines.len() as u64)
-        );
+        let (drawn, all) = (whole(MOST_LINES as u64), whole(drawing.lines.len() as u64));
+        let text = format!("the busiest {drawn} of {all} links");
         svg.text(0.0, height + 12.0, "q n", &text);
         height += 20.0;
     }
@@ -67,7 +62,7 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
 fn subtitle(system: &SystemGraph, placement: Option<&Mapping>) -> String {
     let of_kind = |kind| system.nodes.iter().filter(move |node| node.kind == kind);
     let (hosts, switches) = (of_kind(NodeKind::Host).count(), of_kind(NodeKind::Switch).count());
-    let down = of_kind(NodeKind::Host).filter(|node| node.state == hopmap_model::NodeState::Down).count();
+    let down = of_kind(NodeKind::Host).filter(|node| node.state == NodeState::Down).count();
     let mut parts = vec![count_of(hosts, "host")];
     if down > 0 {
         parts.push(format!("{} of them down", whole(down as u64)));
@@ -116,46 +111,24 @@ fn draw_lines(svg: &mut Svg, drawing: &Drawing, layout: &Layout, styles: &Styles
     }
 }
 
-/// A line, with a tooltip if it has a name.
-fn draw_line(svg: &mut Svg, path: &Path, line: &Line, styles: &Styles, name: Option<&str>) {
-    let said = line.says();
-    let tooltip = name.filter(|_| !said.is_empty());
-    if let Some(name) = tooltip {
-        svg.open_group("", &format!("{name}: {said}"));
-    }
-    svg.add(format_args!("<path d=\"{path}\" {}/>", styles.stroke(line)));
-    if tooltip.is_some() {
-        svg.close_group();
-    }
-}
-
 fn draw_box(svg: &mut Svg, node: &NodeBox, layout: &Layout, index: usize, depth: usize) {
     let (middle, width) = layout.columns[index];
     let (top, height) = (layout.tops[depth], layout.heights[depth]);
-    svg.open_group("", &tooltip(node));
+    svg.open_group("", &node.tooltip());
     let used = !node.ranks.is_empty() || node.hidden_ranks > 0;
     svg.rectangle(middle - width / 2.0, top, (width, height), 5.0_f64.min(width / 3.0), "b");
     if node.is_down {
         draw_down(svg, (middle - width / 2.0, top), (width, height));
     }
     if used {
-        svg.add(format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"4\" rx=\"2\" class=\"fk0\"/>",
-            Number(middle - width / 2.0),
-            Number(top + height - 4.0),
-            Number(width)
-        ));
+        svg.rectangle(middle - width / 2.0, top + height - 4.0, (width, 4.0), 2.0, "fk0");
     }
-    let lines = inside(node);
+    let lines = node.inside();
     let name = lines.first().map_or("", String::as_str);
     if layout.upright[depth] {
         // Type of 11 px is narrower than what is measured.
-        svg.upright_text(
-            middle + 4.0,
-            top + height - 7.0,
-            "n",
-            &shortened_inside(name, (height - 12.0) / 0.92),
-        );
+        let name = shortened_inside(name, (height - 12.0) / 0.92);
+        svg.upright_text(middle + 4.0, top + height - 7.0, "n", &name);
     } else if width < READABLE {
         let name = shortened(name, 120.0);
         svg.upright_text(middle + 4.0, top + BOX_HEIGHT + 8.0 + text_width(&name), "n", &name);
@@ -171,18 +144,6 @@ fn draw_box(svg: &mut Svg, node: &NodeBox, layout: &Layout, index: usize, depth:
         }
     }
     svg.close_group();
-}
-
-/// A dashed border and a stroke across.
-pub(crate) fn draw_down(svg: &mut Svg, (x, y): (f64, f64), (width, height): (f64, f64)) {
-    svg.add(format_args!(
-        "<path d=\"M{0} {1}h{2}v{3}h-{2}zM{0} {4}l{2} -{3}\" class=\"sk1\" fill=\"none\" stroke-dasharray=\"3 2\"/>",
-        Number(x),
-        Number(y),
-        Number(width),
-        Number(height),
-        Number(y + height)
-    ));
 }
 
 /// The hosts of a switch below it.
@@ -210,7 +171,7 @@ fn draw_cell(
     cells: &layout::Cells,
 ) {
     let content = &drawing.boxes[host];
-    let mut said = vec![tooltip(content)];
+    let mut said = vec![content.tooltip()];
     if let Some(line) = content.own.as_ref().map(Line::says).filter(|said| !said.is_empty()) {
         said.push(format!("link: {line}"));
     }
@@ -249,38 +210,4 @@ fn draw_groups(svg: &mut Svg, layout: &Layout, bottom: f64) {
         let text = if right - left > 56.0 { format!("group {}", index + 1) } else { (index + 1).to_string() };
         svg.text(f64::midpoint(left, right), bottom - 9.0, "n m q", &text);
     }
-}
-
-/// What stands in a box.
-fn inside(node: &NodeBox) -> Vec<String> {
-    let hidden = match (node.hidden_hosts, node.hidden_switches) {
-        (0, 0) if !node.cells.is_empty() => count_of(node.cells.len(), "host"),
-        (0, 0) => String::new(),
-        (hosts, 0) => count_of(hosts, "host"),
-        (0, switches) => count_of(switches, "switch"),
-        (hosts, switches) => format!("{}, {}", count_of(hosts, "host"), count_of(switches, "switch")),
-    };
-    [node.name.clone(), hidden].into_iter().filter(|line| !line.is_empty()).collect()
-}
-
-fn tooltip(node: &NodeBox) -> String {
-    let mut parts = inside(node);
-    if node.is_down {
-        parts.push("down".into());
-    }
-    if node.slots > 0 {
-        parts.push(format!("{} of {} in use", node.ranks.len(), count_of(node.slots as usize, "slot")));
-    }
-    if !node.ranks.is_empty() {
-        let ranges = ranges(&node.ranks);
-        let more = if ranges.len() > MOST_RANGES { ", …" } else { "" };
-        parts.push(format!("ranks {}{more}", ranges[..ranges.len().min(MOST_RANGES)].join(", ")));
-    }
-    if node.hidden_ranks > 0 {
-        parts.push(format!("{} ranks", whole(node.hidden_ranks as u64)));
-    }
-    if let Some(load) = node.hidden_load {
-        parts.push(format!("busiest link inside: {}", quantity(load as f64, Unit::Bytes)));
-    }
-    parts.join(" · ")
 }

@@ -514,7 +514,7 @@ fn deltas_of_any_number_of_checkpoints_are_drawn() {
         )));
         if checkpoints == 10 {
             assert!(text.contains("adca immediate: 140 kB, depth 9, Σ b 45, 8 base changes"), "{text}");
-            assert!(text.contains("told by 9"));
+            assert!(text.contains("delta against 9"));
         }
     }
     assert!(check(&hopmap_views::deltas(&deltas_of(3), 512), 20_000).contains("0 checkpoints"));

@@ -128,11 +128,14 @@ impl Store {
                 continue;
             }
             self.known.insert(hash, (u32::MAX, 0));
-            let twin = self.earlier.get(&piece.place).copied();
-            let base = twin.filter(|_| self.chooser.wants_bases()).and_then(|twin| self.base(twin));
+            let base_chunk = self.earlier.get(&piece.place).copied();
+            let base = base_chunk
+                .filter(|_| self.chooser.wants_bases())
+                .and_then(|base_chunk| self.base(base_chunk));
             let (pending, most) =
                 if base.is_some() { (&mut based, BASED_BLOCK) } else { (&mut fresh, BLOCK) };
-            pending.codec = pending.codec.or(twin.map(|twin| self.blocks[twin.0 as usize].codec));
+            pending.codec =
+                pending.codec.or(base_chunk.map(|base_chunk| self.blocks[base_chunk.0 as usize].codec));
             pending.bytes.extend_from_slice(chunk);
             pending.lengths.push(chunk.len() as u32);
             pending.bases.push(base);
@@ -153,11 +156,11 @@ impl Store {
         Ok(ids)
     }
 
-    fn base(&self, twin: Id) -> Option<Id> {
-        let block = &self.blocks[twin.0 as usize];
+    fn base(&self, base_chunk: Id) -> Option<Id> {
+        let block = &self.blocks[base_chunk.0 as usize];
         match block.depth < self.deepest {
-            true => Some(twin),
-            false => block.bases.get(twin.1 as usize).copied().flatten(),
+            true => Some(base_chunk),
+            false => block.bases.get(base_chunk.1 as usize).copied().flatten(),
         }
     }
 

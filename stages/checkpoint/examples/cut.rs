@@ -42,8 +42,8 @@ fn cut(path: &str, earlier: Option<&Arc<Earlier>>, wanted: bool) -> (f64, usize,
 }
 
 fn is_new(chunk: &Chunk, earlier: Option<&Arc<Earlier>>) -> bool {
-    let twin = chunk.twin.and_then(|twin| earlier?.get(twin));
-    !chunk.zero && twin.is_none_or(|twin| twin.hash != chunk.hash.kept())
+    let base_chunk = chunk.base_chunk.and_then(|base_chunk| earlier?.get(base_chunk));
+    !chunk.zero && base_chunk.is_none_or(|base_chunk| base_chunk.hash != chunk.hash.kept())
 }
 
 fn kept(chunk: &Chunk) -> EarlierChunk {

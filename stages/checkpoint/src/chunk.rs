@@ -114,7 +114,7 @@ pub struct Chunk {
     /// Where it belongs.
     pub place: Place,
     /// The chunk of the earlier version of the file that it is like, or would be if nothing had changed.
-    pub twin: Option<u32>,
+    pub base_chunk: Option<u32>,
 }
 
 /// Chunks in the order of the file, and their bytes.

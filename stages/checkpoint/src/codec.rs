@@ -3,11 +3,11 @@
 mod transform;
 mod word;
 
-use miette::Diagnostic;
-
 use crate::chunk::LONGEST_CHUNK;
 
 use transform::Sample;
+
+pub use transform::{Block, Codec, CodecError};
 
 /// Most bytes of the chunks of a block, and best for chunks without bases: Zstandard finds more in more (four
 /// million bytes make 2 … 9 % less of first checkpoints than one million), and parts of different kinds are told apart anyway.
@@ -16,64 +16,6 @@ pub const BLOCK: usize = 4 * 1024 * 1024;
 /// Best bytes of a block whose chunks have bases: the tables of Zstandard stay in the fastest cache, and a base is found as far
 /// back as the block is long.
 pub const BASED_BLOCK: usize = 64 * 1024;
-
-/// How a block is encoded. The number is in the files of stores: never changed, only added to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Codec {
-    /// As it is.
-    Raw = 0,
-    /// Zstandard (RFC 8878).
-    Zstd = 1,
-    /// Zstandard with the bases as its prefix.
-    Prefix = 2,
-    /// Words of 8 bytes less those before them, stored by the significance of their bytes.
-    Words = 3,
-    /// The same of 4 bytes.
-    Halves = 4,
-    /// The same of 8 bytes after the words of the bases were subtracted.
-    Changes = 5,
-    /// The same of 4 bytes after the words of the bases were subtracted.
-    HalfChanges = 6,
-    /// Parts that are each encoded by Zstandard, as words, or as halves.
-    Mixed = 7,
-}
-
-impl Codec {
-    const ALL: [Self; 8] = [
-        Self::Raw,
-        Self::Zstd,
-        Self::Prefix,
-        Self::Words,
-        Self::Halves,
-        Self::Changes,
-        Self::HalfChanges,
-        Self::Mixed,
-    ];
-
-    /// The codec of a number.
-    #[must_use]
-    pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|codec| *codec as u8 == number)
-    }
-
-    /// Whether blocks need their bases to be decoded.
-    #[must_use]
-    pub fn uses_bases(self) -> bool {
-        matches!(self, Self::Prefix | Self::Changes | Self::HalfChanges)
-    }
-}
-
-/// A block before it is encoded.
-#[derive(Debug, Clone, Copy)]
-pub struct Block<'a> {
-    /// Its chunks, one after the other.
-    pub bytes: &'a [u8],
-    /// How long each is.
-    pub lengths: &'a [u32],
-    /// The chunk that each may be told by; none for some or all. A base need not be as long as its chunk.
-    pub bases: &'a [Option<&'a [u8]>],
-}
 
 /// A block as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,17 +168,17 @@ impl Chooser {
         self.unused < ENOUGH
     }
 
-    /// What a block should be told: the next one, or the one that comes so many after it. `twin` is the codec of the block in which
+    /// What a block should be told: the next one, or the one that comes so many after it. `base` is the codec of the block in which
     /// the earlier versions of most of its chunks are; none if they have none.
     #[must_use]
-    pub fn hint(&self, twin: Option<Codec>, after: u64) -> Hint {
-        let before = twin.filter(|codec| codec.uses_bases());
+    pub fn hint(&self, base: Option<Codec>, after: u64) -> Hint {
+        let before = base.filter(|codec| codec.uses_bases());
         let is_steady = self.steady >= STEADY;
         let usual = if is_steady { self.usual } else { before.or(self.usual) };
         let sure = is_steady || before.is_some();
         let explore = !sure || (self.asked + after).is_multiple_of(TRIED);
         // What has no earlier version is stored for long; what changes is soon stored anew.
-        Hint { usual, explore, thorough: twin.is_none() && !self.quick }
+        Hint { usual, explore, thorough: base.is_none() && !self.quick }
     }
 
     /// Hears how a block came out.
@@ -267,22 +209,11 @@ fn choose(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> {
 fn best(block: &Block<'_>) -> Result<Codec, CodecError> {
     let sample = Sample::of(block);
     let size = sample.size(Codec::Prefix)?;
-    // What the bases tell nearly all of is best told by them.
+    // What the bases have nearly all of is best encoded against them.
     if size < sample.len() / 16 {
         return Ok(Codec::Prefix);
     }
     let prefix = (size - size / 16, Codec::Prefix);
     let words = sample.least(&[Codec::Changes, Codec::HalfChanges, Codec::Words, Codec::Halves], prefix.0)?;
     Ok(words.map_or(prefix, |words| words.min(prefix)).1)
-}
-
-/// Why a block cannot be encoded or decoded.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum CodecError {
-    /// Zstandard says no.
-    #[error("Zstandard: {0}")]
-    Zstd(String),
-    /// The payload does not give the bytes it should.
-    #[error("the contents of a block are damaged: {0}")]
-    Damaged(&'static str),
 }

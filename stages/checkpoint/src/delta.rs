@@ -1,4 +1,4 @@
-//! ADCA as published: which checkpoint each of a series is told by, and what is stored.
+//! ADCA as published: which checkpoint each of a series is a delta against, and what is stored.
 //!
 //! Deltas are those of fixed-size compare-by-hash (`FsCH`; Al-Kiswany et al. 2008), as HBICT makes them: a checkpoint is cut
 //! into blocks of equal length, and a block is stored unless the base has the same one at the same place of the same file (or
@@ -8,27 +8,22 @@
 //! Every file is read once, as a stream. What is kept are hashes of blocks, and only of the checkpoints that a rule may still
 //! ask for.
 
-mod cost;
-
 pub(crate) mod read;
-
-mod rules;
 mod signature;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
 
 use hopmap_durable::DurableError;
 use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas, RuleTotals};
-use miette::Diagnostic;
 use rayon::prelude::*;
+use tempfile::Builder;
 
-use crate::cut::CutError;
+pub use crate::error::DeltaError;
 use crate::params::{Align, Matching};
-use crate::series::{Checkpoint, SeriesError};
-
-pub use cost::WriteCost;
-pub use rules::{Choice, Walk};
+use crate::series::Checkpoint;
 pub use signature::{Difference, FileSignature, Signature};
 
 /// What is compared, and how it is counted.
@@ -238,63 +233,263 @@ fn metrics(
     metrics
 }
 
-/// Why the deltas of a series are not known.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum DeltaError {
-    /// The checkpoints cannot be found.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Series(#[from] SeriesError),
-    /// The system refused something.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Durable(#[from] DurableError),
-    /// A file of a checkpoint that cannot be used.
-    #[error("{} cannot be compared", path.display())]
-    #[diagnostic(help("with `align = \"position\"` images are compared like any other file, whole or not"))]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: CutError,
-    },
-    /// A length of blocks that there is not.
-    #[error("`block` is {block}, but blocks have 256, 512, 1024 … or 65536 bytes")]
-    Block {
-        /// What was asked for.
-        block: u32,
-    },
-    /// A list without entries.
-    #[error("`{name}` is an empty list")]
-    Nothing {
-        /// Name of the parameter.
-        name: &'static str,
-    },
-    /// A threshold that is no part.
-    #[error(
-        "`epsilon` is {epsilon}, but has to be at least 0 and below 1: it is a part of the size of a delta"
-    )]
-    Epsilon {
-        /// What was asked for.
-        epsilon: f64,
-    },
-    /// Seconds or bytes per second that cannot be.
-    #[error("`{name}` is {value}, but has to be {least}")]
-    Cost {
-        /// Name of the parameter.
-        name: &'static str,
-        /// What was asked for.
-        value: f64,
-        /// What it may be, in words.
-        least: &'static str,
-    },
-    /// The same thing is to be measured and is given.
-    #[error("`{name}` is given, and `target` is to be measured")]
-    #[diagnostic(help(
-        "leave out `target` to use the given time of writing, or the given time to measure it"
-    ))]
-    MeasuredAndGiven {
-        /// Name of the parameter.
-        name: &'static str,
-    },
+/// A rule on its way through a series, checkpoint by checkpoint.
+///
+/// ADCA keeps b of t − 1 and compares, for every checkpoint t from the second on, C = Δ(t, b) with C' = Δ(t, t − 1). If
+/// (S(C) − S(C')) / S(C) > ε, b becomes t − 1. The paper leaves open what is stored then. Read literally it is C, and only
+/// what follows is a delta against t − 1, which is two steps back by then; read as `immediate` it is C'. Nothing divides by S(C) = 0.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    rule: DeltaRule,
+    epsilon: f64,
+    /// b, the base that ADCA holds on to.
+    held: u32,
+}
+
+/// What a rule decides for a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// Number of the base.
+    pub base: u32,
+    /// Bytes that are stored.
+    pub bytes: u64,
+    /// What ADCA's test compares with ε.
+    pub saving: Option<f64>,
+}
+
+impl Walk {
+    /// A rule before the second checkpoint.
+    #[must_use]
+    pub fn new(rule: DeltaRule, epsilon: f64) -> Self {
+        Self::resume(rule, epsilon, 1)
+    }
+
+    /// A rule that goes on with the base it held: the first checkpoint until it has chosen another.
+    #[must_use]
+    pub fn resume(rule: DeltaRule, epsilon: f64, held: u32) -> Self {
+        Self { rule, epsilon, held }
+    }
+
+    /// The base that it holds on to, by which the next checkpoint may be told.
+    #[must_use]
+    pub fn held(&self) -> u32 {
+        self.held
+    }
+
+    /// The rule.
+    #[must_use]
+    pub fn rule(&self) -> DeltaRule {
+        self.rule
+    }
+
+    /// Whether checkpoint `number`, which is not the last one seen, may be asked for again.
+    #[must_use]
+    pub fn needs(&self, number: u32) -> bool {
+        match self.rule {
+            DeltaRule::Incremental => false,
+            DeltaRule::First | DeltaRule::AdcaLiteral | DeltaRule::AdcaImmediate => number == self.held,
+            DeltaRule::Optimum => true,
+        }
+    }
+
+    /// Chooses the base of the checkpoint after `previous`; `size` gives the bytes of its delta against an earlier one.
+    pub fn step(&mut self, previous: u32, mut size: impl FnMut(u32) -> u64) -> Choice {
+        let simple = |base, bytes| Choice { base, bytes, saving: None };
+        match self.rule {
+            DeltaRule::First => simple(self.held, size(self.held)),
+            DeltaRule::Incremental => simple(previous, size(previous)),
+            DeltaRule::AdcaLiteral => self.adapt(previous, size).0,
+            DeltaRule::AdcaImmediate => {
+                let (held, switched) = self.adapt(previous, size);
+                switched.map_or(held, |bytes| Choice { base: previous, bytes, ..held })
+            }
+            // What is stored of a checkpoint depends on its own base alone, so the best of each is the best of all.
+            DeltaRule::Optimum => {
+                let sizes = (1..=previous).map(|base| (size(base), base));
+                let (bytes, base) = sizes.min().unwrap_or_default();
+                simple(base, bytes)
+            }
+        }
+    }
+
+    /// A step of ADCA: the delta against the base it held, and if it switches the bytes of that against the previous checkpoint.
+    fn adapt(&mut self, previous: u32, mut size: impl FnMut(u32) -> u64) -> (Choice, Option<u64>) {
+        let (base, held, other) = (self.held, size(self.held), size(previous));
+        let saving = (held > 0).then(|| (held as f64 - other as f64) / held as f64);
+        let fires = saving.is_some_and(|saving| saving > self.epsilon);
+        if fires {
+            self.held = previous;
+        }
+        (Choice { base, bytes: held, saving }, fires.then_some(other))
+    }
+}
+
+/// Sizes of the files that are written, in bytes; of three times each the median counts.
+const SIZES: [u64; 5] = [64 << 10, 512 << 10, 4 << 20, 16 << 20, 64 << 20];
+/// Bytes that are given to the system at once.
+const PIECE: usize = 1 << 20;
+
+/// Seconds to write and synchronise S bytes: a latency and S over a bandwidth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WriteCost {
+    /// α, in seconds.
+    pub latency_s: f64,
+    /// B, in bytes per second.
+    pub bytes_per_s: f64,
+}
+
+impl Default for WriteCost {
+    /// No latency and a gigabyte per second: E is proportional to the bytes that are stored.
+    fn default() -> Self {
+        Self { latency_s: 0.0, bytes_per_s: 1e9 }
+    }
+}
+
+impl WriteCost {
+    /// W(S) in seconds.
+    #[must_use]
+    pub fn seconds(self, bytes: u64) -> f64 {
+        self.latency_s + bytes as f64 / self.bytes_per_s
+    }
+
+    /// Writes files of several sizes into a folder, each synchronised with the disk and then removed, and fits both numbers.
+    pub fn measure(folder: &Path) -> Result<Self, DurableError> {
+        Self::measure_files(folder, &SIZES)
+    }
+
+    fn measure_files(folder: &Path, sizes: &[u64]) -> Result<Self, DurableError> {
+        let median = |&bytes: &u64| -> Result<(f64, f64), DurableError> {
+            let mut seconds = [write(folder, bytes)?, write(folder, bytes)?, write(folder, bytes)?];
+            seconds.sort_by(f64::total_cmp);
+            Ok((bytes as f64, seconds[1]))
+        };
+        Ok(Self::fit(&sizes.iter().map(median).collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// The line with the least sum of squares of relative errors whose latency is not negative. Bytes and seconds are above 0.
+    #[must_use]
+    pub fn fit(times: &[(f64, f64)]) -> Self {
+        let sum =
+            |term: fn(f64, f64) -> f64| times.iter().map(|&(bytes, s)| term(bytes, s) / (s * s)).sum::<f64>();
+        let (weight, bytes, seconds) = (sum(|_, _| 1.0), sum(|b, _| b), sum(|_, s| s));
+        let (squares, products) = (sum(|b, _| b * b), sum(|b, s| b * s));
+        let slope = (weight * products - bytes * seconds) / (weight * squares - bytes * bytes);
+        let latency_s = (seconds - slope * bytes) / weight;
+        match latency_s >= 0.0 && slope > 0.0 && slope.is_finite() {
+            true => Self { latency_s, bytes_per_s: 1.0 / slope },
+            false => Self { latency_s: 0.0, bytes_per_s: squares / products },
+        }
+    }
+}
+
+/// Seconds to write a file.
+fn write(folder: &Path, bytes: u64) -> Result<f64, DurableError> {
+    let failed = |error| DurableError::io("write", folder)(error);
+    // Nothing that a file system could leave out or compress.
+    let piece = noise();
+    let mut file = Builder::new().prefix(".hopmap-write-").tempfile_in(folder).map_err(failed)?;
+    let begin = Instant::now();
+    let mut left = bytes;
+    while left > 0 {
+        let count = left.min(PIECE as u64);
+        file.write_all(piece.get(..count as usize).unwrap_or_default()).map_err(failed)?;
+        left -= count;
+    }
+    file.as_file().sync_all().map_err(failed)?;
+    Ok(begin.elapsed().as_secs_f64().max(1e-9))
+}
+
+/// Bytes without a pattern (xorshift, Marsaglia 2003).
+fn noise() -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let word = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    (0..PIECE / 8).flat_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bases that a rule chooses when sizes stand in a table: row t − 2 has those of t against 1, 2, …
+    fn bases(rule: DeltaRule, sizes: &[&[u64]]) -> Vec<u32> {
+        let mut walk = Walk::new(rule, 0.2);
+        let step = |(row, sizes): (usize, &&[u64])| {
+            let choice = walk.step(row as u32 + 1, |base| sizes[base as usize - 1]);
+            assert_eq!(choice.bytes, sizes[choice.base as usize - 1]);
+            choice.base
+        };
+        sizes.iter().enumerate().map(step).collect()
+    }
+
+    #[test]
+    fn the_readings_differ_by_what_is_stored_when_the_test_fires() {
+        let sizes: [&[u64]; 3] = [&[100], &[100, 50], &[100, 40, 90]];
+        assert_eq!(bases(DeltaRule::First, &sizes), [1, 1, 1]);
+        assert_eq!(bases(DeltaRule::Incremental, &sizes), [1, 2, 3]);
+        assert_eq!(bases(DeltaRule::AdcaLiteral, &sizes), [1, 1, 2]);
+        assert_eq!(bases(DeltaRule::AdcaImmediate, &sizes), [1, 2, 2]);
+        assert_eq!(bases(DeltaRule::Optimum, &sizes), [1, 2, 2]);
+    }
+
+    #[test]
+    fn a_saving_of_exactly_epsilon_switches_nothing() {
+        assert_eq!(bases(DeltaRule::AdcaImmediate, &[&[10], &[100, 80]]), [1, 1]);
+        assert_eq!(bases(DeltaRule::AdcaImmediate, &[&[10], &[100, 79]]), [1, 2]);
+    }
+
+    #[test]
+    fn nothing_divides_by_an_empty_delta() {
+        let mut walk = Walk::new(DeltaRule::AdcaImmediate, 0.0);
+        assert_eq!(walk.step(1, |_| 0), Choice { base: 1, bytes: 0, saving: None });
+        assert_eq!(walk.step(2, |base| u64::from(base) - 1).base, 1);
+    }
+
+    #[test]
+    fn of_equal_bases_the_oldest_is_best() {
+        assert_eq!(bases(DeltaRule::Optimum, &[&[7], &[7, 7], &[9, 7, 7]]), [1, 1, 2]);
+    }
+
+    #[test]
+    fn the_second_checkpoint_is_always_told_by_the_first() {
+        for rule in DeltaRule::ALL {
+            assert_eq!(Walk::new(rule, 0.0).step(1, |_| 100).base, 1);
+        }
+    }
+
+    #[test]
+    fn a_line_is_found_again() {
+        let times: Vec<(f64, f64)> =
+            SIZES.iter().map(|&bytes| (bytes as f64, 0.004 + bytes as f64 / 5e8)).collect();
+        let found = WriteCost::fit(&times);
+        assert!(
+            (found.latency_s - 0.004).abs() < 1e-9 && (found.bytes_per_s / 5e8 - 1.0).abs() < 1e-6,
+            "{found:?}"
+        );
+        assert!((found.seconds(500_000_000) - 1.004).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_latency_is_never_negative() {
+        let found = WriteCost::fit(&[(1e6, 0.0005), (2e6, 0.002), (4e6, 0.006)]);
+        assert!(found.latency_s == 0.0 && found.bytes_per_s > 0.0, "{found:?}");
+        let flat = WriteCost::fit(&[(1e6, 0.002), (2e6, 0.001), (4e6, 0.0005)]);
+        assert!(flat.latency_s == 0.0 && flat.bytes_per_s > 0.0, "{flat:?}");
+    }
+
+    #[test]
+    fn a_folder_is_measured_and_nothing_stays_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = WriteCost::measure_files(folder.path(), &[1000, 100_000, 3_000_000]).unwrap();
+        assert!(
+            found.latency_s >= 0.0 && found.bytes_per_s > 0.0 && found.bytes_per_s.is_finite(),
+            "{found:?}"
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(WriteCost::measure(&folder.path().join("missing")).is_err());
+    }
 }

@@ -7,7 +7,7 @@ use miette::Diagnostic;
 
 use crate::codec::CodecError;
 use crate::cut::CutError;
-use crate::delta::DeltaError;
+use crate::series::SeriesError;
 use crate::tree::TreeError;
 
 /// Why something cannot be done with a store of checkpoints.
@@ -44,26 +44,17 @@ pub enum CheckpointError {
     #[diagnostic(transparent)]
     Codec(#[from] CodecError),
     /// The store is not there.
-    #[error("{} is no store of checkpoints", path.display())]
+    #[error("{} is no store of checkpoints", .0.display())]
     #[diagnostic(help("make one with `hopmap checkpoint init`"))]
-    NoStore {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoStore(PathBuf),
     /// There is a store already.
-    #[error("{} is a store of checkpoints already", path.display())]
+    #[error("{} is a store of checkpoints already", .0.display())]
     #[diagnostic(help("add to it with `hopmap checkpoint add`; nothing was changed"))]
-    IsStore {
-        /// The folder.
-        path: PathBuf,
-    },
+    IsStore(PathBuf),
     /// There is something where something is to be written.
-    #[error("{} is not an empty folder", path.display())]
+    #[error("{} is not an empty folder", .0.display())]
     #[diagnostic(help("name a folder that is not there yet; nothing was changed"))]
-    NotEmpty {
-        /// What is there.
-        path: PathBuf,
-    },
+    NotEmpty(PathBuf),
     /// A setting out of its range.
     #[error("`{name}` has to be {range}")]
     #[diagnostic(help("nothing was changed"))]
@@ -153,14 +144,11 @@ pub enum CheckpointError {
         source: Box<Self>,
     },
     /// A base that the delta of the next checkpoint may have.
-    #[error("checkpoint {number} is a base that the delta of the next checkpoint may have")]
+    #[error("checkpoint {0} is a base that the delta of the next checkpoint may have")]
     #[diagnostic(help(
         "add a checkpoint with `--whole` first, which begins anew; rules of a prune keep such a base by themselves; nothing was changed"
     ))]
-    IsBase {
-        /// The checkpoint.
-        number: u32,
-    },
+    IsBase(u32),
     /// The store was made with another rule.
     #[error("the rule of {} is `{rule}`, not `{asked}`", path.display())]
     #[diagnostic(help(
@@ -185,21 +173,15 @@ pub enum CheckpointError {
     #[diagnostic(transparent)]
     Compare(#[from] Box<DeltaError>),
     /// A file that came out as another.
-    #[error("{} is not what was added: its digest is another", path.display())]
+    #[error("{} is not what was added: its digest is another", .0.display())]
     #[diagnostic(help(
         "nothing was kept of it; `hopmap checkpoint verify --deep` tells which checkpoints are whole"
     ))]
-    WrongContents {
-        /// The file in the checkpoint.
-        path: PathBuf,
-    },
+    WrongContents(PathBuf),
     /// A file that was written to while it was read.
-    #[error("{} changed while it was read", path.display())]
+    #[error("{} changed while it was read", .0.display())]
     #[diagnostic(help("add the checkpoint when it is whole; nothing was stored"))]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed(PathBuf),
     /// A stream without bytes.
     #[error("the stream is empty")]
     #[diagnostic(help(
@@ -247,27 +229,68 @@ pub enum CheckpointError {
         reason: String,
     },
     /// A checkpoint that is pinned is not removed.
-    #[error("checkpoint {number} is pinned")]
+    #[error("checkpoint {0} is pinned")]
     #[diagnostic(help("unpin it first; nothing was changed"))]
-    Pinned {
-        /// The checkpoint.
-        number: u32,
-    },
+    Pinned(u32),
     /// No checkpoint would be left.
     #[error("no checkpoint would be left")]
     #[diagnostic(help("keep one at least, or remove the folder of the store; nothing was changed"))]
     NothingKept,
     /// What a checkpoint that stays needs is not known.
-    #[error("what the checkpoints that stay need is not known: {what}")]
+    #[error("what the checkpoints that stay need is not known: {0}")]
     #[diagnostic(help(
         "remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed"
     ))]
-    NeedsUnknown {
-        /// What cannot be read.
-        what: String,
-    },
+    NeedsUnknown(String),
     /// The user asked to stop.
     #[error("interrupted")]
     #[diagnostic(help("nothing was changed"))]
     Interrupted,
+}
+
+/// Why the deltas of a series are not known.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum DeltaError {
+    /// The checkpoints cannot be found.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Series(#[from] SeriesError),
+    /// The system refused something.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// A file of a checkpoint that cannot be used.
+    #[error("{} cannot be compared", path.display())]
+    #[diagnostic(help("with `align = \"position\"` images are compared like any other file, whole or not"))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: CutError,
+    },
+    /// A length of blocks that there is not.
+    #[error("`block_bytes` is {0}, but blocks have 256, 512, 1024 … or 65536 bytes")]
+    Block(u32),
+    /// A list without entries.
+    #[error("`{0}` is an empty list")]
+    Nothing(&'static str),
+    /// A threshold that is no part.
+    #[error("`epsilon` is {0}, but has to be at least 0 and below 1: it is a part of the size of a delta")]
+    Epsilon(f64),
+    /// Seconds or bytes per second that cannot be.
+    #[error("`{name}` is {value}, but has to be {least}")]
+    Cost {
+        /// Name of the parameter.
+        name: &'static str,
+        /// What was asked for.
+        value: f64,
+        /// What it may be, in words.
+        least: &'static str,
+    },
+    /// The same thing is to be measured and is given.
+    #[error("`{0}` is given, and `target` is to be measured")]
+    #[diagnostic(help(
+        "leave out `target` to use the given time of writing, or the given time to measure it"
+    ))]
+    MeasuredAndGiven(&'static str),
 }

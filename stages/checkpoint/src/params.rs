@@ -9,19 +9,17 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::store::Settings;
-
 /// Keys of `checkpoint/delta`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeltaParams {
     /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
     /// numbers in names count as numbers.
-    pub series: Option<InputPath>,
+    pub path: Option<InputPath>,
     /// Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass.
     #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "numbers_schema::<u32>")]
-    pub block: Vec<u32>,
+    pub block_bytes: Vec<u32>,
     /// The rules that choose bases.
     #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "words_schema::<Rule>")]
@@ -37,7 +35,7 @@ pub struct DeltaParams {
     /// Where the base has to have a block that is not stored.
     pub matching: Matching,
     /// Bytes of a delta that say where a block belongs: its place and its hash.
-    pub block_overhead: u32,
+    pub block_overhead_bytes: u32,
     /// Whether to look for the best base of every checkpoint as well; keeps the hashes of all checkpoints in memory.
     pub optimum: bool,
     /// A folder on the disk that checkpoints would go to: how long writing takes is measured there, with 260 MB in all.
@@ -51,14 +49,14 @@ pub struct DeltaParams {
 impl Default for DeltaParams {
     fn default() -> Self {
         Self {
-            series: None,
-            block: vec![4096],
+            path: None,
+            block_bytes: vec![4096],
             rules: vec![Rule::First, Rule::Incremental, Rule::Adca],
             epsilon: 0.2,
             reading: vec![Reading::Literal, Reading::Immediate],
             align: Align::default(),
             matching: Matching::default(),
-            block_overhead: 24,
+            block_overhead_bytes: 24,
             optimum: false,
             target: None,
             write_latency_s: None,
@@ -71,9 +69,9 @@ impl Default for DeltaParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// Every checkpoint is told by the first.
+    /// Every checkpoint is a delta against the first.
     First,
-    /// Every checkpoint is told by the previous one.
+    /// Every checkpoint is a delta against the previous one.
     Incremental,
     /// The base stays until the previous checkpoint is better by more than `epsilon`.
     Adca,
@@ -83,7 +81,7 @@ pub enum Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
-    /// The delta against the old base; what follows is told by the checkpoint before this one.
+    /// The delta against the old base; what follows is a delta against the checkpoint before this one.
     Literal,
     /// The delta against the previous checkpoint.
     Immediate,
@@ -118,8 +116,8 @@ pub enum Matching {
 pub struct StoreParams {
     /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
     /// numbers in names count as numbers. Names and contents of files are stored, and nothing else of them.
-    pub series: Option<InputPath>,
-    /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
+    pub path: Option<InputPath>,
+    /// Blocks that have to be decoded, one after the other, before a chunk that is a delta against others: 0 to 16.
     pub depth: u8,
     /// What part of a patch, or of a delta where there is a `rule`, ADCA has to save before it changes the base: 0 to 1.
     pub epsilon: f64,
@@ -127,24 +125,23 @@ pub struct StoreParams {
     /// whole checkpoint.
     pub rule: StoreRule,
     /// Bytes of a block where there is a `rule`: 256 to 16384 and a power of two.
-    pub block: u32,
+    pub block_bytes: u32,
     /// Where the base has to have a block that is not stored, where there is a `rule`.
     pub matching: Matching,
     /// Bytes that the rule counts for the place and the hash of every block of a delta; the log says how many they are on disk.
-    pub block_overhead: u32,
+    pub block_overhead_bytes: u32,
 }
 
 impl Default for StoreParams {
     fn default() -> Self {
-        let Settings { depth, epsilon, .. } = Settings::default();
         Self {
-            series: None,
-            depth,
-            epsilon,
+            path: None,
+            depth: 2,
+            epsilon: 0.2,
             rule: StoreRule::default(),
-            block: 4096,
+            block_bytes: 4096,
             matching: Matching::default(),
-            block_overhead: 24,
+            block_overhead_bytes: 24,
         }
     }
 }
@@ -167,33 +164,34 @@ pub enum StoreRule {
 }
 
 impl StoreRule {
+    /// All of them, with their names as parameters have them, and the rules for whole checkpoints.
+    const ALL: [(Self, &'static str, Option<DeltaRule>); 5] = [
+        (Self::BlockWise, "block-wise", None),
+        (Self::First, "first", Some(DeltaRule::First)),
+        (Self::Incremental, "incremental", Some(DeltaRule::Incremental)),
+        (Self::AdcaLiteral, "adca-literal", Some(DeltaRule::AdcaLiteral)),
+        (Self::AdcaImmediate, "adca-immediate", Some(DeltaRule::AdcaImmediate)),
+    ];
+
     /// The rule for whole checkpoints; none where every block has a base of its own.
     #[must_use]
     pub fn of_deltas(self) -> Option<DeltaRule> {
-        match self {
-            Self::BlockWise => None,
-            Self::First => Some(DeltaRule::First),
-            Self::Incremental => Some(DeltaRule::Incremental),
-            Self::AdcaLiteral => Some(DeltaRule::AdcaLiteral),
-            Self::AdcaImmediate => Some(DeltaRule::AdcaImmediate),
-        }
+        Self::ALL[self as usize].2
     }
 
     /// Its name, as parameters have it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::BlockWise => "block-wise",
-            Self::First => "first",
-            Self::Incremental => "incremental",
-            Self::AdcaLiteral => "adca-literal",
-            Self::AdcaImmediate => "adca-immediate",
-        }
+        Self::ALL[self as usize].1
     }
 
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::BlockWise, Self::First, Self::Incremental, Self::AdcaLiteral, Self::AdcaImmediate];
+    /// The rule of a name, or which there are.
+    pub fn of_name(name: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|rule| rule.1 == name);
+        named
+            .map(|rule| rule.0)
+            .ok_or_else(|| format!("there are {}", Self::ALL.map(|rule| rule.1).join(", ")))
+    }
 }
 
 /// Keys of `checkpoint/generate`.

@@ -69,12 +69,12 @@ pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
     let checkpoint = |entry: FolderEntry| {
         let files = if whole { below(&entry.path)? } else { vec![alone(&entry.path)?] };
         match files.is_empty() {
-            true => Err(SeriesError::Empty { path: entry.path }),
+            true => Err(SeriesError::Empty(entry.path)),
             false => Ok(Checkpoint { name: entry.name, files }),
         }
     };
     let found: Vec<Checkpoint> = entries.into_iter().map(checkpoint).collect::<Result<_, _>>()?;
-    if found.is_empty() { Err(SeriesError::None { path: series.into() }) } else { Ok(found) }
+    if found.is_empty() { Err(SeriesError::None(series.into())) } else { Ok(found) }
 }
 
 /// The checkpoints of a folder, or of a stage that made them: one of the two is given.
@@ -124,7 +124,7 @@ fn alone(path: &Path) -> Result<CheckpointFile, DurableError> {
 }
 
 /// All files below a folder.
-fn below(folder: &Path) -> Result<Vec<CheckpointFile>, DurableError> {
+pub(crate) fn below(folder: &Path) -> Result<Vec<CheckpointFile>, DurableError> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
@@ -153,14 +153,11 @@ pub enum SeriesError {
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
     /// No checkpoints.
-    #[error("there are no checkpoints in {}", path.display())]
+    #[error("there are no checkpoints in {}", .0.display())]
     #[diagnostic(help(
         "a series is a folder in which every checkpoint is a folder, or a file; names that begin with a dot do not count"
     ))]
-    None {
-        /// The folder.
-        path: PathBuf,
-    },
+    None(PathBuf),
     /// One checkpoint only.
     #[error("there is one checkpoint only in {}: {name}", path.display())]
     #[diagnostic(help("a series has two checkpoints or more: name the folder that holds them all"))]
@@ -172,21 +169,18 @@ pub enum SeriesError {
     },
     /// No series at all.
     #[error("there is no series of checkpoints")]
-    #[diagnostic(help("name its folder with `series`, or connect `checkpoints` to a stage that gives them"))]
+    #[diagnostic(help("name its folder with `path`, or connect `checkpoints` to a stage that gives them"))]
     Neither,
     /// Two series.
-    #[error("there are two series: `series` names a folder, and `checkpoints` is connected")]
+    #[error("there are two series: `path` names a folder, and `checkpoints` is connected")]
     #[diagnostic(help("leave one of them away"))]
     Both,
     /// A checkpoint without files.
-    #[error("the checkpoint {} has no files", path.display())]
+    #[error("the checkpoint {} has no files", .0.display())]
     #[diagnostic(help(
         "a program was killed while it wrote it, or it is no checkpoint: take it out of the series"
     ))]
-    Empty {
-        /// The checkpoint.
-        path: PathBuf,
-    },
+    Empty(PathBuf),
 }
 
 #[cfg(test)]
@@ -227,11 +221,11 @@ mod tests {
     #[test]
     fn too_few_checkpoints_are_told() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(find(folder.path()), Err(SeriesError::None { .. })));
+        assert!(matches!(find(folder.path()), Err(SeriesError::None(..))));
         std::fs::write(folder.path().join("1"), "").unwrap();
         assert!(matches!(find(folder.path()), Err(SeriesError::One { .. })));
         std::fs::create_dir(folder.path().join("2")).unwrap();
-        assert!(matches!(find(folder.path()), Err(SeriesError::Empty { .. })));
+        assert!(matches!(find(folder.path()), Err(SeriesError::Empty(..))));
         assert!(matches!(find(&folder.path().join("1")), Err(SeriesError::Durable(_))));
     }
 }

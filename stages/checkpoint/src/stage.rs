@@ -12,7 +12,7 @@ use hopmap_model::{
 
 use crate::delta::{DeltaError, Settings, WriteCost, against_first, deltas};
 use crate::params::{DeltaParams, Reading, Rule};
-use crate::series::{Checkpoint, SeriesError, generate};
+use crate::series::{Checkpoint, CheckpointFile, SeriesError, generate};
 use crate::store::{AddOptions, DeltaSettings, Manifest, Source, Store};
 use crate::{CheckpointError, GenerateParams, StoreParams, series, store};
 
@@ -42,7 +42,7 @@ impl Stage for DeltaStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        match &params.series {
+        match &params.path {
             Some(series) => Ok(input_files(series::find(series.path())?)),
             None => Ok(Vec::new()),
         }
@@ -54,19 +54,16 @@ impl Stage for DeltaStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let connected = inputs.optional::<CheckpointSeries>("checkpoints")?;
-        let series = series::given(params.series.as_ref().map(InputPath::path), connected.as_ref())?;
+        let series = series::given(params.path.as_ref().map(InputPath::path), connected.as_ref())?;
         if let [only] = series.as_slice() {
-            let path = params.series.as_ref().map(|series| series.path().to_owned()).unwrap_or_default();
+            let path = params.path.as_ref().map(|series| series.path().to_owned()).unwrap_or_default();
             return Err(SeriesError::One { path, name: only.name.clone() }.into());
         }
         let settings = delta_settings(&params)?;
         let (deltas, whole) = deltas(&series, &settings, cx)?;
         deltas.rules.iter().for_each(|rule| cx.log(sentence(rule)));
-        settings
-            .blocks
-            .iter()
-            .filter_map(|&block| verdict(&deltas, block, settings.epsilon))
-            .for_each(|line| cx.log(line));
+        let verdict = |&block: &u32| verdict(&deltas, block, settings.epsilon);
+        settings.blocks.iter().filter_map(verdict).for_each(|line| cx.log(line));
         let outputs = Outputs::new().with("deltas", deltas);
         Ok(if whole { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }
@@ -74,20 +71,20 @@ impl Stage for DeltaStage {
 
 fn check_delta(params: &DeltaParams) -> Result<(), DeltaError> {
     for (name, empty) in [
-        ("block", params.block.is_empty()),
+        ("block_bytes", params.block_bytes.is_empty()),
         ("rules", params.rules.is_empty() && !params.optimum),
         ("reading", params.reading.is_empty() && params.rules.contains(&Rule::Adca)),
     ] {
         if empty {
-            return Err(DeltaError::Nothing { name });
+            return Err(DeltaError::Nothing(name));
         }
     }
     let there_is = |block: &u32| block.is_power_of_two() && BLOCKS.contains(block);
-    if let Some(&block) = params.block.iter().find(|block| !there_is(block)) {
-        return Err(DeltaError::Block { block });
+    if let Some(&block) = params.block_bytes.iter().find(|block| !there_is(block)) {
+        return Err(DeltaError::Block(block));
     }
     if !(0.0..1.0).contains(&params.epsilon) {
-        return Err(DeltaError::Epsilon { epsilon: params.epsilon });
+        return Err(DeltaError::Epsilon(params.epsilon));
     }
     check_cost(params)
 }
@@ -96,7 +93,7 @@ fn check_cost(params: &DeltaParams) -> Result<(), DeltaError> {
     let (latency, bandwidth) = ("write_latency_s", "write_bytes_per_s");
     for (name, value) in [(latency, params.write_latency_s), (bandwidth, params.write_bytes_per_s)] {
         if value.is_some() && params.target.is_some() {
-            return Err(DeltaError::MeasuredAndGiven { name });
+            return Err(DeltaError::MeasuredAndGiven(name));
         }
     }
     if let Some(value) = params.write_latency_s.filter(|value| !(value.is_finite() && *value >= 0.0)) {
@@ -117,7 +114,7 @@ fn delta_settings(params: &DeltaParams) -> Result<Settings, DeltaError> {
             bytes_per_s: params.write_bytes_per_s.unwrap_or(given.bytes_per_s),
         },
     };
-    let mut blocks = params.block.clone();
+    let mut blocks = params.block_bytes.clone();
     blocks.sort_unstable();
     blocks.dedup();
     Ok(Settings {
@@ -126,7 +123,7 @@ fn delta_settings(params: &DeltaParams) -> Result<Settings, DeltaError> {
         epsilon: params.epsilon,
         align: params.align,
         matching: params.matching,
-        block_overhead: u64::from(params.block_overhead),
+        block_overhead: u64::from(params.block_overhead_bytes),
         cost,
     })
 }
@@ -183,7 +180,7 @@ pub struct StoreStage;
 impl Stage for StoreStage {
     type Params = StoreParams;
     const KIND: &'static str = "checkpoint/store";
-    const SUMMARY: &'static str = "A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions";
+    const SUMMARY: &'static str = "A series of checkpoints in a store: pages and parts of files once, the rest as deltas against earlier versions";
     const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
@@ -200,7 +197,7 @@ impl Stage for StoreStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        match &params.series {
+        match &params.path {
             Some(series) => Ok(input_files(series::all(series.path())?)),
             None => Ok(Vec::new()),
         }
@@ -208,7 +205,7 @@ impl Stage for StoreStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let connected = inputs.optional::<CheckpointSeries>("checkpoints")?;
-        let series = series::given(params.series.as_ref().map(InputPath::path), connected.as_ref())?;
+        let series = series::given(params.path.as_ref().map(InputPath::path), connected.as_ref())?;
         let staging = Staging::new(&cx.scratch())?;
         let folder = staging.path().join("store");
         let store = Store::init(&folder, store_settings(&params))?;
@@ -216,18 +213,16 @@ impl Stage for StoreStage {
         for checkpoint in series {
             stored.push(add(&store, checkpoint, cx)?);
         }
-        let mut files = BTreeMap::new();
-        collect(&folder, &folder, &mut files)?;
-        let store = CheckpointStore::new(stored, files).kept_by(staging);
+        let store = CheckpointStore::new(stored, collect(&folder)?).kept_by(staging);
         Ok(Outcome::Done(Outputs::new().with("checkpoint-store", store)))
     }
 }
 
 fn store_settings(params: &StoreParams) -> store::Settings {
     let deltas = DeltaSettings::of(params.rule).map(|deltas| DeltaSettings {
-        block: params.block,
+        block: params.block_bytes,
         matching: params.matching,
-        block_overhead: params.block_overhead,
+        block_overhead: params.block_overhead_bytes,
         ..deltas
     });
     store::Settings { depth: params.depth, epsilon: params.epsilon, deltas, ..store::Settings::default() }
@@ -272,21 +267,11 @@ fn delta_sentence(manifest: &Manifest) -> String {
 }
 
 /// The files of the store by their names. Who has it locked is nobody's business later.
-fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> Result<(), DurableError> {
-    let entries = std::fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
-    for entry in entries {
-        let path = entry.map_err(DurableError::io("read", folder))?.path();
-        if path.is_dir() {
-            collect(root, &path, files)?;
-            continue;
-        }
-        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        if name == "lock" {
-            std::fs::write(&path, "").map_err(DurableError::io("write", &path))?;
-        }
-        files.insert(name, path);
-    }
-    Ok(())
+fn collect(folder: &Path) -> Result<BTreeMap<String, PathBuf>, DurableError> {
+    let lock = folder.join("lock");
+    std::fs::write(&lock, "").map_err(DurableError::io("write", &lock))?;
+    let named = |file: CheckpointFile| (file.place.to_string_lossy().into_owned(), file.path);
+    Ok(series::below(folder)?.into_iter().map(named).collect())
 }
 
 /// The stage `checkpoint/generate`.

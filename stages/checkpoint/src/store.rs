@@ -20,29 +20,26 @@
 //!
 //! Without a rule, a file is cut into chunks (`cut/`): images at the pages of the
 //! process's memory, which have the same place in the next image wherever they are in the file; other files where they were cut before or their
-//! contents say. A chunk is zeros, or the one at its place in the version before (its *twin*), or known from anywhere, or new. New ones are grouped into
-//! blocks, 64 KiB of those whose twins are equally deep and 4 MiB of those that have none, which `codec/` encodes by whatever is best for a
+//! contents say. A chunk is zeros, or the one at its place in the version before (its *base chunk*), or known from anywhere, or new. New ones are grouped into
+//! blocks, 64 KiB of those whose base chunks are equally deep and 4 MiB of those that have none, which `codec/` encodes by whatever is best for a
 //! sample. A checkpoint that is stored whole (`whole_every` in `store.json`, `add --whole`) knows no chunk
 //! of any before, and those after it, up to the next, none of the packs before it. A pack holds the blocks that one checkpoint added and is written once; a manifest says which chunks a checkpoint's files are, and keeps a
-//! fingerprint of those it takes of each pack (`store/fingerprint.rs`), by which a pack of another store is told before anything is restored.
+//! fingerprint of those it takes of each pack (`store/live.rs`), by which a pack of another store is told before anything is restored.
 //!
-//! By which version a block is told is ADCA's decision (`store/base.rs`), taken for one block in eight, or in 32 while that comes to the same, and followed by those after it whose twins are equally deep. Chains are bounded by
-//! the depth of the store: a version at the bound is no base, but what it was told by is; where such patches grow, ADCA comes back to a base that is near.
+//! Which version a block is a delta against is ADCA's decision (`store/base.rs`), taken for one block in eight, or in 32 while that comes to the same, and followed by those after it whose base chunks are equally deep. Chains are bounded by
+//! the depth of the store: a version at the bound is no base, but what it was a delta against is; where such patches grow, ADCA comes back to a base that is near.
 //!
 //! Restoring (`store/restore.rs`) takes portions of files in order, as many at once as there are threads up to eight: each is decoded, compared
 //! with its hashes and written where it belongs; digests, streams and the ends of files wait for their turn. Decoded blocks of 24 MiB are kept
 //! (`store/blocks.rs`), the last used, and their memory is used again. A block for which more than 16,384 others would be decoded is damaged.
 //!
-//! Files are read in lanes, several at once; what is looked up, which number a block gets and what a chooser learns happens in the order of
+//! Files are read by reader pipelines, several at once; what is looked up, which number a block gets and what a chooser learns happens in the order of
 //! the files, in rounds of 4 MiB, so that threads change no byte and memory is bounded. Two chunks are the same when 96 bits of XXH3 and the lengths are; a file's
 //! digest is BLAKE3 over the whole hashes of its chunks.
 
 mod add;
 mod base;
 mod blocks;
-mod chain;
-mod fingerprint;
-mod hollow;
 mod index;
 mod live;
 mod manifest;
@@ -50,6 +47,8 @@ mod numbers;
 mod pack;
 mod prune;
 mod restore;
+mod settings;
+mod sparse;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -63,22 +62,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hopmap_durable::{DurableError, Lock, is_leftover, lock_within, replace_file, sync_folder};
-use serde::{Deserialize, Serialize};
-
 use crate::CheckpointError;
-use crate::chunk::LONGEST_CHUNK;
 use crate::params::StoreRule;
-use numbers::{AssignedNumbers, Ranges, merged};
+use hopmap_durable::{DurableError, Lock, is_leftover, lock_within, replace_file, sync_folder};
+use settings::FORMAT_OF_DELTAS;
 
 pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
-pub use chain::{Delta, DeltaSettings};
-pub use fingerprint::Fingerprints;
-pub use manifest::{Figures, Manifest, Recipe, Run};
+pub use manifest::{Delta, Figures, Fingerprints, Manifest, Recipe, Run};
 pub use pack::{BlockEntry, Hashes, Pack};
 pub use prune::{Keep, Mended, Pruned};
 pub use restore::{RestoreOptions, Restored};
+pub use settings::{DeltaSettings, Settings, in_words};
 pub use statistics::{CodecShare, Explained, ExplainedFile, Listed, Statistics};
 pub use verify::{Affected, CheckpointState, Problem, Verified};
 
@@ -90,55 +85,6 @@ pub struct Store {
     packs: Mutex<BTreeMap<u32, Arc<Pack>>>,
     hashes: Mutex<BTreeMap<u32, Arc<Hashes>>>,
 }
-
-/// What a store was made with.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Version of the format.
-    pub format: u32,
-    /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
-    pub depth: u8,
-    /// What part of a patch ADCA has to save before it changes the base: 0 to 1.
-    pub epsilon: f64,
-    /// The number of the next checkpoint is at least this one: numbers are never given twice.
-    pub next: u32,
-    /// After so many checkpoints of a name the next is stored whole, told by none before: what is damaged touches no more than these.
-    /// 0: never.
-    #[serde(default)]
-    pub whole_every: u32,
-    /// The numbers of the checkpoints that were pruned, from the first to the last of each range. None when nobody wrote them down, as
-    /// in stores of format 1: then they are those without manifests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removed: Option<Ranges>,
-    /// How deltas of whole checkpoints are made. None: every block has a base of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deltas: Option<DeltaSettings>,
-    /// By which chunks are hashed: drawn at random for a store that is not to be made again byte for byte.
-    pub seed: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let removed = Some(Ranges::new());
-        Self {
-            format: FORMAT,
-            depth: 2,
-            epsilon: 0.2,
-            next: 1,
-            whole_every: 0,
-            removed,
-            deltas: None,
-            seed: 0,
-        }
-    }
-}
-
-/// Stores of format 1 do not say which checkpoints were pruned; they are of format 2 once they have been written to.
-const FORMAT: u32 = 2;
-
-/// That of stores with deltas of whole checkpoints.
-const FORMAT_OF_DELTAS: u32 = 3;
 
 /// The lock of whoever adds or prunes; nobody else writes meanwhile.
 #[derive(Debug)]
@@ -162,7 +108,7 @@ impl Store {
         match fs::read_dir(folder) {
             Ok(mut entries) => {
                 if folder.join("store.json").exists() {
-                    return Err(CheckpointError::IsStore { path: folder.to_owned() });
+                    return Err(CheckpointError::IsStore(folder.to_owned()));
                 }
                 // What an init that was killed has made is as good as nothing.
                 let ours = ["packs", "checkpoints", "lock", "readers"];
@@ -171,7 +117,7 @@ impl Store {
                     name.to_str().is_some_and(|name| ours.contains(&name) || is_leftover(name))
                 };
                 if !entries.all(is_ours) {
-                    return Err(CheckpointError::NotEmpty { path: folder.to_owned() });
+                    return Err(CheckpointError::NotEmpty(folder.to_owned()));
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -199,7 +145,7 @@ impl Store {
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Err(CheckpointError::NoStore { path: folder.to_owned() });
+                return Err(CheckpointError::NoStore(folder.to_owned()));
             }
             Err(error) => return Err(DurableError::io("read", &path)(error).into()),
         };
@@ -233,6 +179,12 @@ impl Store {
         &self.settings
     }
 
+    /// The rule that chooses the base.
+    #[must_use]
+    pub fn rule(&self) -> StoreRule {
+        self.settings.deltas.map(|deltas| deltas.rule).unwrap_or_default()
+    }
+
     pub(crate) fn write_settings(&self, settings: &Settings) -> Result<(), CheckpointError> {
         let mut text = serde_json::to_vec_pretty(settings).unwrap_or_default();
         text.push(b'\n');
@@ -262,18 +214,6 @@ impl Store {
         // Somebody else may have pruned since packs were read.
         self.forget_packs();
         Ok(WriteLock { _lock: lock, wait })
-    }
-
-    /// Removes the packs behind the last checkpoint, which none needs: that of an `add` that was killed, and of what was pruned. Those
-    /// whose manifests are lost stay.
-    fn remove_unfinished(&self, given: &AssignedNumbers) -> Result<(), CheckpointError> {
-        let latest = self.latest()?.unwrap_or(0);
-        let unfinished = |number: &u32| *number > latest && !given.is_lost(*number);
-        for number in self.pack_numbers()?.into_iter().filter(unfinished) {
-            let path = self.pack_path(number);
-            std::fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
-        }
-        Ok(())
     }
 
     /// Keeps what is there from being taken away. A store that cannot be written to needs no lock.
@@ -363,32 +303,6 @@ impl Store {
     }
 }
 
-impl Settings {
-    /// Whether they are in their ranges.
-    pub fn check(&self) -> Result<(), CheckpointError> {
-        if self.depth > pack::DEEPEST {
-            return Err(CheckpointError::Setting { name: "depth", range: "from 0 to 16" });
-        }
-        if !(0.0..=1.0).contains(&self.epsilon) {
-            return Err(CheckpointError::Setting { name: "epsilon", range: "from 0 to 1" });
-        }
-        let Some(deltas) = self.deltas else { return Ok(()) };
-        if deltas.rule == StoreRule::BlockWise {
-            return Err(CheckpointError::Setting { name: "rule", range: "one for whole checkpoints" });
-        }
-        if !(deltas.block.is_power_of_two() && (256..=LONGEST_CHUNK as u32).contains(&deltas.block)) {
-            let range = "256, 512, 1024 … or 16384 bytes, in a store with a rule";
-            return Err(CheckpointError::Setting { name: "block", range });
-        }
-        Ok(())
-    }
-
-    /// The format that a store of these settings is written in.
-    fn newest_format(&self) -> u32 {
-        if self.deltas.is_some() { FORMAT_OF_DELTAS } else { FORMAT }
-    }
-}
-
 /// What is kept under a number, made when it is first asked for. Nothing is locked meanwhile.
 fn cached<T>(
     kept: &Mutex<BTreeMap<u32, Arc<T>>>,
@@ -443,16 +357,4 @@ fn numbers(folder: &Path, ending: &str) -> Result<Vec<u32>, CheckpointError> {
     }
     numbers.sort_unstable();
     Ok(numbers)
-}
-
-/// Numbers as people write them, such as `1-7, 9`.
-#[must_use]
-pub fn in_words(numbers: &[u32]) -> String {
-    let ranges = merged(numbers.iter().map(|&number| (number, number)));
-    let words = ranges.iter().map(|&(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    let words: Vec<String> = words.collect();
-    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }

@@ -234,7 +234,7 @@ pub fn check(entries: &[Entry]) -> Result<(), TreeError> {
     for (index, entry) in entries.iter().enumerate() {
         let path = entry.path.as_os_str().as_bytes();
         if leads_out(path) {
-            return Err(TreeError::Outside { path: entry.path.clone() });
+            return Err(TreeError::Outside(entry.path.clone()));
         }
         let is_folder = entry.kind == EntryKind::Folder;
         let contradiction = match path.is_empty() {
@@ -419,12 +419,9 @@ pub enum TreeError {
         source: std::io::Error,
     },
     /// A path that leads out of the folder.
-    #[error("the path `{}` leads out of the folder", path.display())]
+    #[error("the path `{}` leads out of the folder", .0.display())]
     #[diagnostic(help("the checkpoint was not made by hopmap, or somebody changed it; nothing was written"))]
-    Outside {
-        /// The path.
-        path: PathBuf,
-    },
+    Outside(PathBuf),
     /// Entries that contradict each other.
     #[error("`{}` {reason}", path.display())]
     #[diagnostic(help("the checkpoint was not made by hopmap, or somebody changed it; nothing was written"))]

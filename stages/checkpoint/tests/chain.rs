@@ -171,7 +171,7 @@ fn prune_keeps_what_later_checkpoints_need_and_the_base_of_the_next() {
         let mut sample = stored(&series[..10], settings(rule, 1024, Matching::Place));
         let held = manifests(&sample)[9].delta.unwrap().held;
         let refused = sample.prune(&Keep { remove: vec![held], ..Keep::default() });
-        assert!(matches!(refused, Err(CheckpointError::IsBase { number }) if number == held), "{rule:?}");
+        assert!(matches!(refused, Err(CheckpointError::IsBase(number)) if number == held), "{rule:?}");
         let pruned = sample.prune(&Keep { last: Some(1), ..Keep::default() }).unwrap();
         let mut kept = vec![held, 10];
         kept.dedup();
@@ -251,6 +251,6 @@ fn blocks_that_cannot_be_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for block in [0, 128, 1000, 32_768] {
         let refused = Store::init(folder.path(), settings(StoreRule::First, block, Matching::Place));
-        assert!(matches!(refused, Err(CheckpointError::Setting { name: "block", .. })), "{refused:?}");
+        assert!(matches!(refused, Err(CheckpointError::Setting { name: "block_bytes", .. })), "{refused:?}");
     }
 }

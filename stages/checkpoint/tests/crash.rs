@@ -246,7 +246,7 @@ fn full_disk_without_a_whole_pack() {
     let Some(disk) = on_its_own() else { return };
     let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
     let bytes = noise(3, 6_000_000);
-    // The end is in a block of its own; under another name its first chunk is told by no other.
+    // The end is in a block of its own; under another name its first chunk is a delta against no other.
     for begin in [0, 5_000_000] {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let source = Source::Stream(begin.to_string(), Box::new(&bytes[begin..]));

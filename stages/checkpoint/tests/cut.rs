@@ -52,7 +52,7 @@ fn what_records_leave_unset_is_no_change_of_all_of_them() {
     let before = sample();
     let earlier = cut_whole(&before, None).unwrap().earlier();
     let after: Vec<u8> = before.iter().map(|&byte| if byte == 0xaa { 0xab } else { byte }).collect();
-    let before_of = |chunk: &Chunk| *earlier.get(chunk.twin.unwrap()).unwrap();
+    let before_of = |chunk: &Chunk| *earlier.get(chunk.base_chunk.unwrap()).unwrap();
     let whole = cut_whole(&after, Some(&earlier)).unwrap();
     let records = whole.chunks.iter().filter(|chunk| chunk.place.space == Space::Record);
     let (fields, rests): (Vec<_>, Vec<_>) = records.partition(|chunk| chunk.length == FIELDS);
@@ -97,9 +97,9 @@ fn pages_are_found_again_behind_new_records() {
     ];
     assert_eq!(new, expected);
     let page = whole.chunks.iter().find(|chunk| chunk.place == memory(0x11_9000)).unwrap();
-    assert_eq!(earlier.get(page.twin.unwrap()).unwrap().place, memory(0x11_9000));
+    assert_eq!(earlier.get(page.base_chunk.unwrap()).unwrap().place, memory(0x11_9000));
     let new_record = whole.chunks.iter().find(|chunk| chunk.place == record(0x11_4000)).unwrap();
-    assert_eq!(earlier.get(new_record.twin.unwrap()).unwrap().place.space, Space::Record);
+    assert_eq!(earlier.get(new_record.base_chunk.unwrap()).unwrap().place.space, Space::Record);
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn a_change_in_place_costs_one_chunk() {
     let new: Vec<_> = whole.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).collect();
     assert_eq!(new.len(), 10);
     for chunk in new {
-        let twin = earlier.get(chunk.twin.unwrap()).unwrap();
-        assert_eq!((twin.place, twin.length), (chunk.place, chunk.length));
+        let base_chunk = earlier.get(chunk.base_chunk.unwrap()).unwrap();
+        assert_eq!((base_chunk.place, base_chunk.length), (chunk.place, chunk.length));
     }
 }
 
@@ -216,8 +216,8 @@ fn data_that_change_everywhere_keep_their_places() {
     let after: Vec<u8> = before.iter().map(|byte| byte ^ 1).collect();
     let whole = cut_whole(&after, Some(&earlier)).unwrap();
     for chunk in &whole.chunks {
-        let twin = earlier.get(chunk.twin.unwrap()).unwrap();
-        assert_eq!((twin.place, twin.length), (chunk.place, chunk.length));
+        let base_chunk = earlier.get(chunk.base_chunk.unwrap()).unwrap();
+        assert_eq!((base_chunk.place, base_chunk.length), (chunk.place, chunk.length));
     }
 }
 

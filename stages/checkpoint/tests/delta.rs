@@ -104,7 +104,7 @@ fn size(image: &Image, base: &Image, block: usize) -> u64 {
 fn slow(series: &[Image], block: usize, rule: DeltaRule, epsilon: f64) -> Vec<u32> {
     let count = series.len();
     let size = |t: usize, base: usize| size(&series[t - 1], &series[base - 1], block) as f64;
-    // b[t] of the paper, from b[1]; what K_t is told by is b[t - 1].
+    // b[t] of the paper, from b[1]; what K_t is a delta against is b[t - 1].
     let mut b = vec![0, 1];
     for t in 2..=count {
         let (old, new) = (size(t, b[t - 1]), size(t, t - 1));

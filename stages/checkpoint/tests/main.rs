@@ -13,10 +13,10 @@ mod delta;
 mod dmtcp_gzip;
 mod dumps;
 mod generate;
-mod hollow;
 mod image_records;
 mod prune;
 mod series;
+mod sparse;
 mod stage;
 mod store;
 mod support {

@@ -68,7 +68,7 @@ fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
     let folder = tempfile::tempdir().unwrap();
     let before = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let bytes = store::noise(55, 6_000_000);
-    // The end is in a block of its own; under another name its first chunk is told by no other.
+    // The end is in a block of its own; under another name its first chunk is a delta against no other.
     let add = |store: &Store, begin: usize| {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let source = Source::Stream(begin.to_string(), Box::new(&bytes[begin..]));
@@ -110,7 +110,7 @@ fn what_must_not_be_pruned_is_refused() {
     assert!(store.pin(&lock, 8).is_err());
     drop(lock);
     let pinned = Keep { remove: vec![2], ..Keep::default() };
-    assert!(matches!(refused(pinned), CheckpointError::Pinned { number: 2 }));
+    assert!(matches!(refused(pinned), CheckpointError::Pinned(2)));
     let reading = store.read_lock(Duration::ZERO).unwrap();
     let busy = Keep { last: Some(1), ..Keep::default() };
     assert!(matches!(refused(busy.clone()), CheckpointError::Busy { .. }));
@@ -132,7 +132,7 @@ fn what_cannot_be_read_keeps_everything_until_it_is_removed() {
     let keep = Keep { remove: vec![1], ..Keep::default() };
     let error = sample.prune(&keep).unwrap_err();
     assert!(
-        matches!(&error, CheckpointError::NeedsUnknown { what } if what.contains("checkpoints/4")),
+        matches!(&error, CheckpointError::NeedsUnknown(what) if what.contains("checkpoints/4")),
         "{error}"
     );
     assert_eq!(sample.store().numbers().unwrap(), [1, 2, 3, 4, 5]);
@@ -201,7 +201,7 @@ fn packs_stay_while_their_manifests_are_lost() {
     for keep in [Keep::default(), Keep { last: Some(1), ..Keep::default() }] {
         let error = sample.prune(&keep).unwrap_err();
         assert!(
-            matches!(&error, CheckpointError::NeedsUnknown { what } if what.ends_with("checkpoints/4: it is missing")),
+            matches!(&error, CheckpointError::NeedsUnknown(what) if what.ends_with("checkpoints/4: it is missing")),
             "{error}"
         );
     }

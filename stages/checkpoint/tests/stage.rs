@@ -25,7 +25,7 @@ fn series(images: &[&str]) -> tempfile::TempDir {
 }
 
 fn params(series: &Path, mut more: Value) -> DeltaParams {
-    more["series"] = json!(series);
+    more["path"] = json!(series);
     serde_json::from_value(more).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn files_that_come_are_stored_whole_and_files_that_go_take_nothing() {
     fs::remove_file(at("ckpt_4/image")).unwrap();
     fs::write(at("ckpt_4/new"), image("xy")).unwrap();
     std::os::unix::fs::symlink("new", at("ckpt_4/link")).unwrap();
-    let found = deltas(folder.path(), json!({ "block": [256], "rules": ["incremental"] })).unwrap();
+    let found = deltas(folder.path(), json!({ "block_bytes": [256], "rules": ["incremental"] })).unwrap();
     let rows: Vec<_> =
         found.checkpoints.iter().map(|row| (row.full_bytes, row.changed_blocks, row.stored_bytes)).collect();
     assert_eq!(rows, [(512, 2, 512), (768, 1, 280), (768, 0, 0), (512, 1, 280)]);
@@ -72,8 +72,8 @@ fn files_that_come_are_stored_whole_and_files_that_go_take_nothing() {
 #[test]
 fn lists_in_any_order_and_twice_ask_for_the_same() {
     let folder = series(&["aaaabcdef", "hhhhhcdef", "iiiihidef", "jjjjhijjj"]);
-    let once = json!({ "block": [256, 512], "rules": ["first", "adca"], "optimum": true });
-    let twice = json!({ "block": [512, 256, 256], "rules": ["adca", "first", "adca"],
+    let once = json!({ "block_bytes": [256, 512], "rules": ["first", "adca"], "optimum": true });
+    let twice = json!({ "block_bytes": [512, 256, 256], "rules": ["adca", "first", "adca"],
         "reading": ["immediate", "literal"], "optimum": true });
     let (once, twice) = (deltas(folder.path(), once).unwrap(), deltas(folder.path(), twice).unwrap());
     assert_eq!(once, twice);
@@ -86,13 +86,12 @@ fn lists_in_any_order_and_twice_ask_for_the_same() {
 #[test]
 fn the_time_of_writing_is_a_latency_and_a_rate() {
     let folder = series(&["ab", "ac"]);
-    let more =
-        json!({ "block": [256], "rules": ["first"], "write_latency_s": 0.5, "write_bytes_per_s": 100.0 });
+    let more = json!({ "block_bytes": [256], "rules": ["first"], "write_latency_s": 0.5, "write_bytes_per_s": 100.0 });
     let found = deltas(folder.path(), more).unwrap();
     assert_eq!(found.checkpoints.iter().map(|row| row.write_s).collect::<Vec<_>>(), [0.5 + 5.12, 0.5 + 2.8]);
     assert!((found.metrics["E_first_256"] - 8.92).abs() < 1e-12);
     // Unless it is given or measured, E is proportional to the bytes.
-    let found = deltas(folder.path(), json!({ "block": [256] })).unwrap();
+    let found = deltas(folder.path(), json!({ "block_bytes": [256] })).unwrap();
     assert!((found.metrics["E_first_256"] - (512.0 + 280.0) / 1e9).abs() < 1e-18);
 }
 
@@ -100,10 +99,10 @@ fn the_time_of_writing_is_a_latency_and_a_rate() {
 fn what_cannot_be_is_refused() {
     let folder = series(&["ab", "ac"]);
     for (more, message) in [
-        (json!({ "block": [1000] }), "`block` is 1000, but blocks have 256, 512, 1024"),
-        (json!({ "block": [128] }), "`block` is 128"),
-        (json!({ "block": [131_072] }), "`block` is 131072"),
-        (json!({ "block": [] }), "`block` is an empty list"),
+        (json!({ "block_bytes": [1000] }), "`block_bytes` is 1000, but blocks have 256, 512, 1024"),
+        (json!({ "block_bytes": [128] }), "`block_bytes` is 128"),
+        (json!({ "block_bytes": [131_072] }), "`block_bytes` is 131072"),
+        (json!({ "block_bytes": [] }), "`block_bytes` is an empty list"),
         (json!({ "rules": [] }), "`rules` is an empty list"),
         (json!({ "reading": [] }), "`reading` is an empty list"),
         (json!({ "epsilon": 2.0 }), "`epsilon` is 2, but has to be at least 0 and below 1"),

@@ -143,7 +143,7 @@ fn what_came_to_the_place_of_a_restore_meanwhile_stays() {
     let read = store.read_lock(Duration::ZERO).unwrap();
     let cx = Context::new(1, None, &observer);
     let error = store.restore(&read, 1, &to, RestoreOptions::default(), &cx).unwrap_err();
-    assert!(matches!(error, hopmap_checkpoint::CheckpointError::NotEmpty { .. }));
+    assert!(matches!(error, hopmap_checkpoint::CheckpointError::NotEmpty(..)));
     assert_eq!(fs::read_to_string(&late).unwrap(), "of a job");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
@@ -163,7 +163,7 @@ fn a_file_that_changes_after_it_was_found_is_refused() {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let cx = Context::new(1, None, &observer);
         let error = store.add(&lock, Source::Folder(&input), &AddOptions::default(), &cx).unwrap_err();
-        assert!(matches!(error, hopmap_checkpoint::CheckpointError::Changed { .. }), "{late}: {error}");
+        assert!(matches!(error, hopmap_checkpoint::CheckpointError::Changed(..)), "{late}: {error}");
     }
     assert!(store.numbers().unwrap().is_empty());
 }

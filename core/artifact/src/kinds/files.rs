@@ -21,29 +21,24 @@ fn files_of(folder: &Folder) -> BTreeMap<String, PathBuf> {
     folder.description().files.keys().map(|name| (name.clone(), folder.file_path(name))).collect()
 }
 
-impl Codec for TraceArchive {
-    const SCHEMA: u32 = 1;
+/// Declares the form of artifacts that are nothing but files.
+macro_rules! only_files {
+    ($($artifact:ident)+) => {$(
+        impl Codec for $artifact {
+            const SCHEMA: u32 = 1;
 
-    fn encode(&self) -> Contents {
-        with_files(Contents::new(), self.file_set())
-    }
+            fn encode(&self) -> Contents {
+                with_files(Contents::new(), self.file_set())
+            }
 
-    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        Ok(Self::new(files_of(folder)))
-    }
+            fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+                Ok(Self::new(files_of(folder)))
+            }
+        }
+    )+};
 }
 
-impl Codec for CheckpointSeries {
-    const SCHEMA: u32 = 1;
-
-    fn encode(&self) -> Contents {
-        with_files(Contents::new(), self.file_set())
-    }
-
-    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        Ok(Self::new(files_of(folder)))
-    }
-}
+only_files!(TraceArchive CheckpointSeries);
 
 impl Codec for CheckpointStore {
     const SCHEMA: u32 = 1;
@@ -105,9 +100,7 @@ impl Codec for LaunchFile {
 
 /// Name and text of the file of an artifact that has one.
 fn only_text(folder: &Folder) -> Result<(String, String), ArtifactError> {
-    let name = folder.description().files.keys().next().ok_or_else(|| ArtifactError::Damaged {
-        path: folder.path().into(),
-        reason: "it holds no file".into(),
-    })?;
+    let name = folder.description().files.keys().next();
+    let name = name.ok_or_else(|| ArtifactError::damaged(folder.path(), &"it holds no file"))?;
     Ok((name.clone(), folder.read_text(name)?))
 }

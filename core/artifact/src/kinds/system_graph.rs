@@ -1,27 +1,23 @@
 //! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels and for what
 //! routes cost inside hosts, or `costs` for a matrix; `forwarding` where there are static tables; `traits`,
-//! `capabilities` and `devices` where nodes have any.
+//! `capabilities` and `devices` where nodes have any. `measurements`: tables `endpoints`, `samples` and `fits`.
 
 use hopmap_model::{
-    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric,
-    Routing, Slot, SystemGraph, Ties,
+    CostModel, Endpoint, Fit, Forward, Levels, Link, LinkState, Matrix, Measurements, Node, NodeKind,
+    NodeState, ProbePhase, RouteCosts, RouteMetric, Routing, Sample, Slot, SystemGraph, Ties,
 };
 
-use crate::kinds::traits::{decode_traits, encode_traits};
+use super::traits::{decode_traits, encode_traits};
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for SystemGraph {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let kind = |node: &Node| match node.kind {
-            NodeKind::Host => "host",
-            NodeKind::Switch => "switch",
-        };
         let nodes = Table::new("nodes")
             .u32("id", 0..self.nodes.len() as u32)
             .text("name", self.nodes.iter().map(|node| &node.name))
-            .text("kind", self.nodes.iter().map(kind));
+            .text("kind", self.nodes.iter().map(|node| Table::name_of(&KINDS, node.kind)));
         let nodes = encode_states(nodes, &self.nodes);
         let nodes = match self.nodes.iter().any(|node| node.address.is_some()) {
             true => nodes.optional_text("address", self.nodes.iter().map(|node| node.address.as_deref())),
@@ -78,17 +74,16 @@ impl Codec for SystemGraph {
     }
 }
 
+const KINDS: [(NodeKind, &str); 2] = [(NodeKind::Host, "host"), (NodeKind::Switch, "switch")];
+const LINK_STATES: [(LinkState, &str); 2] = [(LinkState::Up, "up"), (LinkState::Down, "down")];
+
 rows!(encode_slots, decode_slots: Slot { u32 host, u32 core });
 
 /// Adds the column `state`, unless all nodes are up.
 fn encode_states(table: Table, nodes: &[Node]) -> Table {
-    let state = |node: &Node| match node.state {
-        NodeState::Up => "up",
-        NodeState::Down => "down",
-    };
     match nodes.iter().all(|node| node.state == NodeState::Up) {
         true => table,
-        false => table.text("state", nodes.iter().map(state)),
+        false => table.text("state", nodes.iter().map(|node| Table::name_of(&STATES, node.state))),
     }
 }
 
@@ -160,14 +155,12 @@ struct UnknownCostModel(String);
 
 fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
     table.index("id")?;
-    let node = |(name, kind): (String, String)| match kind.as_str() {
-        "host" => Ok(Node::host(name)),
-        "switch" => Ok(Node::switch(name)),
-        other => Err(table.error("kind", format!("holds `{other}`, which is neither host nor switch"))),
+    let node = |(name, kind): (String, String)| -> Result<Node, ArtifactError> {
+        Ok(Node::new(name, table.known("kind", &KINDS, &kind)?))
     };
     let nodes = table.text("name")?.into_iter().zip(table.text("kind")?).map(node);
     let mut nodes = nodes.collect::<Result<Vec<Node>, _>>()?;
-    for (node, state) in nodes.iter_mut().zip(decode_states(table, NodeState::Up, NodeState::Down)?) {
+    for (node, state) in nodes.iter_mut().zip(decode_states(table, &STATES, NodeState::Up)?) {
         node.state = state;
     }
     if table.has("address") {
@@ -187,7 +180,7 @@ fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
         false => Ok(vec![None; table.rows()]),
     };
     let (source_port, destination_port) = (ports("source_port")?, ports("destination_port")?);
-    let states = decode_states(table, LinkState::Up, LinkState::Down)?;
+    let states = decode_states(table, &LINK_STATES, LinkState::Up)?;
     let link = |row: usize| Link {
         latency_s: latency[row],
         bandwidth_bytes_per_s: bandwidth[row],
@@ -199,16 +192,11 @@ fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
     Ok((0..table.rows()).map(link).collect())
 }
 
-fn decode_states<T: Copy>(table: &Columns, up: T, down: T) -> Result<Vec<T>, ArtifactError> {
-    if !table.has("state") {
-        return Ok(vec![up; table.rows()]);
+fn decode_states<T: Copy>(table: &Columns, names: &[(T, &str)], up: T) -> Result<Vec<T>, ArtifactError> {
+    match table.has("state") {
+        true => table.text("state")?.iter().map(|state| table.known("state", names, state)).collect(),
+        false => Ok(vec![up; table.rows()]),
     }
-    let state = |state: String| match state.as_str() {
-        "up" => Ok(up),
-        "down" => Ok(down),
-        _ => Err(table.error("state", format!("holds `{state}`, which is neither up nor down"))),
-    };
-    table.text("state")?.into_iter().map(state).collect()
 }
 
 /// Adds the columns of ports and states, where there is something in them.
@@ -220,8 +208,7 @@ fn encode_ports(mut table: Table, links: &[Link]) -> Table {
         table = table.optional_u32("destination_port", links.iter().map(|link| link.destination_port));
     }
     if links.iter().any(|link| link.state == LinkState::Down) {
-        let state = |link: &Link| if link.state == LinkState::Down { "down" } else { "up" };
-        table = table.text("state", links.iter().map(state));
+        table = table.text("state", links.iter().map(|link| Table::name_of(&LINK_STATES, link.state)));
     }
     table
 }
@@ -285,3 +272,57 @@ fn decode_routing(folder: &Folder) -> Result<Routing, ArtifactError> {
 #[derive(Debug, thiserror::Error)]
 #[error("it decides between equal ways in another manner than `first` or by the destination")]
 struct UnknownTies;
+
+impl Codec for Measurements {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let endpoints = Table::new("endpoints").u32("endpoint", 0..self.endpoints.len() as u32);
+        Contents::new()
+            .table(encode_endpoints(endpoints, &self.endpoints))
+            .table(encode_samples(Table::new("samples"), &self.samples))
+            .table(encode_fits(Table::new("fits"), &self.fits))
+            .metric("hosts", self.hosts().count() as f64)
+            .metric("pairs", self.latencies().len() as f64)
+            .metric("coverage", self.coverage())
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let endpoints = folder.table("endpoints")?;
+        endpoints.index("endpoint")?;
+        let measured = Self {
+            endpoints: decode_endpoints(&endpoints)?,
+            samples: decode_samples(&folder.table("samples")?)?,
+            fits: decode_fits(&folder.table("fits")?)?,
+        };
+        measured.check().map_err(|error| folder.invalid(error))?;
+        Ok(measured)
+    }
+}
+
+const STATES: [(NodeState, &str); 2] = [(NodeState::Up, "up"), (NodeState::Down, "down")];
+const PHASES: [(ProbePhase, &str); 3] =
+    [(ProbePhase::Latency, "latency"), (ProbePhase::Isolated, "isolated"), (ProbePhase::Loaded, "loaded")];
+
+rows!(encode_endpoints, decode_endpoints: Endpoint { text host, u32 core, text state in STATES });
+
+rows!(encode_samples, decode_samples: Sample {
+    u32 source,
+    u32 destination,
+    text phase in PHASES,
+    u64 bytes,
+    u64 messages,
+    f64 minimum_s,
+    f64 first_decile_s,
+    f64 median_s,
+    f64 ninth_decile_s,
+    f64 maximum_s,
+});
+
+rows!(encode_fits, decode_fits: Fit {
+    u32 source,
+    u32 destination,
+    u64 from_bytes,
+    f64 latency_s,
+    optional_f64 bandwidth_bytes_per_s,
+});

@@ -144,13 +144,7 @@ fn encode_collectives(contents: Contents, collectives: &CollectiveTable) -> Cont
     let communicators = Table::new("communicators")
         .u32("communicator", members().map(|(number, _): (u32, u32)| number))
         .u32("rank", members().map(|(_, rank)| rank));
-    let operations = Table::new("collectives")
-        .u32("communicator", calls.iter().map(|calls| calls.communicator))
-        .text("operation", calls.iter().map(|calls| calls.operation.name()))
-        .optional_u32("root", calls.iter().map(|calls| calls.root))
-        .u64("bytes", calls.iter().map(|calls| calls.bytes))
-        .u64("calls", calls.iter().map(|calls| calls.calls))
-        .u64("uneven", calls.iter().map(|calls| calls.uneven));
+    let operations = encode_calls(Table::new("collectives"), calls);
     contents.table(communicators).table(operations).metric("collectives", collectives.operations() as f64)
 }
 
@@ -158,7 +152,10 @@ fn decode_collectives(folder: &Folder) -> Result<CollectiveTable, ArtifactError>
     if !folder.description().tables.contains_key("collectives") {
         return Ok(CollectiveTable::default());
     }
-    Ok(CollectiveTable { communicators: decode_communicators(folder)?, calls: decode_calls(folder)? })
+    Ok(CollectiveTable {
+        communicators: decode_communicators(folder)?,
+        calls: decode_calls(&folder.table("collectives")?)?,
+    })
 }
 
 fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError> {
@@ -176,24 +173,16 @@ fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError>
     Ok(communicators)
 }
 
-fn decode_calls(folder: &Folder) -> Result<Vec<CollectiveCalls>, ArtifactError> {
-    let table = folder.table("collectives")?;
-    let (communicators, roots) = (table.u32("communicator")?, table.optional_u32("root")?);
-    let (bytes, calls, uneven) = (table.u64("bytes")?, table.u64("calls")?, table.u64("uneven")?);
-    let one = |(row, name): (usize, String)| {
-        let operation = CollectiveOperation::of_name(&name);
-        let unknown = || table.error("operation", format!("has `{name}`, which is no collective operation"));
-        Ok(CollectiveCalls {
-            communicator: communicators[row],
-            operation: operation.ok_or_else(unknown)?,
-            root: roots[row],
-            bytes: bytes[row],
-            calls: calls[row],
-            uneven: uneven[row],
-        })
-    };
-    table.text("operation")?.into_iter().enumerate().map(one).collect()
-}
+const OPERATIONS: [(CollectiveOperation, &str); 17] = CollectiveOperation::NAMES;
+
+rows!(encode_calls, decode_calls: CollectiveCalls {
+    u32 communicator,
+    text operation in OPERATIONS,
+    optional_u32 root,
+    u64 bytes,
+    u64 calls,
+    u64 uneven,
+});
 
 impl Codec for TaskDag {
     const SCHEMA: u32 = 1;
@@ -261,10 +250,8 @@ impl Codec for Events {
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let rows = folder.description().tables.get("messages").map(|table| table.rows);
-        let rows = rows.ok_or_else(|| ArtifactError::Damaged {
-            path: folder.path().into(),
-            reason: "it holds no table `messages`".into(),
-        })?;
+        let rows =
+            rows.ok_or_else(|| ArtifactError::damaged(folder.path(), &"it holds no table `messages`"))?;
         Ok(Self::new(folder.table_path("messages"), rows))
     }
 }

@@ -6,29 +6,31 @@ use hopmap_model::{Demands, Node, ProcessDemand, Stream, SwitchType};
 
 use crate::{ArtifactError, Columns, Contents, Folder, Table};
 
+/// Names of a table, its columns of owners and of names, and its column of counts.
+type Names = (&'static str, &'static str, &'static str, Option<&'static str>);
+
+const CAPABILITIES: Names = ("capabilities", "node", "capability", None);
+const DEVICES: Names = ("devices", "node", "device", Some("count"));
+const DEMANDED_CAPABILITIES: Names = ("demanded_capabilities", "rank", "capability", None);
+const DEMANDED_DEVICES: Names = ("demanded_devices", "rank", "device", Some("count"));
+
 /// Adds the tables `traits`, `capabilities` and `devices`, as far as nodes have any.
 pub(super) fn encode_traits(contents: Contents, nodes: &[Node]) -> Contents {
     let numbered = || (0..).zip(nodes);
-    let contents =
-        match nodes.iter().any(|node| node.traits.performance.is_some() || node.traits.switch_type.is_some())
-        {
-            true => contents.table(
-                Table::new("traits")
-                    .u32("node", 0..nodes.len() as u32)
-                    .optional_f64("performance", nodes.iter().map(|node| node.traits.performance))
-                    .optional_u32(
-                        "switch_type",
-                        nodes.iter().map(|node| node.traits.switch_type.map(SwitchType::number)),
-                    ),
-            ),
-            false => contents,
-        };
-    let contents = named(
-        contents,
-        ("capabilities", "node", "capability"),
-        numbered().map(|(id, node)| (id, &node.traits.capabilities)),
-    );
-    counted(contents, ("devices", "node"), numbered().map(|(id, node)| (id, &node.traits.devices)))
+    let switch_type = |node: &Node| node.traits.switch_type.map(SwitchType::number);
+    let has_any = |node: &Node| node.traits.performance.is_some() || node.traits.switch_type.is_some();
+    let contents = match nodes.iter().any(has_any) {
+        true => contents.table(
+            Table::new("traits")
+                .u32("node", 0..nodes.len() as u32)
+                .optional_f64("performance", nodes.iter().map(|node| node.traits.performance))
+                .optional_u32("switch_type", nodes.iter().map(switch_type)),
+        ),
+        false => contents,
+    };
+    let capabilities = numbered().map(|(id, node)| (id, uncounted(&node.traits.capabilities)));
+    let contents = named(contents, CAPABILITIES, capabilities);
+    named(contents, DEVICES, numbered().map(|(id, node)| (id, counted(&node.traits.devices))))
 }
 
 pub(super) fn decode_traits(folder: &Folder, nodes: &mut [Node]) -> Result<(), ArtifactError> {
@@ -53,10 +55,10 @@ pub(super) fn decode_traits(folder: &Folder, nodes: &mut [Node]) -> Result<(), A
             };
         }
     }
-    read_named(folder, ("capabilities", "node", "capability"), |node, name| {
-        nodes.get_mut(node as usize).map(|node| node.traits.capabilities.push(name))
+    read_named(folder, CAPABILITIES, |node, name, _| {
+        nodes.get_mut(node as usize).map(|node| node.traits.capabilities.push(name)).is_some()
     })?;
-    read_counted(folder, ("devices", "node"), |node, name, count| {
+    read_named(folder, DEVICES, |node, name, count| {
         nodes.get_mut(node as usize).map(|node| node.traits.devices.insert(name, count)).is_some()
     })
 }
@@ -75,13 +77,10 @@ pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents 
         ),
     };
     let numbered = || (0..).zip(processes);
-    let capabilities = numbered().map(|(rank, demand)| (rank, &demand.capabilities));
-    let contents = named(contents, ("demanded_capabilities", "rank", "capability"), capabilities);
-    let contents = counted(
-        contents,
-        ("demanded_devices", "rank"),
-        numbered().map(|(rank, demand)| (rank, &demand.devices)),
-    );
+    let capabilities = numbered().map(|(rank, demand)| (rank, uncounted(&demand.capabilities)));
+    let contents = named(contents, DEMANDED_CAPABILITIES, capabilities);
+    let devices = numbered().map(|(rank, demand)| (rank, counted(&demand.devices)));
+    let contents = named(contents, DEMANDED_DEVICES, devices);
     match streams.is_empty() {
         true => contents,
         false => contents
@@ -103,10 +102,10 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
         demands.processes = rows.zip(table.optional_text("host")?).map(demand).collect();
     }
     let processes = &mut demands.processes;
-    read_named(folder, ("demanded_capabilities", "rank", "capability"), |rank, name| {
-        processes.get_mut(rank as usize).map(|demand| demand.capabilities.push(name))
+    read_named(folder, DEMANDED_CAPABILITIES, |rank, name, _| {
+        processes.get_mut(rank as usize).map(|demand| demand.capabilities.push(name)).is_some()
     })?;
-    read_counted(folder, ("demanded_devices", "rank"), |rank, name, count| {
+    read_named(folder, DEMANDED_DEVICES, |rank, name, count| {
         processes.get_mut(rank as usize).map(|demand| demand.devices.insert(name, count)).is_some()
     })?;
     if let Some(table) = folder.optional_table("streams")? {
@@ -118,68 +117,45 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
 
 rows!(encode_streams, decode_streams: Stream { u32 source, u32 destination, f64 bandwidth_bytes_per_s });
 
-/// Adds a table of the names that owners have, unless none has any.
+/// Adds a table of the names that owners have, each with a count where `counts` names a column of them; none if there are no names.
 fn named<'a>(
     contents: Contents,
-    (table, owner, column): (&str, &str, &str),
-    owners: impl Iterator<Item = (u32, &'a Vec<String>)>,
+    (table, owner, column, counts): Names,
+    owners: impl Iterator<Item = (u32, Vec<(&'a String, u32)>)>,
 ) -> Contents {
-    let rows: Vec<(u32, &String)> =
-        owners.flat_map(|(id, names)| names.iter().map(move |name| (id, name))).collect();
-    match rows.is_empty() {
-        true => contents,
-        false => contents.table(
-            Table::new(table)
-                .u32(owner, rows.iter().map(|row| row.0))
-                .text(column, rows.iter().map(|row| row.1)),
-        ),
+    let rows: Vec<(u32, (&String, u32))> =
+        owners.flat_map(|(id, names)| names.into_iter().map(move |name| (id, name))).collect();
+    if rows.is_empty() {
+        return contents;
     }
+    let table = Table::new(table)
+        .u32(owner, rows.iter().map(|row| row.0))
+        .text(column, rows.iter().map(|row| row.1.0));
+    contents.table(match counts {
+        Some(counts) => table.u32(counts, rows.iter().map(|row| row.1.1)),
+        None => table,
+    })
 }
 
 fn read_named(
     folder: &Folder,
-    (table, owner, column): (&str, &str, &str),
-    mut add: impl FnMut(u32, String) -> Option<()>,
-) -> Result<(), ArtifactError> {
-    let Some(table) = folder.optional_table(table)? else { return Ok(()) };
-    for (id, name) in table.u32(owner)?.into_iter().zip(table.text(column)?) {
-        add(id, name).ok_or_else(|| table.error(owner, format!("names {id}, which does not exist")))?;
-    }
-    Ok(())
-}
-
-/// Adds a table of the devices that owners have, unless none has any.
-fn counted<'a>(
-    contents: Contents,
-    (table, owner): (&str, &str),
-    owners: impl Iterator<Item = (u32, &'a BTreeMap<String, u32>)>,
-) -> Contents {
-    let rows: Vec<(u32, &String, u32)> = owners
-        .flat_map(|(id, devices)| devices.iter().map(move |(name, &count)| (id, name, count)))
-        .collect();
-    match rows.is_empty() {
-        true => contents,
-        false => contents.table(
-            Table::new(table)
-                .u32(owner, rows.iter().map(|row| row.0))
-                .text("device", rows.iter().map(|row| row.1))
-                .u32("count", rows.iter().map(|row| row.2)),
-        ),
-    }
-}
-
-fn read_counted(
-    folder: &Folder,
-    (table, owner): (&str, &str),
+    (table, owner, column, counts): Names,
     mut add: impl FnMut(u32, String, u32) -> bool,
 ) -> Result<(), ArtifactError> {
     let Some(table) = folder.optional_table(table)? else { return Ok(()) };
-    for ((id, name), count) in
-        table.u32(owner)?.into_iter().zip(table.text("device")?).zip(table.u32("count")?)
-    {
+    let counts = counts.map_or_else(|| Ok(vec![1; table.rows()]), |counts| table.u32(counts))?;
+    for ((id, name), count) in table.u32(owner)?.into_iter().zip(table.text(column)?).zip(counts) {
         if !add(id, name, count) {
             return Err(table.error(owner, format!("names {id}, which does not exist")));
         }
     }
     Ok(())
+}
+
+fn uncounted(names: &[String]) -> Vec<(&String, u32)> {
+    names.iter().map(|name| (name, 1)).collect()
+}
+
+fn counted(devices: &BTreeMap<String, u32>) -> Vec<(&String, u32)> {
+    devices.iter().map(|(name, &count)| (name, count)).collect()
 }

@@ -1,8 +1,10 @@
 //! Places for the boxes of a directed graph: layers from left to right, few crossings.
 
+use crate::layered::{apart, mean, reduce_crossings};
+
 /// Places that edges take between their ends; with more of them long edges are drawn as one curve.
 const MOST_PLACES: usize = 4000;
-/// Sweeps over the layers that look for fewer crossings.
+/// Sweeps over the layers that bring boxes near to their neighbours.
 const SWEEPS: usize = 8;
 
 /// A graph laid out in layers.
@@ -30,7 +32,7 @@ impl Layout {
         let mut chains = Chains::new(&layer);
         let route = |&edge: &usize| chains.add(edges[edge], places <= MOST_PLACES);
         let routes: Vec<Vec<usize>> = drawn.iter().map(route).collect();
-        chains.reduce_crossings();
+        reduce_crossings(&mut chains.order, &chains.links);
         let rows = chains.rows();
         let routes = drawn
             .into_iter()
@@ -108,28 +110,6 @@ impl Chains {
         places
     }
 
-    /// Sorts layers by the mean place of neighbours, back and forth, and keeps the best order (Sugiyama 1981).
-    fn reduce_crossings(&mut self) {
-        let mut best = (self.crossings(), self.order.clone());
-        for sweep in 0..SWEEPS {
-            let forward = sweep % 2 == 0;
-            let layers: Vec<usize> = if forward {
-                (1..self.order.len()).collect()
-            } else {
-                (0..self.order.len().saturating_sub(1)).rev().collect()
-            };
-            let neighbours = self.neighbours(forward);
-            for layer in layers {
-                self.sort_layer(layer, &neighbours);
-            }
-            let crossings = self.crossings();
-            if crossings < best.0 {
-                best = (crossings, self.order.clone());
-            }
-        }
-        self.order = best.1;
-    }
-
     /// What comes before every place, or behind it.
     fn neighbours(&self, before: bool) -> Vec<Vec<usize>> {
         let mut neighbours = vec![Vec::new(); self.layer.len()];
@@ -138,38 +118,6 @@ impl Chains {
             neighbours[place].push(neighbour);
         }
         neighbours
-    }
-
-    fn sort_layer(&mut self, layer: usize, neighbours: &[Vec<usize>]) {
-        let position = self.positions();
-        let mean = |place: usize| {
-            let around = &neighbours[place];
-            match around.len() {
-                0 => position[place] as f64,
-                count => around.iter().map(|&other| position[other] as f64).sum::<f64>() / count as f64,
-            }
-        };
-        self.order[layer].sort_by(|&a, &b| mean(a).total_cmp(&mean(b)));
-    }
-
-    /// Position of every place within its layer.
-    fn positions(&self) -> Vec<usize> {
-        let mut position = vec![0; self.layer.len()];
-        for layer in &self.order {
-            for (index, &place) in layer.iter().enumerate() {
-                position[place] = index;
-            }
-        }
-        position
-    }
-
-    fn crossings(&self) -> usize {
-        let position = self.positions();
-        let mut by_layer: Vec<Vec<(usize, usize)>> = vec![Vec::new(); self.order.len()];
-        for &(from, to) in &self.links {
-            by_layer[self.layer[from]].push((position[from], position[to]));
-        }
-        by_layer.iter_mut().map(|links| inversions(links)).sum()
     }
 
     /// A row for every place: in order within a layer, close to its neighbours.
@@ -188,17 +136,16 @@ impl Chains {
             let layers: Vec<&Vec<usize>> =
                 if sweep % 2 == 0 { self.order.iter().collect() } else { self.order.iter().rev().collect() };
             for layer in layers {
-                let wanted: Vec<f64> = layer
-                    .iter()
-                    .map(|&place| match neighbours[place].len() {
-                        0 => rows[place],
-                        count => {
-                            neighbours[place].iter().map(|&other| rows[other]).sum::<f64>() / count as f64
-                        }
-                    })
-                    .collect();
-                let heights: Vec<f64> = layer.iter().map(|&place| height(place)).collect();
-                for (&place, row) in layer.iter().zip(apart(&wanted, &heights)) {
+                let around = |place: usize| mean(neighbours[place].iter().map(|&other| rows[other]));
+                let wanted: Vec<f64> =
+                    layer.iter().map(|&place| around(place).unwrap_or(rows[place])).collect();
+                let mut top = 0.0;
+                let middle = |&place: &usize| {
+                    top += height(place);
+                    top - height(place) / 2.0
+                };
+                let offsets: Vec<f64> = layer.iter().map(middle).collect();
+                for (&place, row) in layer.iter().zip(apart(&wanted, &offsets)) {
                     rows[place] = row;
                 }
             }
@@ -207,58 +154,6 @@ impl Chains {
             (0..rows.len()).map(|place| rows[place] - height(place) / 2.0).fold(f64::INFINITY, f64::min);
         rows.iter().map(|row| row - top).collect()
     }
-}
-
-/// Pairs of links between two layers that cross each other, by counting inversions with a merge sort.
-fn inversions(links: &mut [(usize, usize)]) -> usize {
-    fn count(values: &mut [usize], buffer: &mut Vec<usize>) -> usize {
-        if values.len() < 2 {
-            return 0;
-        }
-        let half = values.len() / 2;
-        let (left, right) = values.split_at_mut(half);
-        let mut crossings = count(left, buffer) + count(right, buffer);
-        buffer.clear();
-        let (mut i, mut j) = (0, 0);
-        while i < left.len() || j < right.len() {
-            if j == right.len() || (i < left.len() && left[i] <= right[j]) {
-                buffer.push(left[i]);
-                i += 1;
-            } else {
-                crossings += left.len() - i;
-                buffer.push(right[j]);
-                j += 1;
-            }
-        }
-        values.copy_from_slice(buffer);
-        crossings
-    }
-    links.sort_unstable();
-    let mut ends: Vec<usize> = links.iter().map(|link| link.1).collect();
-    count(&mut ends, &mut Vec::new())
-}
-
-/// Rows as near to the wanted ones as the heights allow, in the given order (pool adjacent violators).
-fn apart(wanted: &[f64], heights: &[f64]) -> Vec<f64> {
-    // Subtracting where each would lie in a dense column turns keeping apart into not falling.
-    let mut dense = Vec::with_capacity(heights.len());
-    let mut top = 0.0;
-    for height in heights {
-        dense.push(top + height / 2.0);
-        top += height;
-    }
-    let mut blocks: Vec<(f64, usize)> = Vec::new();
-    for (wanted, dense) in wanted.iter().zip(&dense) {
-        let mut block = (wanted - dense, 1);
-        while let Some(&(value, count)) = blocks.last().filter(|last| last.0 > block.0) {
-            blocks.pop();
-            let members = count + block.1;
-            block = ((value * count as f64 + block.0 * block.1 as f64) / members as f64, members);
-        }
-        blocks.push(block);
-    }
-    let shifts = blocks.into_iter().flat_map(|(value, count)| std::iter::repeat_n(value, count));
-    shifts.zip(dense).map(|(shift, dense)| shift + dense).collect()
 }
 
 #[cfg(test)]
@@ -282,7 +177,6 @@ mod tests {
     fn crossings_are_resolved() {
         let layout = Layout::new(4, &[(0, 3), (1, 2)]);
         assert!((layout.row[0] < layout.row[1]) == (layout.row[3] < layout.row[2]));
-        assert_eq!(inversions(&mut [(0, 1), (1, 0), (2, 0)]), 2);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Where switches stand to each other: on a grid, on a circle, or as far apart as they are in the network.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::f64::consts::{FRAC_PI_2, TAU};
 
 use super::geometry::Point;
+use crate::layered::distances;
 use crate::topology::direct::Grid;
 
 /// Where nodes stand; neighbours are about one unit apart.
@@ -19,11 +21,9 @@ impl Embedding {
     /// Of nodes with these neighbours, all of them joined.
     pub(super) fn new(neighbours: &[Vec<usize>]) -> Self {
         if let Some(order) = ring(neighbours) {
-            return Self { places: circle(&order), ..Self::default() };
+            return Self { places: ring_places(&order), ..Self::default() };
         }
-        let pairs: Vec<(usize, usize)> = (0..neighbours.len())
-            .flat_map(|a| neighbours[a].iter().filter(move |&&b| a < b).map(move |&b| (a, b)))
-            .collect();
+        let pairs = pairs(neighbours);
         match Grid::of(neighbours.len(), &pairs) {
             Some(grid) if neighbours.len() > 1 => Self::grid(&grid, neighbours.len(), &pairs),
             _ => Self { places: places(neighbours), ..Self::default() },
@@ -58,6 +58,12 @@ impl Embedding {
     }
 }
 
+/// Every pair of neighbours, the lesser one first.
+pub(super) fn pairs(neighbours: &[Vec<usize>]) -> Vec<(usize, usize)> {
+    let of = |a: usize| neighbours[a].iter().filter(move |&&b| a < b).map(move |&b| (a, b));
+    (0..neighbours.len()).flat_map(of).collect()
+}
+
 /// The nodes of a ring in turn.
 fn ring(neighbours: &[Vec<usize>]) -> Option<Vec<usize>> {
     if neighbours.len() < 3 || neighbours.iter().any(|others| others.len() != 2) {
@@ -75,11 +81,16 @@ fn ring(neighbours: &[Vec<usize>]) -> Option<Vec<usize>> {
     (order.len() == neighbours.len()).then_some(order)
 }
 
-/// Nodes on a circle, flat at the top where their number is even.
-fn circle(order: &[usize]) -> Vec<Point> {
-    let step = std::f64::consts::TAU / order.len() as f64;
-    let first = -std::f64::consts::FRAC_PI_2 - if order.len().is_multiple_of(2) { step / 2.0 } else { 0.0 };
-    let radius = 0.5 / libm::sin(step / 2.0);
+/// Nodes of a ring, neighbours one unit apart, flat at the top where their number is even.
+fn ring_places(order: &[usize]) -> Vec<Point> {
+    let step = TAU / order.len() as f64;
+    let first = -FRAC_PI_2 - if order.len().is_multiple_of(2) { step / 2.0 } else { 0.0 };
+    circle(order, first, 0.5 / libm::sin(step / 2.0))
+}
+
+/// Nodes in this order on a circle, from an angle on.
+fn circle(order: &[usize], first: f64, radius: f64) -> Vec<Point> {
+    let step = TAU / order.len() as f64;
     let mut places = vec![Point::default(); order.len()];
     for (turn, &node) in order.iter().enumerate() {
         places[node] = Point::at_angle(first + step * turn as f64).times(radius);
@@ -100,7 +111,7 @@ pub(super) fn places(neighbours: &[Vec<usize>]) -> Vec<Point> {
     let steps = (STEPS * 60 / count.max(60)).max(30);
     let orders = [(0..count).collect(), depth_first(neighbours)];
     let mut starts = vec![by_landmarks(&distances)];
-    starts.extend(orders.iter().map(|order: &Vec<usize>| initial_circle(order)));
+    starts.extend(orders.iter().map(|order: &Vec<usize>| circle(order, 0.0, count as f64 / 6.0)));
     let ends: Vec<Vec<Point>> = starts.into_iter().map(|start| descend(start, &distances, steps)).collect();
     wide(best(neighbours, &distances, ends))
 }
@@ -108,9 +119,7 @@ pub(super) fn places(neighbours: &[Vec<usize>]) -> Vec<Point> {
 /// The places with the fewest crossings of those with nearly the least stress.
 fn best(neighbours: &[Vec<usize>], distances: &[Vec<f64>], ends: Vec<Vec<Point>>) -> Vec<Point> {
     const MOST_PAIRS: usize = 300;
-    let pairs: Vec<(usize, usize)> = (0..neighbours.len())
-        .flat_map(|a| neighbours[a].iter().filter(move |&&b| a < b).map(move |&b| (a, b)))
-        .collect();
+    let pairs = pairs(neighbours);
     let stresses: Vec<f64> = ends.iter().map(|places| stress(places, distances)).collect();
     let least = stresses.iter().copied().fold(f64::INFINITY, f64::min);
     let rated = ends.into_iter().zip(stresses).filter(|(_, stress)| *stress <= 1.6 * least + 1e-9);
@@ -157,30 +166,10 @@ fn depth_first(neighbours: &[Vec<usize>]) -> Vec<usize> {
 
 /// Cables from a node to every other one.
 fn distances_from(neighbours: &[Vec<usize>], node: usize) -> Vec<f64> {
+    let distances = distances(neighbours, [node]);
     // Nodes that are joined through hosts only are farther apart than any others.
-    let mut distances = vec![f64::INFINITY; neighbours.len()];
-    distances[node] = 0.0;
-    let mut queue = VecDeque::from([node]);
-    while let Some(node) = queue.pop_front() {
-        for &other in &neighbours[node] {
-            if distances[other].is_infinite() {
-                distances[other] = distances[node] + 1.0;
-                queue.push_back(other);
-            }
-        }
-    }
-    let largest = distances.iter().copied().filter(|distance| distance.is_finite()).fold(1.0, f64::max);
-    distances.iter().map(|distance| distance.min(largest + 1.0)).collect()
-}
-
-fn initial_circle(order: &[usize]) -> Vec<Point> {
-    let step = std::f64::consts::TAU / order.len() as f64;
-    let radius = order.len() as f64 / 6.0;
-    let mut places = vec![Point::default(); order.len()];
-    for (turn, &node) in order.iter().enumerate() {
-        places[node] = Point::at_angle(step * turn as f64).times(radius);
-    }
-    places
+    let farthest = distances.iter().flatten().copied().max().unwrap_or(0).max(1) + 1;
+    distances.into_iter().map(|distance| distance.unwrap_or(farthest) as f64).collect()
 }
 
 /// Places by the distances from two pairs of nodes that are far apart, none exactly where another one is.

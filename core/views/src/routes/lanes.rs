@@ -9,7 +9,7 @@ use super::layout::{Layout, Sizes};
 use super::network::{Facts, Network, Use, amount, and_more};
 use crate::human::{count_of, six_digits};
 use crate::svg::{Number, RAMP, Svg, ramp_index, shortened_inside, text_width};
-use crate::topology::draw_down;
+use crate::topology::lines::draw_down;
 
 /// Links that are drawn at most, the busiest ones.
 const MOST_LANES: usize = 2000;
@@ -79,14 +79,10 @@ impl Lanes {
     }
 
     pub(super) fn draw(&self, svg: &mut Svg, facts: &Facts<'_>) {
-        let has_tooltips = self.drawn.len() <= MOST_TOOLTIPS;
         for lane in &self.drawn {
-            if has_tooltips {
-                svg.open_group("", &tooltip(facts, lane));
-            }
-            self.draw_lane(svg, lane);
-            if has_tooltips {
-                svg.close_group();
+            match self.drawn.len() <= MOST_TOOLTIPS {
+                true => svg.group(&tooltip(facts, lane), |svg| self.draw_lane(svg, lane)),
+                false => self.draw_lane(svg, lane),
             }
         }
     }
@@ -94,22 +90,21 @@ impl Lanes {
     fn draw_lane(&self, svg: &mut Svg, lane: &Lane) {
         let (class, width) = self.look(lane.usage);
         let is_busy = matches!(lane.usage, Use::Part(_) | Use::Unknown(_));
-        let head = if is_busy { (width * 0.9 + 4.0).min(lane_length(lane) * 0.5) } else { 0.0 };
+        let length = lane.curves.last().map_or(0.0, Curve::length);
+        let head = if is_busy { (width * 0.9 + 4.0).min(length * 0.5) } else { 0.0 };
         let mut course = String::new();
         for (place, curve) in lane.curves.iter().enumerate() {
             let is_last = place + 1 == lane.curves.len();
             let cut = if is_last { 1.0 - head / curve.length().max(1.0) } else { 1.0 };
             course.push_str(&curve.between(0.0, cut.clamp(0.0, 1.0)).markup());
         }
-        svg.add(format_args!(
-            "<path d=\"{course}\" class=\"{class}\" fill=\"none\" stroke-width=\"{}\"{}/>",
-            Number(width),
-            match lane.usage {
-                Use::Down => " stroke-dasharray=\"3 3\"",
-                Use::Idle => " opacity=\".6\"",
-                _ => "",
-            }
-        ));
+        let more = match lane.usage {
+            Use::Down => " stroke-dasharray=\"3 3\"",
+            Use::Idle => " opacity=\".6\"",
+            _ => "",
+        };
+        let look = format!("class=\"{class}\" fill=\"none\" stroke-width=\"{}\"{more}", Number(width));
+        svg.add(format_args!("<path d=\"{course}\" {look}/>"));
         if let Some(curve) = lane.curves.last().filter(|_| is_busy) {
             draw_head(svg, curve, head, width / 2.0 + 1.8, &class.replacen('s', "f", 1));
         }
@@ -180,10 +175,6 @@ fn order(usage: Use) -> f64 {
     }
 }
 
-fn lane_length(lane: &Lane) -> f64 {
-    lane.curves.last().map_or(0.0, Curve::length)
-}
-
 /// The head of an arrow at the end of a curve.
 fn draw_head(svg: &mut Svg, curve: &Curve, length: f64, half: f64, class: &str) {
     let direction = curve.direction(1.0);
@@ -228,7 +219,7 @@ impl<'a> Nodes<'a> {
         let nodes = &facts.routed.system.nodes;
         let hidden = if has_hosts { vec![Vec::new(); nodes.len()] } else { network.hosts_at() };
         let has_processes = facts.processes.iter().any(|names| !names.is_empty());
-        let mut nodes = Self { facts, hidden, has_processes, sizes: NO_SIZES };
+        let mut nodes = Self { facts, hidden, has_processes, sizes: Sizes::default() };
         nodes.sizes = nodes.sizes(network);
         nodes
     }
@@ -395,11 +386,8 @@ impl<'a> Nodes<'a> {
         let sends = routes().filter(|route| route.source as usize == node);
         let receives = routes().filter(|route| route.destination as usize == node);
         let sum = |bandwidths: &mut dyn Iterator<Item = f64>| amount(bandwidths.sum());
-        format!(
-            "sends {}, receives {}",
-            sum(&mut sends.map(|route| route.bandwidth_bytes_per_s)),
-            sum(&mut receives.map(|route| route.bandwidth_bytes_per_s))
-        )
+        let sent = sum(&mut sends.map(|route| route.bandwidth_bytes_per_s));
+        format!("sends {sent}, receives {}", sum(&mut receives.map(|route| route.bandwidth_bytes_per_s)))
     }
 
     /// The ways that begin or end at a host.
@@ -417,12 +405,6 @@ impl<'a> Nodes<'a> {
         ways
     }
 }
-
-const NO_SIZES: Sizes = Sizes {
-    switch: Point { x: 0.0, y: 0.0 },
-    host: Point { x: 0.0, y: 0.0 },
-    upright: Point { x: 0.0, y: 0.0 },
-};
 
 fn entries_of(count: usize) -> String {
     format!("{count} {}", if count == 1 { "entry" } else { "entries" })

@@ -1,14 +1,15 @@
 //! Layout of a routed machine: boxes in layers where every cable joins one layer with the next, else hosts around switches that an
 //! embedding places.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use hopmap_model::SystemGraph;
 
-use super::embedding::Embedding;
+use super::embedding::{Embedding, pairs};
 use super::geometry::{Area, Curve, Point};
 use super::network::Network;
+use crate::layered::{apart, distances, mean, reduce_crossings};
 
 /// Switches, and hosts at none, that are drawn at most.
 const MOST_PILLARS: usize = 400;
@@ -22,7 +23,7 @@ pub(super) const STUB: f64 = 24.0;
 const PASSING: f64 = 6.0;
 
 /// Widths and heights of boxes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sizes {
     pub(super) switch: Point,
     pub(super) host: Point,
@@ -308,13 +309,7 @@ fn scaled(
     embedding: &Embedding,
     clusters: &[Vec<(usize, Area)>],
 ) -> Vec<Point> {
-    let lines: Vec<(usize, usize)> = (0..part.len())
-        .flat_map(|a| {
-            let others =
-                network.neighbours[part[a]].iter().filter_map(|other| part.binary_search(other).ok());
-            others.filter(move |&b| a < b).map(move |b| (a, b))
-        })
-        .collect();
+    let lines = pairs(&network.within(part));
     let mut scale = 60.0;
     let mut best: Option<(usize, f64)> = None;
     while scale < 4000.0 {
@@ -381,8 +376,8 @@ pub(super) fn layered(network: &Network, part: &[usize], sizes: &Sizes, has_host
     // Hosts at several switches are parts of their own.
     let between: Vec<usize> = part.iter().copied().filter(|&node| network.is_host[node]).collect();
     let least = if between.is_empty() { 2 } else { 1 };
-    let heights = heights(network, hosts.iter().chain(&between).copied());
-    let of = |node: &usize| heights.get(node).copied();
+    let heights = distances(&network.neighbours, hosts.iter().chain(&between).copied());
+    let of = |node: &usize| heights[*node];
     let largest = part.iter().filter_map(of).max()?;
     let joins_layers = |&node: &usize| {
         let own = of(&node);
@@ -395,48 +390,16 @@ pub(super) fn layered(network: &Network, part: &[usize], sizes: &Sizes, has_host
     }
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); largest + 1];
     for &node in part.iter().chain(&hosts) {
-        rows[heights[&node]].push(node);
+        rows[heights[node]?].push(node);
     }
     if !has_hosts {
         rows.remove(0);
     }
-    untangle(network, &mut rows);
+    // From the top, so that what is below goes where it is joined.
+    rows.reverse();
+    reduce_crossings(&mut rows, &network.cables.keys().copied().collect::<Vec<_>>());
+    rows.reverse();
     Some(placed(network, &rows, sizes, has_hosts))
-}
-
-/// Cables between every node and the nearest host.
-fn heights(network: &Network, hosts: impl Iterator<Item = usize>) -> BTreeMap<usize, usize> {
-    let mut queue: VecDeque<usize> = hosts.collect();
-    let mut heights: BTreeMap<usize, usize> = queue.iter().map(|&host| (host, 0)).collect();
-    while let Some(node) = queue.pop_front() {
-        for &other in &network.neighbours[node] {
-            if !heights.contains_key(&other) {
-                heights.insert(other, heights[&node] + 1);
-                queue.push_back(other);
-            }
-        }
-    }
-    heights
-}
-
-/// Orders every row by the mean place of what it is joined with, downwards and upwards in turn.
-fn untangle(network: &Network, rows: &mut [Vec<usize>]) {
-    for round in 0..6 {
-        let upwards = round % 2 == 1;
-        let order: Vec<usize> =
-            if upwards { (1..rows.len()).collect() } else { (0..rows.len() - 1).rev().collect() };
-        for row in order {
-            let next = if upwards { row - 1 } else { row + 1 };
-            let places: BTreeMap<usize, f64> =
-                rows[next].iter().zip(0..).map(|(&node, place)| (node, f64::from(place))).collect();
-            let mean = |node: usize| {
-                let joined: Vec<f64> =
-                    network.neighbours[node].iter().filter_map(|other| places.get(other).copied()).collect();
-                joined.iter().sum::<f64>() / joined.len().max(1) as f64
-            };
-            rows[row].sort_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(a.cmp(&b)));
-        }
-    }
 }
 
 /// Boxes in their rows, and where cables end at them.
@@ -479,24 +442,22 @@ fn columns(
     row: usize,
     below: &BTreeMap<usize, f64>,
 ) -> Vec<f64> {
-    let apart = |pair: &[usize]| {
+    let step = |pair: &[usize]| {
         let is_new = row == 0 && network.home[pair[0]] != network.home[pair[1]];
         width + GAP + if is_new { GAP } else { 0.0 }
     };
     let mut steps = vec![0.0];
-    steps.extend(nodes.windows(2).map(apart));
+    steps.extend(nodes.windows(2).map(step));
     for index in 1..steps.len() {
         steps[index] += steps[index - 1];
     }
     if row == 0 || below.is_empty() {
         return steps;
     }
-    let mean = |node: &usize| {
-        let joined: Vec<f64> =
-            network.neighbours[*node].iter().filter_map(|other| below.get(other).copied()).collect();
-        joined.iter().sum::<f64>() / joined.len().max(1) as f64
+    let middle = |node: &usize| {
+        mean(network.neighbours[*node].iter().filter_map(|other| below.get(other).copied())).unwrap_or(0.0)
     };
-    let wanted: Vec<f64> = nodes.iter().map(mean).collect();
+    let wanted: Vec<f64> = nodes.iter().map(middle).collect();
     let range = |values: &[f64]| {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         (least, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
@@ -512,24 +473,7 @@ fn columns(
     } else {
         wanted
     };
-    spread(&wanted, &steps)
-}
-
-/// The values nearest to those wanted that are at least `steps` apart: isotonic regression by pooling neighbours.
-fn spread(wanted: &[f64], steps: &[f64]) -> Vec<f64> {
-    let mut pools: Vec<(f64, usize)> = Vec::new();
-    for (wanted, step) in wanted.iter().zip(steps) {
-        pools.push((wanted - step, 1));
-        while let [.., (first, count), (last, more)] = pools[..]
-            && first / count as f64 > last / more as f64
-        {
-            pools.pop();
-            pools.pop();
-            pools.push((first + last, count + more));
-        }
-    }
-    let bases = pools.iter().flat_map(|&(sum, count)| std::iter::repeat_n(sum / count as f64, count));
-    bases.zip(steps).map(|(base, step)| base + step).collect()
+    apart(&wanted, &steps)
 }
 
 /// Room between two rows: more where cables lead far across.

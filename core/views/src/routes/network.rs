@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hopmap_model::{Counting, LinkState, NodeKind, Route, SystemGraph};
+use hopmap_model::{Counting, LinkState, Mapping, NodeKind, Route, Routes, SystemGraph, Tables, TaskGraph};
 
-use super::Routed;
 use crate::human::{Unit, count_of, quantity, six_digits, three_digits, whole};
+use crate::layered::{distances, neighbours};
 
 /// The links between two nodes.
 #[derive(Debug, Clone, Default)]
@@ -41,11 +41,7 @@ impl Network {
             let cable = cables.entry((from.min(to), from.max(to))).or_default();
             if from < to { cable.forth.push(index) } else { cable.back.push(index) }
         }
-        let mut neighbours = vec![Vec::new(); count];
-        for &(a, b) in cables.keys() {
-            neighbours[a].push(b);
-            neighbours[b].push(a);
-        }
+        let mut neighbours = neighbours(count, cables.keys().copied());
         neighbours.iter_mut().for_each(|others| others.sort_unstable());
         let is_host: Vec<bool> = system.nodes.iter().map(|node| node.kind == NodeKind::Host).collect();
         let home = |node: usize| {
@@ -76,36 +72,17 @@ impl Network {
 
     /// Nodes without hosts that stand at switches, in parts that are not joined with each other; the largest first.
     pub(super) fn parts(&self) -> Vec<Vec<usize>> {
-        let mut part_of: Vec<Option<usize>> = vec![None; self.home.len()];
         let mut parts: Vec<Vec<usize>> = Vec::new();
-        for node in self.pillars() {
-            if part_of[node].is_some() {
-                continue;
-            }
-            let part = self.reached(node, &mut part_of, parts.len());
+        let mut left = self.pillars();
+        while let Some(&first) = left.first() {
+            // Through hosts at several switches, too.
+            let reached = distances(&self.neighbours, [first]);
+            let (part, others) = left.into_iter().partition(|&node| reached[node].is_some());
             parts.push(part);
+            left = others;
         }
         parts.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
         parts
-    }
-
-    /// What is joined with a node, through hosts at several switches too.
-    fn reached(&self, node: usize, part_of: &mut [Option<usize>], part: usize) -> Vec<usize> {
-        let mut reached = vec![node];
-        part_of[node] = Some(part);
-        let mut next = 0;
-        while let Some(&node) = reached.get(next) {
-            next += 1;
-            for &other in &self.neighbours[node] {
-                if part_of[other].is_none() {
-                    part_of[other] = Some(part);
-                    reached.push(other);
-                }
-            }
-        }
-        reached.retain(|&node| self.home[node].is_none());
-        reached.sort_unstable();
-        reached
     }
 
     /// Neighbours of every node of a part that are in it as well, by their places in it.
@@ -115,6 +92,21 @@ impl Network {
         };
         part.iter().map(neighbours).collect()
     }
+}
+
+/// Routes on a machine, and what else is known of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Routed<'a> {
+    /// The machine.
+    pub system: &'a SystemGraph,
+    /// The routes on it.
+    pub routes: &'a Routes,
+    /// The tables of its switches.
+    pub tables: Option<&'a Tables>,
+    /// The program whose streams take the routes.
+    pub graph: Option<&'a TaskGraph>,
+    /// Where its processes are.
+    pub mapping: Option<&'a Mapping>,
 }
 
 /// Part of a bandwidth by which sums may exceed it: rounding.

@@ -2,9 +2,8 @@
 
 use hopmap_model::{Mapping, NodeKind, NodeState, SystemGraph};
 
-use super::lines::{Line, Styles};
+use super::lines::{Line, Styles, draw_down, draw_line};
 use super::network::{Drawing, NodeBox};
-use super::{draw_down, draw_line, tooltip};
 use crate::human::ranges;
 use crate::svg::{Escaped, Number, Path, Svg, shortened, text_width};
 
@@ -177,7 +176,7 @@ impl Grid {
 }
 
 fn draw_host(svg: &mut Svg, node: &NodeBox, (x, y): (f64, f64), (wide, high): (f64, f64)) {
-    svg.open_group("", &tooltip(node));
+    svg.open_group("", &node.tooltip());
     svg.rectangle(x, y, (wide, high), 4.0, "b");
     if node.is_down {
         draw_down(svg, (x, y), (wide, high));
@@ -232,7 +231,7 @@ fn circle(svg: &mut Svg, drawing: &Drawing, styles: &Styles) -> (f64, f64) {
     }
     let size = (between * 0.62).clamp(4.0, 13.0);
     for (host, node) in drawing.boxes.iter().enumerate() {
-        svg.open_group("", &tooltip(node));
+        svg.open_group("", &node.tooltip());
         let (x, y) = at(host, 1.0);
         svg.rectangle(x - size / 2.0, y - size / 2.0, (size, size), 2.0, "b");
         if !node.ranks.is_empty() {
@@ -254,12 +253,8 @@ fn draw_name(svg: &mut Svg, name: &str, centre: (f64, f64), radius: f64, angle: 
     let is_left = libm::cos(angle) < -1e-9;
     let (x, y) = (centre.0 + radius * libm::cos(angle), centre.1 + radius * libm::sin(angle));
     let degrees = angle.to_degrees() + if is_left { 180.0 } else { 0.0 };
-    svg.add(format_args!(
-        "<text transform=\"translate({},{})rotate({})\" dy=\"3.5\" class=\"n{}\">{}</text>",
-        Number(x),
-        Number(y),
-        Number(degrees),
-        if is_left { " e" } else { "" },
-        Escaped(&shortened(name, 120.0))
-    ));
+    let ([x, y, degrees], class) = ([x, y, degrees].map(Number), if is_left { "n e" } else { "n" });
+    let (turn, name) = (format!("translate({x},{y})rotate({degrees})"), shortened(name, 120.0));
+    let name = Escaped(&name);
+    svg.add(format_args!("<text transform=\"{turn}\" dy=\"3.5\" class=\"{class}\">{name}</text>"));
 }

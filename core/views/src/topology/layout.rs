@@ -2,6 +2,7 @@
 
 use super::network::{Drawing, NodeBox};
 use crate::human::{count_of, ranges};
+use crate::layered::{apart, mean};
 use crate::svg::{shortened, text_width};
 
 pub(super) const TOP: f64 = 62.0;
@@ -246,38 +247,16 @@ pub(super) fn bow(far: f64, is_only_layer: bool) -> f64 {
 }
 
 fn middle_of_children(drawing: &Drawing, columns: &[(f64, f64)], node: usize) -> Option<f64> {
-    let children: Vec<f64> = drawing
-        .lines
-        .keys()
-        .filter(|(lower, upper)| *upper == node && columns[*lower].1 > 0.0)
-        .map(|(lower, _)| columns[*lower].0)
-        .collect();
-    (!children.is_empty()).then(|| children.iter().sum::<f64>() / children.len() as f64)
+    let below = drawing.lines.keys().filter(|(lower, upper)| *upper == node && columns[*lower].1 > 0.0);
+    mean(below.map(|(lower, _)| columns[*lower].0))
 }
 
 /// Moves boxes, which are in order, as little apart as needed to keep their distance, and inside the width.
 fn spread(wanted: &[f64], distance: f64, width: f64) -> Vec<f64> {
-    let mut places: Vec<f64> = wanted.to_vec();
-    for index in 1..places.len() {
-        places[index] = places[index].max(places[index - 1] + distance);
-    }
-    // Half of what the row was pushed to the right comes back.
-    let pushed: f64 = places.iter().zip(wanted).map(|(place, wanted)| place - wanted).sum();
-    let back = pushed / places.len().max(1) as f64;
-    for place in &mut places {
-        *place -= back;
-    }
-    let mut limit = width - distance / 2.0;
-    for place in places.iter_mut().rev() {
-        *place = place.min(limit);
-        limit = *place - distance;
-    }
-    let mut limit = distance / 2.0;
-    for place in &mut places {
-        *place = place.max(limit);
-        limit = *place + distance;
-    }
-    places
+    let offsets: Vec<f64> = (0..wanted.len()).map(|place| distance * (place as f64 + 0.5)).collect();
+    let room = (width - distance * wanted.len() as f64).max(0.0);
+    let moved = apart(wanted, &offsets).into_iter().zip(offsets);
+    moved.map(|(place, offset)| offset + (place - offset).clamp(0.0, room)).collect()
 }
 
 /// The ranks of a host in lines that fit below it; the last one ends in an ellipsis when there are more.

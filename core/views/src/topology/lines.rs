@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use hopmap_model::{Link, LinkState};
 
 use crate::human::{Unit, quantity, three_digits};
-use crate::svg::{Number, Svg, text_width};
-use crate::svg::{RAMP, ramp_index};
+use crate::svg::{Number, Path, RAMP, Svg, ramp_index, text_width};
 
 /// Colours of kinds for links from narrow to wide; grey, sky blue, blue, green and orange.
 const SPEEDS: [usize; 5] = [6, 5, 0, 2, 4];
 /// Lines that may be wide without hiding each other.
 const MOST_WIDE: usize = 40;
+/// The look of links that carry no messages.
+const DOWN: &str = "class=\"sk1\" fill=\"none\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"";
 /// Width of a line between a sample in the legend and its text.
 const SAMPLE: f64 = 26.0;
 
@@ -140,7 +141,7 @@ impl Styles {
     /// Markup of a line's class, width and dashes.
     pub(crate) fn stroke(&self, line: &Line) -> String {
         if line.is_down() {
-            return "class=\"sk1\" fill=\"none\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"".into();
+            return DOWN.into();
         }
         let (class, width) = match (line.load, self.busiest) {
             (Some(load), Some(busiest)) => self.by_load(load, busiest),
@@ -186,10 +187,8 @@ impl Styles {
             height += 24.0;
         }
         if self.has_down || has_down_hosts {
-            svg.add(format_args!(
-                "<path d=\"M0 {0}H{SAMPLE}\" class=\"sk1\" fill=\"none\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"/>",
-                Number(y + height + 8.0)
-            ));
+            let middle = Number(y + height + 8.0);
+            svg.add(format_args!("<path d=\"M0 {middle}H{SAMPLE}\" {DOWN}/>"));
             svg.text(SAMPLE + 8.0, y + height + 12.0, "q n", "down");
             height += 20.0;
         }
@@ -209,13 +208,9 @@ impl Styles {
                 true => gigabits(first),
                 false => format!("{} to {}", gigabits(first), gigabits(last)),
             };
-            svg.add(format_args!(
-                "<path d=\"M{0} {1}H{2}\" class=\"sk{3}\" fill=\"none\" stroke-width=\"2.5\"/>",
-                Number(x),
-                Number(y),
-                Number(x + SAMPLE),
-                self.kind(first)
-            ));
+            let ([left, right, middle], kind) = ([x, x + SAMPLE, y].map(Number), self.kind(first));
+            let look = format!("class=\"sk{kind}\" fill=\"none\" stroke-width=\"2.5\"");
+            svg.add(format_args!("<path d=\"M{left} {middle}H{right}\" {look}/>"));
             svg.text(x + SAMPLE + 6.0, y + 4.0, "q n", &text);
             x += SAMPLE + 6.0 + text_width(&text) + 18.0;
         }
@@ -233,13 +228,9 @@ impl Styles {
             let load = busiest as f64 * (step + 1) as f64 / STEPS as f64;
             let (colour, width) = self.by_load(load as u64, busiest);
             let x = left + STEP * step as f64;
-            svg.add(format_args!(
-                "<path d=\"M{} {1}H{2}\" class=\"{colour}\" stroke-width=\"{3}\"/>",
-                Number(x),
-                Number(y + 8.0),
-                Number(x + STEP - 2.0),
-                Number(width)
-            ));
+            let [from, to, middle, width] = [x, x + STEP - 2.0, y + 8.0, width].map(Number);
+            let path = format!("M{from} {middle}H{to}");
+            svg.add(format_args!("<path d=\"{path}\" class=\"{colour}\" stroke-width=\"{width}\"/>"));
         }
         svg.text(left, y + 28.0, "q n", "0 B");
         let right = left + STEP * STEPS as f64;
@@ -258,4 +249,21 @@ impl Styles {
         let colour = 2 + ramp_index(share) * (RAMP - 3) / (RAMP - 1);
         (format!("s{colour}"), 1.5 + (self.widest - 1.5) * share)
     }
+}
+
+/// A line, with a tooltip if it has a name.
+pub(crate) fn draw_line(svg: &mut Svg, path: &Path, line: &Line, styles: &Styles, name: Option<&str>) {
+    let said = line.says();
+    let draw = |svg: &mut Svg| svg.add(format_args!("<path d=\"{path}\" {}/>", styles.stroke(line)));
+    match name.filter(|_| !said.is_empty()) {
+        Some(name) => svg.group(&format!("{name}: {said}"), draw),
+        None => draw(svg),
+    }
+}
+
+/// A dashed border and a stroke across.
+pub(crate) fn draw_down(svg: &mut Svg, (x, y): (f64, f64), (width, height): (f64, f64)) {
+    let [x, y, w, h, bottom] = [x, y, width, height, y + height].map(Number);
+    let path = format!("M{x} {y}h{w}v{h}h-{w}zM{x} {bottom}l{w} -{h}");
+    svg.add(format_args!("<path d=\"{path}\" class=\"sk1\" fill=\"none\" stroke-dasharray=\"3 2\"/>"));
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hopmap_model::{CostModel, Levels, Mapping, NodeKind, NodeState, SystemGraph};
 
 use super::lines::Line;
+use crate::human::{Unit, count_of, quantity, ranges, whole};
+use crate::layered::{distances, neighbours, reduce_crossings};
 
 /// Boxes in a layer; larger layers are drawn as a number in the boxes above.
 pub(crate) const MOST_BOXES: usize = 64;
@@ -54,6 +56,45 @@ pub(crate) struct NodeBox {
     /// Ranks on hosts that are not drawn.
     pub(crate) hidden_ranks: usize,
     layer: usize,
+}
+
+impl NodeBox {
+    /// What stands in a box.
+    pub(super) fn inside(&self) -> Vec<String> {
+        let hidden = match (self.hidden_hosts, self.hidden_switches) {
+            (0, 0) if !self.cells.is_empty() => count_of(self.cells.len(), "host"),
+            (0, 0) => String::new(),
+            (hosts, 0) => count_of(hosts, "host"),
+            (0, switches) => count_of(switches, "switch"),
+            (hosts, switches) => format!("{}, {}", count_of(hosts, "host"), count_of(switches, "switch")),
+        };
+        [self.name.clone(), hidden].into_iter().filter(|line| !line.is_empty()).collect()
+    }
+
+    /// What is said of it where somebody points at it.
+    pub(super) fn tooltip(&self) -> String {
+        /// Ranges of ranks that are named.
+        const MOST_RANGES: usize = 40;
+        let mut parts = self.inside();
+        if self.is_down {
+            parts.push("down".into());
+        }
+        if self.slots > 0 {
+            parts.push(format!("{} of {} in use", self.ranks.len(), count_of(self.slots as usize, "slot")));
+        }
+        if !self.ranks.is_empty() {
+            let ranges = ranges(&self.ranks);
+            let more = if ranges.len() > MOST_RANGES { ", …" } else { "" };
+            parts.push(format!("ranks {}{more}", ranges[..ranges.len().min(MOST_RANGES)].join(", ")));
+        }
+        if self.hidden_ranks > 0 {
+            parts.push(format!("{} ranks", whole(self.hidden_ranks as u64)));
+        }
+        if let Some(load) = self.hidden_load {
+            parts.push(format!("busiest link inside: {}", quantity(load as f64, Unit::Bytes)));
+        }
+        parts.join(" · ")
+    }
 }
 
 /// Nodes with their height above the hosts, and links without direction.
@@ -195,31 +236,13 @@ impl Network {
             }
         }
         by_layer.retain(|layer| !layer.is_empty());
+        // From the top, so that what is below goes where it is linked to.
+        by_layer.reverse();
+        reduce_crossings(&mut by_layer, &lines.keys().copied().collect::<Vec<_>>());
+        by_layer.reverse();
         let mut drawing = Drawing { boxes, lines, layers: by_layer, groups: Vec::new() };
-        drawing.sort_layers();
         drawing.group_blocks();
         drawing
-    }
-}
-
-impl Drawing {
-    /// Orders every layer by the mean place of the boxes above, so that lines of a tree do not cross.
-    fn sort_layers(&mut self) {
-        let mut place: HashMap<usize, f64> = HashMap::new();
-        for layer in self.layers.iter_mut().rev() {
-            let mut above: HashMap<usize, (f64, f64)> = HashMap::new();
-            for &(lower, upper) in self.lines.keys() {
-                if let Some(&place) = place.get(&upper) {
-                    let sum = above.entry(lower).or_default();
-                    *sum = (sum.0 + place, sum.1 + 1.0);
-                }
-            }
-            let mean = |node: &usize| above.get(node).map_or(f64::INFINITY, |(sum, count)| sum / count);
-            layer.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
-            for (index, &node) in layer.iter().enumerate() {
-                place.insert(node, (index as f64 + 0.5) / layer.len() as f64);
-            }
-        }
     }
 }
 
@@ -367,25 +390,9 @@ fn nodes(system: &SystemGraph) -> Vec<NodeBox> {
 
 /// Number of links from every node to the nearest host, at most the topmost layer.
 fn heights(nodes: &[NodeBox], links: &BTreeMap<(usize, usize), Line>) -> Vec<usize> {
-    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-    for &(a, b) in links.keys() {
-        neighbours[a].push(b);
-        neighbours[b].push(a);
-    }
-    let mut height: Vec<Option<usize>> =
-        nodes.iter().map(|node| (node.kind == Some(NodeKind::Host)).then_some(0)).collect();
-    let mut queue: Vec<usize> = (0..nodes.len()).filter(|&node| height[node].is_some()).collect();
-    let mut next = 0;
-    while let Some(&node) = queue.get(next) {
-        next += 1;
-        for &neighbour in &neighbours[node] {
-            if height[neighbour].is_none() {
-                height[neighbour] = height[node].map(|height| height + 1);
-                queue.push(neighbour);
-            }
-        }
-    }
-    height.into_iter().map(|height| height.unwrap_or(1).min(MOST_LAYERS - 1)).collect()
+    let hosts = (0..nodes.len()).filter(|&node| nodes[node].kind == Some(NodeKind::Host));
+    let heights = distances(&neighbours(nodes.len(), links.keys().copied()), hosts);
+    heights.into_iter().map(|height| height.unwrap_or(1).min(MOST_LAYERS - 1)).collect()
 }
 
 /// The group of every host on a cost level; none if hosts are split or alone in their groups.

@@ -5,10 +5,11 @@
 
 use std::cell::Cell;
 
+use miette::Diagnostic;
 use zstd::zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
 
+use super::word;
 use super::word::{Predictor, Word, predictor};
-use super::{Block, Codec, CodecError, word};
 use crate::chunk::PAGE;
 
 /// Level of Zstandard for samples: what is compared is how much there is to find.
@@ -25,6 +26,58 @@ const BASED_LEVEL: i32 = 3;
 
 /// What Zstandard takes for the beginning of a dictionary of its own; no prefix begins with it.
 const DICTIONARY: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
+
+/// How a block is encoded. The number is in the files of stores: never changed, only added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Codec {
+    /// As it is.
+    Raw = 0,
+    /// Zstandard (RFC 8878).
+    Zstd = 1,
+    /// Zstandard with the bases as its prefix.
+    Prefix = 2,
+    /// Words of 8 bytes less those before them, stored by the significance of their bytes.
+    Words = 3,
+    /// The same of 4 bytes.
+    Halves = 4,
+    /// The same of 8 bytes after the words of the bases were subtracted.
+    Changes = 5,
+    /// The same of 4 bytes after the words of the bases were subtracted.
+    HalfChanges = 6,
+    /// Parts that are each encoded by Zstandard, as words, or as halves.
+    Mixed = 7,
+}
+
+impl Codec {
+    const ALL: [Self; 8] = {
+        use Codec::{Changes, HalfChanges, Halves, Mixed, Prefix, Raw, Words, Zstd};
+        [Raw, Zstd, Prefix, Words, Halves, Changes, HalfChanges, Mixed]
+    };
+
+    /// The codec of a number.
+    #[must_use]
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|codec| *codec as u8 == number)
+    }
+
+    /// Whether blocks need their bases to be decoded.
+    #[must_use]
+    pub fn uses_bases(self) -> bool {
+        matches!(self, Self::Prefix | Self::Changes | Self::HalfChanges)
+    }
+}
+
+/// A block before it is encoded.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// Its chunks, one after the other.
+    pub bytes: &'a [u8],
+    /// How long each is.
+    pub lengths: &'a [u32],
+    /// The chunk that each may be a delta against; none for some or all. A base need not be as long as its chunk.
+    pub bases: &'a [Option<&'a [u8]>],
+}
 
 /// Appends a block to a payload. The codecs that need bases take those that are missing as zeros or nothing.
 pub(super) fn encode(
@@ -444,7 +497,7 @@ thread_local! {
     static DECOMPRESSING: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }
 
-/// Appends `bytes` compressed at a level, and gives the number of bytes that makes. With a prefix, what is like it is told by it;
+/// Appends `bytes` compressed at a level, and gives the number of bytes that makes. With a prefix, what is like it is a delta against it;
 /// an empty one is none.
 fn compress(bytes: &[u8], prefix: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<usize, CodecError> {
     let mut context = COMPRESSING.take().unwrap_or_else(CCtx::create);
@@ -479,4 +532,15 @@ fn decompress(payload: &[u8], prefix: &[u8], bytes: &mut [u8]) -> Result<(), Cod
         Ok(_) => Err(CodecError::Damaged("it gives fewer bytes than it should")),
         Err(code) => Err(CodecError::Zstd(get_error_name(code).to_owned())),
     }
+}
+
+/// Why a block cannot be encoded or decoded.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum CodecError {
+    /// Zstandard says no.
+    #[error("Zstandard: {0}")]
+    Zstd(String),
+    /// The payload does not give the bytes it should.
+    #[error("the contents of a block are damaged: {0}")]
+    Damaged(&'static str),
 }

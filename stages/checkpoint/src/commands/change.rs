@@ -15,7 +15,7 @@ use hopmap_model::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
-use super::work::{Work, bytes, now, rule, times, unless_interrupted};
+use super::work::{Work, bytes, now, times, unless_interrupted};
 use crate::store::{
     AddOptions, Added, DeltaSettings, Keep, Pruned, Settings, Source, Store, WriteLock, in_words,
 };
@@ -29,24 +29,24 @@ Example:
 pub struct Init {
     /// Folder of the store, which is missing or empty.
     store: PathBuf,
-    /// Most blocks that have to be decoded, one after the other, before a chunk that is told by others. More takes fewer bytes and
+    /// Most blocks that have to be decoded, one after the other, before a chunk that is a delta against others. More takes fewer bytes and
     /// longer to restore.
     #[arg(long, value_name = "BLOCKS", default_value_t = Settings::default().depth)]
     depth: u8,
     /// What part of a patch ADCA has to save before it changes the base.
     #[arg(long, value_name = "PART", default_value_t = Settings::default().epsilon)]
     epsilon: f64,
-    /// Store a checkpoint whole after so many of a name, told by none before: damage touches no more than these. Takes as many bytes
+    /// Store a checkpoint whole after so many of a name, as a delta against none before: damage touches no more than these. Takes as many bytes
     /// as the first every time [default: never].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     whole_every: Option<u32>,
     /// Store whole checkpoints as deltas against one base each, as the papers on ADCA and HBICT have it, uncompressed: `first`, `incremental`,
     /// `adca-literal` or `adca-immediate`.
-    #[arg(long, default_value = "block-wise", value_parser = rule)]
+    #[arg(long, default_value = "block-wise", value_parser = StoreRule::of_name)]
     rule: StoreRule,
     /// Bytes of a block where there is a rule: 256 to 16384 and a power of two [default: 4096].
-    #[arg(long, value_name = "BYTES")]
-    block: Option<u32>,
+    #[arg(long, alias = "block", value_name = "BYTES")]
+    block_bytes: Option<u32>,
     /// Where there is a rule, store no block that the base has anywhere, as stdchk does; HBICT looks at the same place.
     #[arg(long)]
     anywhere: bool,
@@ -67,13 +67,13 @@ impl Command for Init {
 impl Init {
     fn settings(&self) -> Result<Settings, Mistake> {
         let deltas = DeltaSettings::of(self.rule);
-        if deltas.is_none() && (self.block.is_some() || self.anywhere) {
+        if deltas.is_none() && (self.block_bytes.is_some() || self.anywhere) {
             let help = "name a rule as well, such as `--rule adca-immediate`";
-            let message = "`--block` and `--anywhere` belong to a rule for whole checkpoints";
+            let message = "`--block-bytes` and `--anywhere` belong to a rule for whole checkpoints";
             return Err(Mistake::new(message, help));
         }
         let deltas = deltas.map(|deltas| DeltaSettings {
-            block: self.block.unwrap_or(deltas.block),
+            block: self.block_bytes.unwrap_or(deltas.block),
             matching: if self.anywhere { Matching::Anywhere } else { Matching::Place },
             ..deltas
         });
@@ -113,11 +113,11 @@ pub struct Add {
     /// Store new data in half the time and some more bytes, 2 to 7 in 100 of them.
     #[arg(long)]
     quick: bool,
-    /// Store it whole, told by no checkpoint before: damage of those does not touch it, nor what is added after it.
+    /// Store it whole, as a delta against no checkpoint before: damage of those does not touch it, nor what is added after it.
     #[arg(long)]
     whole: bool,
     /// The rule that the store has to have; another one is an error. `checkpoint init` gives a store its rule.
-    #[arg(long, value_parser = rule)]
+    #[arg(long, value_parser = StoreRule::of_name)]
     rule: Option<StoreRule>,
     #[command(flatten)]
     work: Work,
@@ -248,7 +248,7 @@ fn as_json(added: &Added) -> serde_json::Value {
 /// Remove checkpoints, and what no other needs of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A checkpoint stays if one of the rules keeps it; pinned ones always do. What those that stay are told by is kept as long as it is needed.
+A checkpoint stays if one of the rules keeps it; pinned ones always do. What those that stay are deltas against is kept as long as it is needed.
 Works on a full disk; ends with 1 if something that nobody needs is left because there is no room to write a pack again.
 
 Examples:
@@ -327,7 +327,7 @@ impl Prune {
 }
 
 fn describe(pruned: &Pruned, answer: &mut Answer) {
-    // How much hollow blocks take is known when they have been written.
+    // How much sparse blocks take is known when they have been written.
     let (would, about) = if pruned.dry_run { ("would be ", "about ") } else { ("", "") };
     answer.line(format!("{would}removed: {}", in_words(&pruned.removed)));
     answer.line(format!("{would}kept: {}", in_words(&pruned.kept)));

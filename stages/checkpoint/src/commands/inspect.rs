@@ -1,5 +1,7 @@
 //! The commands that say what is in a store: `hopmap checkpoint list`, `explain` and `stats`.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -8,7 +10,7 @@ use hopmap_command::{Answer, Command, Exit, Failure};
 use hopmap_model::Context;
 
 use super::work::{Work, bytes, number, time, times, unless_interrupted};
-use crate::store::{Explained, ExplainedFile, Listed, Statistics, Store};
+use crate::store::{Delta, Explained, ExplainedFile, Listed, Statistics, Store};
 use crate::tree::Time;
 
 /// List the checkpoints of a store.
@@ -107,57 +109,38 @@ fn describe_explained(explained: &Explained, answer: &mut Answer) {
         ("known", explained.known),
         ("new", explained.new),
     ] {
-        answer.line(format!(
-            "{name:<10} {:>9}{}",
-            bytes(count),
-            if name == "bytes" { String::new() } else { part(count) }
-        ));
+        let part = if name == "bytes" { String::new() } else { part(count) };
+        answer.line(format!("{name:<10} {:>9}{part}", bytes(count)));
     }
-    answer.line(format!(
-        "{:<10} {:>9} ({})",
-        "stored",
-        bytes(explained.stored),
-        times(explained.bytes, explained.stored)
-    ));
-    if let Some(delta) = explained.delta {
-        answer.line(format!(
-            "delta      {:>9} in {} blocks, depth {}",
-            bytes(delta.bytes),
-            delta.blocks,
-            delta.depth
-        ));
+    let ratio = times(explained.bytes, explained.stored);
+    answer.line(format!("stored     {:>9} ({ratio})", bytes(explained.stored)));
+    if let Some(Delta { bytes: count, blocks, depth, .. }) = explained.delta {
+        answer.line(format!("delta      {:>9} in {blocks} blocks, depth {depth}", bytes(count)));
     }
     for &(base, count, stored) in &explained.bases {
-        answer.line(format!(
-            "  {} of the new by versions of checkpoint {base}, in {}",
-            bytes(count),
-            bytes(stored)
-        ));
+        let (count, stored) = (bytes(count), bytes(stored));
+        answer.line(format!("  {count} of the new by versions of checkpoint {base}, in {stored}"));
     }
     if explained.comparisons.0 > 0 {
         let (all, changed) = explained.comparisons;
         answer.line(format!("ADCA compared bases {all} times and changed them {changed} times"));
     }
-    let list = |pairs: Vec<String>| pairs.join(", ");
-    let brought = explained.brought.iter().map(|(pack, count)| format!("{pack}: {}", bytes(*count)));
-    answer.line(format!("its bytes are from  {}", list(brought.collect())));
-    let depths = explained.depths.iter().map(|(depth, count)| format!("{depth}: {}", bytes(*count)));
-    answer.line(format!("chains              {}", list(depths.collect())));
-    let codecs = explained.codecs.iter().map(|(codec, count)| format!("{codec}: {}", bytes(*count)));
-    answer.line(format!("codecs              {}", list(codecs.collect())));
+    answer.line(format!("its bytes are from  {}", list(&explained.brought)));
+    answer.line(format!("chains              {}", list(&explained.depths)));
+    answer.line(format!("codecs              {}", list(&explained.codecs)));
     explained.files.iter().for_each(|file| answer.line(file_line(file)));
+}
+
+/// Bytes by what they are of.
+fn list<K: Display>(counts: &BTreeMap<K, u64>) -> String {
+    counts.iter().map(|(of, &count)| format!("{of}: {}", bytes(count))).collect::<Vec<_>>().join(", ")
 }
 
 fn file_line(file: &ExplainedFile) -> String {
     let zero = if file.zero > 0 { format!(", {} zeros", bytes(file.zero)) } else { String::new() };
-    format!(
-        "  {} ({}): {}{zero}, {} of this checkpoint, {} of earlier ones",
-        file.path.display(),
-        file.format,
-        bytes(file.bytes),
-        bytes(file.own),
-        bytes(file.before)
-    )
+    let (path, format) = (file.path.display(), &file.format);
+    let [all, own, before] = [file.bytes, file.own, file.before].map(bytes);
+    format!("  {path} ({format}): {all}{zero}, {own} of this checkpoint, {before} of earlier ones")
 }
 
 /// Say what a store takes.
@@ -197,10 +180,9 @@ fn describe_statistics(statistics: &Statistics, answer: &mut Answer) {
     answer.line(format!("  index      {}", bytes(statistics.index)));
     answer.line(format!("chunks       {} in {} blocks", statistics.chunks, statistics.blocks));
     for share in &statistics.codecs {
-        let (whole, part) = (share.bytes, share.stored);
-        let line =
-            format!("{} blocks, {} in {} ({})", share.blocks, bytes(whole), bytes(part), times(whole, part));
-        answer.line(format!("  {:<12} {line}", share.codec));
+        let (blocks, ratio) = (share.blocks, times(share.bytes, share.stored));
+        let (whole, part) = (bytes(share.bytes), bytes(share.stored));
+        answer.line(format!("  {:<12} {blocks} blocks, {whole} in {part} ({ratio})", share.codec));
     }
     if !statistics.depths.is_empty() {
         let depths = statistics.depths.iter().map(|(depth, blocks)| format!("{depth}: {blocks} blocks"));
@@ -209,10 +191,10 @@ fn describe_statistics(statistics: &Statistics, answer: &mut Answer) {
     if let (Some(prunable), Some(unneeded)) = (statistics.prunable, statistics.unneeded) {
         let freed = match (prunable, unneeded) {
             (0, 0) => "nothing now: the checkpoints need everything".to_owned(),
-            (0, _) => format!(
-                "nothing now: the {} not needed are less than a quarter of their packs",
-                bytes(unneeded)
-            ),
+            (0, _) => {
+                let unneeded = bytes(unneeded);
+                format!("nothing now: the {unneeded} not needed are less than a quarter of their packs")
+            }
             _ => format!("about {} now", bytes(prunable)),
         };
         answer.line(format!("a prune would free {freed}"));

@@ -97,7 +97,7 @@ pub struct Verify {
     /// Look at these checkpoints only, and at what they need.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     only: Vec<u32>,
-    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was told by them; and
+    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was a delta against them; and
     /// repair damaged ends of packs, which they have twice.
     #[arg(long)]
     discard: bool,

@@ -9,24 +9,24 @@ use hopmap_model::Context;
 use jiff::Timestamp;
 use miette::Report;
 
+use crate::CheckpointError;
 use crate::store::{ReadLock, Store, WriteLock};
 use crate::tree::Time;
-use crate::{CheckpointError, StoreRule};
 
 impl From<CheckpointError> for Failure {
     fn from(error: CheckpointError) -> Self {
         let exit = match error {
             CheckpointError::Busy { .. } => Exit::Locked,
             CheckpointError::Interrupted => Exit::Interrupted,
-            CheckpointError::NoStore { .. }
-            | CheckpointError::IsStore { .. }
-            | CheckpointError::NotEmpty { .. }
+            CheckpointError::NoStore(..)
+            | CheckpointError::IsStore(..)
+            | CheckpointError::NotEmpty(..)
             | CheckpointError::NoCheckpoint { .. }
             | CheckpointError::SeveralFiles { .. }
             | CheckpointError::NoFile { .. }
-            | CheckpointError::Pinned { .. }
+            | CheckpointError::Pinned(..)
             | CheckpointError::NothingKept
-            | CheckpointError::IsBase { .. }
+            | CheckpointError::IsBase(..)
             | CheckpointError::OtherRule { .. }
             | CheckpointError::ReadTwice
             | CheckpointError::Setting { .. } => Exit::Usage,
@@ -97,12 +97,6 @@ pub(super) fn number(store: &Store, text: &str, name: Option<&str>) -> Result<u3
         let help = "`hopmap checkpoint list` shows the numbers";
         Mistake::new(format!("`{text}` is neither the number of a checkpoint nor `latest`"), help).into()
     })
-}
-
-/// The rule of a name.
-pub(super) fn rule(text: &str) -> Result<StoreRule, String> {
-    let named = StoreRule::ALL.into_iter().find(|rule| rule.name() == text);
-    named.ok_or_else(|| format!("there are {}", StoreRule::ALL.map(StoreRule::name).join(", ")))
 }
 
 /// Bytes with three digits, such as `1.25 MB`.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::open_input_itself;
 
-use super::feed::{Feed, Past};
-use super::{CutError, Cutter, Format, feed};
+use super::feed;
+use super::feed::{CutError, Cutter, Feed, Format, Past};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
 /// Pages that are being cut.
@@ -46,8 +46,7 @@ impl Cutter for Pages<'_> {
             match map.runs.get(*run) {
                 Some(_) if ahead < PAGE => {
                     let offset = filling.offset() + ahead as u64;
-                    let reason = String::from("its page map names more pages");
-                    return Err(CutError::Incomplete { offset, reason });
+                    return Err(CutError::incomplete(offset, "its page map names more pages"));
                 }
                 Some(&(first, _)) => {
                     let address = first.wrapping_add(done.wrapping_mul(PAGE as u64));

@@ -5,12 +5,12 @@
 
 use std::io::Read;
 
-use super::feed::{Feed, Filling, Past};
-use super::{CutError, Cutter, Format, feed};
+use super::feed;
+use super::feed::{CutError, Cutter, Feed, Filling, Format, Past};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
 /// How an image begins.
-const SIGNATURE: &[u8] = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n";
+pub(crate) const SIGNATURE: &[u8] = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n";
 
 /// Bytes that tell whether a file is an image.
 pub(crate) const HEAD: usize = SIGNATURE.len();
@@ -29,13 +29,13 @@ mod field {
 const FIELDS: usize = field::NAME + 1024;
 
 /// The area is all zeros, and there are no data (`DMTCP_ZERO_PAGE`).
-const ZERO: u64 = 1;
+pub(crate) const ZERO: u64 = 1;
 
 /// The parts of the area have records of their own, which follow (`DMTCP_ZERO_PAGE_PARENT_HEADER`).
-const PARENT: u64 = 2;
+pub(crate) const PARENT: u64 = 2;
 
 /// The area is part of the one before it (`DMTCP_ZERO_PAGE_CHILD_HEADER`).
-const CHILD: u64 = 4;
+pub(crate) const CHILD: u64 = 4;
 
 /// What there may be in a record.
 const KNOWN: [u64; 5] = [0, ZERO, PARENT, CHILD, CHILD | ZERO];
@@ -109,10 +109,10 @@ fn header(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) -> Resul
     let offset = filling.offset();
     let head = filling.ahead().get(..HEAD).unwrap_or_default();
     if ahead < PAGE {
-        return Err(incomplete(offset + ahead as u64, "the header is not whole"));
+        return Err(CutError::incomplete(offset + ahead as u64, "the header is not whole"));
     }
     if !is_image(head) {
-        return Err(damaged(offset, "the second copy of the header is missing"));
+        return Err(CutError::damaged(offset, "the second copy of the header is missing"));
     }
     feed::keep_in_file(filling, past, ahead);
     Ok(if offset == 0 { Part::Header } else { Part::Record })
@@ -130,9 +130,9 @@ fn record(
     let offset = filling.offset();
     let Some(bytes) = filling.ahead().first_chunk::<PAGE>() else {
         let reason = if ahead == 0 { "the last record is missing" } else { "a record is not whole" };
-        return Err(incomplete(offset + ahead as u64, reason));
+        return Err(CutError::incomplete(offset + ahead as u64, reason));
     };
-    let record = areas.read(bytes).map_err(|reason| damaged(offset, reason))?;
+    let record = areas.read(bytes).map_err(|reason| CutError::damaged(offset, reason))?;
     for (like, (begin, end)) in like.iter_mut().zip([(0, FIELDS), (FIELDS, PAGE)]) {
         let address = record.address.wrapping_add(begin as u64);
         let place = Place { space: Space::Record, address };
@@ -157,7 +157,7 @@ fn data(
     let length = feed::rest_of_page(address, left);
     if ahead < length {
         let reason = format!("{} bytes of the area at {address:#x} are missing", left - ahead as u64);
-        return Err(incomplete(filling.offset() + ahead as u64, reason));
+        return Err(CutError::incomplete(filling.offset() + ahead as u64, reason));
     }
     feed::keep(filling, past, length, Place { space: Space::Memory, address });
     let length = length as u64;
@@ -269,12 +269,4 @@ fn stored_length(bytes: &[u8; PAGE], size: u64) -> Result<u64, &'static str> {
 fn number(bytes: &[u8; PAGE], at: usize) -> u64 {
     let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
     field.map_or(0, |field| u64::from_le_bytes(*field))
-}
-
-fn incomplete(offset: u64, reason: impl Into<String>) -> CutError {
-    CutError::Incomplete { offset, reason: reason.into() }
-}
-
-fn damaged(offset: u64, reason: impl Into<String>) -> CutError {
-    CutError::Damaged { offset, reason: reason.into() }
 }

@@ -4,8 +4,34 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
 
-use super::CutError;
+use miette::Diagnostic;
+
 use crate::chunk::{Batch, Chunk, ChunkHash, Earlier, EarlierChunk, KeptHash, PAGE, Place, Space};
+
+/// What a file is, as far as it matters for cutting it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Any file.
+    #[default]
+    Plain,
+    /// An image of DMTCP, format v4.
+    Dmtcp,
+    /// Pages of CRIU, `pages-N.img`.
+    Criu,
+    /// A file that gzip compressed: hardly anything in it stays the same when a little changes. DMTCP makes such images unless
+    /// it is told `--no-gzip`.
+    Gzip,
+}
+
+/// A file that is being cut, from its beginning to its end.
+pub trait Cutter: Send {
+    /// What the file was recognised as.
+    fn format(&self) -> Format;
+
+    /// Reads on, and adds whole chunks until the batch has `amount` bytes or more (by at most a chunk). False at the end of the
+    /// file; the batch may have got chunks then as well. Zeros count by the pages they were found in.
+    fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError>;
+}
 
 /// Most bytes that are read at once: few calls of the system, and they are still in the processor's cache when they are hashed.
 const PIECE: usize = 1024 * 1024;
@@ -88,25 +114,25 @@ impl Filling<'_, '_> {
     }
 
     /// The next bytes as a chunk.
-    pub(super) fn keep(&mut self, length: usize, hash: ChunkHash, place: Place, twin: Option<u32>) {
+    pub(super) fn keep(&mut self, length: usize, hash: ChunkHash, place: Place, base_chunk: Option<u32>) {
         let start = self.kept;
         if self.next > self.kept {
             self.batch.bytes.copy_within(self.next..self.next + length, self.kept);
         }
-        self.batch.chunks.push(Chunk { start, length, zero: false, hash, place, twin });
+        self.batch.chunks.push(Chunk { start, length, zero: false, hash, place, base_chunk });
         self.kept += length;
         self.pass(length);
     }
 
     /// The next bytes, which are zeros, as a chunk or as a part of the one before.
-    pub(super) fn keep_zeros(&mut self, length: usize, place: Place, twin: Option<u32>) {
+    pub(super) fn keep_zeros(&mut self, length: usize, place: Place, base_chunk: Option<u32>) {
         let start = self.kept;
         let own = self.batch.chunks.get_mut(self.first..).unwrap_or_default();
         match own.last_mut() {
             Some(before) if before.zero && follows(before, place) => before.length += length,
             _ => {
                 let hash = ChunkHash::default();
-                self.batch.chunks.push(Chunk { start, length, zero: true, hash, place, twin });
+                self.batch.chunks.push(Chunk { start, length, zero: true, hash, place, base_chunk });
             }
         }
         self.pass(length);
@@ -247,26 +273,26 @@ pub(super) fn rest_of_page(address: u64, left: u64) -> usize {
     (page - address % page).min(left) as usize
 }
 
-/// The next bytes as a chunk that belongs to a place, and its twin.
+/// The next bytes as a chunk that belongs to a place, and the base chunk at that place.
 pub(super) fn keep(filling: &mut Filling<'_, '_>, past: &mut Past, length: usize, place: Place) {
-    let twin = past.at(place);
-    keep_like(filling, past, length, place, twin);
+    let base_chunk = past.at(place);
+    keep_like(filling, past, length, place, base_chunk);
 }
 
-/// The next bytes as a chunk that belongs to a place and has this twin.
+/// The next bytes as a chunk that belongs to a place and has this base chunk.
 pub(super) fn keep_like(
     filling: &mut Filling<'_, '_>,
     past: &Past,
     length: usize,
     place: Place,
-    twin: Option<u32>,
+    base_chunk: Option<u32>,
 ) {
     let bytes = filling.ahead().get(..length).unwrap_or_default();
     if leading_zeros(bytes) == length {
-        return filling.keep_zeros(length, place, twin);
+        return filling.keep_zeros(length, place, base_chunk);
     }
     let hash = past.hash(bytes);
-    filling.keep(length, hash, place, twin);
+    filling.keep(length, hash, place, base_chunk);
 }
 
 /// The next page of the file, or what there is of it, where it stands in the file.
@@ -274,6 +300,44 @@ pub(super) fn keep_in_file(filling: &mut Filling<'_, '_>, past: &mut Past, ahead
     let address = filling.offset();
     let length = rest_of_page(address, ahead as u64);
     keep(filling, past, length, Place { space: Space::File, address });
+}
+
+/// Why a file cannot be taken.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum CutError {
+    /// The system refused to read.
+    #[error("cannot be read")]
+    Read(#[source] std::io::Error),
+    /// An image that ends too early.
+    #[error("the image is incomplete: {reason} at byte {offset}")]
+    #[diagnostic(help(
+        "the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored"
+    ))]
+    Incomplete {
+        /// Where it ends.
+        offset: u64,
+        /// What is missing.
+        reason: String,
+    },
+    /// An image that contradicts itself.
+    #[error("the image is damaged: {reason} at byte {offset}")]
+    #[diagnostic(help("make the checkpoint again; nothing was stored"))]
+    Damaged {
+        /// Where.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl CutError {
+    pub(crate) fn incomplete(offset: u64, reason: impl Into<String>) -> Self {
+        Self::Incomplete { offset, reason: reason.into() }
+    }
+
+    pub(crate) fn damaged(offset: u64, reason: impl Into<String>) -> Self {
+        Self::Damaged { offset, reason: reason.into() }
+    }
 }
 
 #[cfg(test)]

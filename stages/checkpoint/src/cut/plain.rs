@@ -3,8 +3,7 @@
 
 use std::io::Read;
 
-use super::feed::{Cursor, Feed, Filling, Past, leading_zeros};
-use super::{CutError, Cutter, Format};
+use super::feed::{Cursor, CutError, Cutter, Feed, Filling, Format, Past, leading_zeros};
 use crate::chunk::{Batch, ChunkHash, LONGEST_CHUNK, PAGE, Place, Space};
 
 /// Bytes that are looked at to cut a chunk: two of the longest, and enough behind them to see whether zeros begin there.
@@ -17,28 +16,12 @@ const PATIENCE: u32 = 4;
 pub(crate) struct Plain<'a> {
     feed: Feed<'a>,
     format: Format,
-    past: Past,
-    /// Where in the earlier version the file is as we follow it.
-    followed: Cursor,
-    /// The same byte of the earlier version: where the file is if nothing was inserted or taken out.
-    level: Cursor,
-    /// How many chunks were unlike all before.
-    strange: u32,
-    /// The file was in a run of zeros when we last looked.
-    in_zeros: bool,
+    segmenter: Segmenter,
 }
 
 impl<'a> Plain<'a> {
     pub(crate) fn new(source: Box<dyn Read + Send + 'a>, format: Format, past: Past) -> Self {
-        Self {
-            feed: Feed::new(source),
-            format,
-            past,
-            followed: Cursor::default(),
-            level: Cursor::default(),
-            strange: 0,
-            in_zeros: false,
-        }
+        Self { feed: Feed::new(source), format, segmenter: Segmenter { past, ..Segmenter::default() } }
     }
 }
 
@@ -48,9 +31,8 @@ impl Cutter for Plain<'_> {
     }
 
     fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError> {
-        let Self { feed, past, followed, level, strange, in_zeros, .. } = self;
+        let Self { feed, segmenter, .. } = self;
         let mut filling = feed.fill(batch, amount, LOOK_AHEAD);
-        let mut segmenter = Segmenter { past, followed, level, strange, in_zeros };
         while !filling.is_full() {
             // The same bytes are looked at whatever the pieces are that the file is read in: they are always cut alike.
             let ahead = filling.read_ahead(LOOK_AHEAD)?.min(LOOK_AHEAD);
@@ -69,7 +51,7 @@ enum Part {
     /// Zeros.
     Zeros(usize),
     /// Data.
-    Data { length: usize, hash: ChunkHash, twin: Option<u32>, then: Then },
+    Data { length: usize, hash: ChunkHash, base_chunk: Option<u32>, then: Then },
 }
 
 /// How the file goes on in the earlier version.
@@ -81,21 +63,26 @@ enum Then {
 }
 
 /// All that matters for cutting, apart from the bytes.
-struct Segmenter<'k> {
-    past: &'k Past,
-    followed: &'k mut Cursor,
-    level: &'k mut Cursor,
-    strange: &'k mut u32,
-    in_zeros: &'k mut bool,
+#[derive(Default)]
+struct Segmenter {
+    past: Past,
+    /// Where in the earlier version the file is as we follow it.
+    followed: Cursor,
+    /// The same byte of the earlier version: where the file is if nothing was inserted or taken out.
+    level: Cursor,
+    /// How many chunks were unlike all before.
+    strange: u32,
+    /// The file was in a run of zeros when we last looked.
+    in_zeros: bool,
 }
 
-impl Segmenter<'_> {
+impl Segmenter {
     /// The chunk that the bytes begin with.
     fn part(&mut self, ahead: &[u8]) -> Part {
         let zeros = leading_zeros(ahead);
-        let goes_on = *self.in_zeros && zeros > 0;
-        *self.in_zeros = zeros == ahead.len();
-        if zeros >= PAGE || goes_on || *self.in_zeros {
+        let goes_on = self.in_zeros && zeros > 0;
+        self.in_zeros = zeros == ahead.len();
+        if zeros >= PAGE || goes_on || self.in_zeros {
             return Part::Zeros(zeros);
         }
         match self.part_of_data(ahead) {
@@ -107,12 +94,12 @@ impl Segmenter<'_> {
 
     /// The chunk that bytes begin with which are not all zeros.
     fn part_of_data(&mut self, ahead: &[u8]) -> Part {
-        let expected = match self.same(ahead, *self.followed) {
+        let expected = match self.same(ahead, self.followed) {
             Ok(same) => return same,
             Err(hash) => hash,
         };
-        if *self.level != *self.followed
-            && let Ok(same) = self.same(ahead, *self.level)
+        if self.level != self.followed
+            && let Ok(same) = self.same(ahead, self.level)
         {
             return same;
         }
@@ -121,8 +108,8 @@ impl Segmenter<'_> {
         if let Some(found) = in_place.as_ref().and_then(|part| self.before_a_known_one(ahead, part)) {
             return found;
         }
-        *self.strange = self.strange.saturating_add(1);
-        let asks = *self.strange <= 2 || (*self.strange).is_multiple_of(PATIENCE);
+        self.strange = self.strange.saturating_add(1);
+        let asks = self.strange <= 2 || self.strange.is_multiple_of(PATIENCE);
         match in_place {
             Some(part) if !asks => part,
             part => self.by_content(data, part),
@@ -132,12 +119,12 @@ impl Segmenter<'_> {
     /// The chunk of the earlier version that begins at a cursor, if the bytes begin with it; otherwise the hash of as many
     /// bytes.
     fn same(&self, ahead: &[u8], cursor: Cursor) -> Result<Part, Option<(usize, ChunkHash)>> {
-        let chunk = cursor.begins(self.past).ok_or(None)?;
+        let chunk = cursor.begins(&self.past).ok_or(None)?;
         let bytes = ahead.get(..chunk.length).filter(|bytes| chunk_length(bytes)).ok_or(None)?;
         let hash = self.past.hash(bytes);
         if hash.kept() == chunk.hash {
             let then = Then::At(cursor.chunk + 1);
-            return Ok(Part::Data { length: chunk.length, hash, twin: Some(cursor.chunk), then });
+            return Ok(Part::Data { length: chunk.length, hash, base_chunk: Some(cursor.chunk), then });
         }
         Err(Some((chunk.length, hash)))
     }
@@ -151,16 +138,16 @@ impl Segmenter<'_> {
             Some((hashed, hash)) if hashed == length => hash,
             _ => self.past.hash(bytes),
         };
-        Some(Part::Data { length, hash, twin: Some(self.followed.chunk), then: Then::On })
+        Some(Part::Data { length, hash, base_chunk: Some(self.followed.chunk), then: Then::On })
     }
 
     /// That chunk again, if the one behind it is what it was.
     fn before_a_known_one(&self, ahead: &[u8], part: &Part) -> Option<Part> {
-        let &Part::Data { length, hash, twin, .. } = part else { return None };
-        let mut behind = *self.followed;
-        behind.advance(self.past, length);
+        let &Part::Data { length, hash, base_chunk, .. } = part else { return None };
+        let mut behind = self.followed;
+        behind.advance(&self.past, length);
         self.same(ahead.get(length..)?, behind).ok()?;
-        Some(Part::Data { length, hash, twin, then: Then::At(behind.chunk) })
+        Some(Part::Data { length, hash, base_chunk, then: Then::At(behind.chunk) })
     }
 
     /// The chunk that its contents delimit, if it or the one behind it is known from elsewhere; otherwise the one in place,
@@ -170,14 +157,14 @@ impl Segmenter<'_> {
         let (bytes, behind) = data.split_at(length);
         let hash = self.past.hash(bytes);
         if let Some(found) = self.past.find(hash.kept(), length) {
-            return Part::Data { length, hash, twin: Some(found), then: Then::At(found + 1) };
+            return Part::Data { length, hash, base_chunk: Some(found), then: Then::At(found + 1) };
         }
-        let twin = self.past.get(self.followed.chunk).filter(|chunk| chunk.id.is_some());
-        let twin = twin.map(|_| self.followed.chunk);
-        let Some(in_place) = in_place else { return Part::Data { length, hash, twin, then: Then::On } };
+        let base_chunk = self.past.get(self.followed.chunk).filter(|chunk| chunk.id.is_some());
+        let base_chunk = base_chunk.map(|_| self.followed.chunk);
+        let Some(in_place) = in_place else { return Part::Data { length, hash, base_chunk, then: Then::On } };
         let second = behind.get(..content_cut(behind)).unwrap_or_default();
         match self.past.find(self.past.hash(second).kept(), second.len()) {
-            Some(found) => Part::Data { length, hash, twin, then: Then::At(found) },
+            Some(found) => Part::Data { length, hash, base_chunk, then: Then::At(found) },
             None => in_place,
         }
     }
@@ -187,21 +174,21 @@ impl Segmenter<'_> {
         let place = Place { space: Space::File, address: filling.offset() };
         let (length, then) = match part {
             Part::Zeros(length) => {
-                let twin = Some(self.followed.chunk).filter(|_| self.followed.inside == 0);
-                filling.keep_zeros(*length, place, twin.filter(|&twin| self.past.get(twin).is_some()));
+                let base_chunk = Some(self.followed.chunk).filter(|_| self.followed.inside == 0);
+                filling.keep_zeros(*length, place, base_chunk.filter(|&base| self.past.get(base).is_some()));
                 (*length, &Then::On)
             }
-            Part::Data { length, hash, twin, then } => {
-                filling.keep(*length, *hash, place, *twin);
+            Part::Data { length, hash, base_chunk, then } => {
+                filling.keep(*length, *hash, place, *base_chunk);
                 (*length, then)
             }
         };
-        self.level.advance(self.past, length);
+        self.level.advance(&self.past, length);
         match *then {
-            Then::On => self.followed.advance(self.past, length),
+            Then::On => self.followed.advance(&self.past, length),
             Then::At(chunk) => {
-                *self.followed = Cursor::start(chunk);
-                *self.strange = 0;
+                self.followed = Cursor::start(chunk);
+                self.strange = 0;
             }
         }
     }
@@ -309,8 +296,8 @@ impl Cutter for Fixed<'_> {
             // Blocks of zeros count like any other: so do those of the papers.
             let hash = past.hash(filling.ahead().get(..length).unwrap_or_default());
             let place = Place { space: Space::File, address: filling.offset() };
-            let twin = past.at(place);
-            filling.keep(length, hash, place, twin);
+            let base_chunk = past.at(place);
+            filling.keep(length, hash, place, base_chunk);
         }
         Ok(true)
     }

@@ -10,9 +10,10 @@ use hopmap_model::open_input;
 use rayon::prelude::*;
 
 use super::signature::{FileSignature, Signature};
-use super::{Align, DeltaError};
 use crate::chunk::PAGE;
 use crate::cut::{Areas, CutError, HEAD, Next, PageMap, is_image, page_maps};
+use crate::error::DeltaError;
+use crate::params::Align;
 use crate::series::{Checkpoint, CheckpointFile};
 
 /// Bytes that are read at once: a multiple of every block length.
@@ -144,7 +145,7 @@ pub(super) fn read_image<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError
     for _ in 0..2 {
         let offset = stream.offset();
         if stream.record(PAGE)?.len() < PAGE {
-            return Err(incomplete(offset, "its header has no end"));
+            return Err(CutError::incomplete(offset, "its header has no end"));
         }
     }
     let mut areas = Areas::default();
@@ -153,7 +154,7 @@ pub(super) fn read_image<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError
             Next::Record => {}
             Next::Data { address, left } => {
                 if !stream.run(address, Some(left))? {
-                    return Err(incomplete(stream.offset(), "an area has no end"));
+                    return Err(CutError::incomplete(stream.offset(), "an area has no end"));
                 }
             }
             Next::Nothing => break,
@@ -166,7 +167,7 @@ pub(super) fn read_image<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError
 pub(super) fn read_pages<R: Read>(stream: &mut Stream<R>, map: &PageMap) -> Result<(), CutError> {
     for &(address, pages) in &map.runs {
         if !stream.run(address, Some(pages.saturating_mul(PAGE as u64)))? {
-            return Err(incomplete(stream.offset(), "its page map names more pages"));
+            return Err(CutError::incomplete(stream.offset(), "its page map names more pages"));
         }
     }
     rest(stream)
@@ -182,13 +183,9 @@ fn rest<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError> {
 fn next<R: Read>(stream: &mut Stream<R>, areas: &mut Areas) -> Result<Next, CutError> {
     let offset = stream.offset();
     let record = stream.record(PAGE)?;
-    let record = record.first_chunk().ok_or_else(|| incomplete(offset, "the last record is missing"))?;
-    let damaged = |reason: &str| CutError::Damaged { offset, reason: reason.into() };
-    Ok(areas.read(record).map_err(damaged)?.next)
-}
-
-fn incomplete(offset: u64, reason: &str) -> CutError {
-    CutError::Incomplete { offset, reason: reason.into() }
+    let record =
+        record.first_chunk().ok_or_else(|| CutError::incomplete(offset, "the last record is missing"))?;
+    Ok(areas.read(record).map_err(|reason| CutError::damaged(offset, reason))?.next)
 }
 
 #[cfg(test)]

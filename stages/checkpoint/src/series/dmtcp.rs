@@ -9,19 +9,10 @@ use std::io::{self, Write};
 use miette::Diagnostic;
 
 use crate::chunk::PAGE;
-
-/// What images begin with.
-const SIGNATURE: &[u8] = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n";
+use crate::cut::{CHILD, PARENT, SIGNATURE, ZERO};
 
 /// Longest name of a program and of an area, in bytes; a zero follows.
 const LONGEST_NAME: usize = 1023;
-
-/// The record tells of zeros and has no contents.
-const ZERO: u64 = 1;
-/// The record tells of an area whose contents are told by the records after it.
-const PARENT: u64 = 2;
-/// The record tells of a part of the area before it.
-const CHILD: u64 = 4;
 
 /// `MAP_SHARED`, `MAP_PRIVATE`, `MAP_FIXED` and `MAP_ANONYMOUS` of Linux.
 const SHARED: u64 = 0x01;
@@ -115,7 +106,7 @@ impl<W: Write> ImageWriter<W> {
         Ok(self.output.write_all(contents)?)
     }
 
-    /// Adds an area without a file; pages that are zero are told by their number.
+    /// Adds an area without a file; of pages that are zero only the number is written.
     pub fn anonymous(&mut self, area: &Area, contents: &[u8]) -> Result<(), ImageError> {
         self.parts(area, runs(contents))
     }
@@ -232,7 +223,7 @@ fn put(record: &mut [u8], index: usize, field: u64) {
 
 fn put_name(record: &mut [u8], name: &str) -> Result<(), ImageError> {
     if name.len() > LONGEST_NAME || name.contains('\0') {
-        return Err(ImageError::Name { name: name.to_owned() });
+        return Err(ImageError::Name(name.to_owned()));
     }
     record[..name.len()].copy_from_slice(name.as_bytes());
     Ok(())
@@ -270,11 +261,8 @@ pub enum ImageError {
         reason: &'static str,
     },
     /// A name that has no place in a record.
-    #[error("the name `{}` is longer than {LONGEST_NAME} bytes, or has a zero in it", name.escape_debug())]
-    Name {
-        /// The name.
-        name: String,
-    },
+    #[error("the name `{}` is longer than {LONGEST_NAME} bytes, or has a zero in it", .0.escape_debug())]
+    Name(String),
 }
 
 #[cfg(test)]

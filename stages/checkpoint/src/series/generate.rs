@@ -36,17 +36,17 @@ pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
         }
     }
     if !BYTES.contains(&params.bytes) {
-        return Err(GenerateError::Bytes { bytes: params.bytes });
+        return Err(GenerateError::Bytes(params.bytes));
     }
     check_share("shared", params.shared)?;
     params.changes.iter().try_for_each(check_change)?;
     let used = params.shared + params.changes.iter().map(memory::share).sum::<f64>();
     if used > 1.0 {
-        return Err(GenerateError::TooMuch { used });
+        return Err(GenerateError::TooMuch(used));
     }
     let growth: f64 = params.changes.iter().map(|change| growth(change, params.bytes)).sum();
     match params.bytes as f64 + growth * f64::from(params.checkpoints - 1) {
-        bytes if bytes > LARGEST as f64 => Err(GenerateError::Grows { bytes }),
+        bytes if bytes > LARGEST as f64 => Err(GenerateError::Grows(bytes)),
         _ => Ok(()),
     }
 }
@@ -256,12 +256,9 @@ pub enum GenerateError {
         value: u32,
     },
     /// The parameter `bytes` is out of range.
-    #[error("`bytes` asks for {bytes} bytes of memory")]
+    #[error("`bytes` asks for {0} bytes of memory")]
     #[diagnostic(help("a rank has from {} to {} bytes", BYTES.start(), BYTES.end()))]
-    Bytes {
-        /// The parameter.
-        bytes: u64,
-    },
+    Bytes(u64),
     /// A share that is none.
     #[error("`{key}` is {share}")]
     #[diagnostic(help("it is a number from 0 to 1"))]
@@ -272,14 +269,11 @@ pub enum GenerateError {
         share: f64,
     },
     /// More memory is given away than there is.
-    #[error("libraries and fields take {used} of the memory")]
+    #[error("libraries and fields take {0} of the memory")]
     #[diagnostic(help(
         "`shared` and the `share` of each `drift` are 1 together at most; the heap has the rest"
     ))]
-    TooMuch {
-        /// What they take of it.
-        used: f64,
-    },
+    TooMuch(f64),
     /// Insertions that would take forever, or that insert nothing.
     #[error("`insertions` asks for {count} of {bytes} bytes")]
     #[diagnostic(help("up to {} of 1 to {} bytes", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
@@ -290,14 +284,11 @@ pub enum GenerateError {
         bytes: u32,
     },
     /// More memory than there may be at the last checkpoint.
-    #[error("the memory of a rank grows to {bytes:.3e} bytes")]
+    #[error("the memory of a rank grows to {0:.3e} bytes")]
     #[diagnostic(help(
         "it may grow to {LARGEST} bytes; ask for fewer checkpoints, or for less in `growth` and `insertions`"
     ))]
-    Grows {
-        /// Bytes at the last checkpoint.
-        bytes: f64,
-    },
+    Grows(f64),
     /// A file cannot be written.
     #[error("cannot write the series: {}", path.display())]
     #[diagnostic(help("a file takes `bytes` and what was added to them since; TMPDIR names another folder"))]

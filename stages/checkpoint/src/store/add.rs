@@ -5,7 +5,7 @@
 //! number of threads.
 
 mod decide;
-mod lane;
+mod pipeline;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -19,10 +19,8 @@ use rayon::prelude::*;
 
 use super::base::Choice;
 use super::blocks::Blocks;
-use super::chain::Delta;
-use super::fingerprint::Fingerprints;
 use super::index::Index;
-use super::manifest::{Figures, Manifest, Recipe};
+use super::manifest::{Delta, Figures, Fingerprints, Manifest, Recipe};
 use super::pack::{EMPTY, PackWriter};
 use super::{Store, WriteLock, in_words};
 use crate::chunk::{ChunkId, Earlier};
@@ -31,18 +29,9 @@ use crate::params::{Matching, StoreRule};
 use crate::tree::{Entry, EntryKind, Time, Tree};
 use crate::{CheckpointError, tree};
 use decide::Decision;
-use lane::{Done, Job};
-use lane::{Lane, Opened};
+use pipeline::{Done, Job, Opened, ReaderPipeline};
 
-/// What is added.
-pub enum Source<'a> {
-    /// A folder with everything in it.
-    Folder(&'a Path),
-    /// Files under the names that they get; nothing but their contents is kept of them.
-    Files(Vec<(PathBuf, PathBuf)>),
-    /// One file that comes as a stream, under a name.
-    Stream(String, Box<dyn Read + Send + 'a>),
-}
+pub use decide::Source;
 
 /// How it is added.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +42,7 @@ pub struct AddOptions {
     pub created: Time,
     /// Whether new data are stored in half the time and some more bytes.
     pub quick: bool,
-    /// Whether it is stored whole, told by no checkpoint before.
+    /// Whether it is stored whole, as a delta against no checkpoint before.
     pub whole: bool,
     /// The rule that the store is expected to have.
     pub rule: Option<StoreRule>,
@@ -76,7 +65,7 @@ pub struct Added {
 const ROUND: usize = 4 << 20;
 
 /// Files that are looked at in one round, when there are several.
-const LANES: usize = 2;
+const PIPELINES: usize = 2;
 
 /// Long blocks that are encoded at once.
 const TOGETHER: usize = 4;
@@ -271,7 +260,7 @@ impl<'a> Session<'a> {
         let recipes = self.add_files(&entries, files, cx)?;
         let now = tree::walk(folder)?.entries;
         if let Some(changed) = differs(&entries, &now) {
-            return Err(CheckpointError::Changed { path: folder.join(&changed.path) });
+            return Err(CheckpointError::Changed(folder.join(&changed.path)));
         }
         Ok((entries, recipes))
     }
@@ -293,33 +282,34 @@ impl<'a> Session<'a> {
         files: Vec<(u32, PathBuf, Option<PageMap>)>,
         cx: &Context<'_>,
     ) -> Result<BTreeMap<u32, Recipe>, CheckpointError> {
-        let mut twins = lane::twins(self.earlier.as_ref(), entries);
+        let mut base_files = pipeline::base_files(self.earlier.as_ref(), entries);
         if let (Some(_), Some(earlier)) = (self.delta, &self.earlier) {
             // HBICT compares a file with the one of the same name.
             let path =
                 |entries: &[Entry], number: u32| entries.get(number as usize).map(|entry| entry.path.clone());
-            twins.retain(|&now, before| path(entries, now) == path(&earlier.entries, *before));
+            base_files.retain(|&now, before| path(entries, now) == path(&earlier.entries, *before));
         }
         let total = entries.iter().map(Entry::length).sum();
-        let lanes = files.len().clamp(1, LANES);
-        let mut lanes: Vec<Lane<'_>> = (0..lanes).map(|_| Lane::new(self.store, self.quick)).collect();
+        let pipelines = files.len().clamp(1, PIPELINES);
+        let mut pipelines: Vec<ReaderPipeline<'_>> =
+            (0..pipelines).map(|_| ReaderPipeline::new(self.store, self.quick)).collect();
         let mut queue = files.into_iter();
         let mut recipes = BTreeMap::new();
         loop {
-            for lane in lanes.iter_mut().filter(|lane| lane.is_idle()) {
+            for pipeline in pipelines.iter_mut().filter(|pipeline| pipeline.is_idle()) {
                 if let Some((number, path, map)) = queue.next() {
-                    let twin = twins.get(&number).copied();
-                    let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
+                    let base = base_files.get(&number).copied();
+                    let earlier = pipeline::earlier(self.store, self.earlier.as_ref(), base);
                     let entry = entries.get(number as usize).map(|entry| (entry.length(), entry.modified));
-                    lane.begin(Opened::file(number, path, entry, self.known(earlier, map))?);
+                    pipeline.begin(Opened::file(number, path, entry, self.known(earlier, map))?);
                 }
             }
-            if lanes.iter().all(Lane::is_idle) {
+            if pipelines.iter().all(ReaderPipeline::is_idle) {
                 break;
             }
-            self.round(&mut lanes, &mut recipes, total, cx)?;
+            self.round(&mut pipelines, &mut recipes, total, cx)?;
         }
-        self.flush(&mut lanes)?;
+        self.flush(&mut pipelines)?;
         Ok(recipes)
     }
 
@@ -331,15 +321,15 @@ impl<'a> Session<'a> {
         cx: &Context<'_>,
     ) -> Result<Contents, CheckpointError> {
         let path = PathBuf::from(name);
-        let twin = self.earlier.as_ref().and_then(|earlier| earlier.entry(&path)).map(|(number, _)| number);
-        let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
-        let mut lanes = vec![Lane::new(self.store, self.quick)];
-        lanes[0].begin(Opened::stream(1, path.clone(), reader, self.known(earlier, None))?);
+        let base = self.earlier.as_ref().and_then(|earlier| earlier.entry(&path)).map(|(number, _)| number);
+        let earlier = pipeline::earlier(self.store, self.earlier.as_ref(), base);
+        let mut pipelines = vec![ReaderPipeline::new(self.store, self.quick)];
+        pipelines[0].begin(Opened::stream(1, path.clone(), reader, self.known(earlier, None))?);
         let mut recipes = BTreeMap::new();
-        while !lanes[0].is_idle() {
-            self.round(&mut lanes, &mut recipes, 0, cx)?;
+        while !pipelines[0].is_idle() {
+            self.round(&mut pipelines, &mut recipes, 0, cx)?;
         }
-        self.flush(&mut lanes)?;
+        self.flush(&mut pipelines)?;
         if self.figures.bytes == 0 {
             return Err(CheckpointError::EmptyStream);
         }
@@ -367,10 +357,10 @@ impl<'a> Session<'a> {
         self.store.settings().deltas.is_none_or(|deltas| deltas.matching == Matching::Anywhere)
     }
 
-    /// Every lane reads on by its part of a round; then what is new is encoded and written.
+    /// Every pipeline reads on by its part of a round; then what is new is encoded and written.
     fn round(
         &mut self,
-        lanes: &mut [Lane<'_>],
+        pipelines: &mut [ReaderPipeline<'_>],
         recipes: &mut BTreeMap<u32, Recipe>,
         total: u64,
         cx: &Context<'_>,
@@ -378,34 +368,34 @@ impl<'a> Session<'a> {
         if cx.should_stop() {
             return Err(CheckpointError::Interrupted);
         }
-        let busy = lanes.iter().filter(|lane| !lane.is_idle()).count().max(1);
-        lanes.par_iter_mut().try_for_each(|lane| lane.cut(ROUND / busy))?;
+        let busy = pipelines.iter().filter(|pipeline| !pipeline.is_idle()).count().max(1);
+        pipelines.par_iter_mut().try_for_each(|pipeline| pipeline.cut(ROUND / busy))?;
         let mut jobs = Vec::new();
-        for (place, lane) in lanes.iter_mut().enumerate() {
-            self.take(place, lane, &mut jobs);
-            if let Some((number, recipe)) = lane.ended()? {
+        for (place, pipeline) in pipelines.iter_mut().enumerate() {
+            self.take(place, pipeline, &mut jobs);
+            if let Some((number, recipe)) = pipeline.ended()? {
                 recipes.insert(number, recipe);
             }
         }
-        self.write(lanes, jobs, false)?;
+        self.write(pipelines, jobs, false)?;
         cx.progress(self.figures.bytes, total);
         Ok(())
     }
 
-    /// Looks every chunk of a lane's batch up.
-    fn take(&mut self, place: usize, lane: &mut Lane<'_>, jobs: &mut Vec<Job>) {
-        let batch = std::mem::take(&mut lane.batch);
+    /// Looks every chunk of a pipeline's batch up.
+    fn take(&mut self, place: usize, pipeline: &mut ReaderPipeline<'_>, jobs: &mut Vec<Job>) {
+        let batch = std::mem::take(&mut pipeline.batch);
         for chunk in &batch.chunks {
             self.figures.bytes += chunk.length as u64;
             let bytes = chunk.length as u64;
-            let twin = lane.twin(chunk).filter(|twin| twin.id.is_none_or(|id| self.is_sound(id)));
+            let base = pipeline.base_chunk(chunk).filter(|base| base.id.is_none_or(|id| self.is_sound(id)));
             let kept = chunk.hash.kept();
             let known = |session: &mut Self| session.index.get(kept).filter(|&id| session.is_sound(id));
             let id = if chunk.zero {
                 self.figures.zero += bytes;
                 None
             } else if let Some(same) =
-                twin.filter(|twin| twin.id.is_some() && twin.hash == kept && twin.length == chunk.length)
+                base.filter(|base| base.id.is_some() && base.hash == kept && base.length == chunk.length)
             {
                 self.figures.unchanged += bytes;
                 same.id
@@ -416,12 +406,12 @@ impl<'a> Session<'a> {
                 self.figures.new += bytes;
                 self.delta.iter_mut().for_each(|delta| delta.blocks += 1);
                 // The papers store changed blocks as they are.
-                let twin = twin.and_then(|twin| twin.id).filter(|_| self.delta.is_none());
-                let depth = twin.map(|twin| self.depth(twin));
-                let id = lane.pending(depth).push(
+                let base = base.and_then(|base| base.id).filter(|_| self.delta.is_none());
+                let depth = base.map(|base| self.depth(base));
+                let id = pipeline.pending(depth).push(
                     batch.bytes_of(chunk),
                     kept,
-                    twin,
+                    base,
                     self.number,
                     &mut self.next_block,
                 );
@@ -431,10 +421,10 @@ impl<'a> Session<'a> {
                 Some(id)
             };
             id.into_iter().for_each(|id| self.fingerprints.add(id, kept));
-            lane.record(chunk, id);
-            jobs.extend(lane.jobs(place, false));
+            pipeline.record(chunk, id);
+            jobs.extend(pipeline.jobs(place, false));
         }
-        lane.give_back(batch);
+        pipeline.give_back(batch);
     }
 
     /// Whether the block of a chunk can be decoded. Each is read once before anything refers to it: a checkpoint that is
@@ -473,23 +463,33 @@ impl<'a> Session<'a> {
         pack.and_then(|pack| pack.block(id.block).map(|block| block.depth)).unwrap_or(0)
     }
 
-    fn flush(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), CheckpointError> {
-        let jobs = lanes.iter_mut().enumerate().flat_map(|(place, lane)| lane.jobs(place, true)).collect();
-        self.write(lanes, jobs, true)
+    fn flush(&mut self, pipelines: &mut [ReaderPipeline<'_>]) -> Result<(), CheckpointError> {
+        let jobs = pipelines
+            .iter_mut()
+            .enumerate()
+            .flat_map(|(place, pipeline)| pipeline.jobs(place, true))
+            .collect();
+        self.write(pipelines, jobs, true)
     }
 
     /// Encodes blocks and writes them. Long ones wait until there are some of them, so that cores share them.
-    fn write(&mut self, lanes: &mut [Lane<'_>], jobs: Vec<Job>, all: bool) -> Result<(), CheckpointError> {
-        let (mut jobs, long): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.twins.is_some());
+    fn write(
+        &mut self,
+        pipelines: &mut [ReaderPipeline<'_>],
+        jobs: Vec<Job>,
+        all: bool,
+    ) -> Result<(), CheckpointError> {
+        let (mut jobs, long): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.base_depth.is_some());
         self.waiting.extend(long);
         if all || self.waiting.len() >= TOGETHER {
             jobs.append(&mut self.waiting);
         }
-        let done = jobs.into_par_iter().map(|job| lane::encode(self.store, &self.blocks, job));
+        let done = jobs.into_par_iter().map(|job| pipeline::encode(self.store, &self.blocks, job));
         let done: Vec<Done> = done.collect::<Result<_, _>>()?;
         for done in done {
-            let lane = &mut lanes[done.lane];
-            lane.learn(&done);
+            let pipeline = &mut pipelines[done.pipeline];
+            pipeline.learn(&done);
             if let Some(choice) = done.compared {
                 self.figures.comparisons.0 += 1;
                 self.figures.comparisons.1 += u64::from(choice != Choice::Kept);
@@ -502,7 +502,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What is told by chunks of which checkpoint.
+    /// What is a delta against chunks of which checkpoint.
     fn count_bases(&mut self, done: &Done, stored: u64) {
         let block = &done.block;
         let total: u64 = block.lengths.iter().map(|&length| u64::from(length)).sum();

@@ -1,11 +1,11 @@
-//! By which versions new chunks are told: ADCA (Seed 002), for what is smaller than a page.
+//! Which versions new chunks are deltas against: ADCA (Seed 002), for what is smaller than a page.
 //!
-//! As published, ADCA decides for a whole checkpoint whether it is told by the base kept so far (C) or by the checkpoint before (C'), and
+//! As published, ADCA decides for a whole checkpoint whether it is a delta against the base kept so far (C) or the checkpoint before (C'), and
 //! changes the base when C' saves more than ε of C. Here it decides for some blocks which versions of their pages are the bases,
 //! stores what it found smaller at once (the reading `immediate`), and the blocks after them do the same.
 //!
-//! Chains are bounded. A version whose chain is as long as the store allows cannot be a base; the version that it was told by can.
-//! Such patches grow with every checkpoint. So when telling a block by the base of that base, or by nothing, costs little more than
+//! Chains are bounded. A version whose chain is as long as the store allows cannot be a base; the version that it was a delta against can.
+//! Such patches grow with every checkpoint. So when a delta against the base of that base, or the block without any base, costs little more than
 //! the bound costs now, that is done: the next checkpoints then have a base that is near again.
 
 use super::Store;
@@ -23,39 +23,39 @@ const EVERY: u64 = 8;
 const EVERY_STEADY: u64 = 32;
 const STEADY: u32 = 4;
 
-/// The versions by which a new chunk may be told, and its last version.
+/// The versions that a new chunk may be a delta against, and its last version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Candidates {
     /// The version before, whether it can be a base or not.
     pub(crate) last: Option<ChunkId>,
     /// The version before, or the base kept if its chain is too long.
     pub(crate) previous: Option<ChunkId>,
-    /// The version that the one before was told by, or that version itself.
+    /// The version that the one before was a delta against, or that version itself.
     pub(crate) kept: Option<ChunkId>,
-    /// The version that the base kept was told by, or that base itself.
+    /// The version that the base kept was a delta against, or that base itself.
     pub(crate) root: Option<ChunkId>,
 }
 
-/// The versions by which a chunk may be told whose last version is `twin`.
-pub(crate) fn candidates(store: &Store, twin: ChunkId, deepest: u8) -> Result<Candidates, CheckpointError> {
-    let (depth, base) = look(store, twin)?;
-    let allowed = (depth < deepest).then_some(twin);
+/// The versions that a chunk may be a delta against whose last version is `last`.
+pub(crate) fn candidates(store: &Store, last: ChunkId, deepest: u8) -> Result<Candidates, CheckpointError> {
+    let (depth, base) = look(store, last)?;
+    let allowed = (depth < deepest).then_some(last);
     let kept = base.or(allowed);
     let root = match kept {
         Some(kept) => look(store, kept)?.1.or(Some(kept)),
         None => None,
     };
-    Ok(Candidates { last: Some(twin), previous: allowed.or(kept), kept, root })
+    Ok(Candidates { last: Some(last), previous: allowed.or(kept), kept, root })
 }
 
-/// How deep a chunk is, and what it is told by.
+/// How deep a chunk is, and what it is a delta against.
 fn look(store: &Store, id: ChunkId) -> Result<(u8, Option<ChunkId>), CheckpointError> {
     let pack = store.pack(id.pack)?;
     let entry = pack.block(id.block).ok_or_else(|| pack.damaged_block(id.block, "it is missing"))?;
     Ok((entry.depth, entry.bases.get(usize::from(id.chunk)).copied().flatten()))
 }
 
-/// What a block is told by.
+/// What a block is a delta against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Choice {
     /// The bases kept.
@@ -69,7 +69,7 @@ pub(crate) enum Choice {
     Fresh,
 }
 
-/// Bytes that a block takes, told by what.
+/// Bytes that a block takes, as deltas against what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) kept: usize,
@@ -104,7 +104,7 @@ impl Sizes {
     }
 }
 
-/// Decides what blocks are told by.
+/// Decides what blocks are deltas against.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BaseRule {
     choice: Choice,
@@ -125,7 +125,7 @@ impl BaseRule {
         compares
     }
 
-    /// What the next block is told by if nothing is compared.
+    /// What the next block is a delta against if nothing is compared.
     pub(crate) fn choice(&self) -> Choice {
         self.choice
     }

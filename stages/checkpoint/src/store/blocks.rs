@@ -10,11 +10,11 @@ use super::pack::{BlockEntry, Pack};
 use crate::chunk::ChunkId;
 use crate::{CheckpointError, codec};
 
-/// Most blocks that are decoded for one. By default a block of 80 chunks, told by as many blocks of as many chunks each, takes
+/// Most blocks that are decoded for one. By default a block of 80 chunks, a delta against as many blocks of as many chunks each, takes
 /// 6481 at the worst, and those of real series some dozens; a store that was made to keep us busy may lead to any number.
 const MOST_DECODED: u32 = 1 << 14;
 
-/// Decodes blocks of a store and keeps those that were used last. Blocks that others are told by are decoded with them.
+/// Decodes blocks of a store and keeps those that were used last. Blocks that others are deltas against are decoded with them.
 #[derive(Debug)]
 pub struct Blocks<'a> {
     store: &'a Store,
@@ -94,7 +94,7 @@ impl<'a> Blocks<'a> {
         self.store.settings().seed
     }
 
-    /// How deep a block is that is told by these chunks.
+    /// How deep a block is that is a delta against these chunks.
     pub(crate) fn depth(&self, bases: &[Option<ChunkId>]) -> Result<u8, CheckpointError> {
         let mut depth = 0;
         for base in bases.iter().flatten() {
@@ -126,8 +126,9 @@ impl<'a> Blocks<'a> {
     fn decode(&self, (number, block): Key, left: &mut u32) -> Result<Vec<u8>, CheckpointError> {
         let pack = self.store.pack(number)?;
         let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
-        *left =
-            left.checked_sub(1).ok_or_else(|| pack.damaged_block(block, "it is told by too many others"))?;
+        *left = left
+            .checked_sub(1)
+            .ok_or_else(|| pack.damaged_block(block, "it is a delta against too many others"))?;
         let bases = self.bases(&pack, block, entry, left)?;
         let bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
         let mut payload = self.buffers.take(entry.payload as usize);
@@ -188,6 +189,25 @@ impl<'a> Blocks<'a> {
 fn range(pack: &Pack, id: ChunkId) -> Result<Range<usize>, CheckpointError> {
     let range = pack.block(id.block).and_then(|entry| entry.range(id.chunk));
     range.ok_or_else(|| pack.damaged_block(id.block, "it is missing"))
+}
+
+/// Things in portions of about so many bytes.
+pub(super) fn in_portions<T>(
+    things: impl IntoIterator<Item = T>,
+    most: u64,
+    bytes_of: impl Fn(&T) -> u64,
+) -> Vec<Vec<T>> {
+    let (mut portions, mut portion, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for thing in things {
+        bytes += bytes_of(&thing);
+        portion.push(thing);
+        if bytes >= most {
+            portions.push(std::mem::take(&mut portion));
+            bytes = 0;
+        }
+    }
+    portions.push(portion);
+    portions
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

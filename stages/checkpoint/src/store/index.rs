@@ -5,8 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::Store;
-use super::hollow::ZeroHashes;
 use super::pack::{BlockEntry, Pack};
+use super::sparse::ZeroHashes;
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash};
 
@@ -14,10 +14,10 @@ use crate::chunk::{ChunkId, KeptHash};
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     chunks: HashMap<KeptHash, ChunkId, BuildHasherDefault<FirstBytes>>,
-    /// Blocks that cannot be decoded, because one that they are told by is not there, or hollow where they need it.
+    /// Blocks that cannot be decoded, because one that they are deltas against is not there, or dead where they need it.
     unusable: HashSet<(u32, u32)>,
     /// Chunks of which a prune left zeros.
-    hollow: HashSet<ChunkId>,
+    dead: HashSet<ChunkId>,
 }
 
 /// Takes the first bytes of a hash as they are: they are as good as any.
@@ -41,7 +41,7 @@ impl Hasher for FirstBytes {
 }
 
 impl Index {
-    /// The chunks of all packs of a store from a number on that can be read, and that are told by nothing before. Those of others
+    /// The chunks of all packs of a store from a number on that can be read, and that are deltas against nothing before. Those of others
     /// cannot be referred to.
     pub(crate) fn load(store: &Store, first: u32) -> Result<(Self, Vec<CheckpointError>), CheckpointError> {
         let mut index = Self::default();
@@ -64,7 +64,7 @@ impl Index {
         zeros: &mut ZeroHashes,
     ) -> Result<(), CheckpointError> {
         let pack = store.pack(number)?;
-        // Without its hashes it is not known which of its chunks are hollow; nothing can be told by it then.
+        // Without its hashes it is not known which of its chunks are dead; nothing can be a delta against it then.
         let hashes = pack.hashes()?;
         packs.insert(number, Arc::clone(&pack));
         for (block, entry) in (0..).zip(pack.blocks()) {
@@ -77,8 +77,8 @@ impl Index {
             for (chunk, &length) in (0..).zip(&entry.lengths) {
                 let Some(hash) = hashes.of(entry, chunk) else { continue };
                 let id = ChunkId { pack: number, block, chunk };
-                match zeros.is_hollow(length, hash) {
-                    true => drop(self.hollow.insert(id)),
+                match zeros.is_dead(length, hash) {
+                    true => drop(self.dead.insert(id)),
                     false => self.insert(hash, id),
                 }
             }
@@ -86,15 +86,15 @@ impl Index {
         Ok(())
     }
 
-    /// Whether all chunks are there that a block is told by; they are in packs before.
+    /// Whether all chunks are there that a block is a delta against; they are in packs before.
     fn has_bases(&self, entry: &BlockEntry, packs: &HashMap<u32, Arc<Pack>>) -> bool {
-        if !self.hollow.is_empty() && entry.bases.iter().flatten().any(|base| self.hollow.contains(base)) {
+        if !self.dead.is_empty() && entry.bases.iter().flatten().any(|base| self.dead.contains(base)) {
             return false;
         }
         let mut last = None;
         entry.bases.iter().flatten().all(|base| {
             let id = (base.pack, base.block);
-            // Neighbours are mostly told by neighbours.
+            // Neighbours are mostly deltas against neighbours.
             last.replace(id) == Some(id)
                 || packs.get(&base.pack).is_some_and(|pack| pack.block(base.block).is_some())
                     && self.is_usable(base.pack, base.block)

@@ -2,10 +2,11 @@
 //! needed for a few.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::Store;
-use super::manifest::Manifest;
-use super::pack::MOST_CHUNKS;
+use super::manifest::{Manifest, Recipe, Run, part};
+use super::pack::{Hashes, MOST_CHUNKS, Pack};
+use super::{Store, in_words};
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
@@ -47,7 +48,7 @@ impl Live {
         self.packs.entry(pack).or_default().insert(block);
     }
 
-    /// Adds the blocks by which others are told. The packs that cannot be read come back: what they need is not known.
+    /// Adds the blocks that others are deltas against. The packs that cannot be read come back: what they need is not known.
     pub(crate) fn close(&mut self, store: &Store) -> Vec<CheckpointError> {
         let mut hidden = Vec::new();
         let mut below = Some(u32::MAX);
@@ -128,5 +129,103 @@ impl LiveChunks {
     /// The needed chunks of a pack by their blocks; none if nothing of it is needed.
     pub(crate) fn blocks(&self, pack: u32) -> Option<&BTreeMap<u32, ChunkSet>> {
         self.packs.get(&pack)
+    }
+}
+
+/// What is said of such a pack.
+const OTHER_PACK: &str = "it is another pack: of another store, or of a copy of this one that was added to";
+
+impl Store {
+    /// Refuses a checkpoint one of whose packs is another; where one file alone is needed, only of those that it needs.
+    pub(crate) fn refuse_other_packs(
+        &self,
+        manifest: &Manifest,
+        only: Option<&Recipe>,
+    ) -> Result<(), CheckpointError> {
+        let firsts = only.map(|recipe| recipe.runs.iter().filter_map(|run| run.first));
+        let needed: Option<BTreeSet<u32>> = firsts.map(|firsts| firsts.map(|first| first.pack).collect());
+        let is_needed = |pack| needed.as_ref().is_none_or(|needed| needed.contains(&pack));
+        match self.other_packs(manifest, is_needed).first() {
+            Some(&pack) => Err(self.other_pack(pack)),
+            None => Ok(()),
+        }
+    }
+
+    /// Says of damage which `C` of the chain of a checkpoint it is in, and which others need that.
+    pub(crate) fn in_chain(&self, manifest: &Manifest, error: CheckpointError) -> CheckpointError {
+        let (CheckpointError::DamagedPack { path, .. } | CheckpointError::DamagedBlock { path, .. }) = &error
+        else {
+            return error;
+        };
+        let damaged = packs(manifest).into_iter().find(|&pack| self.pack_path(pack) == *path);
+        match damaged.filter(|_| self.settings().deltas.is_some()) {
+            Some(damaged) => CheckpointError::DamagedChain {
+                number: manifest.number,
+                damaged,
+                others: in_words(&self.needing(damaged)),
+                source: Box::new(error),
+            },
+            None => error,
+        }
+    }
+
+    /// The checkpoints that need blocks of a pack.
+    fn needing(&self, pack: u32) -> Vec<u32> {
+        let numbers = self.numbers().unwrap_or_default();
+        let needs = |number: &u32| self.manifest(*number).is_ok_and(|other| packs(&other).contains(&pack));
+        numbers.into_iter().filter(needs).collect()
+    }
+
+    /// That a pack is another.
+    pub(crate) fn other_pack(&self, pack: u32) -> CheckpointError {
+        CheckpointError::DamagedPack { path: self.pack_path(pack), reason: OTHER_PACK }
+    }
+
+    /// The packs that are not those that a checkpoint was added with. What is missing, or cannot be read, is not among them.
+    pub(crate) fn other_packs(&self, manifest: &Manifest, is_needed: impl Fn(u32) -> bool) -> Vec<u32> {
+        let expected = &manifest.fingerprints.packs;
+        let packs = expected.keys().copied().filter(|&pack| is_needed(pack));
+        let mut found: BTreeMap<u32, Option<PackSum>> =
+            packs.map(|pack| (pack, PackSum::open(self, pack))).collect();
+        for run in manifest.recipes.values().flat_map(|recipe| &recipe.runs) {
+            let Some(place) = run.first.and_then(|first| found.get_mut(&first.pack)) else { continue };
+            if place.as_mut().and_then(|found| found.add(run)).is_none() {
+                *place = None;
+            }
+        }
+        let is_other = |(pack, found): &(u32, Option<PackSum>)| {
+            found.as_ref().is_some_and(|found| expected.get(pack) != Some(&found.sum))
+        };
+        found.into_iter().filter(is_other).map(|(pack, _)| pack).collect()
+    }
+}
+
+/// The packs that the blocks of a checkpoint are in.
+fn packs(manifest: &Manifest) -> BTreeSet<u32> {
+    let runs = manifest.recipes.values().flat_map(|recipe| &recipe.runs);
+    runs.filter_map(|run| run.first).map(|first| first.pack).collect()
+}
+
+/// A pack that is there, and the sum so far.
+struct PackSum {
+    pack: Arc<Pack>,
+    hashes: Arc<Hashes>,
+    sum: u64,
+}
+
+impl PackSum {
+    fn open(store: &Store, pack: u32) -> Option<Self> {
+        Some(Self { pack: store.pack(pack).ok()?, hashes: store.hashes(pack).ok()?, sum: 0 })
+    }
+
+    /// Adds the chunks of a run; none if one of them is not there.
+    fn add(&mut self, run: &Run) -> Option<()> {
+        let first = run.first?;
+        let block = self.pack.block(first.block)?;
+        for step in 0..run.chunks {
+            let id = ChunkId { chunk: first.chunk.saturating_add(step), ..first };
+            self.sum = self.sum.wrapping_add(part(id, self.hashes.of(block, id.chunk)?));
+        }
+        Some(())
     }
 }

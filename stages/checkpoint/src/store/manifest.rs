@@ -7,25 +7,24 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::chain::Delta;
-use super::fingerprint::Fingerprints;
+use serde::Serialize;
+
 use super::pack::MOST_CHUNKS;
-use super::wire::{Reader, Torn, Writer};
-use super::wire::{compress, decompress};
+use super::wire::{Reader, Torn, Writer, compress, decompress};
 use crate::CheckpointError;
-use crate::chunk::{ChunkId, LONGEST_CHUNK, Place, Space};
+use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK, Place, Space};
 use crate::cut::Format;
 use crate::tree::{Entry, EntryKind, Time};
 
 const MAGIC: &[u8; 8] = b"hopmapMF";
-/// Manifests of format 1 end before what packs are told by, and those of format 2 before which of them is the first.
+/// Manifests of format 1 end before what packs are recognised by, and those of format 2 before which of them is the first.
 /// Only those of checkpoints that are told as a whole are of format 4: they end with what that came to.
 const FORMAT: u32 = 4;
 const FORMAT_OF_BLOCKS: u32 = 3;
 const CHECKSUM: usize = 32;
 
 /// A checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Manifest {
     /// Its number, from 1.
     pub number: u32,
@@ -100,10 +99,23 @@ pub struct Figures {
     pub new: u64,
     /// Bytes that new ones take in the pack.
     pub stored: u64,
-    /// New bytes that are told by chunks of other checkpoints: number of the checkpoint, bytes, bytes that they take.
+    /// New bytes that are deltas against chunks of other checkpoints: number of the checkpoint, bytes, bytes that they take.
     pub bases: Vec<(u32, u64, u64)>,
     /// How often ADCA compared the base kept with others, and how often it changed it.
     pub comparisons: (u64, u64),
+}
+
+/// `C_t`: the delta that is stored of a whole checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Delta {
+    /// The base that the rule holds on to after it.
+    pub held: u32,
+    /// Blocks that are stored.
+    pub blocks: u64,
+    /// S(C): their bytes, and those that the rule counts for their places and hashes. Of the first checkpoint its bytes.
+    pub bytes: u64,
+    /// Deltas to be undone to restore it: 0 of the first.
+    pub depth: u32,
 }
 
 /// Adds chunks to runs.
@@ -138,6 +150,45 @@ impl Run {
         };
         follows && place == next
     }
+}
+
+/// By pack, the sum over all chunks that files consist of: the first half of the hash times a number that tells the place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fingerprints {
+    pub(super) packs: BTreeMap<u32, u64>,
+}
+
+impl Fingerprints {
+    /// Adds a chunk of a file; they may come in any order.
+    pub(crate) fn add(&mut self, id: ChunkId, hash: KeptHash) {
+        let sum = self.packs.entry(id.pack).or_default();
+        *sum = sum.wrapping_add(part(id, hash));
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.number(self.packs.len() as u64);
+        for (&pack, sum) in &self.packs {
+            out.number(u64::from(pack));
+            out.plain(&sum.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> Result<Self, Torn> {
+        let mut packs = BTreeMap::new();
+        for _ in 0..input.count()? {
+            let pack = input.small()?;
+            let sum = input.plain(8)?.try_into().map_err(|_| Torn)?;
+            packs.insert(pack, u64::from_le_bytes(sum));
+        }
+        Ok(Self { packs })
+    }
+}
+
+/// The part of a chunk in the sum of its pack.
+pub(super) fn part(id: ChunkId, hash: KeptHash) -> u64 {
+    let half = hash.0.first_chunk().map_or(0, |half| u64::from_le_bytes(*half));
+    // An odd factor loses nothing of the hash.
+    half.wrapping_mul((u64::from(id.block) << 17 | u64::from(id.chunk) << 1) | 1)
 }
 
 impl Manifest {
@@ -213,37 +264,33 @@ impl Manifest {
 
     fn read(format: u32, mut reader: Reader<'_>) -> Result<Self, Torn> {
         let input = &mut reader;
-        let (number, earlier) = (input.small()?, input.small()?);
-        let created = read_time(input)?;
-        let name = std::str::from_utf8(input.text()?).map_err(|_| Torn)?.to_owned();
-        let stream = input.number()? != 0;
-        let figures = Figures::read(input)?;
+        let mut manifest = Self {
+            number: input.small()?,
+            earlier: input.small()?,
+            created: read_time(input)?,
+            name: std::str::from_utf8(input.text()?).map_err(|_| Torn)?.to_owned(),
+            stream: input.number()? != 0,
+            figures: Figures::read(input)?,
+            ..Self::default()
+        };
         let count = input.count()?;
-        let entries: Vec<Entry> = (0..count).map(|_| read_entry(input)).collect::<Result<_, _>>()?;
-        let mut recipes = BTreeMap::new();
-        for (number, entry) in entries.iter().enumerate() {
+        manifest.entries = (0..count).map(|_| read_entry(input)).collect::<Result<_, _>>()?;
+        for (number, entry) in (0..).zip(&manifest.entries) {
             if let EntryKind::File { length, .. } = entry.kind {
-                recipes.insert(number as u32, Recipe::read(length, input)?);
+                manifest.recipes.insert(number, Recipe::read(length, input)?);
             }
         }
-        let fingerprints = if format > 1 { Fingerprints::read(input)? } else { Fingerprints::default() };
-        let (whole, since) = if format > 2 { (input.small()?, input.small()?) } else { (0, 0) };
-        let delta = if format > 3 { Some(Delta::read(input)?) } else { None };
+        if format > 1 {
+            manifest.fingerprints = Fingerprints::read(input)?;
+        }
+        if format > 2 {
+            (manifest.whole, manifest.since) = (input.small()?, input.small()?);
+        }
+        if format > 3 {
+            manifest.delta = Some(Delta::read(input)?);
+        }
         reader.end()?;
-        Ok(Self {
-            number,
-            earlier,
-            created,
-            name,
-            stream,
-            entries,
-            recipes,
-            figures,
-            fingerprints,
-            whole,
-            since,
-            delta,
-        })
+        Ok(manifest)
     }
 }
 
@@ -357,7 +404,7 @@ impl Recipe {
 
     /// Numbers of the same meaning stand together: they compress better.
     fn write(&self, out: &mut Writer) {
-        out.number(self.format.number());
+        out.number(self.format as u64);
         out.plain(&self.digest);
         out.number(self.runs.len() as u64);
         for run in &self.runs {
@@ -382,7 +429,7 @@ impl Recipe {
             let jump = run.place.address.wrapping_sub(expected.address).cast_signed();
             out.number(match (run.place.space == expected.space, jump) {
                 (true, 0) => 3,
-                _ => run.place.space.number(),
+                _ => run.place.space as u64,
             });
             if !(run.place.space == expected.space && jump == 0) {
                 out.signed(jump);
@@ -392,7 +439,7 @@ impl Recipe {
     }
 
     fn read(length: u64, input: &mut Reader<'_>) -> Result<Self, Torn> {
-        let format = Format::of_number(input.number()?).ok_or(Torn)?;
+        let format = of_number(&FORMATS, input.number()?)?;
         let digest = input.plain(32)?.try_into().map_err(|_| Torn)?;
         let count = input.count()?;
         let mut runs = Vec::new();
@@ -406,6 +453,14 @@ impl Recipe {
         read_places(&mut runs, input)?;
         Ok(Self { format, digest, runs })
     }
+}
+
+/// What numbers stand for, by which both were declared.
+const SPACES: [Space; 3] = [Space::File, Space::Memory, Space::Record];
+const FORMATS: [Format; 4] = [Format::Plain, Format::Dmtcp, Format::Criu, Format::Gzip];
+
+fn of_number<T: Copy>(all: &[T], number: u64) -> Result<T, Torn> {
+    all.get(usize::try_from(number).unwrap_or(usize::MAX)).copied().ok_or(Torn)
 }
 
 fn read_lengths(runs: &mut [Run], total: u64, input: &mut Reader<'_>) -> Result<(), Torn> {
@@ -449,44 +504,13 @@ fn read_places(runs: &mut [Run], input: &mut Reader<'_>) -> Result<(), Torn> {
         run.place = match input.number()? {
             3 => expected,
             number => {
-                let space = Space::of_number(number).ok_or(Torn)?;
+                let space = of_number(&SPACES, number)?;
                 Place { space, address: expected.address.wrapping_add(input.signed()?.cast_unsigned()) }
             }
         };
         expected = Place { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
     }
     Ok(())
-}
-
-impl Space {
-    fn number(self) -> u64 {
-        match self {
-            Self::File => 0,
-            Self::Memory => 1,
-            Self::Record => 2,
-        }
-    }
-
-    fn of_number(number: u64) -> Option<Self> {
-        [Self::File, Self::Memory, Self::Record].into_iter().find(|space| space.number() == number)
-    }
-}
-
-impl Format {
-    fn number(self) -> u64 {
-        match self {
-            Self::Plain => 0,
-            Self::Dmtcp => 1,
-            Self::Criu => 2,
-            Self::Gzip => 3,
-        }
-    }
-
-    fn of_number(number: u64) -> Option<Self> {
-        [Self::Plain, Self::Dmtcp, Self::Criu, Self::Gzip]
-            .into_iter()
-            .find(|format| format.number() == number)
-    }
 }
 
 #[cfg(test)]
@@ -501,7 +525,7 @@ mod tests {
         let runs = vec![Run { first: None, chunks: 1, length: 10, place: Place::default() }];
         let recipe = Recipe { runs, ..Recipe::default() };
         let mut fingerprints = Fingerprints::default();
-        fingerprints.add(ChunkId { pack: 7, block: 0, chunk: 0 }, crate::chunk::KeptHash([3; 12]));
+        fingerprints.add(ChunkId { pack: 7, block: 0, chunk: 0 }, KeptHash([3; 12]));
         Manifest {
             number: 7,
             earlier: 6,

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use hopmap_durable::{DurableError, crash_point};
 
-use super::{Settings, Store, in_words, numbers};
+use super::settings::{Ranges, Settings, in_words, merged};
+use super::{Store, numbers};
 use crate::CheckpointError;
 
 /// Ending of what stays of the manifest of a checkpoint that was pruned, until its number is written down.
@@ -17,9 +18,6 @@ const GONE: &str = ".gone";
 
 /// Most lost checkpoints that are told of: a store that was made to keep us busy may claim that it gave any number.
 const MOST_LOST: usize = 10_000;
-
-/// Numbers from the first to the last of each.
-pub(crate) type Ranges = Vec<(u32, u32)>;
 
 /// The numbers that a store has given, and what became of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +76,18 @@ impl Store {
         let lost = gaps(merged([&removed[..], &each(&there)].concat()), end);
         let lost = lost.into_iter().flat_map(|(first, last)| first..=last).take(MOST_LOST).collect();
         Ok(AssignedNumbers { next, there, lost, removed, gone, has_others })
+    }
+
+    /// Removes the packs behind the last checkpoint, which none needs: that of an `add` that was killed, and of what was pruned. Those
+    /// whose manifests are lost stay.
+    pub(super) fn remove_unfinished(&self, given: &AssignedNumbers) -> Result<(), CheckpointError> {
+        let latest = self.latest()?.unwrap_or(0);
+        let unfinished = |number: &u32| *number > latest && !given.is_lost(*number);
+        for number in self.pack_numbers()?.into_iter().filter(unfinished) {
+            let path = self.pack_path(number);
+            fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+        }
+        Ok(())
     }
 
     /// The number of the next checkpoint, as the files say now.
@@ -147,20 +157,6 @@ impl Store {
         }
         self.write_settings(&Settings { next, ..settings })
     }
-}
-
-/// Ranges in order, each once; those that touch are one.
-pub(crate) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Ranges {
-    let mut ranges: Ranges = ranges.into_iter().filter(|(first, last)| first <= last).collect();
-    ranges.sort_unstable();
-    let mut merged = Ranges::new();
-    for (first, last) in ranges {
-        match merged.last_mut() {
-            Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
-            _ => merged.push((first, last)),
-        }
-    }
-    merged
 }
 
 /// The numbers from 1 up to `end` that are in none of these ranges.

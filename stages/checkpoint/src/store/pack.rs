@@ -4,7 +4,7 @@
 //! table of its blocks twice, and a trailer twice. All numbers are little-endian; the table is [wire](super::wire) numbers, compressed
 //! by Zstandard. Every payload, the hashes, the tables and the trailers have checksums (XXH3) of their own. A block that no checkpoint needs
 //! any more may be missing: it keeps its number and has no payload and no hashes. A chunk that no checkpoint needs any more may be
-//! [hollow](super::hollow): zeros in its block, and the hash of these.
+//! [dead](super::sparse): zeros in its block, and the hash of these.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -217,7 +217,7 @@ impl BlockEntry {
     }
 }
 
-/// Chunks by which others are told are in packs before.
+/// Chunks that others are deltas against are in packs before.
 fn read_bases(pack: u32, count: usize, input: &mut Reader<'_>) -> Result<Vec<Option<ChunkId>>, Torn> {
     let mut before = (0i64, 0i64);
     let mut bases = Vec::with_capacity(count);
@@ -255,7 +255,7 @@ struct Trailer {
 }
 
 impl Trailer {
-    fn encode(&self) -> [u8; TRAILER] {
+    fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(TRAILER);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
@@ -266,9 +266,7 @@ impl Trailer {
         bytes.extend_from_slice(&self.table_checksum.to_le_bytes());
         let checksum = XxHash3_128::oneshot(&bytes);
         bytes.extend_from_slice(&checksum.to_le_bytes());
-        let mut trailer = [0; TRAILER];
-        trailer.copy_from_slice(&bytes);
-        trailer
+        bytes
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
@@ -302,9 +300,7 @@ pub struct Pack {
     path: PathBuf,
     length: u64,
     blocks: Vec<Option<BlockEntry>>,
-    hashes_at: u64,
-    hashes: u64,
-    hashes_checksum: u64,
+    trailer: Trailer,
 }
 
 impl Pack {
@@ -316,22 +312,16 @@ impl Pack {
             _ => DurableError::io("read", path)(error).into(),
         })?;
         let length = file.metadata().map_err(DurableError::io("read", path))?.len();
-        let trailer = read_trailer(&file, length).ok_or_else(|| damaged("its end is missing or damaged"))?;
+        let trailer = [1, 2].into_iter().find_map(|copy| trailer_copy(&file, length, copy));
+        let trailer = trailer.ok_or_else(|| damaged("its end is missing or damaged"))?;
         if trailer.number != number {
             return Err(damaged("it is another pack, under a wrong name"));
         }
-        let table = read_table(&file, length, &trailer).ok_or_else(|| damaged("its table is damaged"))?;
+        let table = [2, 1].into_iter().find_map(|copy| table_copy(&file, length, &trailer, copy));
+        let table = table.ok_or_else(|| damaged("its table is damaged"))?;
         let blocks =
             parse_table(number, &table, &trailer).map_err(|Torn| damaged("its table contradicts itself"))?;
-        Ok(Self {
-            number,
-            path: path.to_owned(),
-            length,
-            blocks,
-            hashes_at: trailer.hashes_at,
-            hashes: trailer.hashes,
-            hashes_checksum: trailer.hashes_checksum,
-        })
+        Ok(Self { number, path: path.to_owned(), length, blocks, trailer })
     }
 
     /// Packs do not stay open: a store may have more of them than a process may have open files.
@@ -371,7 +361,7 @@ impl Pack {
 
     /// How many chunks its blocks have.
     pub(crate) fn chunks(&self) -> usize {
-        self.hashes as usize / HASH
+        self.trailer.hashes as usize / HASH
     }
 
     /// Its number.
@@ -433,14 +423,12 @@ impl Pack {
 
     /// The hashes of all chunks of the blocks that are there.
     pub fn hashes(&self) -> Result<Hashes, CheckpointError> {
-        let mut bytes = vec![0; self.hashes as usize];
-        let read = self.file()?.read_exact_at(&mut bytes, self.hashes_at);
+        let mut bytes = vec![0; self.trailer.hashes as usize];
+        let read = self.file()?.read_exact_at(&mut bytes, self.trailer.hashes_at);
         read.map_err(DurableError::io("read", &self.path))?;
-        if XxHash3_64::oneshot(&bytes) != self.hashes_checksum {
-            return Err(CheckpointError::DamagedPack {
-                path: self.path.clone(),
-                reason: "the hashes of its chunks are damaged",
-            });
+        if XxHash3_64::oneshot(&bytes) != self.trailer.hashes_checksum {
+            let reason = "the hashes of its chunks are damaged";
+            return Err(CheckpointError::DamagedPack { path: self.path.clone(), reason });
         }
         Ok(Hashes { bytes })
     }
@@ -466,10 +454,6 @@ impl Hashes {
     }
 }
 
-fn read_trailer(file: &File, length: u64) -> Option<Trailer> {
-    [1, 2].into_iter().find_map(|copy| trailer_copy(file, length, copy))
-}
-
 /// A copy of the trailer; 1 is the last one.
 fn trailer_copy(file: &File, length: u64, copy: u64) -> Option<Trailer> {
     let mut bytes = [0; TRAILER];
@@ -485,10 +469,6 @@ impl Trailer {
             self.hashes_at.checked_add(self.hashes).zip(tail).and_then(|(at, tail)| at.checked_add(tail));
         end == Some(length) && self.table <= LONGEST
     }
-}
-
-fn read_table(file: &File, length: u64, trailer: &Trailer) -> Option<Vec<u8>> {
-    [2, 1].into_iter().find_map(|copy| table_copy(file, length, trailer, copy))
 }
 
 /// A copy of the table; 1 is the last one.

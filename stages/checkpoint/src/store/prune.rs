@@ -16,10 +16,10 @@ use hopmap_durable::{DurableError, Lock, crash_point, replace_file, sync_folder}
 use hopmap_model::Context;
 use serde::{Deserialize, Serialize};
 
-use super::hollow::copied;
 use super::live::Live;
 use super::numbers::AssignedNumbers;
 use super::pack::{Pack, PackWriter};
+use super::sparse::copied;
 use super::statistics::length_of;
 use super::{Store, WriteLock, in_words, until};
 use crate::CheckpointError;
@@ -110,7 +110,7 @@ impl Store {
         let (kept, removed) = self.split(keep)?;
         let (live, hidden) = Live::of(self, &kept);
         if let Some(first) = hidden.into_iter().next() {
-            return Err(CheckpointError::NeedsUnknown { what: first.to_string() });
+            return Err(CheckpointError::NeedsUnknown(first.to_string()));
         }
         let mut pruned = Pruned { dry_run, removed, kept, ..Pruned::default() };
         if dry_run {
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Takes blocks away whose checksums are wrong, and repairs what packs have twice. What needs such blocks was lost before; but as
-    /// long as they are there, nothing can be told by them. Packs are written again for that, which needs space.
+    /// long as they are there, nothing can be a delta against them. Packs are written again for that, which needs space.
     pub fn discard_damaged(&self, lock: &WriteLock, cx: &Context<'_>) -> Result<Mended, CheckpointError> {
         let readers = self.keep_readers_away(lock, cx)?;
         let mut mended = Mended::default();
@@ -148,7 +148,7 @@ impl Store {
             if cx.should_stop() {
                 break;
             }
-            // A pack that cannot be opened, or whose hashes are damaged, tells nothing; nothing is told by it either.
+            // A pack that cannot be opened, or whose hashes are damaged, tells nothing; nothing is a delta against it either.
             let Ok(pack) = self.pack(number) else { continue };
             if pack.hashes().is_err() {
                 continue;
@@ -176,12 +176,10 @@ impl Store {
 
     /// The numbers that are kept and those that are not.
     fn split(&self, keep: &Keep) -> Result<(Vec<u32>, Vec<u32>), CheckpointError> {
-        let setting = |name, range| CheckpointError::Setting { name, range };
-        if keep.last == Some(0) {
-            return Err(setting("keep-last", "1 or more"));
-        }
-        if keep.every == Some(0) {
-            return Err(setting("keep-every", "1 or more"));
+        for (name, is_none) in [("keep-last", keep.last == Some(0)), ("keep-every", keep.every == Some(0))] {
+            if is_none {
+                return Err(CheckpointError::Setting { name, range: "1 or more" });
+            }
         }
         let AssignedNumbers { there, lost, .. } = self.given()?;
         self.require(&keep.pinned)?;
@@ -193,12 +191,12 @@ impl Store {
         pinned.retain(|number| !keep.unpinned.contains(number));
         pinned.extend(&keep.pinned);
         if let Some(&number) = keep.remove.iter().find(|number| pinned.contains(number)) {
-            return Err(CheckpointError::Pinned { number });
+            return Err(CheckpointError::Pinned(number));
         }
         let by_rule = keep.last.is_some() || keep.every.is_some();
         let bases = self.bases_to_come(&there);
         if let Some(&number) = keep.remove.iter().find(|number| bases.contains(number)) {
-            return Err(CheckpointError::IsBase { number });
+            return Err(CheckpointError::IsBase(number));
         }
         let last = self.last_of_every_name(&there, keep.last.unwrap_or(0));
         let stays = |number: u32| {
@@ -231,6 +229,21 @@ impl Store {
             *seen <= last
         };
         numbers.iter().rev().copied().filter(is_last).collect()
+    }
+
+    /// Those of these that the delta of the next checkpoint of a name may have as base.
+    fn bases_to_come(&self, numbers: &[u32]) -> BTreeSet<u32> {
+        let mut names = BTreeSet::new();
+        let mut bases = BTreeSet::new();
+        if self.settings().deltas.is_none() {
+            return bases;
+        }
+        for manifest in numbers.iter().rev().filter_map(|&number| self.manifest(number).ok()) {
+            if names.insert(manifest.name) {
+                bases.extend(manifest.delta.map(|delta| delta.held));
+            }
+        }
+        bases
     }
 
     fn require(&self, wanted: &[u32]) -> Result<(), CheckpointError> {

@@ -81,7 +81,7 @@ impl Store {
         // Whatever came to that place meanwhile is not ours to remove.
         fs::rename(staging.path(), to).map_err(|error| match error.kind() {
             ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
-                CheckpointError::NotEmpty { path: to.to_owned() }
+                CheckpointError::NotEmpty(to.to_owned())
             }
             _ => DurableError::io("write", to)(error).into(),
         })?;
@@ -144,7 +144,7 @@ fn refuse_what_is_there(to: &Path) -> Result<(), CheckpointError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotADirectory => {
             Err(DurableError::io("read", to)(error).into())
         }
-        _ => Err(CheckpointError::NotEmpty { path: to.to_owned() }),
+        _ => Err(CheckpointError::NotEmpty(to.to_owned())),
     }
 }
 
@@ -170,7 +170,7 @@ fn refuse_too_much(folder: &Path, manifest: &Manifest) -> Result<(), CheckpointE
     }
 }
 
-/// Bytes of decoded blocks that are kept, because other blocks are told by them or they are needed again.
+/// Bytes of decoded blocks that are kept, because other blocks are deltas against them or they are needed again.
 const KEPT: usize = 24 << 20;
 
 /// Most workers: each needs memory for a portion, and two or three of them are as fast as most disks.
@@ -300,7 +300,7 @@ impl<'r, F: Iterator<Item = Result<Output<'r>, CheckpointError>> + Send> Restori
             return Ok(());
         }
         if std::mem::take(digest).finish() != recipe.digest {
-            return Err(CheckpointError::WrongContents { path: path.to_path_buf() });
+            return Err(CheckpointError::WrongContents(path.to_path_buf()));
         }
         target.finish()
     }

@@ -1,19 +1,19 @@
 //! What a store holds, and what a checkpoint consists of, in numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use super::chain::Delta;
 use super::live::Live;
-use super::{ReadLock, Store};
+use super::manifest::Delta;
+use super::{Pack, ReadLock, Store};
 use crate::CheckpointError;
-use crate::cut::Format;
 
 /// A checkpoint in a list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Listed {
     /// Its number.
     pub number: u32,
@@ -34,7 +34,7 @@ pub struct Listed {
 }
 
 /// What a store holds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Statistics {
     /// How many checkpoints.
     pub checkpoints: usize,
@@ -65,7 +65,7 @@ pub struct Statistics {
 }
 
 /// What a codec did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CodecShare {
     /// Its name.
     pub codec: String,
@@ -78,7 +78,7 @@ pub struct CodecShare {
 }
 
 /// What a checkpoint consists of.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Explained {
     /// Its number.
     pub number: u32,
@@ -98,7 +98,7 @@ pub struct Explained {
     pub stored: u64,
     /// Bytes by the checkpoint that brought them.
     pub brought: BTreeMap<u32, u64>,
-    /// New bytes that are told by chunks of an earlier checkpoint: its number, bytes, bytes that they take.
+    /// New bytes that are deltas against chunks of an earlier checkpoint: its number, bytes, bytes that they take.
     pub bases: Vec<(u32, u64, u64)>,
     /// Bytes by how many blocks have to be decoded, one after the other, before them.
     pub depths: BTreeMap<u8, u64>,
@@ -114,13 +114,13 @@ pub struct Explained {
 }
 
 /// What a file of a checkpoint consists of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ExplainedFile {
     /// Where it is in the checkpoint.
     #[serde(serialize_with = "in_text")]
     pub path: PathBuf,
     /// As what it was read.
-    pub format: &'static str,
+    pub format: String,
     /// Its bytes.
     pub bytes: u64,
     /// Of these, zeros.
@@ -146,26 +146,17 @@ impl Store {
 
     fn listed(&self, number: u32, pins: &BTreeSet<u32>) -> Listed {
         let stored = length_of(self.pack_path(number)) + length_of(self.manifest_path(number));
-        let mut listed = Listed {
-            number,
-            name: String::new(),
-            created: 0,
-            files: 0,
-            bytes: 0,
-            stored,
-            pinned: pins.contains(&number),
-            damaged: None,
-        };
+        let listed = Listed { number, stored, pinned: pins.contains(&number), ..Listed::default() };
         match self.manifest(number) {
-            Ok(manifest) => {
-                listed.bytes = manifest.bytes();
-                listed.created = manifest.created.seconds;
-                listed.files = manifest.recipes.len();
-                listed.name = manifest.name;
-            }
-            Err(error) => listed.damaged = Some(error.to_string()),
+            Ok(manifest) => Listed {
+                bytes: manifest.bytes(),
+                created: manifest.created.seconds,
+                files: manifest.recipes.len(),
+                name: manifest.name,
+                ..listed
+            },
+            Err(error) => Listed { damaged: Some(error.to_string()), ..listed },
         }
-        listed
     }
 
     /// What the store holds.
@@ -176,34 +167,29 @@ impl Store {
         let known = [&numbers[..], &self.given()?.lost[..]].concat();
         let (_, hidden) = Live::of(self, &known);
         let prunable = if hidden.is_empty() { Some(self.prunable(&numbers)?) } else { None };
-        let mut damaged: Vec<String> = hidden.iter().map(ToString::to_string).collect();
-        let mut tally = Tally::default();
-        for number in self.pack_numbers()? {
-            tally.packs += length_of(self.pack_path(number));
-            match self.pack(number) {
-                Ok(pack) => tally.add(&pack),
-                Err(error) => damaged.push(error.to_string()),
-            }
-        }
-        damaged.sort_unstable();
-        damaged.dedup();
-        let manifests: u64 = numbers.iter().map(|&number| length_of(self.manifest_path(number))).sum();
-        let stored = tally.packs + manifests;
-        Ok(Statistics {
+        let mut found = Statistics {
             checkpoints: numbers.len(),
             bytes,
-            packs: tally.packs,
-            manifests,
-            index: tally.index,
-            ratio: if stored == 0 { 0.0 } else { bytes as f64 / stored as f64 },
-            chunks: tally.chunks,
-            blocks: tally.blocks,
-            codecs: tally.codecs.into_values().collect(),
-            depths: tally.depths,
+            manifests: numbers.iter().map(|&number| length_of(self.manifest_path(number))).sum(),
             prunable: prunable.map(|(freed, _)| freed),
             unneeded: prunable.map(|(_, stay)| stay),
-            damaged,
-        })
+            damaged: hidden.iter().map(ToString::to_string).collect(),
+            ..Statistics::default()
+        };
+        let mut codecs = BTreeMap::new();
+        for number in self.pack_numbers()? {
+            found.packs += length_of(self.pack_path(number));
+            match self.pack(number) {
+                Ok(pack) => found.add(&pack, &mut codecs),
+                Err(error) => found.damaged.push(error.to_string()),
+            }
+        }
+        found.damaged.sort_unstable();
+        found.damaged.dedup();
+        found.codecs = codecs.into_values().collect();
+        let stored = found.packs + found.manifests;
+        found.ratio = if stored == 0 { 0.0 } else { bytes as f64 / stored as f64 };
+        Ok(found)
     }
 
     /// What a checkpoint consists of.
@@ -219,13 +205,10 @@ impl Store {
             known: figures.known,
             new: figures.new,
             stored: figures.stored.saturating_add(length_of(self.manifest_path(number))),
-            brought: BTreeMap::new(),
             bases: figures.bases.clone(),
-            depths: BTreeMap::new(),
-            codecs: BTreeMap::new(),
             comparisons: figures.comparisons,
             delta: manifest.delta,
-            files: Vec::new(),
+            ..Explained::default()
         };
         for (&entry, recipe) in &manifest.recipes {
             let path = manifest.entries.get(entry as usize).map(|entry| entry.path.clone());
@@ -233,10 +216,8 @@ impl Store {
                 path: path.unwrap_or_default(),
                 format: name_of(recipe.format),
                 bytes: recipe.bytes(),
-                zero: 0,
-                own: 0,
-                before: 0,
                 runs: recipe.runs.len(),
+                ..ExplainedFile::default()
             };
             for run in &recipe.runs {
                 let bytes = run.bytes();
@@ -250,7 +231,7 @@ impl Store {
                 let Ok(pack) = self.pack(first.pack) else { continue };
                 let Some(block) = pack.block(first.block) else { continue };
                 *explained.depths.entry(block.depth).or_default() += bytes;
-                *explained.codecs.entry(format!("{:?}", block.codec).to_lowercase()).or_default() += bytes;
+                *explained.codecs.entry(name_of(block.codec)).or_default() += bytes;
             }
             explained.files.push(file);
         }
@@ -258,44 +239,29 @@ impl Store {
     }
 }
 
-#[derive(Debug, Default)]
-struct Tally {
-    packs: u64,
-    index: u64,
-    chunks: u64,
-    blocks: u64,
-    codecs: BTreeMap<u8, CodecShare>,
-    depths: BTreeMap<u8, u64>,
-}
-
-impl Tally {
-    fn add(&mut self, pack: &super::Pack) {
+impl Statistics {
+    fn add(&mut self, pack: &Pack, codecs: &mut BTreeMap<u8, CodecShare>) {
         let payloads = pack.blocks().iter().flatten().map(|entry| u64::from(entry.payload)).sum();
         self.index += pack.length().saturating_sub(payloads);
         self.chunks += pack.chunks() as u64;
         for entry in pack.blocks().iter().flatten() {
             self.blocks += 1;
             *self.depths.entry(entry.depth).or_default() += 1;
-            let share = self.codecs.entry(entry.codec as u8).or_insert_with(|| CodecShare {
-                codec: format!("{:?}", entry.codec).to_lowercase(),
-                blocks: 0,
-                bytes: 0,
-                stored: 0,
-            });
-            share.blocks += 1;
-            share.bytes += entry.bytes() as u64;
-            share.stored += u64::from(entry.payload);
+            let codec = name_of(entry.codec);
+            let share = codecs.entry(entry.codec as u8).or_default();
+            *share = CodecShare {
+                codec,
+                blocks: share.blocks + 1,
+                bytes: share.bytes + entry.bytes() as u64,
+                stored: share.stored + u64::from(entry.payload),
+            };
         }
     }
 }
 
-fn name_of(format: Format) -> &'static str {
-    match format {
-        Format::Plain => "plain",
-        Format::Dmtcp => "dmtcp",
-        Format::Criu => "criu",
-        Format::Gzip => "gzip",
-    }
+/// The name of a codec or a format, in small letters.
+fn name_of(of: impl Debug) -> String {
+    format!("{of:?}").to_lowercase()
 }
 
 /// Bytes of a file; 0 if it is not there.

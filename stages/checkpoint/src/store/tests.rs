@@ -207,7 +207,7 @@ fn one_byte(whole: &Manifest, number: u32) -> Manifest {
 fn chains_that_are_longer_than_they_say_end() {
     let (site, whole) = Site::with_one();
     let base = |pack| vec![Some(ChunkId { pack, block: 0, chunk: 0 })];
-    // A chain of 100 packs, all of which say that they are told by one block.
+    // A chain of 100 packs, all of which say that they are deltas against one block.
     site.pack(2, &[(0, Vec::new())]);
     for number in 3..100 {
         site.pack(number, &[(1, base(number - 1))]);
@@ -232,7 +232,7 @@ fn a_block_that_is_told_by_more_blocks_than_any_is_refused() {
         let mut out = Vec::new();
         store.restore_file(&lock, number, None, &mut out, &Context::detached()).map(|_| out)
     };
-    // Blocks of 1024 chunks, each told by another block: 15 of them lead to 15,360 blocks, 17 to 17,408.
+    // Blocks of 1024 chunks, each a delta against another block: 15 of them lead to 15,360 blocks, 17 to 17,408.
     site.pack(2, &vec![(0, Vec::new()); 17 * 1024]);
     let wide: Vec<_> = (0..17).map(|block| (1, told(2, block * 1024..block * 1024 + 1024))).collect();
     site.pack(3, &wide);
@@ -248,7 +248,7 @@ fn a_block_that_is_told_by_more_blocks_than_any_is_refused() {
     }
     assert_eq!(restore(4).unwrap(), [4]);
     let error = restore(5).unwrap_err();
-    assert!(error.to_string().contains("told by too many others"), "{error}");
+    assert!(error.to_string().contains("a delta against too many others"), "{error}");
     assert!(matches!(error, CheckpointError::DamagedBlock { .. }), "{error}");
 }
 
@@ -288,7 +288,7 @@ const TELLING: &[u8] = b"\0\x01\x02\x03\x7f\x80\x81\xff/.";
 
 const TRAILER: usize = 80;
 
-/// A store with three checkpoints of a small folder, the second and the third told by those before.
+/// A store with three checkpoints of a small folder, the second and the third deltas against those before.
 fn store(folder: &Path) -> Store {
     let store = Store::init(&folder.join("store"), Settings::default()).unwrap();
     for version in 1..=3_u32 {

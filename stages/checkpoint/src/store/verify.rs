@@ -57,7 +57,7 @@ pub struct CheckpointState {
 }
 
 /// Something damaged or missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Problem {
     /// The file of the store.
     #[serde(serialize_with = "in_text")]
@@ -75,7 +75,7 @@ pub struct Problem {
 }
 
 /// What a problem means to a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Affected {
     /// The checkpoint.
     pub number: u32,
@@ -116,7 +116,17 @@ impl Store {
             return Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) });
         }
         let chosen: BTreeSet<u32> = numbers.unwrap_or(&there).iter().copied().collect();
-        let mut look = Verifier::new(self, deep);
+        let mut look = Verifier {
+            store: self,
+            found: Verified { deep, ..Verified::default() },
+            live: Live::default(),
+            packs: BTreeMap::new(),
+            hashes: BTreeMap::new(),
+            others: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            unusable: BTreeSet::new(),
+            rests: BTreeMap::new(),
+        };
         for number in chosen {
             look.manifest(number);
         }
@@ -150,55 +160,30 @@ struct Verifier<'a> {
     rests: BTreeMap<u32, Vec<[u8; 4]>>,
 }
 
-impl<'a> Verifier<'a> {
-    fn new(store: &'a Store, deep: bool) -> Self {
-        Self {
-            store,
-            found: Verified { deep, ..Verified::default() },
-            live: Live::default(),
-            packs: BTreeMap::new(),
-            hashes: BTreeMap::new(),
-            others: BTreeMap::new(),
-            blocks: BTreeMap::new(),
-            unusable: BTreeSet::new(),
-            rests: BTreeMap::new(),
-        }
-    }
-
+impl Verifier<'_> {
     /// Reads a manifest and notes which blocks it needs.
     fn manifest(&mut self, number: u32) {
         let mut state = CheckpointState { number, whole: true, ..CheckpointState::default() };
-        match self.store.manifest(number) {
+        let wrong = match self.store.manifest(number) {
             Ok(manifest) => {
                 self.live.take(&manifest);
                 state.name.clone_from(&manifest.name);
                 state.files = manifest.recipes.len();
                 state.bytes = manifest.bytes();
-                if let Err(error) = tree::check(&manifest.entries) {
-                    state.whole = false;
-                    let affected = Affected { number, files: Vec::new(), bytes: 0 };
-                    self.problem_of_manifest(number, error.to_string(), affected);
-                }
+                tree::check(&manifest.entries).err().map(|error| error.to_string())
             }
-            Err(error) => {
-                state.whole = false;
-                let affected = Affected { number, files: Vec::new(), bytes: 0 };
-                self.problem_of_manifest(number, reason_of(&error), affected);
-            }
+            Err(error) => Some(reason_of(&error)),
+        };
+        if let Some(what) = wrong {
+            state.whole = false;
+            self.problem_of_manifest(number, what, Affected { number, ..Affected::default() });
         }
         self.found.checkpoints.push(state);
     }
 
     fn problem_of_manifest(&mut self, number: u32, what: String, affected: Affected) {
-        let path = self.store.manifest_path(number);
-        self.found.problems.push(Problem {
-            path,
-            pack: None,
-            block: None,
-            offset: None,
-            what,
-            checkpoints: vec![affected],
-        });
+        let (path, checkpoints) = (self.store.manifest_path(number), vec![affected]);
+        self.found.problems.push(Problem { path, what, checkpoints, ..Problem::default() });
     }
 
     /// Looks whether the chunks of all files are what manifests say, as far as blocks are whole; tells what others touch.
@@ -266,15 +251,8 @@ impl<'a> Verifier<'a> {
 
     /// Notes a problem of a pack.
     fn problem(&mut self, pack: u32, block: Option<u32>, offset: Option<u64>, what: String) -> usize {
-        let path = self.store.pack_path(pack);
-        self.found.problems.push(Problem {
-            path,
-            pack: Some(pack),
-            block,
-            offset,
-            what,
-            checkpoints: Vec::new(),
-        });
+        let (path, pack) = (self.store.pack_path(pack), Some(pack));
+        self.found.problems.push(Problem { path, pack, block, offset, what, ..Problem::default() });
         self.found.problems.len() - 1
     }
 
@@ -343,7 +321,7 @@ impl Verifier<'_> {
         if self.packs.is_empty() && self.blocks.is_empty() {
             return tainted;
         }
-        // Blocks are told by those of packs before, so what these lack is known already.
+        // Blocks are deltas against those of packs before, so what these lack is known already.
         for (number, blocks) in self.live.packs() {
             let pack = self.store.pack(number).ok();
             for &block in blocks {

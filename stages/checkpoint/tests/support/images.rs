@@ -35,7 +35,7 @@ impl Cut {
         Arc::new(Earlier::new(chunks.collect()))
     }
 
-    /// How many bytes are neither zeros nor the same as their twins.
+    /// How many bytes are neither zeros nor the same as their base chunks.
     pub(crate) fn new_bytes(&self, earlier: &Earlier) -> usize {
         let is_new = |chunk: &&Chunk| !chunk.zero && !is_same(chunk, earlier);
         self.chunks.iter().filter(is_new).map(|chunk| chunk.length).sum()
@@ -46,11 +46,11 @@ fn id(index: u32) -> ChunkId {
     ChunkId { pack: 1, block: index, chunk: 0 }
 }
 
-/// Whether a chunk is its twin.
+/// Whether a chunk is its base chunk.
 pub(crate) fn is_same(chunk: &Chunk, earlier: &Earlier) -> bool {
-    let twin = chunk.twin.and_then(|twin| earlier.get(twin));
-    twin.is_some_and(|twin| {
-        twin.id.is_some() && twin.hash == chunk.hash.kept() && twin.length == chunk.length
+    let base_chunk = chunk.base_chunk.and_then(|base_chunk| earlier.get(base_chunk));
+    base_chunk.is_some_and(|base_chunk| {
+        base_chunk.id.is_some() && base_chunk.hash == chunk.hash.kept() && base_chunk.length == chunk.length
     })
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn cut(
                 false => whole.bytes.extend_from_slice(batch.bytes_of(chunk)),
             }
             assert!(whole.bytes.len() <= bytes.len());
-            assert!(chunk.twin.is_none_or(|twin| earlier.is_some_and(|earlier| earlier.get(twin).is_some())));
+            assert!(chunk.base_chunk.is_none_or(|base_chunk| earlier.is_some_and(|earlier| earlier.get(base_chunk).is_some())));
         }
         whole.chunks.append(&mut batch.chunks);
     }

@@ -68,7 +68,7 @@ pub(super) fn finish(
     let dag = TaskDag { tasks, dependencies, names, unit };
     dag.check().map_err(|error| {
         let problem = match error {
-            TaskDagError::Cycle { task } => {
+            TaskDagError::Cycle(task) => {
                 format!("task `{}` waits for itself, by way of others", dag.name(task))
             }
             error => error.to_string(),

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
-use hopmap_model::{Stage, seed_stream};
+use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 
 use crate::chunk::PAGE;
-use crate::{Change, Generate, GenerateParams, Width};
+use crate::{Change, GenerateParams, Width};
 
 /// Where the heap begins.
 pub(super) const HEAP: u64 = 0x60_0000;
@@ -175,7 +175,7 @@ impl Stream {
     pub(super) fn draws(self, seed: u64) -> Pcg64 {
         // Ranks and checkpoints have four digits, which are 14 bits; changes have what is left.
         let island = u64::from(self.rank) << 32 | u64::from(self.checkpoint & 0xffff) << 16;
-        Pcg64::from_seed(seed_stream(Generate::KIND, seed, island ^ u64::from(self.change)))
+        Pcg64::from_seed(seed_stream("checkpoint/generate", seed, island ^ u64::from(self.change)))
     }
 }
 

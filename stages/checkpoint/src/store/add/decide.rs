@@ -1,11 +1,12 @@
 //! The base of the delta of a whole checkpoint, chosen before any of it is stored.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use hopmap_durable::DurableError;
 use hopmap_model::DeltaRule;
 
-use super::{Source, lane};
+use super::pipeline;
 use crate::CheckpointError;
 use crate::delta::{FileSignature, Signature, Walk, read};
 use crate::params::{Align, Matching};
@@ -14,6 +15,16 @@ use crate::store::index::Index;
 use crate::store::manifest::Manifest;
 use crate::store::{DeltaSettings, Store};
 use crate::tree::{self, EntryKind};
+
+/// What is added.
+pub enum Source<'a> {
+    /// A folder with everything in it.
+    Folder(&'a Path),
+    /// Files under the names that they get; nothing but their contents is kept of them.
+    Files(Vec<(PathBuf, PathBuf)>),
+    /// One file that comes as a stream, under a name.
+    Stream(String, Box<dyn Read + Send + 'a>),
+}
 
 /// What is decided for a checkpoint.
 pub(super) struct Decision {
@@ -95,7 +106,7 @@ fn recorded(store: &Store, block: u32, manifest: &Manifest) -> Signature {
     for &number in manifest.recipes.keys() {
         let mut file = FileSignature::seeded(block.into(), store.settings().seed);
         let mut end = None;
-        let earlier = lane::earlier(store, Some(manifest), Some(number));
+        let earlier = pipeline::earlier(store, Some(manifest), Some(number));
         for chunk in earlier.iter().flat_map(|earlier| earlier.chunks()) {
             let (address, length) = (chunk.place.address, chunk.length as u64);
             if end != Some(address) {
@@ -115,7 +126,7 @@ fn recorded(store: &Store, block: u32, manifest: &Manifest) -> Signature {
 fn blocks_of(store: &Store, manifest: &Manifest) -> Index {
     let mut index = Index::default();
     for &number in manifest.recipes.keys() {
-        let earlier = lane::earlier(store, Some(manifest), Some(number));
+        let earlier = pipeline::earlier(store, Some(manifest), Some(number));
         for chunk in earlier.iter().flat_map(|earlier| earlier.chunks()) {
             if let Some(id) = chunk.id {
                 index.replace(chunk.hash, id);

@@ -16,19 +16,19 @@ use rustix::fs::{FallocateFlags, fallocate};
 use serde::Serialize;
 
 use super::super::Store;
-use super::super::blocks::Blocks;
-use super::super::hollow::{Hollower, ZeroHashes};
+use super::super::blocks::{Blocks, in_portions};
 use super::super::live::{ChunkSet, LiveChunks};
 use super::super::numbers::is_full;
 use super::super::pack::{BlockEntry, NewBlock, Pack, PackWriter};
+use super::super::sparse::{SparseWriter, ZeroHashes};
 use super::super::statistics::length_of;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
-/// Bytes of decoded blocks that are made hollow together.
-const PORTION: usize = 8 << 20;
+/// Bytes of decoded blocks that are made sparse together.
+const PORTION: u64 = 8 << 20;
 
-/// Bytes of decoded blocks that are kept, because others are told by them.
+/// Bytes of decoded blocks that are kept, because others are deltas against them.
 const KEPT: usize = 24 << 20;
 
 /// Fewest bytes for which a pack is written again: what most file systems round files up by.
@@ -218,7 +218,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Gives the disk back what the blocks of a pack take that nobody needs, as far as the file system can, and says how many bytes.
-    /// Such blocks are all zeros then: who looks for chunks there finds that before anything is told by them.
+    /// Such blocks are all zeros then: who looks for chunks there finds that before anything is a delta against them.
     fn punch(&self, number: u32) -> Result<u64, CheckpointError> {
         let pack = self.store.pack(number)?;
         let is_needed = |block: u32| self.live.blocks(number).is_some_and(|live| live.contains_key(&block));
@@ -258,7 +258,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Writes a pack again with its needed blocks alone, hollow where that pays. None when it would not get smaller.
+    /// Writes a pack again with its needed blocks alone, sparse where that pays. None when it would not get smaller.
     fn rewrite(
         &self,
         number: u32,
@@ -270,7 +270,7 @@ impl<'a> Sweep<'a> {
         let mut bases = Vec::new();
         let most = self.store.pack(number)?.length().saturating_sub(1);
         let freed = self.store.replace_pack(number, most, |pack, temporary| {
-            write_hollow(pack, live, blocks, temporary, &mut bases, cx)
+            write_sparse(pack, live, blocks, temporary, &mut bases, cx)
         })?;
         Ok(freed.map(|freed| Rewritten { freed, bases }))
     }
@@ -305,7 +305,7 @@ impl Store {
     }
 }
 
-fn write_hollow(
+fn write_sparse(
     pack: &Pack,
     live: &BTreeMap<u32, ChunkSet>,
     blocks: &Blocks<'_>,
@@ -314,7 +314,7 @@ fn write_hollow(
     cx: &Context<'_>,
 ) -> Result<(PathBuf, u64), CheckpointError> {
     let hashes = pack.hashes()?;
-    let hollower = Hollower::new(blocks, pack, &hashes);
+    let sparse = SparseWriter::new(blocks, pack, &hashes);
     let mut writer = PackWriter::create(temporary.to_owned(), pack.number())?;
     for portion in portions(pack, live) {
         if cx.should_stop() {
@@ -322,7 +322,7 @@ fn write_hollow(
         }
         let made: Vec<(u32, NewBlock)> = portion
             .par_iter()
-            .map(|&(number, live)| Ok((number, hollower.block(number, live)?)))
+            .map(|&(number, live)| Ok((number, sparse.block(number, live)?)))
             .collect::<Result<_, CheckpointError>>()?;
         for (number, block) in made {
             bases.extend(block.bases.iter().flatten());
@@ -334,16 +334,6 @@ fn write_hollow(
 
 /// The needed blocks of a pack, in portions of about [`PORTION`] bytes.
 fn portions<'l>(pack: &Pack, live: &'l BTreeMap<u32, ChunkSet>) -> Vec<Vec<(u32, &'l ChunkSet)>> {
-    let mut portions = Vec::new();
-    let (mut portion, mut bytes) = (Vec::new(), 0);
-    for (&number, live) in live {
-        bytes += pack.block(number).map_or(0, BlockEntry::bytes);
-        portion.push((number, live));
-        if bytes >= PORTION {
-            portions.push(std::mem::take(&mut portion));
-            bytes = 0;
-        }
-    }
-    portions.push(portion);
-    portions
+    let blocks = live.iter().map(|(&number, live)| (number, live));
+    in_portions(blocks, PORTION, |(number, _)| pack.block(*number).map_or(0, BlockEntry::bytes) as u64)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hopmap_model::Context;
 use rayon::prelude::*;
 
-use super::super::blocks::Blocks;
+use super::super::blocks::{Blocks, in_portions};
 use super::super::pack::{BlockEntry, EMPTY, Hashes, Pack};
 use super::{Verifier, reason_of};
 use crate::CheckpointError;
@@ -15,7 +15,7 @@ use crate::chunk::{ChunkHash, ChunkId};
 /// Bytes of payloads that are looked at together.
 const PORTION: u64 = 4 << 20;
 
-/// Bytes of decoded blocks that are kept, because others are told by them.
+/// Bytes of decoded blocks that are kept, because others are deltas against them.
 const KEPT: usize = 24 << 20;
 
 /// What a look at a block found: what is wrong, or its chunks' hashes, the part that packs do not keep.
@@ -85,7 +85,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Compares the checksums of blocks that no checkpoint needs: new ones may be told by them.
+    /// Compares the checksums of blocks that no checkpoint needs: new ones may be a delta against them.
     pub(super) fn check_unneeded(&mut self, number: u32, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let none = BTreeSet::new();
         let Ok(pack) = self.store.pack(number) else {
@@ -168,7 +168,7 @@ impl Verifier<'_> {
         Ok(rests)
     }
 
-    /// Whether a block that it is told by cannot be decoded; packs before have been looked at.
+    /// Whether a block that it is a delta against cannot be decoded; packs before have been looked at.
     fn has_bad_base(&self, entry: &BlockEntry) -> bool {
         let is_bad = |base: &ChunkId| {
             self.packs.contains_key(&base.pack) || self.unusable.contains(&(base.pack, base.block))
@@ -182,7 +182,7 @@ impl Verifier<'_> {
             let Ok(pack) = self.store.pack(base.pack) else { continue };
             let Some(below) = pack.block(base.block) else { continue };
             if usize::from(base.chunk) >= below.lengths.len() {
-                return Err("it is told by a chunk that is not there".to_owned());
+                return Err("it is a delta against a chunk that is not there".to_owned());
             }
             if below.depth >= entry.depth {
                 return Err("its chain is longer than it says".to_owned());
@@ -197,17 +197,5 @@ fn portions<'p>(pack: &'p Pack, needed: &BTreeSet<u32>) -> Vec<Vec<(u32, &'p Blo
     let mut blocks: Vec<(u32, &BlockEntry)> =
         needed.iter().filter_map(|&block| Some((block, pack.block(block)?))).collect();
     blocks.sort_by_key(|(_, entry)| entry.offset);
-    let mut portions = Vec::new();
-    let mut portion = Vec::new();
-    let mut bytes = 0;
-    for block in blocks {
-        bytes += u64::from(block.1.payload);
-        portion.push(block);
-        if bytes >= PORTION {
-            portions.push(std::mem::take(&mut portion));
-            bytes = 0;
-        }
-    }
-    portions.push(portion);
-    portions
+    in_portions(blocks, PORTION, |(_, entry)| u64::from(entry.payload))
 }

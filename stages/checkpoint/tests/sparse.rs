@@ -86,7 +86,7 @@ fn a_large_block_of_which_little_is_needed_gets_small() {
     assert!(freed > 1.5e6 && (told / freed - 1.0).abs() < 0.2, "{told} {freed}");
     assert!(done.freed.abs_diff(before - stored(&sample)) < 300, "{done:?}");
     assert_whole(&sample, &[3]);
-    // What is hollow is not made hollow again.
+    // What is sparse is not made sparse again.
     let again = keep_last(&sample, 1);
     assert!(again.rewritten.is_empty() && again.freed == 0, "{again:?}");
     // What is gone is stored anew, and what is there is not.
@@ -99,7 +99,7 @@ fn a_large_block_of_which_little_is_needed_gets_small() {
 }
 
 #[test]
-fn what_was_told_by_chunks_that_are_hollow_is_never_referred_to() {
+fn what_was_told_by_chunks_that_are_dead_is_never_referred_to() {
     let mut sample = Sample::empty();
     let old = noise(3, 64 * PAGE);
     sample.add_files(image(old.clone()));

@@ -1,7 +1,7 @@
-//! Hollow blocks: those of whose chunks nobody needs some. The bytes of these are zeros then, which take next to no space; number,
+//! Sparse blocks: those of whose chunks nobody needs some (dead ones). The bytes of these are zeros then, which take next to no space; number,
 //! lengths and places of all chunks stay.
 //!
-//! A store never has chunks of zeros otherwise, so the kept hash of so many zeros tells that a chunk is hollow.
+//! A store never has chunks of zeros otherwise, so the kept hash of so many zeros tells that a chunk is dead.
 
 use super::blocks::{Blocks, ChunkBytes};
 use super::live::ChunkSet;
@@ -33,27 +33,27 @@ impl ZeroHashes {
         Some(*hash.get_or_insert_with(|| ChunkHash::seeded(seed, &vec![0; length]).kept()))
     }
 
-    /// Whether a chunk of that length and kept hash is hollow.
-    pub(crate) fn is_hollow(&mut self, length: u32, hash: KeptHash) -> bool {
+    /// Whether a chunk of that length and kept hash is dead.
+    pub(crate) fn is_dead(&mut self, length: u32, hash: KeptHash) -> bool {
         self.of(length) == Some(hash)
     }
 
-    /// Which chunks of a block are hollow.
-    fn hollow(&mut self, hashes: &Hashes, entry: &BlockEntry) -> Vec<bool> {
+    /// Which chunks of a block are dead.
+    fn dead_chunks(&mut self, hashes: &Hashes, entry: &BlockEntry) -> Vec<bool> {
         let of_chunk = |(chunk, &length): (u16, &u32)| {
-            hashes.of(entry, chunk).is_some_and(|hash| self.is_hollow(length, hash))
+            hashes.of(entry, chunk).is_some_and(|hash| self.is_dead(length, hash))
         };
         (0..).zip(&entry.lengths).map(of_chunk).collect()
     }
 
-    /// Bytes of the payload of a block that hollowing frees, about: as if all its chunks were compressed alike. 0 if it is not worth
+    /// Bytes of the payload of a block that zeros in place of dead chunks free, about: as if all its chunks were compressed alike. 0 if it is not worth
     /// while.
     pub(crate) fn estimate(&mut self, hashes: Option<&Hashes>, entry: &BlockEntry, live: &ChunkSet) -> u64 {
-        let hollow = hashes.map(|hashes| self.hollow(hashes, entry)).unwrap_or_default();
+        let dead = hashes.map(|hashes| self.dead_chunks(hashes, entry)).unwrap_or_default();
         let (mut needed, mut all) = (0, 0);
         for (place, &length) in entry.lengths.iter().enumerate() {
             let is_live = live.contains(place as u16);
-            let counts = is_live || !hollow.get(place).copied().unwrap_or(false);
+            let counts = is_live || !dead.get(place).copied().unwrap_or(false);
             needed += if is_live { u64::from(length) } else { 0 };
             all += if counts { u64::from(length) } else { 0 };
         }
@@ -63,39 +63,39 @@ impl ZeroHashes {
     }
 }
 
-/// Makes blocks of a pack hollow.
-pub(crate) struct Hollower<'a> {
+/// Makes blocks of a pack sparse.
+pub(crate) struct SparseWriter<'a> {
     blocks: &'a Blocks<'a>,
     pack: &'a Pack,
     hashes: &'a Hashes,
 }
 
-impl<'a> Hollower<'a> {
+impl<'a> SparseWriter<'a> {
     /// For the blocks of a pack, whose bases are as they were when it was written.
     pub(crate) fn new(blocks: &'a Blocks<'a>, pack: &'a Pack, hashes: &'a Hashes) -> Self {
         Self { blocks, pack, hashes }
     }
 
-    /// A block as it is to be written again: hollow, or as it is when that takes hardly fewer bytes or its needed chunks are not
+    /// A block as it is to be written again: sparse, or as it is when that takes hardly fewer bytes or its needed chunks are not
     /// what they should be.
     pub(crate) fn block(&self, number: u32, live: &ChunkSet) -> Result<NewBlock, CheckpointError> {
         let entry = self.pack.block(number);
         let entry = entry.ok_or_else(|| self.pack.damaged_block(number, "it is missing"))?;
         let payload = self.pack.payload(number)?;
-        let hollow = self.hollow(number, entry, live);
-        Ok(match hollow.filter(|hollow| hollow.payload.len() * 10 <= payload.len() * 9) {
-            Some(hollow) => hollow,
+        let sparse = self.sparse(number, entry, live);
+        Ok(match sparse.filter(|sparse| sparse.payload.len() * 10 <= payload.len() * 9) {
+            Some(sparse) => sparse,
             None => copied(entry, self.hashes, payload),
         })
     }
 
     /// The block without what is not needed; none if there is no more of that than before, or the block cannot be decoded.
-    fn hollow(&self, number: u32, entry: &BlockEntry, live: &ChunkSet) -> Option<NewBlock> {
+    fn sparse(&self, number: u32, entry: &BlockEntry, live: &ChunkSet) -> Option<NewBlock> {
         let seed = self.blocks.seed();
         let mut zeros = ZeroHashes::new(seed);
-        let was_hollow = zeros.hollow(self.hashes, entry);
-        let is_dead = |(place, hollow): (usize, &bool)| !hollow && !live.contains(place as u16);
-        if !was_hollow.iter().enumerate().any(is_dead) {
+        let was_dead = zeros.dead_chunks(self.hashes, entry);
+        let is_dead = |(place, was_dead): (usize, &bool)| !was_dead && !live.contains(place as u16);
+        if !was_dead.iter().enumerate().any(is_dead) {
             return None;
         }
         let mut bytes = self.blocks.block(self.pack.number(), number).ok()?.as_ref().clone();
@@ -129,19 +129,20 @@ impl<'a> Hollower<'a> {
         bases: Vec<Option<ChunkId>>,
         hashes: Vec<KeptHash>,
     ) -> Option<NewBlock> {
-        let told: Vec<Option<ChunkBytes>> = bases
+        let base_bytes: Vec<Option<ChunkBytes>> = bases
             .iter()
             .map(|base| base.map(|base| self.blocks.chunk(base)).transpose())
             .collect::<Result<_, _>>()
             .ok()?;
-        let told: Vec<Option<&[u8]>> = told.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
+        let base_bytes: Vec<Option<&[u8]>> =
+            base_bytes.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
         // What could not be compressed as a whole can be now.
         let codec = if entry.codec == Codec::Raw { Codec::Mixed } else { entry.codec };
-        let block = Block { bytes, lengths: &entry.lengths, bases: &told };
+        let block = Block { bytes, lengths: &entry.lengths, bases: &base_bytes };
         let encoded = codec::encode_by(&block, codec, true).ok()?;
-        let (bases, told) = if encoded.uses_bases { (bases, told) } else { Default::default() };
+        let (bases, base_bytes) = if encoded.uses_bases { (bases, base_bytes) } else { Default::default() };
         let mut again = Vec::with_capacity(bytes.len());
-        codec::decode(encoded.codec, &encoded.payload, &entry.lengths, &told, &mut again).ok()?;
+        codec::decode(encoded.codec, &encoded.payload, &entry.lengths, &base_bytes, &mut again).ok()?;
         let depth = self.blocks.depth(&bases).ok()?;
         (again == bytes && depth <= entry.depth).then(|| NewBlock {
             codec: encoded.codec,

@@ -22,10 +22,10 @@ use crate::tree::{Entry, EntryKind, Time};
 use crate::{CheckpointError, codec, cut, tree};
 
 /// Files one after the other, and what was learned from their blocks.
-pub(super) struct Lane<'a> {
+pub(super) struct ReaderPipeline<'a> {
     opened: Option<Opened<'a>>,
     pub(super) batch: Batch,
-    /// New chunks that are told by their versions before, by how deep these are: a block is as deep as its deepest chunk.
+    /// New chunks that are deltas against their versions before, by how deep these are: a block is as deep as its deepest chunk.
     based: BTreeMap<u8, Based>,
     /// Those that are not.
     fresh: Pending,
@@ -37,12 +37,12 @@ pub(super) struct Lane<'a> {
     fresh_chooser: Chooser,
     /// Blocks with bases that the chooser did not hear of yet.
     based_after: u64,
-    /// Whether one more block of this round is to be told by bases even where they did not pay so far.
+    /// Whether one more block of this round is to be a delta against bases even where they did not pay so far.
     tries_bases: bool,
     epsilon: f64,
 }
 
-/// New chunks whose versions before are equally deep, and what such are told by.
+/// New chunks whose versions before are equally deep, and what such are deltas against.
 #[derive(Debug, Default)]
 struct Based {
     pending: Pending,
@@ -74,7 +74,7 @@ impl<'a> Opened<'a> {
     ) -> Result<Self, CheckpointError> {
         // Whatever stands there now: links are not followed.
         let file = match open_input_itself(&path) {
-            Err(error) if InputError::of(&error).is_some() => return Err(CheckpointError::Changed { path }),
+            Err(error) if InputError::of(&error).is_some() => return Err(CheckpointError::Changed(path)),
             opened => opened.map_err(DurableError::io("read", &path))?,
         };
         let before = file.metadata().map_err(DurableError::io("read", &path))?;
@@ -83,13 +83,10 @@ impl<'a> Opened<'a> {
             before.len() == length && (modified == Time::default() || modified == time)
         };
         if !found.is_none_or(is_as_found) {
-            return Err(CheckpointError::Changed { path });
+            return Err(CheckpointError::Changed(path));
         }
-        let earlier = known.earlier.clone();
         let known = Known { length: Some(before.len()), ..known };
-        let cutter = cut::cutter(Box::new(file), known)
-            .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
-        Ok(Self { number, path, before: Some(before), cutter, earlier, ended: false, bytes: 0 })
+        Ok(Self { before: Some(before), ..Self::stream(number, path, Box::new(file), known)? })
     }
 
     pub(super) fn stream(
@@ -109,13 +106,13 @@ impl<'a> Opened<'a> {
         let Some(before) = &self.before else { return Ok(()) };
         let after = std::fs::metadata(&self.path).map_err(DurableError::io("read", &self.path))?;
         if !tree::is_unchanged(before, &after) || self.bytes != before.len() {
-            return Err(CheckpointError::Changed { path: self.path.clone() });
+            return Err(CheckpointError::Changed(self.path.clone()));
         }
         Ok(())
     }
 }
 
-impl<'a> Lane<'a> {
+impl<'a> ReaderPipeline<'a> {
     pub(super) fn new(store: &Store, quick: bool) -> Self {
         let epsilon = store.settings().epsilon;
         let chooser = if quick { Chooser::quick() } else { Chooser::default() };
@@ -158,9 +155,9 @@ impl<'a> Lane<'a> {
     }
 
     /// The chunk of the version before at the place of this one.
-    pub(super) fn twin(&self, chunk: &Chunk) -> Option<EarlierChunk> {
+    pub(super) fn base_chunk(&self, chunk: &Chunk) -> Option<EarlierChunk> {
         let earlier = self.opened.as_ref()?.earlier.as_ref()?;
-        earlier.get(chunk.twin?).copied()
+        earlier.get(chunk.base_chunk?).copied()
     }
 
     /// Notes what a chunk is in the file.
@@ -200,43 +197,31 @@ impl<'a> Lane<'a> {
     }
 
     /// What is pending, to be encoded: full blocks, or all.
-    pub(super) fn jobs(&mut self, lane: usize, all: bool) -> Vec<Job> {
+    pub(super) fn jobs(&mut self, pipeline: usize, all: bool) -> Vec<Job> {
         let mut jobs = Vec::new();
+        let epsilon = self.epsilon;
         for (&depth, based) in &mut self.based {
             if !based.pending.is_due(BASED_BLOCK, all) {
                 continue;
             }
             self.tries_bases = false;
-            jobs.push(Job {
-                lane,
-                pending: std::mem::take(&mut based.pending),
-                twins: Some(depth),
-                compares: based.rule.compares(),
-                choice: based.rule.choice(),
-                epsilon: self.epsilon,
-                chooser: self.based_chooser.clone(),
-                after: self.based_after,
-            });
+            let (pending, rule) = (std::mem::take(&mut based.pending), &mut based.rule);
+            let (compares, choice) = (rule.compares(), rule.choice());
+            let (chooser, after, base_depth) = (self.based_chooser.clone(), self.based_after, Some(depth));
+            jobs.push(Job { pipeline, pending, base_depth, compares, choice, epsilon, chooser, after });
             self.based_after += 1;
         }
         if self.fresh.is_due(BLOCK, all) {
-            jobs.push(Job {
-                lane,
-                pending: std::mem::take(&mut self.fresh),
-                twins: None,
-                compares: false,
-                choice: Choice::Fresh,
-                epsilon: self.epsilon,
-                chooser: self.fresh_chooser.clone(),
-                after: 0,
-            });
+            let (pending, chooser) = (std::mem::take(&mut self.fresh), self.fresh_chooser.clone());
+            let (base_depth, compares, choice) = (None, false, Choice::Fresh);
+            jobs.push(Job { pipeline, pending, base_depth, compares, choice, epsilon, chooser, after: 0 });
         }
         jobs
     }
 
     pub(super) fn learn(&mut self, done: &Done) {
         self.chooser.learn(&done.outcome);
-        let Some(depth) = done.twins else { return self.fresh_chooser.learn(&done.outcome) };
+        let Some(depth) = done.base_depth else { return self.fresh_chooser.learn(&done.outcome) };
         self.based_after = 0;
         self.based_chooser.learn(&done.outcome);
         if let Some(choice) = done.compared {
@@ -252,7 +237,7 @@ pub(super) struct Pending {
     pub(super) bytes: Vec<u8>,
     pub(super) lengths: Vec<u32>,
     pub(super) hashes: Vec<KeptHash>,
-    pub(super) twins: Vec<Option<ChunkId>>,
+    pub(super) base_chunks: Vec<Option<ChunkId>>,
 }
 
 impl Pending {
@@ -267,7 +252,7 @@ impl Pending {
         &mut self,
         bytes: &[u8],
         hash: KeptHash,
-        twin: Option<ChunkId>,
+        base_chunk: Option<ChunkId>,
         pack: u32,
         next_block: &mut u32,
     ) -> ChunkId {
@@ -279,7 +264,7 @@ impl Pending {
         self.bytes.extend_from_slice(bytes);
         self.lengths.push(bytes.len() as u32);
         self.hashes.push(hash);
-        self.twins.push(twin);
+        self.base_chunks.push(base_chunk);
         id
     }
 }
@@ -302,28 +287,19 @@ pub(super) fn earlier(
             chunks.push(EarlierChunk { id: None, length, hash, place: run.place });
             continue;
         };
-        let pack = packs.entry(first.pack).or_insert_with(|| {
-            let pack = store.pack(first.pack).ok()?;
-            let hashes = store.hashes(first.pack).ok()?;
-            Some((pack, hashes))
-        });
+        let pack = packs
+            .entry(first.pack)
+            .or_insert_with(|| store.pack(first.pack).ok().zip(store.hashes(first.pack).ok()));
         let Some((pack, hashes)) = pack else { continue };
         let Some(block) = pack.block(first.block) else { continue };
         for step in 0..run.chunks {
             let chunk = first.chunk.saturating_add(step);
-            let Some(hash) = hashes.of(block, chunk).filter(|_| {
-                block.lengths.get(usize::from(chunk)).copied().map(u64::from) == Some(run.length)
-            }) else {
-                break;
-            };
+            let length = block.lengths.get(usize::from(chunk)).copied().map(u64::from);
+            let hash = hashes.of(block, chunk).filter(|_| length == Some(run.length));
+            let Some(hash) = hash else { break };
             let address = run.place.address.wrapping_add(u64::from(step) * run.length);
-            let id = Some(ChunkId { chunk, ..first });
-            chunks.push(EarlierChunk {
-                id,
-                length: run.length as usize,
-                hash,
-                place: Place { address, ..run.place },
-            });
+            let (id, place) = (Some(ChunkId { chunk, ..first }), Place { address, ..run.place });
+            chunks.push(EarlierChunk { id, length: run.length as usize, hash, place });
         }
     }
     Some(Arc::new(Earlier::new(chunks)))
@@ -331,28 +307,28 @@ pub(super) fn earlier(
 
 /// Which file of the checkpoint before each file is compared with: the one of the same path, or of one that differs only in its
 /// numbers, as those of processes do.
-pub(super) fn twins(manifest: Option<&Manifest>, entries: &[Entry]) -> BTreeMap<u32, u32> {
+pub(super) fn base_files(manifest: Option<&Manifest>, entries: &[Entry]) -> BTreeMap<u32, u32> {
     let Some(manifest) = manifest else { return BTreeMap::new() };
     let is_file = |entry: &Entry| matches!(entry.kind, EntryKind::File { .. });
     let before = || (0u32..).zip(&manifest.entries).filter(|(_, entry)| is_file(entry));
     let now = || (0u32..).zip(entries).filter(|(_, entry)| is_file(entry));
     let same: HashMap<&Path, u32> = before().map(|(number, entry)| (entry.path.as_path(), number)).collect();
-    let mut twins: BTreeMap<u32, u32> =
+    let mut bases: BTreeMap<u32, u32> =
         now().filter_map(|(number, entry)| Some((number, *same.get(entry.path.as_path())?))).collect();
-    let taken: BTreeSet<u32> = twins.values().copied().collect();
+    let taken: BTreeSet<u32> = bases.values().copied().collect();
     let mut alike: HashMap<Vec<u8>, VecDeque<u32>> = HashMap::new();
     for (number, entry) in before().filter(|(number, _)| !taken.contains(number)) {
         alike.entry(without_numbers(&entry.path)).or_default().push_back(number);
     }
     for (number, entry) in now() {
-        let mut twin = || alike.get_mut(&without_numbers(&entry.path)).and_then(VecDeque::pop_front);
-        if !twins.contains_key(&number)
-            && let Some(twin) = twin()
+        let mut base = || alike.get_mut(&without_numbers(&entry.path)).and_then(VecDeque::pop_front);
+        if !bases.contains_key(&number)
+            && let Some(base) = base()
         {
-            twins.insert(number, twin);
+            bases.insert(number, base);
         }
     }
-    twins
+    bases
 }
 
 /// A path in which every number, decimal or hexadecimal, is a `#`.
@@ -373,10 +349,10 @@ fn without_numbers(path: &Path) -> Vec<u8> {
 
 /// A block that is to be encoded.
 pub(super) struct Job {
-    pub(super) lane: usize,
+    pub(super) pipeline: usize,
     pub(super) pending: Pending,
-    /// How deep the versions before are by which its chunks are told; none if these are told by nothing.
-    pub(super) twins: Option<u8>,
+    /// How deep the versions before are that its chunks are deltas against; none if there are none.
+    pub(super) base_depth: Option<u8>,
     pub(super) compares: bool,
     pub(super) choice: Choice,
     pub(super) epsilon: f64,
@@ -387,10 +363,10 @@ pub(super) struct Job {
 
 /// A block that is encoded.
 pub(super) struct Done {
-    pub(super) lane: usize,
+    pub(super) pipeline: usize,
     pub(super) number: u32,
-    /// How deep the versions before are by which it was to be told, if any.
-    pub(super) twins: Option<u8>,
+    /// How deep the versions before are that it was to be a delta against, if any.
+    pub(super) base_depth: Option<u8>,
     pub(super) block: NewBlock,
     pub(super) outcome: Outcome,
     /// What was found best, when several bases were tried.
@@ -413,21 +389,21 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
         Choice::Root => all(|candidates| candidates.root),
         Choice::Fresh => vec![None; candidates.len()],
     };
-    let told = BaseEncoder { blocks, job: &job, hint: job.hint(store), codec: None };
+    let trial = BaseEncoder { blocks, job: &job, hint: job.hint(store), codec: None };
     let (kept, previous) = (by(Choice::Kept), by(Choice::Previous));
     let last = all(|candidates| candidates.last);
     if !job.compares || (kept == previous && previous == last) {
-        let (encoded, bases) = told.by(by(job.choice))?;
+        let (encoded, bases) = trial.by(by(job.choice))?;
         return job.done(store, blocks, encoded, bases, None);
     }
-    let kept = told.by(kept)?;
+    let kept = trial.by(kept)?;
     // What tells one version best tells the others as well, unless it tells none.
-    let told = BaseEncoder { codec: Some(kept.0.codec).filter(|codec| codec.uses_bases()), ..told };
+    let trial = BaseEncoder { codec: Some(kept.0.codec).filter(|codec| codec.uses_bases()), ..trial };
     let mut sizes = Sizes { kept: kept.0.payload.len(), previous: kept.0.payload.len(), bound: None };
     let mut best = kept;
     let mut others = Vec::new();
     let mut size_by = |choice| -> Result<usize, CheckpointError> {
-        let other = told.by(by(choice))?;
+        let other = trial.by(by(choice))?;
         let size = other.0.payload.len();
         others.push((choice, other));
         Ok(size)
@@ -435,7 +411,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
     sizes.previous = size_by(Choice::Previous)?;
     if previous != last {
         let (root, fresh) = (size_by(Choice::Root)?, size_by(Choice::Fresh)?);
-        sizes.bound = Some(Bound { last: told.by(last)?.0.payload.len(), root, fresh });
+        sizes.bound = Some(Bound { last: trial.by(last)?.0.payload.len(), root, fresh });
     }
     let choice = sizes.choice(job.epsilon);
     if let Some((_, other)) = others.into_iter().find(|(other, _)| *other == choice) {
@@ -473,23 +449,23 @@ impl BaseEncoder<'_> {
 
 impl Job {
     fn hint(&self, store: &Store) -> Hint {
-        self.chooser.hint(self.twin_codec(store), self.after)
+        self.chooser.hint(self.base_codec(store), self.after)
     }
 
     fn candidates(&self, store: &Store) -> Vec<Candidates> {
         let deepest = store.settings().depth;
-        let of = |twin: &Option<ChunkId>| match twin.filter(|_| self.twins.is_some()) {
+        let of = |base_chunk: &Option<ChunkId>| match base_chunk.filter(|_| self.base_depth.is_some()) {
             // What cannot be read is no base.
-            Some(twin) => candidates(store, twin, deepest).unwrap_or_default(),
+            Some(base_chunk) => candidates(store, base_chunk, deepest).unwrap_or_default(),
             None => Candidates::default(),
         };
-        self.pending.twins.iter().map(of).collect()
+        self.pending.base_chunks.iter().map(of).collect()
     }
 
     /// The codec of the block in which the version before of the first chunk that has one is.
-    fn twin_codec(&self, store: &Store) -> Option<Codec> {
-        let twin = self.pending.twins.iter().flatten().next()?;
-        store.pack(twin.pack).ok()?.block(twin.block).map(|block| block.codec)
+    fn base_codec(&self, store: &Store) -> Option<Codec> {
+        let base_chunk = self.pending.base_chunks.iter().flatten().next()?;
+        store.pack(base_chunk.pack).ok()?.block(base_chunk.block).map(|block| block.codec)
     }
 
     fn done(
@@ -504,16 +480,11 @@ impl Job {
         let explored = had_bases && self.hint(store).explores();
         let bases = if encoded.uses_bases { bases } else { Vec::new() };
         let depth = blocks.depth(&bases)?;
-        let outcome = Outcome {
-            codec: encoded.codec,
-            explored,
-            uses_bases: encoded.uses_bases,
-            bytes: self.pending.bytes.len(),
-            payload: encoded.payload.len(),
-        };
+        let Encoded { codec, uses_bases, payload } = encoded;
+        let bytes = self.pending.bytes.len();
+        let outcome = Outcome { codec, explored, uses_bases, bytes, payload: payload.len() };
         let Pending { number, lengths, hashes, .. } = self.pending;
-        let block =
-            NewBlock { codec: encoded.codec, depth, lengths, bases, hashes, payload: encoded.payload };
-        Ok(Done { lane: self.lane, number, twins: self.twins, block, outcome, compared })
+        let block = NewBlock { codec, depth, lengths, bases, hashes, payload };
+        Ok(Done { pipeline: self.pipeline, number, base_depth: self.base_depth, block, outcome, compared })
     }
 }
