@@ -196,13 +196,22 @@ fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, Par
 fn completed<S: Stage>(given: &Json) -> Json {
     let mut all = given.clone();
     let preset = given.get(PRESET).and_then(Json::as_str).and_then(S::preset);
-    let preset = preset.and_then(|preset| serde_json::to_value(preset).ok());
-    if let (Some(all), Some(Json::Object(preset))) = (all.as_object_mut(), preset) {
-        for (name, value) in preset {
-            all.entry(name).or_insert(value);
-        }
+    if let Some(preset) = preset.and_then(|preset| serde_json::to_value(preset).ok()) {
+        complete(&mut all, preset);
     }
     all
+}
+
+/// Adds what is missing, in tables as well.
+fn complete(given: &mut Json, preset: Json) {
+    if let (Json::Object(given), Json::Object(preset)) = (given, preset) {
+        for (name, value) in preset {
+            match given.get_mut(&name) {
+                Some(own) => complete(own, value),
+                None => drop(given.insert(name, value)),
+            }
+        }
+    }
 }
 
 /// A step from the outside in, as [`ParameterError::path`] has it. The variant of an enumeration is no step in the file.
@@ -297,17 +306,22 @@ mod tests {
             stage(kind).unwrap().configure(given).map(|ready| ready.canonical().clone())
         };
         let paper = canonical("map/annealing", json!({ "preset": "paper" })).unwrap();
-        assert_eq!((&paper["cooling"], &paper["descent"]), (&json!("cauchy"), &json!(false)));
+        assert_eq!((&paper["cooling"], &paper["local_search"]), (&json!("cauchy"), &json!(false)));
         let own =
             canonical("map/annealing", json!({ "preset": "paper", "cooling": "proportional" })).unwrap();
-        assert_eq!((&own["cooling"], &own["descent"]), (&json!("proportional"), &json!(false)));
+        assert_eq!((&own["cooling"], &own["local_search"]), (&json!("proportional"), &json!(false)));
         // What the key has is what another process goes by.
         assert_eq!(canonical("map/annealing", own.clone()).unwrap(), own);
         let composite = canonical("map/composite", json!({ "preset": "paper" })).unwrap();
         assert_eq!(
-            (&composite["iteration"], &composite["mutate_clones"]),
+            (&composite["annealing"]["iteration"], &composite["genetic"]["mutate_clones"]),
             (&json!("candidate"), &json!(false))
         );
+        let own = json!({ "preset": "paper", "annealing": { "cooling": "proportional" } });
+        let own = canonical("map/composite", own).unwrap();
+        let annealing = &own["annealing"];
+        let expected = (&json!("proportional"), &json!("candidate"));
+        assert_eq!((&annealing["cooling"], &annealing["iteration"]), expected);
         let unknown = canonical("map/genetic", json!({ "preset": "papers" })).unwrap_err();
         assert!(unknown.message.contains("`papers`"), "{}", unknown.message);
     }

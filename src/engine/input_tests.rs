@@ -431,8 +431,7 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
     const SERIES: [(&str, &str); 4] =
         [("c/1/a", "one"), ("c/1/b", "two"), ("c/2/a", "one more"), ("c/2/b", "two")];
     let stored = |kind, artifact: &'static str, value: &Value| {
-        Sample::new(kind, json!({ "artifact": "@a" }))
-            .file("a", Content::Artifact(artifact, Value::clone(value)))
+        Sample::new(kind, json!({ "path": "@a" })).file("a", Content::Artifact(artifact, Value::clone(value)))
     };
     let on_machine = |kind, with| Sample::new(kind, with).input("system", system);
     let series = |kind| {
@@ -452,12 +451,15 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
             .file("i.dat", "2\n\n0 3\n3 0\n\n0 22\n22 0\n")
             .file("i.sln", "2 132\n1 2\n"),
         Sample::new("instance/graph", json!({ "path": "@g.graph" })).file("g.graph", "3 2\n2\n1 3\n2\n"),
-        on_machine("map/import", json!({ "file": "@placement" }))
+        on_machine("map/import", json!({ "path": "@placement" }))
             .file("placement", "3\n2\n1\n0\n")
             .input("task-graph", graph),
-        Sample::new("evaluate/accuracy", json!({ "by": ["seed"], "known": "@known.csv", "beside": ["F0"] }))
-            .file("known.csv", "seed,F0\n1,1000\n")
-            .input("mappings", mapping),
+        Sample::new(
+            "evaluate/accuracy",
+            json!({ "group_by": ["seed"], "best_known": "@known.csv", "baseline": ["F0"] }),
+        )
+        .file("known.csv", "seed,F0\n1,1000\n")
+        .input("mappings", mapping),
         series("checkpoint/delta"),
         series("checkpoint/store"),
     ]

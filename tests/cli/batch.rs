@@ -308,7 +308,7 @@ fn with_and_without_a_budget(lab: &Lab) {
         )
     };
     let endless = search("endless", &ENDLESS.replace('=', " = "));
-    lab.sandbox.write("p.toml", format!("{stages}{}{endless}", search("timed", "seconds = 600")));
+    lab.sandbox.write("p.toml", format!("{stages}{}{endless}", search("timed", "time_limit_s = 600")));
 }
 
 /// Waits until `count` jobs have begun an attempt at a search that has saved its state.

@@ -187,8 +187,8 @@ fn a_stored_artifact_travels_with_all_its_tables() {
     sandbox.write(
         "pipelines/p.toml",
         format!(
-            "[stages.program]\nuses = \"stored/task-graph\"\nwith = {{ artifact = \"../data/graph\" }}\n\
-             [stages.machine]\nuses = \"stored/system-graph\"\nwith = {{ artifact = \"../{machine}\" }}\n\
+            "[stages.program]\nuses = \"stored/task-graph\"\nwith = {{ path = \"../data/graph\" }}\n\
+             [stages.machine]\nuses = \"stored/system-graph\"\nwith = {{ path = \"../{machine}\" }}\n\
              [stages.placement]\nuses = \"map/linear\"\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n"
         ),
     );

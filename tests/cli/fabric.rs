@@ -89,7 +89,7 @@ fn chosen_hosts_cost_what_is_asked_for() {
     insta::assert_snapshot!(choose(&["--with", "cost=latency"]), @r"
     ------- stderr -------
     error: the link from `node01` to `leaf1 36-port` does not say its latency
-      help: give `link_latency`, the seconds that such a link takes, such as 1.5e-7
+      help: give `link_latency_s`, the seconds that such a link takes, such as 1.5e-7
     [exit code 1]
     ");
     insta::assert_snapshot!(choose(&["--with", "cost=time"]), @r#"
@@ -109,7 +109,7 @@ fn chosen_hosts_cost_what_is_asked_for() {
         "--with",
         "bytes=4000",
         "--with",
-        "link_latency=1e-7",
+        "link_latency_s=1e-7",
         "--with",
         "form=levels",
     ]);

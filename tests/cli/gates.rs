@@ -241,13 +241,13 @@ fn a_new_cell_is_open_until_it_is_accepted() {
       to accept    hopmap accept sweep.toml
     ------- stderr -------
       placement[seed=4]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement[seed=4]: warning: the search ended before its first exchange (`successive`)
+      placement[seed=4]: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement[seed=4]  N.NN s
       placement[seed=5]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement[seed=5]: warning: the search ended before its first exchange (`successive`)
+      placement[seed=5]: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement[seed=5]  N.NN s
       placement[seed=6]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement[seed=6]: warning: the search ended before its first exchange (`successive`)
+      placement[seed=6]: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement[seed=6]  N.NN s
     ");
     assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @r"

@@ -153,7 +153,7 @@ fn the_best_known_values_are_those_of_placements_that_are_there() {
         let sandbox = Sandbox::new();
         let instance = format!("path={}", data.join(format!("qap/taie/{name}.dat")).display());
         sandbox.stdout(&["exec", "instance/qaplib", "--with", &instance, "--out", "problem"]);
-        let placement = format!("file={}", pipelines.join(format!("taillard/{name}.txt")).display());
+        let placement = format!("path={}", pipelines.join(format!("taillard/{name}.txt")).display());
         let inputs = ["--in", "task-graph=problem/task-graph", "--in", "system=problem/system"];
         let import = ["exec", "map/import", "--with", &placement, "--out", "placement"];
         sandbox.stdout(&[&import[..], &inputs].concat());

@@ -371,7 +371,7 @@ fn a_graph_and_a_placement_of_other_tools_are_measured() {
     sandbox.stdout(&["exec", "instance/graph", "--with", "path=ring.graph", "--out", "g"]);
     let machine = ["--with", "shape=kahip:2:2", "--with", "costs=1:10", "--out", "m"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
-    let ports = ["--in", "task-graph=g", "--in", "system=m", "--with", "file=ring.part"];
+    let ports = ["--in", "task-graph=g", "--in", "system=m", "--with", "path=ring.part"];
     sandbox.stdout(&[&["exec", "map/import"], &ports[..], &["--out", "p"]].concat());
     let shown: serde_json::Value = serde_json::from_str(&sandbox.stdout(&["show", "p", "--json"])).unwrap();
     // J of the ring, both ways.

@@ -35,7 +35,7 @@ fn measured() -> Measurements {
     }
 }
 
-const PIPELINE: &str = "[stages.measured]\nuses = \"stored/measurements\"\nwith = { artifact = \"m\" }\n\
+const PIPELINE: &str = "[stages.measured]\nuses = \"stored/measurements\"\nwith = { path = \"m\" }\n\
      [stages.machine]\nuses = \"topology/levels\"\nneeds = { measurements = \"measured\" }\n";
 
 #[test]

@@ -231,7 +231,7 @@ fn a_result_that_differs_ends_with_three_and_says_what_went_in() {
 #[test]
 fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
     let sandbox = Sandbox::with_ring();
-    sandbox.edit("ring.toml", "evaluations = 20000", "seconds = 0.05");
+    sandbox.edit("ring.toml", "evaluations = 20000", "time_limit_s = 0.05");
     sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
     let text = sandbox.read("ring.lock");
     assert!(text.contains("timed = true"), "{text}");

@@ -17,7 +17,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -45,7 +45,7 @@ fn only_what_depends_on_a_change_runs_again() {
       report       .hopmap/reports/ring.html
     ------- stderr -------
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -208,7 +208,7 @@ fn quiet_says_nothing_and_json_says_everything() {
 #[test]
 fn a_second_run_at_the_same_time_is_refused() {
     let sandbox = Sandbox::with_ring();
-    sandbox.edit("ring.toml", "evaluations = 20000", "seconds = 5.0");
+    sandbox.edit("ring.toml", "evaluations = 20000", "time_limit_s = 5.0");
     let mut first = sandbox.command(&["run", "ring.toml", "--quiet"]).spawn().unwrap();
     let lock = sandbox.path().join(".hopmap/lock");
     while std::fs::read_to_string(&lock).unwrap_or_default().is_empty() {
@@ -223,7 +223,7 @@ fn a_second_run_at_the_same_time_is_refused() {
         said.contains(&format!("process {} on", first.id())) && said.contains("hopmap run ring"),
         "{said}"
     );
-    sandbox.edit("ring.toml", "seconds = 5.0", "evaluations = 20");
+    sandbox.edit("ring.toml", "time_limit_s = 5.0", "evaluations = 20");
     assert!(sandbox.output(&["run", "ring.toml"]).status.success(), "a lock must not outlive its process");
 }
 

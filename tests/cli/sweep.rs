@@ -495,7 +495,7 @@ matrix = { mapper = ["linear", "random"], seed = "1..5" }
 
 [stages.table]
 uses = "evaluate/accuracy"
-with = { by = ["mapper"] }
+with = { group_by = ["mapper"] }
 needs = { mappings = "placement[mapper=random]" }
 
 [stages.best-random]

@@ -13,11 +13,11 @@ const MEASURED: &str = r#"name = "measured"
 
 [stages.machine]
 uses = "stored/system-graph"
-with = { artifact = "machine" }
+with = { path = "machine" }
 
 [stages.times]
 uses = "stored/measurements"
-with = { artifact = "measured" }
+with = { path = "measured" }
 "#;
 
 /// Appends a line to `told` whenever it runs.

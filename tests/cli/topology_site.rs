@@ -86,7 +86,7 @@ machine = "machine"
 
 [stages.machine]
 uses = "stored/system-graph"
-with = { artifact = "${params.machine}" }
+with = { path = "${params.machine}" }
 "#;
 
 /// Measurements between some hosts: 100 µs, but for one pair.

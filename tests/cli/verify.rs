@@ -22,7 +22,7 @@ fn everything_is_made_again_and_is_the_same() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -79,7 +79,7 @@ fn a_result_that_is_another_one_is_shown_with_its_first_row() {
     ------- stderr -------
     -j1, 1 last time
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
     [exit code 3]
     "#);
@@ -122,7 +122,7 @@ fn a_damaged_table_in_the_store_is_found() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -133,7 +133,7 @@ fn a_damaged_table_in_the_store_is_found() {
 #[test]
 fn what_cannot_be_compared_is_taken_as_it_is() {
     let sandbox = Sandbox::with_ring();
-    sandbox.edit("ring.toml", "evaluations = 20000", "seconds = 0.05");
+    sandbox.edit("ring.toml", "evaluations = 20000", "time_limit_s = 0.05");
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
     insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r#"
       same           program                  task-graph DIGEST
@@ -193,7 +193,7 @@ fn a_lock_file_is_enough_to_verify() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -294,7 +294,7 @@ fn what_goes_in_otherwise_than_it_is_locked_is_said_though_results_are_the_same(
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      placement: warning: the search ended before its first exchange (`successive`)
+      placement: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, Error};
+use miette::Diagnostic;
 use rayon::prelude::*;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::meter::{Meter, Progress};
+use crate::meter::{Meter, Progress, share};
 use crate::spread::Spread;
-use crate::{Candidate, SearchError};
 
 /// Most islands of a search.
-pub(crate) const MAX_ISLANDS: u32 = 4096;
+const MAX_ISLANDS: u32 = 4096;
 /// Part of a budget in seconds that is left to the final descent.
 const DESCENT_SHARE: f64 = 0.1;
 
@@ -25,8 +25,17 @@ pub struct Budget {
     islands: u32,
 }
 
+/// A solution and what it costs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate<S> {
+    /// Its cost; less is better.
+    pub cost: i64,
+    /// The solution.
+    pub solution: S,
+}
+
 /// What one island found.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Island<S> {
     /// The best.
     pub best: Candidate<S>,
@@ -60,6 +69,14 @@ pub struct Found<S> {
     pub counts: Counts,
 }
 
+impl<S: Clone> Found<S> {
+    /// What took no search.
+    pub fn at_once(best: Candidate<S>) -> Self {
+        let (bests, convergence, counts) = (vec![best.clone()], Vec::new(), Counts::new());
+        Self { best, bests, evaluations: 0, convergence, complete: true, counts }
+    }
+}
+
 /// The best cost of an island after a number of evaluations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
@@ -73,18 +90,18 @@ pub struct Point {
 
 impl Budget {
     /// Checks the parameters.
-    pub fn new(evaluations: Option<u64>, seconds: Option<f64>, islands: u32) -> Result<Self, SearchError> {
+    pub fn new(
+        evaluations: Option<u64>,
+        time_limit_s: Option<f64>,
+        islands: u32,
+    ) -> Result<Self, SearchError> {
         if !(1..=MAX_ISLANDS).contains(&islands) {
             return Err(SearchError::Islands { islands });
         }
         if evaluations == Some(0) {
             return Err(SearchError::Evaluations);
         }
-        let time = |seconds| match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if !time.is_zero() => Ok(time),
-            _ => Err(SearchError::Seconds { seconds }),
-        };
-        Ok(Self { evaluations, time: seconds.map(time).transpose()?, islands })
+        Ok(Self { evaluations, time: time_limit(time_limit_s)?, islands })
     }
 
     /// Number of islands.
@@ -168,15 +185,19 @@ impl Budget {
     }
 }
 
+/// A limit in seconds as a time above zero.
+pub fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, SearchError> {
+    let time = |seconds| match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err(SearchError::TimeLimit { seconds }),
+    };
+    seconds.map(time).transpose()
+}
+
 /// How many of so many islands take turns on one thread.
 pub(crate) fn row(islands: usize, cx: &Context<'_>) -> usize {
     let threads = cx.threads().min(rayon::current_num_threads()).max(1);
     islands.div_ceil(threads).max(1)
-}
-
-/// What each of so many turns has of the time that is left.
-pub(crate) fn share(left: Duration, turns: usize) -> Duration {
-    left.div_f64(turns.max(1) as f64)
 }
 
 /// Joins the islands; the best one wins, the lowest of equals.
@@ -204,6 +225,29 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, Search
     let best = bests.iter().min_by_key(|best| best.cost).cloned();
     let best = best.ok_or(SearchError::Islands { islands: 0 })?;
     Ok(Found { best, bests, evaluations, convergence, complete, counts })
+}
+
+/// Parameters that make no search.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum SearchError {
+    /// There are no islands, or far too many.
+    #[error("islands is {islands}")]
+    #[diagnostic(help("give a number of islands from 1 to {MAX_ISLANDS}"))]
+    Islands {
+        /// The parameter.
+        islands: u32,
+    },
+    /// The budget is empty.
+    #[error("evaluations is 0")]
+    #[diagnostic(help("give every island at least one evaluation, or leave `evaluations` out"))]
+    Evaluations,
+    /// The budget is not a time.
+    #[error("time_limit_s is {seconds}")]
+    #[diagnostic(help("give a time above zero, or leave `time_limit_s` out"))]
+    TimeLimit {
+        /// The parameter.
+        seconds: f64,
+    },
 }
 
 #[cfg(test)]
@@ -260,7 +304,7 @@ mod tests {
         assert_eq!(message(None, None, 5000), "islands is 5000");
         assert_eq!(message(Some(0), None, 1), "evaluations is 0");
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(message(None, Some(seconds), 1), format!("seconds is {seconds}"));
+            assert_eq!(message(None, Some(seconds), 1), format!("time_limit_s is {seconds}"));
         }
     }
 }

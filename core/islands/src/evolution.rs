@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, Error};
 use rayon::prelude::*;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
-use crate::budget::{join, row, share};
-use crate::spread::{Settled, Spread, State, load, parse, written};
-use crate::{Budget, Counts, Found, Island, Meter, Progress};
+use crate::budget::{Budget, Candidate, Counts, Found, Island, join, row};
+use crate::meter::{Meter, Progress, share};
+use crate::spread::{IslandState, Spread, State, load, parse, written};
 
 /// Time before the state is saved for the first time; every time it is twice as long, up to the longest.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
@@ -72,17 +72,17 @@ pub trait Evolution: Sync {
 }
 
 /// An island of this process and its budget.
-struct Own<'m, I> {
-    settled: Settled<I>,
+struct LocalIsland<'m, I> {
+    state: IslandState<I>,
     meter: Meter<'m>,
     /// What it was before the epoch in which it was interrupted.
-    before: Option<Settled<I>>,
+    before: Option<IslandState<I>>,
 }
 
-impl<I> Own<'_, I> {
+impl<I> LocalIsland<'_, I> {
     /// Whether it is neither at its end nor out of budget.
     fn is_open(&self) -> bool {
-        !self.settled.is_finished && !self.meter.is_out()
+        !self.state.is_finished && !self.meter.is_out()
     }
 }
 
@@ -105,14 +105,15 @@ impl Budget {
         let left = self.time().map(|time| time.saturating_sub(elapsed));
         let after = |share: f64| left.and_then(|left| begin.checked_add(left.mul_f64(share)));
         let deadlines = [after(1.0 - E::FINISH_SHARE), after(1.0)];
-        let meter = |spent| Meter::resumed(spent, evaluations, deadlines, *cx, &progress);
+        let meter = |spent| Meter::new(evaluations, deadlines, *cx, &progress).after(spent);
         let mut own = match state {
             Some(state) => {
                 let range = spread.own();
                 let own = state.islands.into_iter().skip(range.start as usize).take(range.len());
-                own.map(|settled| Own { meter: meter(settled.evaluations), settled, before: None }).collect()
+                own.map(|state| LocalIsland { meter: meter(state.evaluations), state, before: None })
+                    .collect()
             }
-            None => colonise(evolution, spread.own(), cx, meter)?,
+            None => begin_all(evolution, spread.own(), cx, meter)?,
         };
         // An island whose beginning was interrupted cannot go on as if nothing had happened.
         let spoiled = own.iter().any(|own| own.meter.interrupted());
@@ -145,31 +146,36 @@ impl Budget {
                 }
             }
         }
-        finish(evolution, &mut own, cx)?;
+        take_turns(&mut own, cx, |LocalIsland { state, meter, .. }, turns| {
+            meter.leave_turns(turns);
+            evolution.finish(&mut state.island, meter)?;
+            state.note(evolution.best(&state.island).cost, meter.spent());
+            Ok(())
+        })?;
         let islands = own.into_iter().map(|own| Island {
-            best: evolution.best(&own.settled.island),
+            best: evolution.best(&own.state.island),
             evaluations: own.meter.spent(),
             interrupted: own.meter.interrupted(),
-            counts: evolution.counts(&own.settled.island),
-            convergence: own.settled.convergence,
+            counts: evolution.counts(&own.state.island),
+            convergence: own.state.convergence,
         });
         Ok(join(spread.gather(islands.collect())?)?)
     }
 }
 
 /// Begins all islands of this process.
-fn colonise<'m, E: Evolution>(
+fn begin_all<'m, E: Evolution>(
     evolution: &E,
     islands: Range<u32>,
     cx: &Context<'_>,
     meter: impl Fn(u64) -> Meter<'m> + Sync,
-) -> Result<Vec<Own<'m, E::Island>>, Error> {
+) -> Result<Vec<LocalIsland<'m, E::Island>>, Error> {
     let islands: Vec<u32> = islands.collect();
     let begin = |&island: &u32| {
         let mut meter = meter(0);
         let island = evolution.begin(island, &mut meter)?;
         let convergence = vec![(meter.spent(), evolution.best(&island).cost)];
-        let settled = Settled {
+        let state = IslandState {
             island,
             epoch: 0,
             waits: false,
@@ -177,7 +183,7 @@ fn colonise<'m, E: Evolution>(
             is_finished: false,
             convergence,
         };
-        Ok(Own { settled, meter, before: None })
+        Ok(LocalIsland { state, meter, before: None })
     };
     let rows = islands.par_chunks(row(islands.len(), cx));
     let rows = rows.map(|row| row.iter().map(begin).collect::<Result<Vec<_>, Error>>());
@@ -188,22 +194,31 @@ fn colonise<'m, E: Evolution>(
 /// same thread. Islands wait for each other at exchanges and pauses only.
 fn advance<E: Evolution>(
     evolution: &E,
-    own: &mut [Own<'_, E::Island>],
+    own: &mut [LocalIsland<'_, E::Island>],
     end: Option<Instant>,
     cx: &Context<'_>,
+) -> Result<(), Error> {
+    take_turns(own, cx, |own, turns| {
+        let now = Instant::now();
+        let end = end.map(|end| now + share(end.saturating_duration_since(now), turns));
+        own.advance(evolution, end, cx)
+    })
+}
+
+/// Gives every island of this process its turn, and says how many turns are left on its thread, this one among them.
+fn take_turns<'m, I: Send>(
+    own: &mut [LocalIsland<'m, I>],
+    cx: &Context<'_>,
+    turn: impl Fn(&mut LocalIsland<'m, I>, usize) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let in_row = row(own.len(), cx);
     own.par_chunks_mut(in_row).try_for_each(|row| {
         let turns = (1..=row.len()).rev();
-        row.iter_mut().zip(turns).try_for_each(|(own, turns)| {
-            let now = Instant::now();
-            let end = end.map(|end| now + share(end.saturating_duration_since(now), turns));
-            own.advance(evolution, end, cx)
-        })
+        row.iter_mut().zip(turns).try_for_each(|(own, turns)| turn(own, turns))
     })
 }
 
-impl<I: Clone> Own<'_, I> {
+impl<I: Clone> LocalIsland<'_, I> {
     /// Goes on to the next exchange, or until it is time for others; at least by an epoch.
     fn advance<E: Evolution<Island = I>>(
         &mut self,
@@ -211,13 +226,13 @@ impl<I: Clone> Own<'_, I> {
         end: Option<Instant>,
         cx: &Context<'_>,
     ) -> Result<(), Error> {
-        while self.is_open() && !self.settled.waits {
-            let Self { settled, meter, before } = &mut *self;
-            *before = cx.state().map(|_| settled.clone());
-            settled.is_finished = !evolution.advance(&mut settled.island, settled.epoch, meter)?;
-            settled.note(evolution.best(&settled.island).cost, meter.spent());
-            settled.waits = evolution.exchange(settled.epoch) != Exchange::Nobody;
-            settled.epoch += 1;
+        while self.is_open() && !self.state.waits {
+            let Self { state, meter, before } = &mut *self;
+            *before = cx.state().map(|_| state.clone());
+            state.is_finished = !evolution.advance(&mut state.island, state.epoch, meter)?;
+            state.note(evolution.best(&state.island).cost, meter.spent());
+            state.waits = evolution.exchange(state.epoch) != Exchange::Nobody;
+            state.epoch += 1;
             if !meter.interrupted() {
                 *before = None;
             }
@@ -233,48 +248,31 @@ impl<I: Clone> Own<'_, I> {
 fn meet<E: Evolution>(
     evolution: &E,
     spread: &Spread<'_>,
-    own: &mut [Own<'_, E::Island>],
+    own: &mut [LocalIsland<'_, E::Island>],
 ) -> Result<bool, Error> {
     // Islands that stopped for the clock or the user stop all others, which must not wait for them.
-    let open = own.iter().any(Own::is_open);
-    let under_way = own.iter().any(|own| own.is_open() && !own.settled.waits);
+    let open = own.iter().any(LocalIsland::is_open);
+    let under_way = own.iter().any(|own| own.is_open() && !own.state.waits);
     let stopped = own.iter().any(|own| own.meter.was_stopped());
-    let waits = own.iter().filter(|own| own.settled.waits).map(|own| own.settled.epoch - 1).max();
+    let waits = own.iter().filter(|own| own.state.waits).map(|own| own.state.epoch - 1).max();
     let all = spread.gather(vec![(open, under_way, stopped, waits)])?;
     let stopped = all.iter().any(|&(.., stopped, _)| stopped);
     if let Some(epoch) = all.iter().filter_map(|&(.., waits)| waits).max()
         && (stopped || !all.iter().any(|&(_, under_way, ..)| under_way))
     {
-        let sent = own.iter().map(|own| evolution.send(&own.settled.island, epoch)).collect();
+        let sent = own.iter().map(|own| evolution.send(&own.state.island, epoch)).collect();
         let exchange = evolution.exchange(epoch);
-        for (Own { settled, meter, .. }, heard) in own.iter_mut().zip(deliver(exchange, spread, sent)?) {
-            evolution.receive(&mut settled.island, epoch, heard);
-            settled.note(evolution.best(&settled.island).cost, meter.spent());
-            settled.waits = false;
+        for (LocalIsland { state, meter, .. }, heard) in own.iter_mut().zip(deliver(exchange, spread, sent)?)
+        {
+            evolution.receive(&mut state.island, epoch, heard);
+            state.note(evolution.best(&state.island).cost, meter.spent());
+            state.waits = false;
         }
     }
     Ok(!stopped && all.iter().any(|&(open, ..)| open))
 }
 
-/// Makes the most of every island of this process.
-fn finish<E: Evolution>(
-    evolution: &E,
-    own: &mut [Own<'_, E::Island>],
-    cx: &Context<'_>,
-) -> Result<(), Error> {
-    let in_row = row(own.len(), cx);
-    own.par_chunks_mut(in_row).try_for_each(|row| {
-        let turns = (1..=row.len()).rev();
-        row.iter_mut().zip(turns).try_for_each(|(Own { settled, meter, .. }, turns)| {
-            meter.leave_turns(turns);
-            evolution.finish(&mut settled.island, meter)?;
-            settled.note(evolution.best(&settled.island).cost, meter.spent());
-            Ok(())
-        })
-    })
-}
-
-impl<I> Settled<I> {
+impl<I> IslandState<I> {
     /// Notes the best cost after so many evaluations.
     fn note(&mut self, cost: i64, evaluations: u64) {
         self.evaluations = evaluations;
@@ -289,7 +287,7 @@ fn resume<I: DeserializeOwned>(
     spread: &Spread<'_>,
     islands: u32,
     cx: &Context<'_>,
-) -> Result<Option<State<Settled<I>>>, Error> {
+) -> Result<Option<State<IslandState<I>>>, Error> {
     let Some(file) = cx.state() else { return Ok(None) };
     let own = if spread.is_first() { load(file) } else { None };
     let Some(text) = spread.gather(vec![own])?.into_iter().flatten().next() else { return Ok(None) };
@@ -308,27 +306,18 @@ fn resume<I: DeserializeOwned>(
 fn save<I: Serialize>(
     spread: &Spread<'_>,
     elapsed: Duration,
-    own: &[Own<'_, I>],
+    own: &[LocalIsland<'_, I>],
     file: &Path,
 ) -> Result<(), Error> {
     let islands = own
         .iter()
-        .map(|own| written(own.before.as_ref().unwrap_or(&own.settled)))
+        .map(|own| written(own.before.as_ref().unwrap_or(&own.state)))
         .collect::<Result<Vec<_>, _>>()?;
     let islands = spread.gather(islands)?;
     match spread.is_first() {
         true => State { seconds: elapsed.as_secs_f64(), islands }.save(file),
         false => Ok(()),
     }
-}
-
-/// A solution and what it costs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate<S> {
-    /// Its cost; less is better.
-    pub cost: i64,
-    /// The solution.
-    pub solution: S,
 }
 
 /// Who hears what an island sends after an epoch.
@@ -345,7 +334,7 @@ pub enum Exchange {
 }
 
 /// What every own island hears; `sent` is what each of them sends.
-pub(crate) fn deliver<S>(
+fn deliver<S>(
     exchange: Exchange,
     spread: &Spread<'_>,
     sent: Vec<Vec<Candidate<S>>>,

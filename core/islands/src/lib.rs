@@ -6,12 +6,11 @@
 //! the budget is a time.
 
 mod budget;
-mod error;
 mod evolution;
 mod meter;
 mod spread;
 
-pub use budget::{Budget, Counts, Found, Island, Point};
-pub use error::{DistributedError, SearchError};
-pub use evolution::{Candidate, Evolution, Exchange};
+pub use budget::{Budget, Candidate, Counts, Found, Island, Point, SearchError, time_limit};
+pub use evolution::{Evolution, Exchange};
 pub use meter::{Meter, Progress};
+pub use spread::DistributedError;

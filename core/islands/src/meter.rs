@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 
-use crate::budget::share;
-
 /// Evaluations between two looks at the clock, the context and the progress.
 const INTERVAL: u64 = 4096;
 /// Fewest evaluations that a final descent may take.
@@ -62,23 +60,11 @@ impl<'a> Meter<'a> {
         cx: Context<'a>,
         progress: &'a Progress,
     ) -> Self {
-        Self::resumed(0, limit, [deadline, end], cx, progress)
-    }
-
-    /// The same after so many evaluations.
-    #[must_use]
-    pub fn resumed(
-        spent: u64,
-        limit: u64,
-        [deadline, end]: [Option<Instant>; 2],
-        cx: Context<'a>,
-        progress: &'a Progress,
-    ) -> Self {
         Self {
-            spent,
+            spent: 0,
             limit,
-            next: spent,
-            reported: spent,
+            next: 0,
+            reported: 0,
             deadline,
             end,
             cx,
@@ -87,28 +73,29 @@ impl<'a> Meter<'a> {
             late: false,
             exhausted: false,
             begin: Instant::now(),
-            resumed_at: spent,
+            resumed_at: 0,
         }
+    }
+
+    /// The same after so many evaluations.
+    #[must_use]
+    pub fn after(self, spent: u64) -> Self {
+        Self { spent, next: spent, reported: spent, resumed_at: spent, ..self }
     }
 
     /// Takes one evaluation; `false` if there is none left.
     #[inline]
     pub fn take(&mut self) -> bool {
-        if self.spent == self.next && !self.look_up() {
+        if self.spent == self.next && !self.look() {
             return false;
         }
         self.spent += 1;
         true
     }
 
-    /// Looks at the clock and the context now, for evaluations that take long; `false` if none is left.
-    pub fn look(&mut self) -> bool {
-        self.look_up()
-    }
-
     /// Takes so many evaluations at once; `false`, and none is taken, if there are not so many left.
     pub fn take_all(&mut self, evaluations: u64) -> bool {
-        if self.spent.saturating_add(evaluations) >= self.next && !self.look_up() {
+        if self.spent.saturating_add(evaluations) >= self.next && !self.look() {
             return false;
         }
         if evaluations > self.limit - self.spent {
@@ -183,8 +170,9 @@ impl<'a> Meter<'a> {
         self.interrupted
     }
 
+    /// Looks at the clock and the context now, for evaluations that take long; `false` if none is left.
     #[cold]
-    fn look_up(&mut self) -> bool {
+    pub fn look(&mut self) -> bool {
         self.progress.add(self.spent - self.reported, &self.cx);
         self.reported = self.spent;
         self.interrupted = self.interrupted || self.cx.should_stop();
@@ -192,4 +180,9 @@ impl<'a> Meter<'a> {
         self.next = self.limit.min(self.spent.saturating_add(INTERVAL));
         !(self.was_stopped() || self.spent >= self.limit)
     }
+}
+
+/// What each of so many turns has of the time that is left.
+pub(crate) fn share(left: Duration, turns: usize) -> Duration {
+    left.div_f64(turns.max(1) as f64)
 }

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use hopmap_durable::replace_file;
 use hopmap_model::{Communicator, Error};
+use miette::Diagnostic;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-use crate::DistributedError;
 
 /// Islands over processes: each has a run of them, as equal as possible.
 pub(crate) struct Spread<'c> {
@@ -95,7 +94,7 @@ pub(crate) struct State<I> {
 
 /// An island between two epochs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Settled<I> {
+pub(crate) struct IslandState<I> {
     pub(crate) island: I,
     /// Its next epoch.
     pub(crate) epoch: u64,
@@ -115,7 +114,7 @@ impl State<Box<RawValue>> {
 }
 
 /// An island as it is written down.
-pub(crate) fn written<I: Serialize>(island: &Settled<I>) -> Result<Box<RawValue>, DistributedError> {
+pub(crate) fn written<I: Serialize>(island: &IslandState<I>) -> Result<Box<RawValue>, DistributedError> {
     serde_json::value::to_raw_value(island).map_err(unwritable)
 }
 
@@ -129,7 +128,27 @@ pub(crate) fn load(file: &Path) -> Option<String> {
 }
 
 /// The state in a text, if it is one of so many islands.
-pub(crate) fn parse<I: DeserializeOwned>(text: &str, islands: u32) -> Option<State<Settled<I>>> {
-    let state: State<Settled<I>> = serde_json::from_str(text).ok()?;
+pub(crate) fn parse<I: DeserializeOwned>(text: &str, islands: u32) -> Option<State<IslandState<I>>> {
+    let state: State<IslandState<I>> = serde_json::from_str(text).ok()?;
     (state.islands.len() == islands as usize).then_some(state)
+}
+
+/// Processes that do not understand each other.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum DistributedError {
+    /// A message that is none.
+    #[error("process {process} sent something else than was expected: {problem}")]
+    #[diagnostic(help("start the same version of hopmap-ranks everywhere"))]
+    Message {
+        /// Who sent it.
+        process: u32,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What is to be sent cannot be written down.
+    #[error("the state of a search cannot be written down: {problem}")]
+    Unwritable {
+        /// Why.
+        problem: String,
+    },
 }

@@ -14,7 +14,7 @@ fn main() {
 }
 
 /// A symmetric matrix of values below a bound, half of them zero.
-fn matrix(size: usize, bound: u64, random: &mut Pcg64) -> Option<Matrix<i64>> {
+fn matrix(size: usize, bound: u64, random: &mut Pcg64) -> Option<Matrix> {
     let mut values = vec![0; size * size];
     for row in 0..size {
         for column in 0..row {
@@ -24,7 +24,7 @@ fn matrix(size: usize, bound: u64, random: &mut Pcg64) -> Option<Matrix<i64>> {
             values[column * size + row] = value;
         }
     }
-    Matrix::dense(size, values).ok()
+    Matrix::new(size, values).ok()
 }
 
 fn problem(size: usize, bound: u64) -> Option<Dense> {

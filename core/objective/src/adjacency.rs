@@ -14,7 +14,7 @@ pub struct Neighbour {
 pub(crate) struct Adjacency {
     /// Where the neighbours of every rank begin, and the end.
     first: Vec<usize>,
-    neighbours: Vec<Neighbour>,
+    pub(crate) neighbours: Vec<Neighbour>,
 }
 
 impl Adjacency {
@@ -51,11 +51,6 @@ impl Adjacency {
         &self.neighbours[self.first[rank as usize]..self.first[rank as usize + 1]]
     }
 
-    /// The neighbours of all ranks.
-    pub(crate) fn all(&self) -> &[Neighbour] {
-        &self.neighbours
-    }
-
     /// Triples of rank, neighbour and weight.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
         let of_rank = |rank| self.of(rank).iter().map(move |n| (rank, n.rank, n.weight));
@@ -72,8 +67,8 @@ pub(crate) struct Directed {
     /// What every rank sends to itself.
     own: Vec<i64>,
     /// Costs of all ordered pairs of slots, row by row.
-    costs: Vec<i64>,
-    slots: usize,
+    pub(crate) costs: Vec<i64>,
+    pub(crate) slots: usize,
 }
 
 /// A way that messages go.
@@ -106,15 +101,6 @@ impl Directed {
 
     pub(crate) fn ranks(&self) -> usize {
         self.own.len()
-    }
-
-    pub(crate) fn slots(&self) -> usize {
-        self.slots
-    }
-
-    /// Costs of all ordered pairs of slots, row by row.
-    pub(crate) fn costs(&self) -> &[i64] {
-        &self.costs
     }
 
     /// What a rank sends to itself.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hopmap_model::SystemGraph;
 
-use crate::{ConstraintError, ObjectiveError, Problem, linear, random};
+use crate::ObjectiveError;
 
 /// Where ranks have to be, and where nobody may be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,91 +55,19 @@ enum Admitted {
 
 const NOWHERE: u32 = u32::MAX;
 
-impl Problem {
-    /// The same problem with constraints. Each names a rank, slot or host of the program and `system`, none contradicts
-    /// another, and there are slots enough.
-    pub fn with_constraints(
-        mut self,
+impl Admission {
+    pub(crate) fn new(
         constraints: &Constraints,
         system: &SystemGraph,
+        ranks: usize,
     ) -> Result<Self, ObjectiveError> {
-        let none = constraints.pinned.is_empty() && constraints.forbidden.is_empty();
-        self.admission = match none {
-            true => None,
-            false => Some(Admission::new(constraints, system, self.ranks())?),
-        };
-        Ok(self)
-    }
-
-    /// A placement that keeps the constraints and is close to one that may not: ranks pinned to a slot come first, then those
-    /// pinned to a host, then all others. Who can stays on its slot; who cannot takes the next free one, around the end, or
-    /// the first free one of its host.
-    #[must_use]
-    pub fn admit(&self, slots: Vec<u32>) -> Vec<u32> {
-        match &self.admission {
-            None => slots,
-            Some(admission) => admission.admit(&slots),
-        }
-    }
-
-    /// Every rank on the next slot, in order. Those that are pinned have their places, and the others are on what is left.
-    #[must_use]
-    pub fn linear(&self) -> Vec<u32> {
-        match &self.admission {
-            None => linear(self.ranks()),
-            Some(admission) => {
-                let open = admission.open_slots();
-                admission.deal(&open, &open)
-            }
-        }
-    }
-
-    /// Every rank on the next slot of an order of all of them, or of what pinned ranks and forbidden hosts leave of it.
-    #[must_use]
-    pub fn in_order(&self, order: &[u32]) -> Vec<u32> {
-        match &self.admission {
-            None => order.iter().copied().take(self.ranks()).collect(),
-            Some(admission) => {
-                let open: Vec<u32> =
-                    order.iter().copied().filter(|&slot| admission.open[slot as usize]).collect();
-                admission.deal(&open, &open)
-            }
-        }
-    }
-
-    /// Ranks on slots drawn at random, every placement that keeps the constraints equally likely; the seed is one of
-    /// [`hopmap_model::seed_stream`].
-    #[must_use]
-    pub fn random(&self, seed: [u8; 32]) -> Vec<u32> {
-        let Some(admission) = &self.admission else { return random(self.ranks(), self.slots(), seed) };
-        let open = admission.open_slots();
-        let shuffled = |seed| random(open.len(), open.len(), seed).into_iter().map(|at| open[at as usize]);
-        // What is left when the pinned have drawn is drawn anew.
-        let mut other = seed;
-        other[0] ^= 1;
-        admission.deal(&shuffled(seed).collect::<Vec<_>>(), &shuffled(other).collect::<Vec<_>>())
-    }
-
-    /// Whether a rank is pinned to a slot, so that no exchange with it is ever admitted.
-    #[must_use]
-    pub fn is_fixed(&self, rank: u32) -> bool {
-        let place = self.admission.as_ref().map(|admission| admission.ranks[rank as usize]);
-        matches!(place, Some(Admitted::Slot(_)))
-    }
-}
-
-impl Admission {
-    fn new(constraints: &Constraints, system: &SystemGraph, ranks: usize) -> Result<Self, ConstraintError> {
         let hosts: BTreeMap<&str, u32> =
             system.hosts().map(|(host, ..)| (system.nodes[host as usize].name.as_str(), host)).collect();
         let host = |name: &str| {
-            hosts.get(name).copied().ok_or_else(|| ConstraintError::NoSuchHost {
-                name: name.to_owned(),
-                first: system
-                    .hosts()
-                    .next()
-                    .map_or("", |host| &system.nodes[host.0 as usize].name)
-                    .to_owned(),
+            hosts.get(name).copied().ok_or_else(|| {
+                let first = system.hosts().next().map_or("", |host| &system.nodes[host.0 as usize].name);
+                let problem = format!("the machine has no host `{name}` with slots");
+                ObjectiveError::new(problem, format!("its first host is called `{first}`"))
             })
         };
         let host_of: Vec<u32> = system.slots.iter().map(|slot| slot.host).collect();
@@ -167,36 +95,48 @@ impl Admission {
         admitted: Admitted,
         closed: &[bool],
         system: &SystemGraph,
-    ) -> Result<(), ConstraintError> {
-        let ranks = self.ranks.len();
-        let slots = self.host_of.len();
+    ) -> Result<(), ObjectiveError> {
+        let refused = |problem: String, help: &str| Err(ObjectiveError::new(problem, help));
         let host = match admitted {
             Admitted::Anywhere => None,
             Admitted::Host(host) => Some(host),
-            Admitted::Slot(slot) => {
-                let host = self.host_of.get(slot as usize).copied();
-                Some(host.ok_or(ConstraintError::NoSuchSlot { rank, slot, slots })?)
-            }
+            Admitted::Slot(slot) => match self.host_of.get(slot as usize) {
+                Some(&host) => Some(host),
+                None => {
+                    let slots = self.host_of.len();
+                    let problem =
+                        format!("rank {rank} is pinned to slot {slot}, but the machine has {slots} slots");
+                    return refused(problem, "slots are numbered from 0, host by host");
+                }
+            },
         };
         if let Some(host) = host.filter(|&host| closed[host as usize]) {
-            let name = system.nodes[host as usize].name.clone();
-            return Err(ConstraintError::Forbidden { rank, name });
+            let name = &system.nodes[host as usize].name;
+            let problem = format!("rank {rank} is pinned to host `{name}`, which is forbidden");
+            return refused(problem, "take the host out of `forbidden` or the rank out of `pinned`");
         }
-        if let Admitted::Slot(slot) = admitted {
-            let other = self.pinned.insert(slot, rank).filter(|&other| other != rank);
-            if let Some(first) = other {
-                return Err(ConstraintError::SharedSlot { slot, first, second: rank });
-            }
+        if let Admitted::Slot(slot) = admitted
+            && let Some(first) = self.pinned.insert(slot, rank).filter(|&other| other != rank)
+        {
+            let problem = format!("ranks {first} and {rank} are both pinned to slot {slot}");
+            return refused(problem, "every slot takes one rank");
         }
-        let place = self.ranks.get_mut(rank as usize).ok_or(ConstraintError::NoSuchRank { rank, ranks })?;
+        let ranks = self.ranks.len();
+        let Some(place) = self.ranks.get_mut(rank as usize) else {
+            let problem = format!("rank {rank} is pinned, but the program has {ranks} ranks");
+            return refused(problem, "ranks are numbered from 0");
+        };
         match std::mem::replace(place, admitted) {
             Admitted::Anywhere => Ok(()),
-            _ => Err(ConstraintError::PinnedTwice { rank }),
+            _ => {
+                let problem = format!("rank {rank} is pinned twice");
+                refused(problem, "give every rank at most one place in `pinned`")
+            }
         }
     }
 
     /// Checks that there are slots for all: those that are pinned to a host, and the others.
-    fn check_room(&self, system: &SystemGraph) -> Result<(), ConstraintError> {
+    fn check_room(&self, system: &SystemGraph) -> Result<(), ObjectiveError> {
         let mut pinned = vec![0; system.nodes.len()];
         for &admitted in &self.ranks {
             match admitted {
@@ -207,16 +147,26 @@ impl Admission {
         }
         let crowded = system.hosts().find(|&(host, _, slots)| pinned[host as usize] > slots);
         if let Some((host, _, slots)) = crowded {
-            let name = system.nodes[host as usize].name.clone();
-            return Err(ConstraintError::CrowdedHost { name, ranks: pinned[host as usize], slots });
+            let (name, ranks) = (&system.nodes[host as usize].name, pinned[host as usize]);
+            let problem = format!("{ranks} ranks are pinned to host `{name}`, which has {slots} slots");
+            return Err(ObjectiveError::new(problem, "pin fewer ranks to it"));
         }
-        let (ranks, left) = (self.ranks.len(), self.open_slots().len());
-        if ranks > left { Err(ConstraintError::TooFewSlots { ranks, left }) } else { Ok(()) }
+        let (ranks, left) = (self.ranks.len(), self.open.iter().filter(|&&open| open).count());
+        if ranks > left {
+            let problem = format!("{ranks} ranks do not fit on the {left} slots that are not forbidden");
+            return Err(ObjectiveError::new(problem, "forbid fewer hosts, or use a larger machine"));
+        }
+        Ok(())
     }
 
-    /// The slots that are not forbidden, in order.
-    fn open_slots(&self) -> Vec<u32> {
-        (0..self.open.len() as u32).filter(|&slot| self.open[slot as usize]).collect()
+    /// Those of some slots that are not forbidden, in their order.
+    pub(crate) fn open(&self, slots: &[u32]) -> Vec<u32> {
+        slots.iter().copied().filter(|&slot| self.open[slot as usize]).collect()
+    }
+
+    /// Whether a rank is pinned to a slot.
+    pub(crate) fn is_fixed(&self, rank: u32) -> bool {
+        matches!(self.ranks[rank as usize], Admitted::Slot(_))
     }
 
     /// Whether a rank may be on a slot.
@@ -232,7 +182,7 @@ impl Admission {
 
     /// Gives every rank the first free slot that it may be on, of two orders of all that are open: the ranks that are pinned of
     /// the first, then the others of the second.
-    fn deal(&self, first: &[u32], second: &[u32]) -> Vec<u32> {
+    pub(crate) fn deal(&self, first: &[u32], second: &[u32]) -> Vec<u32> {
         let mut slots = vec![NOWHERE; self.ranks.len()];
         let mut taken = vec![false; self.open.len()];
         let mut waiting: BTreeMap<u32, VecDeque<usize>> = BTreeMap::new();
@@ -260,7 +210,7 @@ impl Admission {
         slots
     }
 
-    fn admit(&self, wishes: &[u32]) -> Vec<u32> {
+    pub(crate) fn admit(&self, wishes: &[u32]) -> Vec<u32> {
         let count = self.open.len() as u32;
         let wish = |rank: usize| wishes.get(rank).map_or(0, |&slot| slot.min(count - 1));
         let mut filling = Filling::new(self);

@@ -89,17 +89,16 @@ impl<'p> Deltas<'p> {
             is_taken[assignment.slot_of(rank) as usize] = true;
         }
         slots.extend((0..units as u32).filter(|&slot| !is_taken[slot as usize]));
-        let mut values = vec![0; movers.len() * units];
-        for (mover, &rank) in movers.iter().enumerate() {
+        let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
+        let values = vec![0; movers.len() * units];
+        let mut deltas = Self { assignment, movers, unit_of, slots, values, change };
+        for mover in 0..deltas.movers.len() {
             if !more((units - mover - 1) as u64) {
                 return None;
             }
-            for unit in mover + 1..units {
-                values[mover * units + unit] = assignment.unconstrained_delta(rank, slots[unit]);
-            }
+            deltas.compute_row(mover);
         }
-        let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
-        Some(Self { assignment, movers, unit_of, slots, values, change })
+        Some(deltas)
     }
 
     /// The placement.
@@ -145,7 +144,7 @@ impl<'p> Deltas<'p> {
             (0..self.movers.len()).for_each(|mover| self.compute_row(mover));
             return;
         }
-        if self.assignment.problem().directed().is_some() {
+        if self.assignment.problem().directed.is_some() {
             for direction in [Direction::Sent, Direction::Received] {
                 self.note_directed_change(direction, mover, unit);
                 self.update();
@@ -174,7 +173,7 @@ impl<'p> Deltas<'p> {
 
     /// The same of what is sent or received only.
     fn note_directed_change(&mut self, direction: Direction, first: usize, second: usize) {
-        let Some(directed) = self.assignment.problem().directed() else { return };
+        let Some(directed) = &self.assignment.problem().directed else { return };
         let neighbours = |rank| directed.neighbours(direction, rank);
         self.change.note_weights(&self.movers, &self.unit_of, [first, second], neighbours);
         let [left, entered] = [first, second].map(|unit| self.slots[unit]);
@@ -226,11 +225,5 @@ impl<'p> Deltas<'p> {
         for unit in mover + 1..units {
             self.values[mover * units + unit] = self.assignment.unconstrained_delta(rank, self.slots[unit]);
         }
-    }
-
-    /// The placement, when the deltas are no longer needed.
-    #[must_use]
-    pub fn into_assignment(self) -> Assignment<'p> {
-        self.assignment
     }
 }

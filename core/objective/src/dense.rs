@@ -5,20 +5,62 @@
 //! one piece:
 //!
 //! `Δ(r, s) = Σ_k (a_sk − a_rk) · (c_rk − c_sk)` with `c_ik = b(φ(i), φ(k))`, for symmetric problems, but for the pair itself.
+//!
+//! [`Compact`] is a mapping problem as a dense one, where many ranks send to many others.
 
 mod avx2;
 mod element;
 
-use crate::matrix::bound;
-use crate::{Matrix, ObjectiveError};
-use element::{Element, Rows, Way};
+use crate::adjacency::{Adjacency, Directed};
+use crate::distance::divisor;
+use crate::error::{check_length, check_size, ranks_by_slot};
+use crate::{Distance, ObjectiveError};
+use element::{Element, Kernel, Rows};
+
+/// A square matrix of weights or costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matrix {
+    size: usize,
+    /// Row after row.
+    values: Vec<i64>,
+}
+
+impl Matrix {
+    /// Takes the values, row after row.
+    pub fn new(size: usize, values: Vec<i64>) -> Result<Self, ObjectiveError> {
+        match size.checked_mul(size) == Some(values.len()) {
+            true => Ok(Self { size, values }),
+            false => {
+                let problem = format!("{} values are no matrix of {size} × {size}", values.len());
+                Err(ObjectiveError::new(problem, ""))
+            }
+        }
+    }
+
+    fn get(&self, row: usize, column: usize) -> i64 {
+        self.values[row * self.size + column]
+    }
+
+    /// Whether it is the same with rows as columns, and zero on the diagonal.
+    fn is_simple(&self) -> bool {
+        let same = |row, column| self.get(row, column) == self.get(column, row);
+        (0..self.size).all(|row| self.get(row, row) == 0 && (0..row).all(|column| same(row, column)))
+    }
+}
+
+/// `Σ |weight| · max |cost|`, if it fits.
+fn bound(weights: &Matrix, costs: &Matrix) -> Option<u128> {
+    let mut weights = weights.values.iter();
+    let total = weights.try_fold(0u128, |sum, weight| sum.checked_add(weight.unsigned_abs().into()))?;
+    total.checked_mul(costs.values.iter().map(|cost| cost.unsigned_abs()).max().unwrap_or(0).into())
+}
 
 /// Weights and costs of a problem in the smallest integers that hold them. There are as many ranks as slots.
 #[derive(Debug, Clone)]
 pub struct Dense {
     tables: Tables,
     size: usize,
-    way: Way,
+    kernel: Kernel,
 }
 
 #[derive(Debug, Clone)]
@@ -58,44 +100,36 @@ macro_rules! with {
 impl Dense {
     /// Takes the weights between ranks and the costs between slots. Fewer ranks than slots are filled up with ranks that send
     /// nothing. F must fit 64 bits.
-    pub fn new(weights: &Matrix<i64>, costs: &Matrix<i64>) -> Result<Self, ObjectiveError> {
-        let (ranks, size) = (weights.size(), costs.size());
-        if ranks == 0 {
-            return Err(ObjectiveError::NoRanks);
-        }
-        if ranks > size {
-            return Err(ObjectiveError::TooManyRanks { ranks, slots: size });
-        }
-        let largest = bound(weights.values().iter().copied(), costs.values().iter().copied());
-        let largest = largest.filter(|&bound| bound <= i64::MAX as u128 / 8);
+    pub fn new(weights: &Matrix, costs: &Matrix) -> Result<Self, ObjectiveError> {
+        let (ranks, size) = (weights.size, costs.size);
+        check_size(ranks, size)?;
+        let largest = bound(weights, costs).filter(|&bound| bound <= i64::MAX as u128 / 8);
         let spreads = (spread(weights), spread(costs));
         let (Some(_), (Some(weight), Some(cost))) = (largest, spreads) else {
-            return Err(ObjectiveError::TooLarge);
+            return Err(ObjectiveError::too_large());
         };
-        let tables = if i8::fits(weight, cost, size) && all::<i8>(weights, costs) {
-            Tables::I8(Table::new(weights, costs))
-        } else if i16::fits(weight, cost, size) && all::<i16>(weights, costs) {
-            Tables::I16(Table::new(weights, costs))
-        } else if i32::fits(weight, cost, size) && all::<i32>(weights, costs) {
-            Tables::I32(Table::new(weights, costs))
-        } else if i64::fits(weight, cost, size) {
-            Tables::I64(Table::new(weights, costs))
-        } else {
-            return Err(ObjectiveError::TooLarge);
-        };
-        Ok(Self { tables, size, way: Way::detect() })
+        macro_rules! first_fitting {
+            ($($kind:ident($element:ty)),+) => {
+                $(if <$element>::fits(weight, cost, size) && all::<$element>(weights, costs) {
+                    let tables = Tables::$kind(Table::new(weights, costs));
+                    return Ok(Self { tables, size, kernel: Kernel::detect() });
+                })+
+            };
+        }
+        first_fitting!(I8(i8), I16(i16), I32(i32), I64(i64));
+        Err(ObjectiveError::too_large())
     }
 
     /// The same, computed without vectors whatever the processor has.
     #[must_use]
     pub fn scalar(self) -> Self {
-        Self { way: Way::Scalar, ..self }
+        Self { kernel: Kernel::Scalar, ..self }
     }
 
     /// Whether sums are computed with vectors.
     #[must_use]
     pub fn has_vectors(&self) -> bool {
-        self.way != Way::Scalar && self.bytes() < 8
+        self.kernel != Kernel::Scalar && self.bytes() < 8
     }
 
     /// Number of ranks, and of slots.
@@ -123,29 +157,28 @@ impl Dense {
 }
 
 /// The largest minus the smallest of all values and zero, if it fits.
-fn spread(matrix: &Matrix<i64>) -> Option<u64> {
+fn spread(matrix: &Matrix) -> Option<u64> {
     let bounds = |(low, high): (i64, i64), &value: &i64| (low.min(value), high.max(value));
-    let (low, high) = matrix.values().iter().fold((0, 0), bounds);
+    let (low, high) = matrix.values.iter().fold((0, 0), bounds);
     high.checked_sub(low).map(i64::unsigned_abs)
 }
 
 /// Whether every value fits a type.
-fn all<E: Element>(weights: &Matrix<i64>, costs: &Matrix<i64>) -> bool {
-    weights.values().iter().chain(costs.values()).all(|&value| E::try_from(value).is_ok())
+fn all<E: Element>(weights: &Matrix, costs: &Matrix) -> bool {
+    weights.values.iter().chain(&costs.values).all(|&value| E::try_from(value).is_ok())
 }
 
 impl<E: Element> Table<E> {
     /// Stores values that all fit the type.
-    fn new(weights: &Matrix<i64>, costs: &Matrix<i64>) -> Self {
-        let hollow = |matrix: &Matrix<i64>| (0..matrix.size() as u32).all(|at| matrix.get(at, at) == 0);
-        let simple = [weights, costs].into_iter().all(|matrix| hollow(matrix) && matrix.is_symmetric());
+    fn new(weights: &Matrix, costs: &Matrix) -> Self {
+        let simple = weights.is_simple() && costs.is_simple();
         let element = |value| E::try_from(value).unwrap_or_default();
-        let size = costs.size();
-        let weight = |row: usize, column: usize| match row.max(column) < weights.size() {
-            true => element(weights.get(row as u32, column as u32)),
+        let size = costs.size;
+        let weight = |row: usize, column: usize| match row.max(column) < weights.size {
+            true => element(weights.get(row, column)),
             false => E::default(),
         };
-        let cost = |row: usize, column: usize| element(costs.get(row as u32, column as u32));
+        let cost = |row: usize, column: usize| element(costs.get(row, column));
         let columns = || {
             [
                 Rows::new(size, |row, column| weight(column, row)),
@@ -187,10 +220,10 @@ struct Placed<'p, E: Element> {
 
 impl<E: Element> Placed<'_, E> {
     #[inline]
-    fn delta(&self, way: Way, r: usize, s: usize) -> i64 {
+    fn delta(&self, kernel: Kernel, r: usize, s: usize) -> i64 {
         let (weights, costs) = (&self.table.weights, &self.rows);
         let dot = |weights: &Rows<E>, costs: &Rows<E>| {
-            E::dot(way, [weights.row(r), weights.row(s)], [costs.row(r), costs.row(s)])
+            E::dot(kernel, [weights.row(r), weights.row(s)], [costs.row(r), costs.row(s)])
         };
         let sum = dot(weights, costs);
         let (Some([sent_to, _]), Some(columns)) = (&self.table.columns, &self.columns) else {
@@ -217,7 +250,7 @@ impl<E: Element> Placed<'_, E> {
 #[derive(Clone)]
 pub struct DenseAssignment<'p> {
     placed: PlacedAs<'p>,
-    way: Way,
+    kernel: Kernel,
     /// Slot of every rank.
     slots: Vec<u32>,
     cost: i64,
@@ -243,28 +276,15 @@ impl std::fmt::Debug for DenseAssignment<'_> {
 impl<'p> DenseAssignment<'p> {
     /// Puts rank `i` on `slots[i]`: a permutation of all slots.
     pub fn new(problem: &'p Dense, slots: &[u32]) -> Result<Self, ObjectiveError> {
-        let size = problem.size();
-        if slots.len() != size {
-            return Err(ObjectiveError::WrongLength { placed: slots.len(), ranks: size });
-        }
-        let mut rank_at = vec![None; size];
-        for (rank, &slot) in slots.iter().enumerate() {
-            let place = rank_at.get_mut(slot as usize).ok_or(ObjectiveError::NoSuchSlot {
-                rank,
-                slot,
-                slots: size,
-            })?;
-            if let Some(first) = place.replace(rank as u32) {
-                return Err(ObjectiveError::SharedSlot { slot, first, second: rank as u32 });
-            }
-        }
+        check_length(slots.len(), problem.size())?;
+        ranks_by_slot(slots, problem.size())?;
         let placed = match &problem.tables {
             Tables::I8(table) => PlacedAs::I8(table.place(slots)),
             Tables::I16(table) => PlacedAs::I16(table.place(slots)),
             Tables::I32(table) => PlacedAs::I32(table.place(slots)),
             Tables::I64(table) => PlacedAs::I64(table.place(slots)),
         };
-        Ok(Self { placed, way: problem.way, slots: slots.to_vec(), cost: problem.cost(slots) })
+        Ok(Self { placed, kernel: problem.kernel, slots: slots.to_vec(), cost: problem.cost(slots) })
     }
 
     /// F.
@@ -283,7 +303,7 @@ impl<'p> DenseAssignment<'p> {
     #[inline]
     #[must_use]
     pub fn delta(&self, first: u32, second: u32) -> i64 {
-        with!(PlacedAs, &self.placed, placed => placed.delta(self.way, first as usize, second as usize))
+        with!(PlacedAs, &self.placed, placed => placed.delta(self.kernel, first as usize, second as usize))
     }
 
     /// Exchanges two ranks; `delta` is what [`delta`](Self::delta) gave for them. Takes two steps for every rank.
@@ -291,5 +311,121 @@ impl<'p> DenseAssignment<'p> {
         with!(PlacedAs, &mut self.placed, placed => placed.exchange(first as usize, second as usize));
         self.slots.swap(first as usize, second as usize);
         self.cost += delta;
+    }
+}
+
+/// Most slots of which all pairs are stored.
+const MOST_SLOTS: usize = 2048;
+
+/// The weights and costs of a problem in small integers.
+#[derive(Debug, Clone)]
+pub(crate) struct Compact {
+    dense: Dense,
+    /// What F of the dense problem is multiplied by.
+    unit: i64,
+    /// One where the dense problem counts both directions of every pair, so that its F has to be halved.
+    doubled: u32,
+}
+
+impl Compact {
+    /// `None` where visiting neighbours one by one is faster, or the numbers are too large.
+    pub(crate) fn new(neighbours: &Adjacency, distance: &Distance) -> Option<Self> {
+        let size = Size {
+            neighbours: neighbours.neighbours.len(),
+            ranks: neighbours.ranks(),
+            slots: distance.order().len(),
+        };
+        let cost = |at: usize| distance.cost((at / size.slots) as u32, (at % size.slots) as u32);
+        let weights = || neighbours.entries().collect();
+        size.pays(1).then(|| Self::of(size, weights(), cost, distance.unit(), 1)).flatten()
+    }
+
+    /// The same where every ordered pair counts.
+    pub(crate) fn directed(directed: &Directed) -> Option<Self> {
+        let (ranks, slots) = (directed.ranks(), directed.slots);
+        let weights: Vec<_> = directed.entries().collect();
+        let size = Size { neighbours: weights.len(), ranks, slots };
+        let unit = directed.costs.iter().fold(0, |unit, &cost| divisor(unit, cost));
+        size.pays(1).then(|| Self::of(size, weights, |at| directed.costs[at], unit, 0)).flatten()
+    }
+
+    fn of(
+        size: Size,
+        entries: Vec<(u32, u32, i64)>,
+        cost: impl Fn(usize) -> i64,
+        cost_unit: i64,
+        doubled: u32,
+    ) -> Option<Self> {
+        let weight_unit = entries.iter().fold(0, |unit, entry| divisor(unit, entry.2));
+        if weight_unit == 0 || cost_unit == 0 {
+            return None;
+        }
+        let mut weights = vec![0; size.ranks * size.ranks];
+        for (row, column, weight) in entries {
+            weights[row as usize * size.ranks + column as usize] = weight / weight_unit;
+        }
+        let weights = Matrix { size: size.ranks, values: weights };
+        let costs = (0..size.slots * size.slots).map(|at| cost(at) / cost_unit).collect();
+        let dense = Dense::new(&weights, &Matrix { size: size.slots, values: costs }).ok()?;
+        let unit = weight_unit.checked_mul(cost_unit)?;
+        let fast = dense.has_vectors() && size.pays(dense.bytes());
+        fast.then_some(Self { dense, unit, doubled })
+    }
+}
+
+/// How large a problem is.
+#[derive(Clone, Copy)]
+struct Size {
+    /// Neighbours of all ranks together.
+    neighbours: usize,
+    ranks: usize,
+    slots: usize,
+}
+
+impl Size {
+    /// Whether rows of so many bytes per slot are faster than neighbours one by one: where a rank has a quarter of all slots
+    /// as neighbours, on average; wider numbers take more (measured; annealing also has to keep the rows in order).
+    fn pays(self, bytes: usize) -> bool {
+        self.slots <= MOST_SLOTS && 16 * self.neighbours >= self.ranks * self.slots * (3 + bytes)
+    }
+}
+
+/// A placement of a compact problem.
+#[derive(Debug, Clone)]
+pub(crate) struct CompactAssignment<'p> {
+    assignment: DenseAssignment<'p>,
+    /// The rank on every slot; on a free one, one that sends nothing.
+    ranks: Vec<u32>,
+    problem: &'p Compact,
+}
+
+impl<'p> CompactAssignment<'p> {
+    /// Puts rank `i` on `slots[i]`, each on its own.
+    pub(crate) fn new(problem: &'p Compact, slots: &[u32]) -> Result<Self, ObjectiveError> {
+        let size = problem.dense.size();
+        let mut taken = vec![false; size];
+        slots.iter().for_each(|&slot| taken[slot as usize] = true);
+        let free = (0..size as u32).filter(|&slot| !taken[slot as usize]);
+        let all: Vec<u32> = slots.iter().copied().chain(free).collect();
+        let mut ranks = vec![0; size];
+        for (rank, &slot) in all.iter().enumerate() {
+            ranks[slot as usize] = rank as u32;
+        }
+        let assignment = DenseAssignment::new(&problem.dense, &all)?;
+        Ok(Self { assignment, ranks, problem })
+    }
+
+    #[inline]
+    pub(crate) fn delta(&self, rank: u32, slot: u32) -> i64 {
+        // An even number where it is halved.
+        (self.assignment.delta(rank, self.ranks[slot as usize]) >> self.problem.doubled) * self.problem.unit
+    }
+
+    pub(crate) fn exchange(&mut self, rank: u32, slot: u32) {
+        let own = self.assignment.slots()[rank as usize];
+        let other = self.ranks[slot as usize];
+        self.assignment.exchange(rank, other, 0);
+        self.ranks[slot as usize] = rank;
+        self.ranks[own as usize] = other;
     }
 }

@@ -67,7 +67,7 @@ impl Distance {
             bits_of.push(bits);
             let used: u32 = bits_of.iter().sum();
             if used >= CODE_BITS {
-                return Err(ObjectiveError::TooDeep { bits: used });
+                return Err(ObjectiveError::too_deep(used));
             }
             for (code, &child) in codes.iter_mut().zip(children) {
                 *code = *code << bits | u64::from(numbers[child as usize]);
@@ -112,7 +112,7 @@ impl Distance {
         let used = u64::BITS - tree.codes.iter().max().map_or(0, |code| code.leading_zeros().min(u64::BITS));
         let inside = if tree.codes.is_empty() { 1 } else { used.max(1) };
         if inside + (usize::BITS - count.leading_zeros()) > CODE_BITS {
-            return Err(ObjectiveError::TooDeep { bits: inside });
+            return Err(ObjectiveError::too_deep(inside));
         }
         let codes =
             tree.codes.iter().zip(&hosts).map(|(code, &host)| u64::from(host) << inside | code).collect();
@@ -123,34 +123,18 @@ impl Distance {
         let slots = codes.len();
         let sum = pairs.costs.iter().map(|&cost| i128::from(cost)).sum::<i128>();
         let mean = i64::try_from(sum / pairs.costs.len().max(1) as i128).unwrap_or(i64::MAX);
-        let all: Vec<u32> = (0..slots as u32).collect();
-        let single = Groups { cost: 0, of: all.clone(), first: (0..=slots as u32).collect() };
-        let together = Groups { cost: mean, of: vec![0; slots], first: vec![0, slots as u32] };
-        let mut level_of = [1; CODE_BITS as usize];
-        level_of[0] = 0;
-        Self {
-            codes,
-            costs: *costs,
-            level_of,
-            order: all,
-            levels: vec![single, together],
-            pairs: Some(pairs),
-            is_grouped: false,
-        }
+        let order: Vec<u32> = (0..slots as u32).collect();
+        let (level_of, levels) = without_tree(order.clone(), mean);
+        Self { codes, costs: *costs, level_of, order, levels, pairs: Some(pairs), is_grouped: false }
     }
 
     /// The same costs without the groups of the tree, for objectives to which these mean nothing: every slot is a group of its
     /// own, and all slots are one.
     pub(crate) fn without_groups(mut self) -> Self {
-        let slots = self.order.len() as u32;
         let outermost = self.levels.last().map_or(0, |level| level.cost);
-        let of =
-            (0..slots).map(|slot| self.order.iter().position(|&other| other == slot).unwrap_or(0) as u32);
-        let single = Groups { cost: 0, of: of.collect(), first: (0..=slots).collect() };
-        let together = Groups { cost: outermost, of: vec![0; slots as usize], first: vec![0, slots] };
-        self.level_of = [1; CODE_BITS as usize];
-        self.level_of[0] = 0;
-        self.levels = vec![single, together];
+        let mut of = vec![0; self.order.len()];
+        (0..).zip(&self.order).for_each(|(place, &slot)| of[slot as usize] = place);
+        (self.level_of, self.levels) = without_tree(of, outermost);
         self.is_grouped = false;
         self
     }
@@ -224,6 +208,17 @@ impl Distance {
             }
         }
     }
+}
+
+/// Levels by the highest different bit, and two levels: every slot a group of its own, in the order that it says, and all slots one
+/// group of some cost.
+fn without_tree(of: Vec<u32>, cost: i64) -> ([u8; CODE_BITS as usize], Vec<Groups>) {
+    let slots = of.len() as u32;
+    let single = Groups { cost: 0, of, first: (0..=slots).collect() };
+    let together = Groups { cost, of: vec![0; slots as usize], first: vec![0, slots] };
+    let mut level_of = [1; CODE_BITS as usize];
+    level_of[0] = 0;
+    (level_of, vec![single, together])
 }
 
 /// Greatest common divisor.
@@ -374,10 +369,7 @@ mod tests {
         let costs: Vec<i64> = (0..i64::from(slots) - 1).collect();
         let groups = (1..slots).map(|level| (0..slots).map(|slot| slot.max(level)).collect()).collect();
         let levels = Levels { costs: Vec::new(), groups };
-        assert!(matches!(
-            Distance::new(&levels, &costs, slots as usize),
-            Err(ObjectiveError::TooDeep { .. })
-        ));
+        assert!(Distance::new(&levels, &costs, slots as usize).is_err());
     }
 
     proptest! {

@@ -52,7 +52,11 @@ impl<'s> Form<'s> {
         }
         let (hosts, slots) = (system.hosts().count(), system.slots.len());
         if hosts > MOST_HOSTS {
-            return Err(ObjectiveError::TooManyHosts { hosts, most: MOST_HOSTS });
+            let problem = format!(
+                "the costs between {hosts} hosts follow from routes and are no tree, and those of all pairs are stored for up to {MOST_HOSTS}"
+            );
+            let help = "choose the hosts of the job with select/hosts or select/nodes first";
+            return Err(ObjectiveError::new(problem, help));
         }
         let between = system.costs_of_hosts()?;
         let same = |a: usize, b: usize| between[a * hosts + b].total_cmp(&between[b * hosts + a]).is_eq();
@@ -85,7 +89,11 @@ impl<'s> Form<'s> {
     pub(crate) fn distance(&self, mut costs: Vec<i64>, slots: usize) -> Result<Distance, ObjectiveError> {
         match self {
             Self::Levels(levels) => Distance::new(levels, &costs, slots),
-            Self::Matrix(_) => Ok(Distance::of_pairs(without_diagonal(costs, slots), slots)),
+            Self::Matrix(_) => {
+                // No rank pays from its slot to itself.
+                (0..slots).for_each(|slot| costs[slot * slots + slot] = 0);
+                Ok(Distance::of_pairs(costs, slots))
+            }
             Self::Hosts { inside, .. } => {
                 let between = costs.split_off(inside.costs.len());
                 Distance::of_hosts(inside, &costs, between)
@@ -132,12 +140,6 @@ pub(crate) fn sides(graph: &TaskGraph, weights: &[f64], matrix: &Matrix, slots: 
 pub(crate) fn both_ways<T: Copy + Add<Output = T>>(costs: &[T], slots: usize) -> Vec<T> {
     let pair = |at: usize| costs[at] + costs[at % slots * slots + at / slots];
     (0..costs.len()).map(pair).collect()
-}
-
-/// Costs with zero from every slot to itself, which no rank pays.
-pub(crate) fn without_diagonal(mut costs: Vec<i64>, slots: usize) -> Vec<i64> {
-    (0..slots).for_each(|slot| costs[slot * slots + slot] = 0);
-    costs
 }
 
 /// The neighbours of all ranks by triples of source, destination and weight.

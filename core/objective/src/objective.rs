@@ -1,9 +1,7 @@
 //! What a search minimises, and objectives other than one quadratic form as integers.
 
-use hopmap_model::{Paths, SystemGraph, TaskGraph};
-
+use crate::ObjectiveError;
 use crate::traffic::Traffic;
-use crate::{ObjectiveError, Problem};
 
 /// What a search minimises: a weighted sum of metrics in their units, those of [`Quality`](crate::Quality).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,9 +31,16 @@ impl Objective {
     pub fn check(&self) -> Result<(), ObjectiveError> {
         let weights = [self.f, self.t, self.hop_bytes, self.max_link_load];
         if let Some(&weight) = weights.iter().find(|weight| !weight.is_finite() || **weight < 0.0) {
-            return Err(ObjectiveError::ObjectiveWeight { weight });
+            let problem = format!("a weight of the objective is {weight}");
+            return Err(ObjectiveError::new(problem, "weights are finite and zero or more"));
         }
-        if weights.iter().all(|&weight| weight == 0.0) { Err(ObjectiveError::NoObjective) } else { Ok(()) }
+        match weights.iter().all(|&weight| weight == 0.0) {
+            true => Err(ObjectiveError::new(
+                "no metric of the objective has a weight above zero",
+                "give at least one of F, T, hop-bytes and max-link-load a weight",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Whether what it counts follows from the cost between slots alone.
@@ -62,8 +67,8 @@ const TIE_BITS: u32 = 20;
 pub(crate) struct Terms {
     /// What every value is multiplied by.
     factors: Values,
-    hops: Option<Box<Problem>>,
-    traffic: Option<Traffic>,
+    /// Bytes over links, if the busiest counts.
+    pub(crate) traffic: Option<Traffic>,
     tie: Tie,
     /// What the sum is divided by to come back to real units.
     pub(crate) scale: f64,
@@ -91,78 +96,35 @@ struct Tie {
 }
 
 impl Terms {
-    /// The terms of an objective over a problem of which `bound` is the largest cost.
+    /// The terms of an objective, of the scale and the bound of the integers of F and, where they count beside it, of hop-bytes.
     pub(crate) fn new(
-        base: &Problem,
-        graph: &TaskGraph,
-        system: &SystemGraph,
         objective: &Objective,
+        [base_scale, base_bound]: [f64; 2],
+        hops: Option<[f64; 2]>,
+        traffic: Option<Traffic>,
     ) -> Result<Self, ObjectiveError> {
-        let beside = objective.counts_costs();
-        let hops = match beside && objective.hop_bytes > 0.0 {
-            true => Some(Box::new(Problem::of_hops(graph, system)?)),
-            false => None,
-        };
-        let traffic = match objective.max_link_load > 0.0 {
-            true => {
-                let paths = Paths::new(system).ok_or(ObjectiveError::NoLinks)?;
-                Some(Traffic::new(graph, system, paths)?)
-            }
-            false => None,
-        };
-        let quadratic = if beside { objective.f } else { objective.hop_bytes };
-        let hop_scale = hops.as_ref().map_or(1.0, |hops| hops.scale());
+        let quadratic = if objective.counts_costs() { objective.f } else { objective.hop_bytes };
+        let [hop_scale, hop_bound] = hops.unwrap_or([f64::INFINITY, 0.0]);
         // What one unit of every integer is worth, and the most there can be of it.
         let worth = [
-            quadratic / base.scale(),
-            if hops.is_some() { objective.hop_bytes / hop_scale } else { 0.0 },
-            objective.t / (2.0 * base.scale()),
+            quadratic / base_scale,
+            objective.hop_bytes / hop_scale,
+            objective.t / (2.0 * base_scale),
             objective.max_link_load,
         ];
-        let bounds = [
-            base.bound(),
-            hops.as_ref().map_or(0.0, |hops| hops.bound()),
-            2.0 * base.bound(),
-            traffic.as_ref().map_or(0.0, |traffic| traffic.total() as f64),
-        ];
+        let most_traffic = traffic.as_ref().map_or(0.0, |traffic| traffic.total as f64);
+        let bounds = [base_bound, hop_bound, 2.0 * base_bound, most_traffic];
         let (factors, scale) = factors(worth, bounds)?;
         let largest: f64 = factors.iter().zip(bounds).map(|(&factor, bound)| factor as f64 * bound).sum();
-        let [quadratic, hop, share, load] = factors;
-        let has_sum = quadratic > 0 || hop > 0;
-        let tie = if has_sum { Tie { bits: 0, shift: 0 } } else { Tie::new(largest, base.bound()) };
-        let factors = Values { quadratic, hops: hop, share, load };
-        Ok(Self { factors, hops, traffic, tie, scale })
+        let [quadratic, hops, share, load] = factors;
+        let has_sum = quadratic > 0 || hops > 0;
+        let tie = if has_sum { Tie { bits: 0, shift: 0 } } else { Tie::new(largest, base_bound) };
+        Ok(Self { factors: Values { quadratic, hops, share, load }, traffic, tie, scale })
     }
 
     /// Whether T counts.
     pub(crate) fn counts_shares(&self) -> bool {
         self.factors.share > 0
-    }
-
-    /// Bytes over links, if the busiest counts.
-    pub(crate) fn traffic(&self) -> Option<&Traffic> {
-        self.traffic.as_ref()
-    }
-
-    /// The problem of which the cost is hop-bytes, if they count beside F or T.
-    pub(crate) fn hops(&self) -> Option<&Problem> {
-        self.hops.as_deref()
-    }
-
-    /// Whether all that counts follows from the cost between slots.
-    pub(crate) fn follow_from_costs(&self) -> bool {
-        self.hops.is_none() && self.traffic.is_none()
-    }
-
-    /// The metrics of a placement, summed anew.
-    pub(crate) fn values(&self, quadratic: i64, slots: &[u32], shares: impl FnOnce() -> Vec<i64>) -> Values {
-        let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(0);
-        Values {
-            quadratic,
-            hops: self.hops().map_or(0, |hops| hops.cost(slots)),
-            share: if self.counts_shares() { largest(shares()) } else { 0 },
-            load: self.traffic().map_or(0, |traffic| largest(traffic.loads(slots))),
-        }
     }
 
     /// The integer cost.
@@ -221,6 +183,9 @@ fn factors(worth: [f64; 4], bounds: [f64; 4]) -> Result<([i64; 4], f64), Objecti
     if sound {
         Ok((scaled(scale).map(|factor| factor as i64), scale))
     } else {
-        Err(ObjectiveError::ObjectiveRange)
+        Err(ObjectiveError::new(
+            "the metrics of the objective do not fit the 64-bit integers of the search with three digits of each weight",
+            "leave out what hardly counts, bring the weights closer to each other, or give costs in a larger unit",
+        ))
     }
 }

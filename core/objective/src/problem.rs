@@ -3,11 +3,14 @@
 use hopmap_model::{NodeState, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::adjacency::{Adjacency, Directed, Neighbour};
-use crate::compact::Compact;
-use crate::constraints::Admission;
+use crate::baseline::{linear, random};
+use crate::constraints::{Admission, Constraints};
+use crate::dense::Compact;
+use crate::error::check_size;
 use crate::forms::{Form, Sides, both_ways, neighbours, with_hops};
-use crate::objective::Terms;
+use crate::objective::{Terms, Values};
 use crate::scale::{Room, Scales, check_weight};
+use crate::traffic::Traffic;
 use crate::{Distance, Objective, ObjectiveError};
 
 /// Ranks that send to each other, and slots with a cost between them: minimise F over all placements.
@@ -22,15 +25,17 @@ pub struct Problem {
     neighbours: Adjacency,
     distance: Distance,
     /// Weights and costs of both directions, where adding either up would not do.
-    directed: Option<Directed>,
+    pub(crate) directed: Option<Directed>,
     /// The same in small integers, where that is faster.
-    compact: Option<Compact>,
+    pub(crate) compact: Option<Compact>,
     /// Ranks for which it makes a difference where they are.
     movable: Vec<u32>,
     /// Where ranks may be, unless it is anywhere.
     pub(crate) admission: Option<Admission>,
     /// What counts besides the quadratic form of weights and costs, or in its place.
-    terms: Option<Box<Terms>>,
+    pub(crate) terms: Option<Box<Terms>>,
+    /// The problem of which the cost is hop-bytes, if they count beside F or T.
+    pub(crate) hops: Option<Box<Self>>,
     /// No placement has a larger quadratic form.
     bound: f64,
     slots: usize,
@@ -71,12 +76,24 @@ impl Problem {
             true => Self::quadratic(graph, system, weight, Room::Shared)?,
             false => Self::of_hops(graph, system)?,
         };
-        let terms = Terms::new(&problem, graph, system, objective)?;
-        if !terms.follow_from_costs() && !problem.groups_are_inside_hosts(system) {
+        if objective.counts_costs() && hop_bytes > 0.0 {
+            problem.hops = Some(Box::new(Self::of_hops(graph, system)?));
+        }
+        let traffic = match max_link_load > 0.0 {
+            true => {
+                let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
+                Some(Traffic::new(graph, system, paths)?)
+            }
+            false => None,
+        };
+        let size = |problem: &Self| [problem.scale, problem.bound];
+        let terms = Terms::new(objective, size(&problem), problem.hops.as_deref().map(size), traffic)?;
+        let follows_from_costs = problem.hops.is_none() && terms.traffic.as_ref().is_none();
+        if !follows_from_costs && !problem.groups_are_inside_hosts(system) {
             problem.distance = problem.distance.without_groups();
         }
         let concerned =
-            |rank: &u32| problem.matters(*rank) || terms.traffic().is_some_and(|t| t.concerns(*rank));
+            |rank: &u32| problem.matters(*rank) || terms.traffic.as_ref().is_some_and(|t| t.concerns(*rank));
         problem.movable =
             (0..problem.ranks() as u32).filter(|_| problem.slots > 1).filter(concerned).collect();
         problem.terms = Some(Box::new(terms));
@@ -84,9 +101,9 @@ impl Problem {
     }
 
     /// The problem of which the cost is hop-bytes.
-    pub(crate) fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
+    fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
         system.check()?;
-        let paths = Paths::new(system).ok_or(ObjectiveError::NoLinks)?;
+        let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
         Self::quadratic(graph, &with_hops(system, &paths), Weight::Bytes, Room::Shared)
     }
 
@@ -114,12 +131,7 @@ impl Problem {
         check_weight(weight)?;
         check_hosts(system)?;
         let (ranks, slots) = (graph.ranks(), system.slots.len());
-        if ranks == 0 {
-            return Err(ObjectiveError::NoRanks);
-        }
-        if ranks > slots {
-            return Err(ObjectiveError::TooManyRanks { ranks, slots });
-        }
+        check_size(ranks, slots)?;
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
         let form = Form::new(system)?;
         let (sides, costs) = form.costs(graph, &weights, slots);
@@ -155,6 +167,7 @@ impl Problem {
             movable: Vec::new(),
             admission: None,
             terms: None,
+            hops: None,
             bound,
             slots,
             scale: scales.weight * scales.cost,
@@ -208,23 +221,6 @@ impl Problem {
         self.admission.as_ref().is_none_or(|admission| admission.admits(rank, slot))
     }
 
-    /// Weights and costs of both directions, where adding either up would not do.
-    #[inline]
-    pub(crate) fn directed(&self) -> Option<&Directed> {
-        self.directed.as_ref()
-    }
-
-    /// What counts besides the quadratic form, or in its place.
-    #[inline]
-    pub(crate) fn terms(&self) -> Option<&Terms> {
-        self.terms.as_deref()
-    }
-
-    /// No placement has a larger quadratic form.
-    pub(crate) fn bound(&self) -> f64 {
-        self.bound
-    }
-
     /// Whether the cost is F, or another sum over pairs of ranks: what an exchange changes is then a sum as well.
     #[must_use]
     pub fn is_quadratic(&self) -> bool {
@@ -236,7 +232,7 @@ impl Problem {
     #[must_use]
     pub fn without_maxima(&self) -> Option<Self> {
         self.terms.as_ref()?;
-        let mut sum = Self { terms: None, ..self.clone() };
+        let mut sum = Self { terms: None, hops: None, ..self.clone() };
         let allowed = |rank: &u32| sum.matters(*rank);
         sum.movable = self.movable.iter().copied().filter(allowed).collect();
         Some(sum)
@@ -258,11 +254,9 @@ impl Problem {
     /// Whether every exchange that lowers the cost brings one of its ranks closer to a neighbour.
     #[must_use]
     pub fn is_about_closeness(&self) -> bool {
-        self.distance.is_tree() && self.terms().is_none_or(Terms::follow_from_costs)
-    }
-
-    pub(crate) fn compact(&self) -> Option<&Compact> {
-        self.compact.as_ref()
+        self.distance.is_tree()
+            && self.hops.is_none()
+            && self.terms.as_ref().is_none_or(|terms| terms.traffic.as_ref().is_none())
     }
 
     /// The same problem, of which every exchange is evaluated neighbour by neighbour. The costs are the same; it is there to
@@ -299,10 +293,14 @@ impl Problem {
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
         let quadratic = self.quadratic_cost(slots);
-        match &self.terms {
-            None => quadratic,
-            Some(terms) => terms.cost(&terms.values(quadratic, slots, || self.shares(slots))),
-        }
+        let Some(terms) = &self.terms else { return quadratic };
+        let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(0);
+        terms.cost(&Values {
+            quadratic,
+            hops: self.hops.as_ref().map_or(0, |hops| hops.cost(slots)),
+            share: if terms.counts_shares() { largest(self.shares(slots)) } else { 0 },
+            load: terms.traffic.as_ref().map_or(0, |traffic| largest(traffic.loads(slots))),
+        })
     }
 
     /// What every rank costs together with all others, twice its share in the quadratic form.
@@ -335,16 +333,80 @@ impl Problem {
         };
         (0..self.ranks() as u32).map(of_rank).sum()
     }
+
+    /// The same problem with constraints. Each names a rank, slot or host of the program and `system`, none contradicts
+    /// another, and there are slots enough.
+    pub fn with_constraints(
+        mut self,
+        constraints: &Constraints,
+        system: &SystemGraph,
+    ) -> Result<Self, ObjectiveError> {
+        let none = constraints.pinned.is_empty() && constraints.forbidden.is_empty();
+        self.admission = match none {
+            true => None,
+            false => Some(Admission::new(constraints, system, self.ranks())?),
+        };
+        Ok(self)
+    }
+
+    /// A placement that keeps the constraints and is close to one that may not: ranks pinned to a slot come first, then those
+    /// pinned to a host, then all others. Who can stays on its slot; who cannot takes the next free one, around the end, or
+    /// the first free one of its host.
+    #[must_use]
+    pub fn admit(&self, slots: Vec<u32>) -> Vec<u32> {
+        match &self.admission {
+            None => slots,
+            Some(admission) => admission.admit(&slots),
+        }
+    }
+
+    /// Every rank on the next slot, in order. Those that are pinned have their places, and the others are on what is left.
+    #[must_use]
+    pub fn linear(&self) -> Vec<u32> {
+        self.in_order(&linear(self.slots))
+    }
+
+    /// Every rank on the next slot of an order of all of them, or of what pinned ranks and forbidden hosts leave of it.
+    #[must_use]
+    pub fn in_order(&self, order: &[u32]) -> Vec<u32> {
+        let Some(admission) = &self.admission else { return order[..self.ranks()].to_vec() };
+        let open = admission.open(order);
+        admission.deal(&open, &open)
+    }
+
+    /// Ranks on slots drawn at random, every placement that keeps the constraints equally likely; the seed is one of
+    /// [`hopmap_model::seed_stream`].
+    #[must_use]
+    pub fn random(&self, seed: [u8; 32]) -> Vec<u32> {
+        let Some(admission) = &self.admission else { return random(self.ranks(), self.slots, seed) };
+        let open = admission.open(&linear(self.slots));
+        let shuffled = |seed| -> Vec<u32> {
+            random(open.len(), open.len(), seed).into_iter().map(|at| open[at as usize]).collect()
+        };
+        // What is left when the pinned have drawn is drawn anew.
+        let mut other = seed;
+        other[0] ^= 1;
+        admission.deal(&shuffled(seed), &shuffled(other))
+    }
+
+    /// Whether a rank is pinned to a slot, so that no exchange with it is ever admitted.
+    #[must_use]
+    pub fn is_fixed(&self, rank: u32) -> bool {
+        self.admission.as_ref().is_some_and(|admission| admission.is_fixed(rank))
+    }
 }
 
 /// Ranks cannot start on hosts that do not answer, so that none of these may have slots here.
 fn check_hosts(system: &SystemGraph) -> Result<(), ObjectiveError> {
     let nodes = system.hosts().map(|(node, ..)| &system.nodes[node as usize]);
     let mut down = nodes.filter(|node| node.state == NodeState::Down);
-    match down.next() {
-        Some(first) => Err(ObjectiveError::Down { host: first.name.clone(), more: down.count() }),
-        None => Ok(()),
-    }
+    let Some(first) = down.next() else { return Ok(()) };
+    let problem = match down.count() {
+        0 => format!("host `{}` is down and has slots", first.name),
+        more => format!("host `{}` and {more} more are down and have slots", first.name),
+    };
+    let help = "leave out what is down: put `select/nodes` between the machine and the mapper";
+    Err(ObjectiveError::new(problem, help))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Costs, CostsError, Edge, Paths, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{Costs, Edge, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::ObjectiveError;
+use crate::error::{check_length, no_route, no_such_slot};
 use crate::scale::check_weight;
 
 /// A metric as reports show it.
@@ -92,12 +93,10 @@ impl Quality {
         weight: Weight,
     ) -> Result<Self, ObjectiveError> {
         check_weight(weight)?;
-        if slots.len() != graph.ranks() {
-            return Err(ObjectiveError::WrongLength { placed: slots.len(), ranks: graph.ranks() });
-        }
+        check_length(slots.len(), graph.ranks())?;
         let count = system.slots.len();
         if let Some((rank, &slot)) = slots.iter().enumerate().find(|&(_, &slot)| slot as usize >= count) {
-            return Err(ObjectiveError::NoSuchSlot { rank, slot, slots: count });
+            return Err(no_such_slot(rank, slot, count));
         }
         let (f, t) = costs(graph, system, paths, slots, weight)?;
         let network = paths.map(|paths| NetworkQuality::new(graph, system, paths, slots)).transpose()?;
@@ -142,11 +141,6 @@ fn costs(
         shares[destination] += 0.5 * cost;
     }
     Ok((total, shares.into_iter().fold(0.0, f64::max)))
-}
-
-fn no_route(system: &SystemGraph, [from, to]: [u32; 2]) -> ObjectiveError {
-    let name = |node: u32| system.nodes[node as usize].name.clone();
-    CostsError::NoRoute { from: name(from), to: name(to) }.into()
 }
 
 impl NetworkQuality {

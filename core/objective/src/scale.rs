@@ -55,7 +55,15 @@ impl Scales {
             match loser.exponent.checked_sub(1) {
                 Some(exponent) => loser.exponent = exponent,
                 None if bound(&weight, &cost) <= LIMIT => break,
-                None => return Err(ObjectiveError::Overflow { weight: total, cost: largest }),
+                None => {
+                    let problem = format!(
+                        "a total weight of {total:e} at a largest cost of {largest:e} does not fit the 64-bit integers of the search"
+                    );
+                    return Err(ObjectiveError::new(
+                        problem,
+                        "give the costs of the machine in a larger unit",
+                    ));
+                }
             }
         }
         Ok(Self { weight: weight.scale(), cost: cost.scale() })
@@ -100,16 +108,14 @@ fn power_of_ten(exponent: u32) -> f64 {
 /// Checks the parameters of a weight.
 pub fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
     let Weight::Time { latency_s, bandwidth_bytes_per_s } = weight else { return Ok(()) };
-    if !(latency_s.is_finite() && latency_s >= 0.0) {
-        return Err(ObjectiveError::Weight { parameter: "latency_s", value: latency_s });
-    }
-    if !(bandwidth_bytes_per_s.is_finite() && bandwidth_bytes_per_s > 0.0) {
-        return Err(ObjectiveError::Weight {
-            parameter: "bandwidth_bytes_per_s",
-            value: bandwidth_bytes_per_s,
-        });
-    }
-    Ok(())
+    let is_bandwidth = bandwidth_bytes_per_s.is_finite() && bandwidth_bytes_per_s > 0.0;
+    let (parameter, value) = match latency_s.is_finite() && latency_s >= 0.0 {
+        true if is_bandwidth => return Ok(()),
+        true => ("bandwidth_bytes_per_s", bandwidth_bytes_per_s),
+        false => ("latency_s", latency_s),
+    };
+    let help = "latency_s is zero or more, bandwidth_bytes_per_s is more than zero, and both are finite";
+    Err(ObjectiveError::new(format!("`{parameter}` of the weight is {value}"), help))
 }
 
 #[cfg(test)]
@@ -141,10 +147,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_too_large_for_64_bits_are_refused() {
-        assert!(matches!(
-            Scales::new(&[1e18], &[1.0, 100.0], Room::All),
-            Err(ObjectiveError::Overflow { .. })
-        ));
+        assert!(Scales::new(&[1e18], &[1.0, 100.0], Room::All).is_err());
     }
 
     #[test]

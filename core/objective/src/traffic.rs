@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{CostsError, Paths, SystemGraph, TaskGraph};
+use hopmap_model::{Paths, SystemGraph, TaskGraph};
 
 use crate::ObjectiveError;
+use crate::error::no_route;
 
 /// Who sends how many bytes to whom, and over which links.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
     /// Whom every rank exchanges bytes with, itself never among them.
     partners: Vec<Vec<Partner>>,
-    ways: Ways,
+    /// By slot: its node, or where routes are stored its number among the hosts.
+    host_of: Vec<u32>,
+    routes: HostRoutes,
     links: usize,
-    /// Bytes of all edges.
-    total: i64,
+    /// Bytes of all edges between different ranks: no link carries more.
+    pub(crate) total: i64,
 }
 
 /// A rank that another one exchanges bytes with.
@@ -31,8 +34,8 @@ impl Traffic {
         let mut pairs: BTreeMap<(u32, u32), [i64; 2]> = BTreeMap::new();
         let mut total = 0i64;
         for edge in graph.edges.iter().filter(|edge| edge.source != edge.destination && edge.bytes > 0) {
-            let bytes = i64::try_from(edge.bytes).map_err(|_| ObjectiveError::TooLarge)?;
-            total = total.checked_add(bytes).ok_or(ObjectiveError::TooLarge)?;
+            let bytes = i64::try_from(edge.bytes).map_err(|_| ObjectiveError::too_large())?;
+            total = total.checked_add(bytes).ok_or_else(ObjectiveError::too_large)?;
             pairs.entry((edge.source, edge.destination)).or_default()[0] += bytes;
             pairs.entry((edge.destination, edge.source)).or_default()[1] += bytes;
         }
@@ -40,12 +43,8 @@ impl Traffic {
         for ((rank, other), [sent, received]) in pairs {
             partners[rank as usize].push(Partner { rank: other, sent, received });
         }
-        Ok(Self { partners, ways: Ways::new(system, paths)?, links: system.links.len(), total })
-    }
-
-    /// Bytes of all edges between different ranks: no link carries more.
-    pub(crate) fn total(&self) -> i64 {
-        self.total
+        let (host_of, routes) = routes(system, paths)?;
+        Ok(Self { partners, host_of, routes, links: system.links.len(), total })
     }
 
     /// Whether a rank exchanges bytes with another one.
@@ -59,7 +58,7 @@ impl Traffic {
         for (rank, partners) in self.partners.iter().enumerate() {
             for partner in partners {
                 let [from, to] = [slots[rank], slots[partner.rank as usize]].map(|slot| self.host(slot));
-                self.ways.walk(from, to, |link| loads[link as usize] += partner.sent);
+                self.walk(from, to, |link| loads[link as usize] += partner.sent);
             }
         }
         loads
@@ -85,12 +84,12 @@ impl Traffic {
             }
             let at = self.host(slots[other as usize]);
             if sent > 0 {
-                self.ways.walk(here, at, |link| changed(link, -sent));
-                self.ways.walk(there, at, |link| changed(link, sent));
+                self.walk(here, at, |link| changed(link, -sent));
+                self.walk(there, at, |link| changed(link, sent));
             }
             if received > 0 {
-                self.ways.walk(at, here, |link| changed(link, -received));
-                self.ways.walk(at, there, |link| changed(link, received));
+                self.walk(at, here, |link| changed(link, -received));
+                self.walk(at, there, |link| changed(link, received));
             }
         }
     }
@@ -106,76 +105,65 @@ impl Traffic {
         let Ok(at) = partners.binary_search_by_key(&other, |partner| partner.rank) else { return };
         let [here, there] = [rank, other].map(|rank| self.host(slots[rank as usize]));
         let more = partners[at].received - partners[at].sent;
-        self.ways.walk(here, there, |link| changed(link, more));
-        self.ways.walk(there, here, |link| changed(link, -more));
-    }
-
-    fn host(&self, slot: u32) -> u32 {
-        self.ways.host(slot)
-    }
-}
-
-/// Most hosts between which all ways are stored.
-const MOST_HOSTS: usize = 2048;
-
-/// The links between the hosts of the slots of a machine.
-#[derive(Debug, Clone)]
-pub(crate) struct Ways {
-    /// By slot: its node, or where ways are stored its number among the hosts.
-    host_of: Vec<u32>,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone)]
-enum Kind {
-    /// In a tree ways are short to find.
-    Tree(Paths),
-    /// The links from host a to host b of n are those from `first[a * n + b]`.
-    Stored { hosts: usize, first: Vec<u32>, links: Vec<u32> },
-}
-
-impl Ways {
-    /// Fails where there is no way from one host to another.
-    pub(crate) fn new(system: &SystemGraph, paths: Paths) -> Result<Self, ObjectiveError> {
-        if paths.tree().is_some() {
-            let host_of = system.slots.iter().map(|slot| slot.host).collect();
-            return Ok(Self { host_of, kind: Kind::Tree(paths) });
-        }
-        let nodes: Vec<(u32, u32)> = system.hosts().map(|(node, _, slots)| (node, slots)).collect();
-        let hosts = nodes.len();
-        if hosts > MOST_HOSTS {
-            return Err(ObjectiveError::TooManyWays { hosts, most: MOST_HOSTS });
-        }
-        let (mut first, mut links) = (vec![0], Vec::new());
-        for &(from, _) in &nodes {
-            for &(to, _) in &nodes {
-                if !paths.walk(from, to, |link| links.push(link)) {
-                    let name = |node: u32| system.nodes[node as usize].name.clone();
-                    return Err(CostsError::NoRoute { from: name(from), to: name(to) }.into());
-                }
-                first.push(links.len() as u32);
-            }
-        }
-        let of_host = |(host, &(_, slots)): (u32, &(u32, u32))| (0..slots).map(move |_| host);
-        let host_of = (0..).zip(&nodes).flat_map(of_host).collect();
-        Ok(Self { host_of, kind: Kind::Stored { hosts, first, links } })
+        self.walk(here, there, |link| changed(link, more));
+        self.walk(there, here, |link| changed(link, -more));
     }
 
     /// The host of a slot; only good for [`walk`](Self::walk).
-    pub(crate) fn host(&self, slot: u32) -> u32 {
+    fn host(&self, slot: u32) -> u32 {
         self.host_of[slot as usize]
     }
 
     /// Visits the links from one host to another, in any order.
-    pub(crate) fn walk(&self, from: u32, to: u32, mut visit: impl FnMut(u32)) {
-        match &self.kind {
-            Kind::Tree(paths) => {
+    fn walk(&self, from: u32, to: u32, mut visit: impl FnMut(u32)) {
+        match &self.routes {
+            HostRoutes::Tree(paths) => {
                 paths.walk(from, to, visit);
             }
-            Kind::Stored { hosts, first, links } => {
+            HostRoutes::Stored { hosts, first, links } => {
                 let pair = from as usize * hosts + to as usize;
                 links[first[pair] as usize..first[pair + 1] as usize].iter().for_each(|&link| visit(link));
             }
         }
     }
+}
+
+/// Most hosts between which all routes are stored.
+const MOST_HOSTS: usize = 2048;
+
+/// The links between the hosts of the slots of a machine.
+#[derive(Debug, Clone)]
+enum HostRoutes {
+    /// In a tree routes are short to find.
+    Tree(Paths),
+    /// The links from host a to host b of n are those from `first[a * n + b]`.
+    Stored { hosts: usize, first: Vec<u32>, links: Vec<u32> },
+}
+
+/// The host of every slot, and the routes between hosts. Fails where there is none from one to another.
+fn routes(system: &SystemGraph, paths: Paths) -> Result<(Vec<u32>, HostRoutes), ObjectiveError> {
+    if paths.tree().is_some() {
+        return Ok((system.slots.iter().map(|slot| slot.host).collect(), HostRoutes::Tree(paths)));
+    }
+    let nodes: Vec<(u32, u32)> = system.hosts().map(|(node, _, slots)| (node, slots)).collect();
+    let hosts = nodes.len();
+    if hosts > MOST_HOSTS {
+        let problem = format!(
+            "the links are no tree: the routes between all pairs of {hosts} hosts are stored for up to {MOST_HOSTS} hosts"
+        );
+        let help = "use another objective, or choose the hosts of the job with select/hosts first";
+        return Err(ObjectiveError::new(problem, help));
+    }
+    let (mut first, mut links) = (vec![0], Vec::new());
+    for &(from, _) in &nodes {
+        for &(to, _) in &nodes {
+            if !paths.walk(from, to, |link| links.push(link)) {
+                return Err(no_route(system, [from, to]));
+            }
+            first.push(links.len() as u32);
+        }
+    }
+    let of_host = |(host, &(_, slots)): (u32, &(u32, u32))| (0..slots).map(move |_| host);
+    let host_of = (0..).zip(&nodes).flat_map(of_host).collect();
+    Ok((host_of, HostRoutes::Stored { hosts, first, links }))
 }

@@ -38,6 +38,33 @@ impl Coarse {
     }
 }
 
+/// The least part of the vertices that has to go in every step of contraction.
+const LEAST_SHRINKING: f64 = 0.95;
+
+/// Contracts again and again, inside `parts` if there are any, until few vertices are left or contraction hardly helps.
+pub(crate) fn contractions(
+    graph: &Graph,
+    parts: Option<&[u32]>,
+    coarsest: usize,
+    heaviest: u32,
+    random: &mut Pcg64,
+) -> Vec<Coarse> {
+    let mut levels: Vec<Coarse> = Vec::new();
+    let mut parts = parts.map(<[u32]>::to_vec);
+    loop {
+        let current = levels.last().map_or(graph, |level| &level.graph);
+        if current.vertices() <= coarsest {
+            return levels;
+        }
+        let coarse = Coarse::new(current, parts.as_deref(), heaviest, random);
+        if coarse.graph.vertices() as f64 > LEAST_SHRINKING * current.vertices() as f64 {
+            return levels;
+        }
+        parts = parts.map(|parts| coarse.restrict(&parts));
+        levels.push(coarse);
+    }
+}
+
 struct Matching<'g> {
     graph: &'g Graph,
     parts: Option<&'g [u32]>,

@@ -1,5 +1,5 @@
 //! Graphs as partitioners of others take them (32-bit numbers, no loops, no edges without weight), and Scotch (Pellegrini and Roman
-//! 1996), for comparison: its program `scotch_gmap`.
+//! 1996) and METIS (Karypis and Kumar 1998), for comparison: the program `scotch_gmap` and the library.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +9,8 @@ use std::process::Command;
 use hopmap_process::{Limits, run};
 
 use crate::balance::balance;
-use crate::{Graph, PartitionError, check};
+use crate::multilevel::{check, undivided, used};
+use crate::{Graph, PartitionError};
 
 /// The weights of all edges, both directions counted, add up to no more.
 const MOST_WEIGHT: i64 = 1 << 30;
@@ -30,12 +31,12 @@ impl Compressed {
     /// Weights are divided by a common number until they fit; those that become zero are one, since edges without weight are
     /// refused or ignored.
     pub(crate) fn new(graph: &Graph, sizes: &[u32]) -> Result<Option<Self>, PartitionError> {
-        let used: Vec<u32> = (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect();
+        let used = used(sizes);
         if used.len() < 2 {
             return Ok(None);
         }
         let count =
-            |what, count: usize| i32::try_from(count).map_err(|_| PartitionError::TooMany { what, count });
+            |what, count: usize| i32::try_from(count).map_err(|_| PartitionError::too_many(what, count));
         let vertices = count("vertices", graph.vertices())? as u32;
         let kept =
             |vertex: u32| graph.edges(vertex).filter(move |&(target, weight)| target != vertex && weight > 0);
@@ -59,12 +60,6 @@ impl Compressed {
     }
 }
 
-/// All vertices in the only part that is not empty.
-pub(crate) fn undivided(graph: &Graph, sizes: &[u32]) -> Vec<u32> {
-    let part = sizes.iter().position(|&size| size > 0).unwrap_or(0);
-    vec![part as u32; graph.vertices()]
-}
-
 /// What the program is called by Debian, and by Scotch itself.
 const PROGRAMS: [&str; 2] = ["scotch_gmap", "gmap"];
 
@@ -77,23 +72,21 @@ const DETERMINISTIC: &str = "-Cd";
 pub fn scotch(graph: &Graph, sizes: &[u32]) -> Result<Vec<u32>, PartitionError> {
     check(graph, sizes)?;
     let Some(compressed) = Compressed::new(graph, sizes)? else { return Ok(undivided(graph, sizes)) };
-    let folder = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let folder = tempfile::tempdir().map_err(failed)?;
     let write = |name, text: String| fs::write(folder.path().join(name), text);
     write("graph.grf", source(&compressed))
         .and_then(|()| write("machine.tgt", target(&compressed, sizes)))
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(failed)?;
     map(folder.path())?;
-    let text =
-        fs::read_to_string(folder.path().join("parts.map")).map_err(|error| failed(error.to_string()))?;
-    let parts =
-        read(&text, graph.vertices()).ok_or_else(|| failed("its answer is no list of parts".into()))?;
+    let text = fs::read_to_string(folder.path().join("parts.map")).map_err(failed)?;
+    let parts = read(&text, graph.vertices()).ok_or_else(|| failed("its answer is no list of parts"))?;
     let mut parts = compressed.numbered(&parts);
     balance(graph, &mut parts, sizes);
     Ok(parts)
 }
 
-fn failed(problem: String) -> PartitionError {
-    PartitionError::Foreign { partitioner: "Scotch", problem }
+fn failed(problem: impl std::fmt::Display) -> PartitionError {
+    PartitionError::foreign("Scotch", &problem.to_string())
 }
 
 fn map(folder: &Path) -> Result<(), PartitionError> {
@@ -103,10 +96,12 @@ fn map(folder: &Path) -> Result<(), PartitionError> {
         match run(&mut command, &Limits::default()) {
             Ok(_) => return Ok(()),
             Err(error) if error.is_missing() => {}
-            Err(error) => return Err(failed(error.to_string())),
+            Err(error) => return Err(failed(error)),
         }
     }
-    Err(PartitionError::NotInstalled { partitioner: "Scotch", program: PROGRAMS[0], package: "scotch" })
+    let problem = format!("Scotch is not installed: there is no program `{}`", PROGRAMS[0]);
+    let help = "install it (Debian: `apt install scotch`), or use `partitioner = \"own\"`";
+    Err(PartitionError::new(problem, help))
 }
 
 /// The graph in the format of Scotch, with weights on its edges.
@@ -144,4 +139,39 @@ fn read(text: &str, vertices: usize) -> Option<Vec<i32>> {
         *parts.get_mut(vertex)? = Some(part);
     }
     parts.into_iter().collect()
+}
+
+/// METIS draws from one generator of the whole process: calls side by side would give other parts every time.
+#[cfg(feature = "metis")]
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Imbalance that METIS may leave, in thousandths.
+#[cfg(feature = "metis")]
+const IMBALANCE: metis::Idx = 1;
+
+/// Cuts a graph of vertices that weigh one into parts of these sizes by the recursive bisection of METIS.
+///
+/// METIS keeps sizes only nearly: after it, vertices move on the cheapest ways until every part has its own. The same arguments
+/// give the same parts.
+#[cfg(feature = "metis")]
+pub fn metis(graph: &Graph, sizes: &[u32], seed: u64) -> Result<Vec<u32>, PartitionError> {
+    check(graph, sizes)?;
+    let Some(compressed) = Compressed::new(graph, sizes)? else { return Ok(undivided(graph, sizes)) };
+    let failed = |problem: &dyn std::fmt::Display| PartitionError::foreign("METIS", &problem.to_string());
+    let share = |&part: &u32| sizes[part as usize] as f32 / graph.vertices() as f32;
+    let shares: Vec<f32> = compressed.used.iter().map(share).collect();
+    let mut parts = vec![0; graph.vertices()];
+    let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    metis::Graph::new(1, (shares.len() as u32).cast_signed(), &compressed.first, &compressed.targets)
+        .map_err(|error| failed(&error))?
+        .set_adjwgt(&compressed.weights)
+        .set_tpwgts(&shares)
+        .set_option(metis::option::Seed((seed & 0x3fff_ffff) as metis::Idx))
+        .set_option(metis::option::UFactor(IMBALANCE))
+        .part_recursive(&mut parts)
+        .map_err(|error| failed(&error))?;
+    drop(turn);
+    let mut parts = compressed.numbered(&parts);
+    balance(graph, &mut parts, sizes);
+    Ok(parts)
 }

@@ -1,8 +1,7 @@
-//! Undirected graphs with weights.
+//! Undirected graphs with weights, and what can be wrong with one or with the sizes of its parts.
 
+use miette::Diagnostic;
 use rayon::prelude::*;
-
-use crate::PartitionError;
 
 /// Bits that the weights of all edges together may take, so that sums and differences of gains stay far inside 64 bits.
 const WEIGHT_BITS: u32 = 59;
@@ -19,12 +18,6 @@ pub struct Graph {
     pub(crate) vertex_weights: Vec<u32>,
 }
 
-impl Default for Graph {
-    fn default() -> Self {
-        Self { first: vec![0], targets: Vec::new(), weights: Vec::new(), vertex_weights: Vec::new() }
-    }
-}
-
 impl Graph {
     /// Checks the arrays. Weights of more than 59 bits in all are divided by a power of two.
     pub fn new(
@@ -36,28 +29,35 @@ impl Graph {
         let (vertices, edges) = (vertex_weights.len(), targets.len());
         let count = |what, count| match u32::try_from(count) {
             Ok(small) if small < u32::MAX => Ok(()),
-            _ => Err(PartitionError::TooMany { what, count }),
+            _ => Err(PartitionError::too_many(what, count)),
         };
         count("vertices", vertices)?;
         count("edges", edges)?;
-        let length = |what, found, expected| match found == expected {
-            true => Ok(()),
-            false => Err(PartitionError::Length { what, found, expected }),
-        };
-        length("offsets", first.len(), vertices + 1)?;
-        length("weights of edges", weights.len(), edges)?;
+        let refused = |problem: String| Err(PartitionError::new(problem, ""));
+        for (what, found, expected) in
+            [("offsets", first.len(), vertices + 1), ("weights of edges", weights.len(), edges)]
+        {
+            if found != expected {
+                return refused(format!("{what}: {found} instead of {expected}"));
+            }
+        }
         let rises = first.windows(2).all(|pair| pair[0] <= pair[1]);
         if first[0] != 0 || first[vertices] as usize != edges || !rises {
-            return Err(PartitionError::Offsets { edges });
+            return refused(format!(
+                "the offsets of the edges do not rise from zero to their number, {edges}, vertex by vertex"
+            ));
         }
         for vertex in 0..vertices {
             let range = first[vertex] as usize..first[vertex + 1] as usize;
             if let Some(&target) = targets[range.clone()].iter().find(|&&target| target as usize >= vertices)
             {
-                return Err(PartitionError::NoSuchVertex { vertex, target, vertices });
+                return refused(format!(
+                    "an edge of vertex {vertex} leads to vertex {target}, but there are {vertices}"
+                ));
             }
             if let Some(&weight) = weights[range].iter().find(|&&weight| weight < 0) {
-                return Err(PartitionError::NegativeWeight { vertex, weight });
+                let problem = format!("an edge of vertex {vertex} weighs {weight}");
+                return Err(PartitionError::new(problem, "weights are zero or more"));
             }
         }
         let total: i128 = weights.iter().map(|&weight| i128::from(weight)).sum();
@@ -133,12 +133,6 @@ impl Graph {
         padded
     }
 
-    /// The two graphs that a cut leaves, and the vertices of each.
-    pub(crate) fn halves(&self, side: &[u32]) -> [(Self, Vec<u32>); 2] {
-        let mut halves = self.split(side, 2).into_iter();
-        [(); 2].map(|()| halves.next().unwrap_or_default())
-    }
-
     /// The same graph with vertex `order[i]` as vertex `i`.
     pub(crate) fn reordered(&self, order: &[u32]) -> Self {
         let mut numbers = vec![0; order.len()];
@@ -175,4 +169,34 @@ pub fn cut(graph: &Graph, parts: &[u32]) -> i128 {
         graph.edges(vertex).filter(|&(target, _)| other(target)).map(|(_, weight)| i128::from(weight)).sum()
     };
     (0..graph.vertices() as u32).map(of_vertex).sum::<i128>() / 2
+}
+
+/// A graph that is none, parts that it has not, or a partitioner of others that does not cut it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[error("{problem}")]
+pub struct PartitionError {
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it, where that is known.
+    #[help]
+    pub help: Option<String>,
+}
+
+impl PartitionError {
+    #[cold]
+    pub(crate) fn new(problem: String, help: &str) -> Self {
+        Self { problem, help: Some(help.to_owned()).filter(|help| !help.is_empty()) }
+    }
+
+    /// More vertices, or edges of both directions, than 32-bit numbers count.
+    pub(crate) fn too_many(what: &str, count: usize) -> Self {
+        let help = "vertices, and edges of both directions, are numbered with 32 bits";
+        Self::new(format!("{count} {what} are more than a graph can have"), help)
+    }
+
+    /// A partitioner of others gave up.
+    pub(crate) fn foreign(partitioner: &str, problem: &str) -> Self {
+        let help = "`partitioner = \"own\"` takes every graph";
+        Self::new(format!("{partitioner} cannot cut the graph: {problem}"), help)
+    }
 }

@@ -5,22 +5,16 @@
 //! contraction inside the parts and refinement follow. The same arguments give the same parts with any number of threads.
 
 mod balance;
-mod bisection;
 mod coarsening;
-mod error;
 mod foreign;
 mod graph;
-#[cfg(feature = "metis")]
-mod metis;
 mod multilevel;
 mod pairs;
 mod two_way;
 
-pub use error::PartitionError;
 pub use foreign::scotch;
-pub use graph::{Graph, cut};
-#[cfg(feature = "metis")]
-pub use metis::metis;
-pub use multilevel::{Effort, partition};
 
-use multilevel::check;
+#[cfg(feature = "metis")]
+pub use foreign::metis;
+pub use graph::{Graph, PartitionError, cut};
+pub use multilevel::{Effort, partition};

@@ -5,9 +5,9 @@ use hopmap_random::{Draw, Pcg64, SeedableRng};
 use rayon::prelude::*;
 
 use crate::balance::balance;
-use crate::bisection::bisect;
-use crate::coarsening::Coarse;
+use crate::coarsening::{Coarse, contractions};
 use crate::pairs::{Sweeps, refine};
+use crate::two_way::bisect;
 use crate::{Graph, PartitionError, cut};
 
 /// Edges at which cycles of a graph may look: in proportion to its vertices, and less for each where there are many.
@@ -63,8 +63,6 @@ const PASSES: u32 = 2;
 /// Moves without a gain after which a pass ends: at least, at most, and as a part of the vertices of a part.
 const PATIENCE: [usize; 2] = [10, 100];
 const PATIENCE_SHARE: usize = 6;
-/// The least part of the vertices that has to go in every step of contraction.
-const LEAST_SHRINKING: f64 = 0.95;
 
 /// Cuts a graph into parts of these sizes, which add up to the weight of all vertices, with few and light edges between them.
 ///
@@ -77,9 +75,9 @@ pub fn partition(
     seed: u64,
 ) -> Result<Vec<u32>, PartitionError> {
     check(graph, sizes)?;
-    let mut used: Vec<u32> = (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect();
+    let mut used = used(sizes);
     if used.len() < 2 {
-        return Ok(vec![used.first().copied().unwrap_or(0); graph.vertices()]);
+        return Ok(undivided(graph, sizes));
     }
     let starts = match graph.vertices() {
         ..=TINY => effort.starts.max(TINY_STARTS),
@@ -89,8 +87,8 @@ pub fn partition(
     let mut best: Option<(i128, Vec<u32>)> = None;
     for start in 0..u64::from(starts) {
         let own: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
-        let (begun, cycles) = match are_many(own.len()) {
-            true => (in_rounds(graph, &own, effort, seed ^ start << 48)?, cycles_after(effort)),
+        let (begun, cycles) = match own.len() > MANY {
+            true => (in_rounds(graph, &own, effort, seed ^ start << 48)?, effort.cycles / AFTER),
             false => (begin(graph, &own, effort, seed, start), effort.cycles),
         };
         // Parts one behind the other are close to each other in memory.
@@ -125,8 +123,24 @@ pub fn partition(
 
 /// Whether the parts add up to the graph.
 pub(crate) fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
-    let (parts, vertices) = (sizes.iter().map(|&size| u64::from(size)).sum(), graph.total());
-    if parts == vertices { Ok(()) } else { Err(PartitionError::Sizes { parts, vertices }) }
+    let (parts, vertices): (u64, u64) = (sizes.iter().map(|&size| u64::from(size)).sum(), graph.total());
+    match parts == vertices {
+        true => Ok(()),
+        false => Err(PartitionError::new(
+            format!("parts of {parts} vertices in all cannot hold the {vertices} of the graph"),
+            "the sizes of the parts have to add up to the weight of all vertices",
+        )),
+    }
+}
+
+/// The parts that are not empty.
+pub(crate) fn used(sizes: &[u32]) -> Vec<u32> {
+    (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect()
+}
+
+/// All vertices in the only part that is not empty.
+pub(crate) fn undivided(graph: &Graph, sizes: &[u32]) -> Vec<u32> {
+    vec![used(sizes).first().copied().unwrap_or(0); graph.vertices()]
 }
 
 /// Vertices at which contraction ends.
@@ -145,20 +159,7 @@ fn coarsen(
     let coarsest = coarsest(sizes.len(), effort);
     let heaviest = (3 * graph.total() / (2 * coarsest as u64)).max(2);
     let heaviest = u32::try_from(heaviest).unwrap_or(u32::MAX);
-    let mut levels: Vec<Coarse> = Vec::new();
-    let mut parts = parts.map(<[u32]>::to_vec);
-    loop {
-        let current = levels.last().map_or(graph, |level| &level.graph);
-        if current.vertices() <= coarsest {
-            return levels;
-        }
-        let coarse = Coarse::new(current, parts.as_deref(), heaviest, random);
-        if coarse.graph.vertices() as f64 > LEAST_SHRINKING * current.vertices() as f64 {
-            return levels;
-        }
-        parts = parts.map(|parts| coarse.restrict(&parts));
-        levels.push(coarse);
-    }
+    contractions(graph, parts, coarsest, heaviest, random)
 }
 
 /// The first parts, refined up to the whole graph.
@@ -252,23 +253,8 @@ const FIRST: u32 = 20;
 const SECOND: u32 = 5;
 const AFTER: u32 = 32;
 
-/// Whether parts are cut in rounds.
-pub(crate) fn are_many(parts: usize) -> bool {
-    parts > MANY
-}
-
-/// Cycles that are left for the whole graph after the rounds.
-pub(crate) fn cycles_after(effort: Effort) -> u32 {
-    effort.cycles / AFTER
-}
-
 /// Cuts a graph into about as many large parts as each of these then has parts, of exactly these sizes.
-pub(crate) fn in_rounds(
-    graph: &Graph,
-    sizes: &[u32],
-    effort: Effort,
-    seed: u64,
-) -> Result<Vec<u32>, PartitionError> {
+fn in_rounds(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64) -> Result<Vec<u32>, PartitionError> {
     let run = sizes.len().isqrt().max(2);
     let large: Vec<u32> = sizes.chunks(run).map(|run| run.iter().sum()).collect();
     let first = Effort { cycles: effort.cycles.div_ceil(FIRST), ..effort };
@@ -292,7 +278,7 @@ pub(crate) fn in_rounds(
 const PARALLEL: usize = 512;
 
 /// Cuts a graph into parts of about these sizes, each more than zero. `path` is the place of the graph in the recursion.
-pub(crate) fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, path: u64) -> Vec<u32> {
+fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, path: u64) -> Vec<u32> {
     let mut parts = vec![0; graph.vertices()];
     if sizes.len() < 2 || graph.vertices() == 0 {
         return parts;
@@ -301,16 +287,18 @@ pub(crate) fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, pat
     let mut random = stream(seed, path);
     let side = bisect(graph, target, tries, &mut random);
     let (left, right) = sizes.split_at(middle);
-    let [(first, first_vertices), (second, second_vertices)] = graph.halves(&side);
-    let one = || recursive(&first, left, tries, seed, path.wrapping_mul(2).wrapping_add(1));
-    let other = || recursive(&second, right, tries, seed, path.wrapping_mul(2).wrapping_add(2));
-    let (one, other) = match graph.vertices() >= PARALLEL {
-        true => rayon::join(one, other),
-        false => (one(), other()),
+    let halves = graph.split(&side, 2);
+    let half = |index: usize, sizes: &[u32]| {
+        let path = path.wrapping_mul(2).wrapping_add(index as u64 + 1);
+        recursive(&halves[index].0, sizes, tries, seed, path)
     };
-    first_vertices.iter().zip(one).for_each(|(&vertex, part)| parts[vertex as usize] = part);
-    let offset = middle as u32;
-    second_vertices.iter().zip(other).for_each(|(&vertex, part)| parts[vertex as usize] = part + offset);
+    let found = match graph.vertices() >= PARALLEL {
+        true => rayon::join(|| half(0, left), || half(1, right)),
+        false => (half(0, left), half(1, right)),
+    };
+    for ((_, vertices), (found, offset)) in halves.iter().zip([(found.0, 0), (found.1, middle as u32)]) {
+        vertices.iter().zip(found).for_each(|(&vertex, part)| parts[vertex as usize] = part + offset);
+    }
     parts
 }
 
@@ -332,6 +320,6 @@ fn halve(graph: &Graph, sizes: &[u32]) -> (usize, i64) {
 }
 
 /// The random stream of a subproblem, which depends on nothing but the seed and the place of the subproblem.
-pub(crate) fn stream(seed: u64, path: u64) -> Pcg64 {
+fn stream(seed: u64, path: u64) -> Pcg64 {
     Pcg64::from_seed(seed_stream("partition", seed, path))
 }

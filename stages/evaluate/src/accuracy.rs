@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use csv::{ReaderBuilder, StringRecord, Trim};
 use hopmap_model::{Context, Mapping, read_input};
 use hopmap_statistics::median;
+use hopmap_text::FileError;
 
 use crate::{AccuracyParams, EvaluateError};
 
@@ -15,13 +16,18 @@ pub fn accuracy(
     params: &AccuracyParams,
     cx: &Context<'_>,
 ) -> Result<Table, EvaluateError> {
-    let known = params.known.as_ref().map(|file| Known::read(file.path(), &params.by)).transpose()?;
+    let known = params
+        .best_known
+        .as_ref()
+        .map(|file| KnownValues::read(file.path(), &params.group_by))
+        .transpose()?;
     if let Some(column) =
-        params.beside.iter().find(|name| !known.as_ref().is_some_and(|known| known.has(name)))
+        params.baseline.iter().find(|name| !known.as_ref().is_some_and(|known| known.has(name)))
     {
-        return Err(EvaluateError::NoColumn { column: column.clone() });
+        let problem = format!("there is no column `{column}` with known values");
+        return Err(EvaluateError::new(problem, "`baseline` names columns of the file `best_known`"));
     }
-    let groups = groups(searches, &params.by, &params.metric)?;
+    let groups = groups(searches, &params.group_by, &params.metric)?;
     let table = Table::new(&groups, params, known.as_ref())?;
     for line in table.beaten() {
         cx.log(line);
@@ -53,10 +59,14 @@ pub struct Table {
 }
 
 impl Table {
-    fn new(groups: &[Group], params: &AccuracyParams, known: Option<&Known>) -> Result<Self, EvaluateError> {
-        let AccuracyParams { by, beside, metric, .. } = params;
+    fn new(
+        groups: &[Group],
+        params: &AccuracyParams,
+        known: Option<&KnownValues>,
+    ) -> Result<Self, EvaluateError> {
+        let AccuracyParams { group_by: by, baseline, metric, .. } = params;
         let own = ["runs", "best", "mean", "median", "evaluations"];
-        let gaps = beside
+        let gaps = baseline
             .iter()
             .flat_map(|column| ["best", "mean", "median"].map(|which| format!("{which} over {column} %")));
         let told = known.into_iter().flat_map(|known| known.columns(by)).map(str::to_owned);
@@ -73,16 +83,16 @@ impl Table {
         &mut self,
         group: &Group,
         params: &AccuracyParams,
-        known: Option<&Known>,
+        known: Option<&KnownValues>,
     ) -> Result<(), EvaluateError> {
-        let AccuracyParams { by, beside, metric, .. } = params;
+        let AccuracyParams { group_by: by, baseline, metric, .. } = params;
         let runs = group.values.len();
         let values = [group.best(), group.mean(), group.median()];
         let mut row = group.keys.clone();
         row.push(runs.to_string());
         row.extend(values.iter().map(|value| shortened(*value)));
         row.push(format!("{:.0}", group.evaluations / runs as f64));
-        for column in beside {
+        for column in baseline {
             let number = known.map(|known| known.number(column, by, &group.keys)).transpose()?.flatten();
             row.extend(
                 values.iter().map(|value| number.map_or_else(String::new, |known| percent(*value, known))),
@@ -112,28 +122,33 @@ impl Table {
     /// As CSV, with a header.
     #[must_use]
     pub fn csv(&self) -> String {
-        let line =
-            |cells: &Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
-        std::iter::once(&self.header).chain(&self.rows).map(line).collect()
+        csv(std::iter::once(&self.header).chain(&self.rows))
     }
 
     /// As a table of Markdown, below it where something known was beaten.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let line = |cells: &Vec<String>| {
-            format!(
-                "| {} |\n",
-                cells.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | ")
-            )
-        };
-        let rule = format!("|{}\n", "---|".repeat(self.header.len()));
-        let rows: String = self.rows.iter().map(line).collect();
-        let mut text = format!("{}{rule}{rows}", line(&self.header));
+        let mut text = markdown(&self.header, &self.rows);
         if !self.beaten.is_empty() {
             text.push_str(&format!("\n- {}\n", self.beaten.join("\n- ")));
         }
         text
     }
+}
+
+/// Rows of cells as CSV.
+pub(crate) fn csv<'r>(rows: impl Iterator<Item = &'r Vec<String>>) -> String {
+    rows.map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// A header and rows of cells as a table of Markdown.
+pub(crate) fn markdown(header: &Vec<String>, rows: &[Vec<String>]) -> String {
+    let line = |cells: &Vec<String>| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule = format!("|{}\n", "---|".repeat(header.len()));
+    std::iter::once(line(header)).chain([rule]).chain(rows.iter().map(line)).collect()
 }
 
 fn named(name: &str, metric: &str) -> String {
@@ -184,7 +199,9 @@ fn groups(searches: &[Search<'_>], by: &[String], metric: &str) -> Result<Vec<Gr
     for key in by {
         // Some mappings may lack a key that others have, such as the levels of a mapper that has none.
         if let (None, Some(search)) = (searches.iter().find_map(|search| search.key(key)), searches.first()) {
-            return Err(EvaluateError::NoKey { key: key.clone(), label: search.label.to_owned() });
+            let problem = format!("`{}` has no matrix key `{key}`", search.label);
+            let help = "`group_by` names keys of the matrix of the stage that makes the mappings";
+            return Err(EvaluateError::new(problem, help));
         }
     }
     for search in searches {
@@ -214,10 +231,10 @@ impl Search<'_> {
     }
 
     fn metric(&self, metric: &str) -> Result<f64, EvaluateError> {
-        self.mapping.metrics.get(metric).copied().ok_or_else(|| EvaluateError::NoMetric {
-            metric: metric.to_owned(),
-            label: self.label.to_owned(),
-            metrics: self.mapping.metrics.keys().cloned().collect::<Vec<_>>().join(", "),
+        self.mapping.metrics.get(metric).copied().ok_or_else(|| {
+            let metrics = self.mapping.metrics.keys().cloned().collect::<Vec<_>>().join(", ");
+            let problem = format!("`{}` has no metric `{metric}`", self.label);
+            EvaluateError::new(problem, format!("it has {metrics}"))
         })
     }
 }
@@ -256,19 +273,18 @@ impl Group {
 const MOST_BYTES: u64 = 1 << 28;
 
 /// Rows of known values. A row says something of every group whose keys are those of the row; an empty key fits all.
-struct Known {
+struct KnownValues {
     path: PathBuf,
     header: Vec<String>,
     rows: Vec<StringRecord>,
 }
 
-impl Known {
+impl KnownValues {
     /// Reads a file with a header, some columns of which are among the keys of the groups.
     fn read(path: &Path, by: &[String]) -> Result<Self, EvaluateError> {
-        let malformed = |error: csv::Error| EvaluateError::Known {
-            path: path.to_owned(),
-            line: error.position().map_or(0, csv::Position::line),
-            problem: error.to_string(),
+        let malformed = |error: csv::Error| FileError {
+            line: error.position().map(|position| position.line() as usize),
+            ..known_values(path, error.to_string())
         };
         let text = read_input(path, MOST_BYTES).map_err(|error| malformed(error.into()))?;
         let mut reader =
@@ -276,7 +292,9 @@ impl Known {
         let header: Vec<String> = reader.headers().map_err(malformed)?.iter().map(str::to_owned).collect();
         let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(malformed)?;
         if !header.iter().any(|name| by.contains(name)) {
-            return Err(EvaluateError::NoCommonKey { path: path.to_owned(), keys: by.join(", ") });
+            let problem = format!("none of the columns is one of {}", by.join(", "));
+            let help = "the file needs a column with the name of a key in `group_by`";
+            return Err(FileError::new(problem, help).in_file(path).into());
         }
         Ok(Self { path: path.to_owned(), header, rows })
     }
@@ -312,10 +330,14 @@ impl Known {
             return Ok(None);
         }
         let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-        number.map(Some).ok_or_else(|| EvaluateError::Known {
-            path: self.path.clone(),
-            line: 0,
-            problem: format!("`{text}` in column `{column}` is no number"),
+        number.map(Some).ok_or_else(|| {
+            known_values(&self.path, format!("`{text}` in column `{column}` is no number")).into()
         })
     }
+}
+
+/// What is wrong with a file of known values.
+#[cold]
+fn known_values(path: &Path, problem: String) -> FileError {
+    FileError::new(problem, "give a CSV file with a header, such as `instance,best known`").in_file(path)
 }

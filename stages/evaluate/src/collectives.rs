@@ -1,22 +1,17 @@
 //! The algorithms for the collective operations of a program beside each other, under a mapping.
 
-mod table;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_collectives::{Algorithm, Call, Operation};
-use hopmap_model::{
-    Context, Error, Inputs, Mapping, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph, TextFile,
-    WeightChoice,
-};
+use hopmap_model::{Context, Costs, Edge, Error, Mapping, SystemGraph, TaskGraph, Weight, WeightChoice};
 use hopmap_objective::{check_weight, linear};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::accuracy::{csv, markdown};
 use crate::compare::check;
-use table::{Group, Measure, Place, Row, Table};
 
 /// Algorithms with more messages than these are left out.
 const MOST_MESSAGES: u64 = 1 << 26;
@@ -78,8 +73,8 @@ pub fn compare_collectives(
     let groups: Vec<Group> = kinds.par_iter().filter_map(group).collect();
     let complete = groups.len() == kinds.len();
     tell_left_out(&groups, graph, cx);
-    let table = Table::new(groups, &graph.collectives.communicators);
-    Ok(CollectiveComparison { csv: table.csv(), markdown: table.markdown(), complete })
+    let [csv, markdown] = Table::new(groups, &graph.collectives.communicators).texts();
+    Ok(CollectiveComparison { csv, markdown, complete })
 }
 
 /// Calls by their root.
@@ -169,47 +164,305 @@ fn tell_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
     }
 }
 
-/// `evaluate/collectives`: the algorithms for collective operations beside each other, under a mapping.
-///
-/// A row for every communicator, operation, size and algorithm, and before them all communicators and sizes of an
-/// operation together. `MPICH` marks the algorithm that MPICH takes. `total` is Σ weight × cost of all messages, their
-/// share in F; `path` estimates the time: the sum over rounds of the largest weight × cost that a process sends or gets.
-/// `rounds` are messages of one call that follow each other. `total linear` and `path linear` are those of the linear
-/// placement. `best` says which algorithm has the least `total`, `path` or both under the mapping.
-#[derive(Debug)]
-pub struct CollectivesStage;
+/// Ranks of a communicator that are named one by one.
+const FEW_RANKS: usize = 4;
 
-impl Stage for CollectivesStage {
-    type Params = CollectivesParams;
-    const KIND: &'static str = "evaluate/collectives";
-    const SUMMARY: &'static str = "Collective operations by algorithm, under a mapping and beside linear";
-    const REVISION: u32 = 1;
+const HEADER: [&str; 15] = [
+    "communicator",
+    "ranks",
+    "processes",
+    "operation",
+    "bytes",
+    "calls",
+    "algorithm",
+    "MPICH",
+    "messages",
+    "rounds",
+    "total",
+    "path",
+    "total linear",
+    "path linear",
+    "best",
+];
 
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::output::<TextFile>("csv"),
-                Port::output::<TextFile>("markdown"),
-            ]
+/// A table of texts: first all communicators and sizes of each operation together, then one by one, those with the most
+/// traffic first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(mut groups: Vec<Group>, communicators: &[Vec<u32>]) -> Self {
+        // A stable sort: equal ones stay in the order of communicators.
+        groups.sort_by(|one, other| other.size().total_cmp(&one.size()));
+        let mut rows = Vec::new();
+        let mut operations: BTreeMap<Operation, Vec<&Group>> = BTreeMap::new();
+        for group in &groups {
+            operations.entry(group.operation).or_default().push(group);
+        }
+        for (operation, of_operation) in operations {
+            let calls = of_operation.iter().map(|group| group.calls).fold(0, u64::saturating_add);
+            let all = together(&of_operation, operation);
+            let place = ["all".to_owned(), String::new(), String::new()];
+            rows.extend(all.iter().map(|row| line(&place, (operation, None, calls), row, &all)));
+        }
+        for group in &groups {
+            let members = &communicators[group.communicator as usize];
+            let place = [group.communicator.to_string(), ranks(members), members.len().to_string()];
+            let what = (group.operation, Some(group.bytes), group.calls);
+            rows.extend(group.rows.iter().map(|row| line(&place, what, row, &group.rows)));
+        }
+        Self { rows }
+    }
+
+    /// As CSV, with a header, and as a table of Markdown.
+    fn texts(&self) -> [String; 2] {
+        let header = HEADER.map(str::to_owned).to_vec();
+        [csv(std::iter::once(&header).chain(&self.rows)), markdown(&header, &self.rows)]
+    }
+}
+
+fn line(
+    place: &[String; 3],
+    (operation, bytes, calls): (Operation, Option<u64>, u64),
+    row: &Row,
+    all: &[Row],
+) -> Vec<String> {
+    let mut line = place.to_vec();
+    line.push(operation.to_string());
+    line.push(bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
+    line.push(calls.to_string());
+    line.push(row.algorithm.to_string());
+    line.push(if row.usual { "yes" } else { "" }.to_owned());
+    line.push(number(row.mapped.messages));
+    line.push(row.mapped.rounds.to_string());
+    let costs = [row.mapped.total, row.mapped.path, row.linear.total, row.linear.path];
+    line.extend(costs.map(number));
+    line.push(best(row, all).to_owned());
+    line
+}
+
+/// Whole numbers as they are, others with six digits.
+fn number(value: f64) -> String {
+    match value.fract() == 0.0 && value.abs() < 1e15 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.5e}"),
+    }
+}
+
+/// Ranks in few characters: `0-15`, every fourth as `1-13/4`, others by the first of them.
+fn ranks(members: &[u32]) -> String {
+    let steps = || members.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+    match (members, steps().next().flatten()) {
+        ([first, .., last], Some(step)) if step > 0 && steps().all(|other| other == Some(step)) => {
+            let every = if step == 1 { String::new() } else { format!("/{step}") };
+            format!("{first}-{last}{every}")
+        }
+        _ => {
+            let named: Vec<String> = members.iter().take(FEW_RANKS).map(u32::to_string).collect();
+            named.join(" ") + if members.len() > FEW_RANKS { " …" } else { "" }
+        }
+    }
+}
+
+/// An algorithm for some operations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Row {
+    algorithm: Algorithm,
+    /// Whether MPICH would take it.
+    usual: bool,
+    mapped: Measure,
+    linear: Measure,
+}
+
+/// Operations of one communicator and size.
+#[derive(Debug, Clone, PartialEq)]
+struct Group {
+    /// Index of the communicator.
+    communicator: u32,
+    operation: Operation,
+    /// Bytes of a block.
+    bytes: u64,
+    calls: u64,
+    rows: Vec<Row>,
+}
+
+impl Group {
+    /// The row of an algorithm; that of MPICH's choice where the communicator cannot use it.
+    fn row(&self, algorithm: Algorithm) -> Option<&Row> {
+        let of = |row: &&Row| row.algorithm == algorithm;
+        self.rows.iter().find(of).or_else(|| self.rows.iter().find(|row| row.usual))
+    }
+
+    /// Total of MPICH's choice under the mapping, by which operations matter.
+    fn size(&self) -> f64 {
+        self.rows.iter().find(|row| row.usual).map_or(0.0, |row| row.mapped.total)
+    }
+}
+
+/// Whether an algorithm has the least total and the least path of all for the same operations.
+fn best(row: &Row, rows: &[Row]) -> &'static str {
+    let least = |of: fn(&Measure) -> f64| {
+        let least = rows.iter().map(|other| of(&other.mapped)).fold(f64::INFINITY, f64::min);
+        of(&row.mapped) <= least
+    };
+    match (least(|measure| measure.total), least(|measure| measure.path)) {
+        (true, true) => "both",
+        (true, false) => "total",
+        (false, true) => "path",
+        (false, false) => "",
+    }
+}
+
+/// Every algorithm for all operations of a kind, whatever the communicator and size. Operations that cannot use one
+/// take MPICH's choice, as `trace/otf2` does; `usual` says that MPICH takes it everywhere.
+fn together(groups: &[&Group], operation: Operation) -> Vec<Row> {
+    let row = |&algorithm: &Algorithm| {
+        let mut sum = Row { algorithm, usual: true, mapped: Measure::default(), linear: Measure::default() };
+        for group in groups {
+            let row = group.row(algorithm)?;
+            sum.usual &= row.usual;
+            sum.mapped.add(&row.mapped, 1);
+            sum.linear.add(&row.linear, 1);
+        }
+        Some(sum)
+    };
+    let used = |algorithm: &&Algorithm| {
+        groups.iter().any(|group| group.rows.iter().any(|row| row.algorithm == **algorithm))
+    };
+    Algorithm::of(operation).iter().filter(used).filter_map(row).collect()
+}
+
+/// Where the members of a communicator are, and what their messages weigh.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    costs: &'a Costs<'a>,
+    /// Ranks of the program by rank of the communicator.
+    members: &'a [u32],
+    /// Slots by rank of the program.
+    slots: &'a [u32],
+    weight: Weight,
+}
+
+impl Place<'_> {
+    /// Weight × cost of messages between two members.
+    fn cost(&self, edge: &Edge) -> f64 {
+        let slot = |member: u32| self.slots[self.members[member as usize] as usize];
+        self.weight.of(edge) * self.costs.between(slot(edge.source), slot(edge.destination))
+    }
+}
+
+/// What calls of an operation cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Measure {
+    /// Messages of all calls.
+    messages: f64,
+    /// Messages of one call that follow each other.
+    rounds: u64,
+    /// Σ weight × cost of all messages.
+    total: f64,
+    /// Σ over rounds of the largest weight × cost of a process.
+    path: f64,
+}
+
+impl Measure {
+    /// What one call costs that an algorithm is for.
+    fn of(call: &Call, algorithm: Algorithm, place: &Place<'_>) -> Self {
+        let mut clock = Clock::new(call, algorithm);
+        let mut measure = Self::default();
+        let told = call.messages(algorithm, |round, mut edge| {
+            if call.operation == Operation::Barrier {
+                edge.bytes = edge.messages;
+            }
+            let cost = place.cost(&edge);
+            measure.messages += edge.messages as f64;
+            measure.total += cost;
+            clock.add(round, &edge, cost);
+        });
+        debug_assert!(told.is_ok(), "the task graph has been checked");
+        (measure.rounds, measure.path) = clock.finish();
+        measure
+    }
+
+    /// Adds so many calls.
+    fn add(&mut self, one: &Self, calls: u64) {
+        let calls = calls as f64;
+        self.messages += one.messages * calls;
+        self.rounds = self.rounds.max(one.rounds);
+        self.total += one.total * calls;
+        self.path += one.path * calls;
+    }
+}
+
+/// The busiest of each round.
+enum Clock {
+    /// Nobody sends or gets more than one message, or messages with one partner, in a round: messages and cost by round.
+    Rounds(Vec<(u64, f64)>),
+    /// All is sent at once: messages and cost by process, sent and received.
+    AtOnce { sent: Vec<(u64, f64)>, received: Vec<(u64, f64)> },
+}
+
+impl Clock {
+    fn new(call: &Call, algorithm: Algorithm) -> Self {
+        let processes = call.processes as usize;
+        match algorithm {
+            Algorithm::Linear => {
+                Self::AtOnce { sent: vec![(0, 0.0); processes], received: vec![(0, 0.0); processes] }
+            }
+            _ => Self::Rounds(Vec::new()),
         }
     }
 
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(params.weight.map_or(Ok(()), |weight| check_weight(weight.or(0.0, 1.0)))?)
+    fn add(&mut self, round: u32, edge: &Edge, cost: f64) {
+        match self {
+            Self::Rounds(rounds) => {
+                let round = round as usize;
+                if round >= rounds.len() {
+                    rounds.resize(round + 1, (0, 0.0));
+                }
+                rounds[round] = (rounds[round].0.max(edge.messages), rounds[round].1.max(cost));
+            }
+            Self::AtOnce { sent, received } => {
+                let ends = [&mut sent[edge.source as usize], &mut received[edge.destination as usize]];
+                for (messages, sum) in ends {
+                    *messages += edge.messages;
+                    *sum += cost;
+                }
+            }
+        }
     }
 
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
-        let system = inputs.one::<SystemGraph>("system")?.value;
-        let mapping = inputs.one::<Mapping>("mapping")?.value;
-        let comparison = compare_collectives(&graph, &system, &mapping, &params, cx)?;
-        let file = |name: &str, text| TextFile { name: name.to_owned(), text };
-        let outputs = Outputs::new()
-            .with("csv", file("collectives.csv", comparison.csv))
-            .with("markdown", file("collectives.md", comparison.markdown));
-        Ok(if comparison.complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
+    /// Messages that follow each other, and their cost.
+    fn finish(self) -> (u64, f64) {
+        match self {
+            Self::Rounds(rounds) => {
+                rounds.iter().fold((0, 0.0), |(count, sum), (messages, cost)| (count + messages, sum + cost))
+            }
+            Self::AtOnce { sent, received } => {
+                let all = sent.iter().chain(&received);
+                all.fold((0, 0.0), |(count, most), (messages, cost)| (count.max(*messages), most.max(*cost)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_told_in_few_characters() {
+        assert_eq!(ranks(&[0, 1, 2, 3, 4, 5]), "0-5");
+        assert_eq!(ranks(&[1, 5, 9, 13]), "1-13/4");
+        assert_eq!(ranks(&[3, 2]), "3 2");
+        assert_eq!(ranks(&[0, 1, 3, 4, 5]), "0 1 3 4 …");
+        assert_eq!(ranks(&[7]), "7");
+        assert_eq!(ranks(&[7, 7]), "7 7");
+    }
+
+    #[test]
+    fn numbers_keep_six_digits() {
+        assert_eq!([number(1234.0), number(0.001_234_567_8)], ["1234", "1.23457e-3"]);
     }
 }

@@ -11,8 +11,10 @@ use hopmap_objective::{ObjectiveError, Quality, linear, random, round_robin};
 use hopmap_statistics::median;
 use rayon::prelude::*;
 
-use crate::error::MAX_SAMPLES;
 use crate::{EvaluateError, MappingParams};
+
+/// Most random placements.
+const MAX_SAMPLES: u32 = 1_000_000;
 
 /// Metrics of a mapping beside other placements.
 #[derive(Debug)]
@@ -33,7 +35,8 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     check(graph, system, mapping)?;
     if params.samples > MAX_SAMPLES {
-        return Err(EvaluateError::Samples { samples: params.samples }.into());
+        let help = format!("give a number of random placements up to {MAX_SAMPLES}");
+        return Err(EvaluateError::new(format!("samples is {}", params.samples), help).into());
     }
     let paths = Paths::new(system);
     let measure = |slots: &[u32]| -> Result<BTreeMap<String, f64>, ObjectiveError> {
@@ -68,24 +71,28 @@ pub(crate) fn check(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) 
     graph.check()?;
     system.check()?;
     mapping.check()?;
-    if mapping.ranks.len() != graph.ranks() {
-        return Err(EvaluateError::OtherProgram { mapped: mapping.ranks.len(), ranks: graph.ranks() }.into());
+    let (mapped, ranks) = (mapping.ranks.len(), graph.ranks());
+    if mapped != ranks {
+        let problem = format!("the mapping has {mapped} ranks, but the task graph has {ranks}");
+        let help = "connect the task graph that the mapping was made for";
+        return Err(EvaluateError::new(problem, help).into());
     }
+    let other_machine =
+        |problem| Err(EvaluateError::new(problem, "connect the system that the mapping was made for").into());
     let hosts: Vec<_> = system.hosts().collect();
-    if mapping.hosts.len() != hosts.len() {
-        return Err(EvaluateError::OtherHosts { mapped: mapping.hosts.len(), hosts: hosts.len() }.into());
+    let (mapped, count) = (mapping.hosts.len(), hosts.len());
+    if mapped != count {
+        return other_machine(format!(
+            "the mapping is for a machine of {mapped} hosts, but the system has {count}"
+        ));
     }
     for (index, (mapped, (node, _, slots))) in mapping.hosts.iter().zip(hosts).enumerate() {
         let host = &system.nodes[node as usize].name;
         if (&mapped.host, mapped.slots) != (host, slots) {
-            return Err(EvaluateError::OtherHost {
-                index,
-                mapped: mapped.host.clone(),
-                mapped_slots: mapped.slots,
-                host: host.clone(),
-                slots,
-            }
-            .into());
+            return other_machine(format!(
+                "host {index} of the mapping is `{}` with {} slots, but that of the system is `{host}` with {slots}",
+                mapped.host, mapped.slots
+            ));
         }
     }
     Ok(())

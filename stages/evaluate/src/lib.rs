@@ -11,8 +11,8 @@ mod params;
 mod stage;
 
 pub use accuracy::{Search, Table, accuracy};
-pub use collectives::{CollectiveComparison, CollectivesParams, CollectivesStage, compare_collectives};
+pub use collectives::{CollectiveComparison, CollectivesParams, compare_collectives};
 pub use compare::{Comparison, compare, summary};
 pub use error::EvaluateError;
 pub use params::{AccuracyParams, MappingParams};
-pub use stage::{AccuracyStage, MappingStage};
+pub use stage::{AccuracyStage, CollectivesStage, MappingStage};

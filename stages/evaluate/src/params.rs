@@ -20,14 +20,14 @@ pub struct MappingParams {
 pub struct AccuracyParams {
     /// The matrix keys that tell rows apart, such as `["instance", "mapper"]`, and `stage` for the names of the stages; mappings
     /// that differ in other keys only, such as `seed`, are runs of one row. A mapping without a key that others have shows a dash.
-    pub by: Vec<String>,
+    pub group_by: Vec<String>,
     /// A CSV file with a header and known values; the columns with the names of keys say of which rows, and an empty one says
     /// of all.
     #[serde(default)]
-    pub known: Option<InputPath>,
-    /// Columns of `known` with costs that the runs are compared with, in percent above them.
+    pub best_known: Option<InputPath>,
+    /// Columns of `best_known` with costs that the runs are compared with, in percent above them.
     #[serde(default)]
-    pub beside: Vec<String>,
+    pub baseline: Vec<String>,
     /// The metric of the mappings that is compared.
     #[serde(default = "total_cost")]
     pub metric: String,

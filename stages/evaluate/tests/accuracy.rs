@@ -18,7 +18,7 @@ fn mapping(f: f64) -> Mapping {
 
 fn params(by: &[&str]) -> AccuracyParams {
     let by: Vec<_> = by.iter().map(|key| format!("\"{key}\"")).collect();
-    serde_json::from_str(&format!("{{\"by\": [{}]}}", by.join(","))).expect("parameters")
+    serde_json::from_str(&format!("{{\"group_by\": [{}]}}", by.join(","))).expect("parameters")
 }
 
 fn table(runs: &[(&str, f64)], params: &AccuracyParams) -> Result<(String, String), String> {
@@ -50,8 +50,8 @@ fn values_stand_beside_known_ones_and_better_ones_are_told() {
     let file = folder.path().join("known.csv");
     std::fs::write(&file, "instance,mapper,F0,paper\na,,10,\na,x,,7\nb,,0,\n").unwrap();
     let params = AccuracyParams {
-        known: Some(InputPath::new(&file)),
-        beside: vec!["F0".into()],
+        best_known: Some(InputPath::new(&file)),
+        baseline: vec!["F0".into()],
         ..params(&["instance", "mapper"])
     };
     let runs = [
@@ -77,12 +77,15 @@ fn what_does_not_fit_is_named() {
     assert_eq!(message(&params(&["instance"])), "`p[seed=1]` has no matrix key `instance`");
     let other = AccuracyParams { metric: "T".into(), ..params(&["seed"]) };
     assert_eq!(message(&other), "`p[seed=1]` has no metric `T`");
-    let beside = AccuracyParams { beside: vec!["F0".into()], ..params(&["seed"]) };
+    let beside = AccuracyParams { baseline: vec!["F0".into()], ..params(&["seed"]) };
     assert_eq!(message(&beside), "there is no column `F0` with known values");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("known.csv");
-    let known =
-        AccuracyParams { known: Some(InputPath::new(&file)), beside: vec!["F0".into()], ..params(&["seed"]) };
+    let known = AccuracyParams {
+        best_known: Some(InputPath::new(&file)),
+        baseline: vec!["F0".into()],
+        ..params(&["seed"])
+    };
     assert!(message(&known).contains("known.csv: "));
     for (text, expected) in [
         ("seed,F0\n1,many\n", "`many` in column `F0` is no number"),

@@ -15,16 +15,12 @@
 //!
 //! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask every rank where it is.
 
-mod cray;
 mod error;
-mod hosts;
+mod files;
 mod params;
 mod stage;
 
-pub use cray::cray_rank_order;
 pub use error::LaunchError;
-pub use hosts::{hostfile, machinefile, rankfile, slurm_hostfile};
-pub use params::{
-    CrayParams, HostfileParams, MachinefileParams, MachinefileStyle, OpenMpi, RankfileParams, SlurmParams,
-};
+pub use files::{cray_rank_order, hostfile, machinefile, rankfile, slurm_hostfile};
+pub use params::{MachinefileParams, MachinefileStyle, NoParams, OpenMpi, RankfileParams};
 pub use stage::{Cray, Hostfile, Machinefile, Rankfile, Slurm};

@@ -64,21 +64,10 @@ impl From<OpenMpi> for u8 {
     }
 }
 
-/// `launch/hostfile` has no parameters.
+/// The stage has no parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HostfileParams {}
-
-/// `launch/slurm` has no parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SlurmParams {}
-
-/// `launch/cray` has no parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CrayParams {}
-
+pub struct NoParams {}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,7 +76,7 @@ mod tests {
     fn everything_has_a_default() {
         assert_eq!(serde_json::from_str::<MachinefileParams>("{}").unwrap(), MachinefileParams::default());
         assert_eq!(serde_json::from_str::<RankfileParams>("{}").unwrap().open_mpi, OpenMpi::V4);
-        assert_eq!(serde_json::from_str::<CrayParams>("{}").unwrap(), CrayParams {});
+        assert_eq!(serde_json::from_str::<NoParams>("{}").unwrap(), NoParams {});
     }
 
     #[test]
@@ -101,7 +90,7 @@ mod tests {
 
     #[test]
     fn unknown_parameters_are_refused() {
-        assert!(serde_json::from_str::<SlurmParams>(r#"{"x": 1}"#).is_err());
+        assert!(serde_json::from_str::<NoParams>(r#"{"x": 1}"#).is_err());
         assert!(serde_json::from_str::<MachinefileParams>(r#"{"style": "lam"}"#).is_err());
     }
 }

@@ -3,8 +3,8 @@
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
 use crate::{
-    CrayParams, HostfileParams, LaunchError, MachinefileParams, RankfileParams, SlurmParams, cray_rank_order,
-    hostfile, hosts::runs, machinefile, rankfile, slurm_hostfile,
+    LaunchError, MachinefileParams, NoParams, RankfileParams, cray_rank_order, files::runs, hostfile,
+    machinefile, rankfile, slurm_hostfile,
 };
 
 /// A stage that writes a mapping as one file: its parameters, its name, which is also that of the port, and how the file is written.
@@ -59,26 +59,26 @@ launch_stage! {
 
 launch_stage! {
     /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
-    Hostfile(HostfileParams), "hostfile", "Host file for Open MPI's sequential mapper: the host of every rank";
+    Hostfile(NoParams), "hostfile", "Host file for Open MPI's sequential mapper: the host of every rank";
     |_params, mapping, digest, _cx| hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-    Slurm(SlurmParams), "slurm", "Host file for srun -m arbitrary: the host of every rank";
+    Slurm(NoParams), "slurm", "Host file for srun -m arbitrary: the host of every rank";
     |_params, mapping, digest, _cx| slurm_hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
-    Cray(CrayParams), "cray", "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
+    Cray(NoParams), "cray", "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
     |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::tests::mapping;
+    use crate::files::tests::mapping;
     use hopmap_model::{Direction, Value};
     use std::sync::Arc;
 

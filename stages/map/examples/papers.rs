@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use hopmap_map::{
-    Annealing, AnnealingParams, Composite, CompositeParams, Cooling, Crossover, Genetic, GeneticParams,
-    Iteration, Mapper, Master, Neighbourhood, NeighboursUnit, Reheat, Scheme,
+    AfterExchange, Annealing, AnnealingParams, AnnealingPart, Composite, CompositeParams, Cooling, Crossover,
+    Genetic, GeneticParams, GeneticPart, Iteration, Mapper, Master, MoveType, MovesUnit, Scheme,
 };
 use hopmap_model::{
     Context, CostModel, Edge, Error, Levels, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight,
@@ -113,8 +113,8 @@ fn mean_gap(problem: &Problem, best: f64, seeds: u64, islands: u32, iterations: 
             seed,
             islands,
             iterations: Some(iterations),
-            successive: Some(iterations.div_ceil(50)),
-            descent: false,
+            exchange_interval: Some(iterations.div_ceil(50)),
+            local_search: false,
             ..AnnealingParams::default()
         };
         let found = Annealing::new(&params)?.map(problem, &Context::detached())?;
@@ -168,23 +168,23 @@ fn whole_runs() -> Vec<Choice> {
             ..AnnealingParams::paper()
         }),
         annealing("paper's annealing, every 100", || AnnealingParams {
-            successive: Some(100),
+            exchange_interval: Some(100),
             ..AnnealingParams::paper()
         }),
         annealing("paper's annealing, never", || AnnealingParams {
-            successive: Some(100_000),
+            exchange_interval: Some(100_000),
             ..AnnealingParams::paper()
         }),
         genetic("paper's genetic", GeneticParams::paper),
         composite("paper's composite", CompositeParams::paper),
-        annealing("RGO", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
+        annealing("RGO", || AnnealingParams { crossover_on_exchange: true, ..AnnealingParams::default() }),
         annealing("RGO, 10 generations", || AnnealingParams {
-            genetic: true,
+            crossover_on_exchange: true,
             generations: Some(10),
             ..AnnealingParams::default()
         }),
         annealing("RGO, 40 generations", || AnnealingParams {
-            genetic: true,
+            crossover_on_exchange: true,
             generations: Some(40),
             ..AnnealingParams::default()
         }),
@@ -195,7 +195,7 @@ fn whole_runs() -> Vec<Choice> {
 const SCHEDULES: &[Named<AnnealingParams>] = &[
     ("annealing, as by default", AnnealingParams::default),
     ("annealing, restarts", || AnnealingParams {
-        after_exchange: Reheat::Restart,
+        temperature_after_exchange: AfterExchange::Restart,
         ..AnnealingParams::default()
     }),
     ("annealing, candidates", || AnnealingParams {
@@ -209,21 +209,21 @@ const SCHEDULES: &[Named<AnnealingParams>] = &[
     }),
     ("annealing, candidates, restarts", || AnnealingParams {
         iteration: Iteration::Candidate,
-        after_exchange: Reheat::Restart,
+        temperature_after_exchange: AfterExchange::Restart,
         ..AnnealingParams::default()
     }),
     ("annealing, candidates, restarts, Cauchy", || AnnealingParams {
         iteration: Iteration::Candidate,
-        after_exchange: Reheat::Restart,
+        temperature_after_exchange: AfterExchange::Restart,
         cooling: Cooling::Cauchy,
         ..AnnealingParams::default()
     }),
     ("annealing, 10 neighbours", || AnnealingParams {
-        max_neighbours: Some(10),
+        moves_per_temperature: Some(10),
         ..AnnealingParams::default()
     }),
     ("annealing, 250 neighbours", || AnnealingParams {
-        max_neighbours: Some(250),
+        moves_per_temperature: Some(250),
         ..AnnealingParams::default()
     }),
 ];
@@ -231,24 +231,33 @@ const SCHEDULES: &[Named<AnnealingParams>] = &[
 /// What solvers do and tell each other.
 const SOLVERS: &[Named<AnnealingParams>] = &[
     ("annealing, 50 neighbours per rank", || AnnealingParams {
-        neighbours_unit: NeighboursUnit::PerRank,
+        moves_unit: MovesUnit::PerRank,
         ..AnnealingParams::default()
     }),
-    ("annealing, 100 successive", || AnnealingParams { successive: Some(100), ..AnnealingParams::default() }),
-    ("annealing, 500 successive", || AnnealingParams { successive: Some(500), ..AnnealingParams::default() }),
-    ("annealing, no exchange", || AnnealingParams { successive: Some(50_000), ..AnnealingParams::default() }),
+    ("annealing, 100 successive", || AnnealingParams {
+        exchange_interval: Some(100),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 500 successive", || AnnealingParams {
+        exchange_interval: Some(500),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, no exchange", || AnnealingParams {
+        exchange_interval: Some(50_000),
+        ..AnnealingParams::default()
+    }),
     ("annealing, 1 solver", || AnnealingParams { solvers: Some(1), ..AnnealingParams::default() }),
     ("annealing, 10 solvers", || AnnealingParams { solvers: Some(10), ..AnnealingParams::default() }),
-    ("annealing, frozen ends", || AnnealingParams { frozen: true, ..AnnealingParams::default() }),
+    ("annealing, frozen ends", || AnnealingParams { stop_when_frozen: true, ..AnnealingParams::default() }),
     ("annealing, random neighbours", || AnnealingParams {
-        neighbours: Some(Neighbourhood::Random),
+        move_type: Some(MoveType::Random),
         ..AnnealingParams::default()
     }),
     ("annealing, neighbours towards", || AnnealingParams {
-        neighbours: Some(Neighbourhood::Towards),
+        move_type: Some(MoveType::Towards),
         ..AnnealingParams::default()
     }),
-    ("annealing, genetic", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
+    ("annealing, genetic", || AnnealingParams { crossover_on_exchange: true, ..AnnealingParams::default() }),
 ];
 
 const GENETIC: &[Named<GeneticParams>] = &[
@@ -263,42 +272,52 @@ const GENETIC: &[Named<GeneticParams>] = &[
         master: Master::Reduces,
         ..GeneticParams::default()
     }),
-    ("genetic, 2 children", || GeneticParams { children: Some(2), ..GeneticParams::default() }),
+    ("genetic, 2 children", || GeneticParams { offspring: Some(2), ..GeneticParams::default() }),
     ("genetic, mutation 0.01", || GeneticParams { mutation: 0.01, ..GeneticParams::default() }),
 ];
 
+/// The composite algorithm with another genetic algorithm.
+fn composite_of(genetic: GeneticPart) -> CompositeParams {
+    CompositeParams { genetic, ..CompositeParams::default() }
+}
+
 const COMPOSITE: &[Named<CompositeParams>] = &[
     ("composite, as by default", CompositeParams::default),
-    ("composite, Cauchy", || CompositeParams { cooling: Cooling::Cauchy, ..CompositeParams::default() }),
-    ("composite, sorting", || CompositeParams {
-        crossover: Crossover::Sorting,
+    ("composite, Cauchy", || CompositeParams {
+        annealing: AnnealingPart { cooling: Cooling::Cauchy, ..AnnealingPart::default() },
         ..CompositeParams::default()
     }),
-    ("composite, 4 migrants", || CompositeParams { migrants: 4, ..CompositeParams::default() }),
-    ("composite, master breeds", || CompositeParams {
-        scheme: Scheme::MasterSlave,
-        ..CompositeParams::default()
+    ("composite, sorting", || {
+        composite_of(GeneticPart { crossover: Crossover::Sorting, ..GeneticPart::default() })
     }),
-    ("composite, 16 individuals", || CompositeParams { population: Some(16), ..CompositeParams::default() }),
+    ("composite, 4 migrants", || composite_of(GeneticPart { migrants: 4, ..GeneticPart::default() })),
+    ("composite, master breeds", || {
+        composite_of(GeneticPart { scheme: Scheme::MasterSlave, ..GeneticPart::default() })
+    }),
+    ("composite, 16 individuals", || {
+        composite_of(GeneticPart { population: Some(16), ..GeneticPart::default() })
+    }),
 ];
 
 fn anneal(params: fn() -> AnnealingParams) -> Make {
     Box::new(move |seed, evaluations| {
-        let params = AnnealingParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
+        let params =
+            AnnealingParams { seed, evaluations: Some(evaluations), local_search: false, ..params() };
         Ok(Box::new(Annealing::new(&params)?))
     })
 }
 
 fn breed(params: fn() -> GeneticParams) -> Make {
     Box::new(move |seed, evaluations| {
-        let params = GeneticParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
+        let params = GeneticParams { seed, evaluations: Some(evaluations), local_search: false, ..params() };
         Ok(Box::new(Genetic::new(&params)?))
     })
 }
 
 fn compose(params: fn() -> CompositeParams) -> Make {
     Box::new(move |seed, evaluations| {
-        let params = CompositeParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
+        let params =
+            CompositeParams { seed, evaluations: Some(evaluations), local_search: false, ..params() };
         Ok(Box::new(Composite::new(&params)?))
     })
 }

@@ -35,7 +35,7 @@ fn main() {
         let mut value = || args.next().unwrap();
         match arg.as_str() {
             "--threads" => threads = value().parse().unwrap(),
-            "--seconds" => params.seconds = Some(value().parse().unwrap()),
+            "--seconds" => params.time_limit_s = Some(value().parse().unwrap()),
             "--evaluations" => params.evaluations = Some(value().parse().unwrap()),
             "--levels" => params.levels = hopmap_map::LevelChoice::Listed(vec![value().parse().unwrap()]),
             "--effort" => effort = Some(value()),

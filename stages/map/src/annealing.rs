@@ -11,21 +11,19 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::genetic::{Breeding, completed};
-use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, Ending, is_flat};
-use crate::{AnnealingParams, Crossover, Found, Mapper, ParameterError, Reheat};
+use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, FinalSearch, is_flat};
+use crate::params::kind;
+use crate::{AfterExchange, AnnealingParams, Found, GeneticParams, MapError, Mapper};
 pub(crate) use rules::{Rules, check};
 pub(crate) use solver::{Solver, Walk};
-
-/// Probability that a gene of a child mutates, as in the genetic algorithm.
-const MUTATION: f64 = 0.001;
 
 /// Parallel simulated annealing (PSA of Baranov et al. 2022, GraphHunter).
 ///
 /// Every island has one current placement, random at first, and several solvers. Each solver anneals the current placement by
-/// itself for `successive` iterations; then the best placement that any solver of any island found becomes the current one of
+/// itself for `exchange_interval` iterations; then the best placement that any solver of any island found becomes the current one of
 /// all. A candidate exchanges a rank with what is on another slot, which may be free. It is accepted if the cost does not rise,
-/// else with probability exp(−Δ / T) (Metropolis). The temperature falls when `max_neighbours` candidates were examined or
-/// `accepted` of them accepted. A solver ends after `iterations`, below the final temperature, and on request after a number of
+/// else with probability exp(−Δ / T) (Metropolis). The temperature falls when `moves_per_temperature` candidates were examined or
+/// `max_accepted_per_temperature` of them accepted. A solver ends after `iterations`, below the final temperature, and on request after a number of
 /// iterations without a new best or at a temperature that accepts nothing.
 ///
 /// What the papers leave open is read like this. An iteration is a temperature: with q = 0.99 a thousand of them take a solver
@@ -34,7 +32,7 @@ const MUTATION: f64 = 0.001;
 /// one will be best. The temperature goes on falling over the exchanges; where it starts again, tai27e01 to tai75e01 come out
 /// better and tai125e01 and tai175e01 worse. Both are parameters.
 ///
-/// With `genetic`, islands breed at the beginning instead of taking the best (PAG of the method RGO, Baranov 2000, of which no
+/// With `crossover_on_exchange`, islands breed at the beginning instead of taking the best (PAG of the method RGO, Baranov 2000, of which no
 /// code is known): the best placement of the epoch is crossed with that of the island before it in the ring (basic crossover), genes
 /// of the child mutate with probability 0.001, and annealing at the temperature of the first solver decides whether the child
 /// becomes current. Once it is too cold for a child, islands go on by themselves.
@@ -42,16 +40,18 @@ const MUTATION: f64 = 0.001;
 pub struct Annealing {
     params: AnnealingParams,
     budget: Budget,
-    ending: Ending,
+    ending: FinalSearch,
 }
 
 impl Annealing {
     /// Checks the parameters.
-    pub fn new(params: &AnnealingParams) -> Result<Self, ParameterError> {
+    pub fn new(params: &AnnealingParams) -> Result<Self, MapError> {
         check(params)?;
-        let &AnnealingParams { evaluations, seconds, islands, descent, rank_order_fallback, .. } = params;
-        let ending = Ending::new(seconds, descent, rank_order_fallback);
-        let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
+        let &AnnealingParams {
+            evaluations, time_limit_s, islands, local_search, rank_order_fallback, ..
+        } = params;
+        let ends = [local_search, rank_order_fallback];
+        let (ending, budget) = FinalSearch::new(evaluations, time_limit_s, islands, ends)?;
         Ok(Self { params: params.clone(), budget, ending })
     }
 }
@@ -64,15 +64,21 @@ impl Mapper for Annealing {
         let params = &self.params;
         let rules = Rules::new(params, problem);
         let once = rules.candidates().saturating_mul(u64::from(rules.solvers));
-        announce(&rules, cx);
+        let meetings = match rules.generations {
+            0 => format!("an exchange after every {}", rules.exchange_interval),
+            generations => format!("in the beginning {generations} generations"),
+        };
+        let (solvers, iterations) = (rules.solvers, rules.iterations);
+        cx.log(format!("{solvers} solvers on every island, {iterations} iterations, {meetings}"));
         let solvers = Solvers {
             problem,
             rules,
             seed: params.seed,
-            reheats: params.after_exchange == Reheat::Restart,
+            reheats: params.temperature_after_exchange == AfterExchange::Restart,
             repeats: params.iterations.is_none()
-                && (params.evaluations.is_some() || params.seconds.is_some()),
-            breeding: params.genetic.then(|| Breeding::new(problem, Crossover::Basic, MUTATION, true)),
+                && (params.evaluations.is_some() || params.time_limit_s.is_some()),
+            // With the defaults of the genetic algorithm: basic crossover, mutation of 0.001.
+            breeding: params.crossover_on_exchange.then(|| Breeding::new(problem, &GeneticParams::default())),
         };
         let found = self.budget.evolve(&solvers, once, cx)?;
         self.ending.finish(found, problem, cx)
@@ -96,7 +102,7 @@ pub(crate) struct Solvers<'p> {
 
 /// One island.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Workshop {
+pub(crate) struct AnnealingIsland {
     /// Where all solvers begin.
     current: Candidate<Vec<u32>>,
     best: Candidate<Vec<u32>>,
@@ -128,7 +134,7 @@ impl Solvers<'_> {
     }
 
     /// Prepares the solvers for an epoch: at the start of an annealing all begin, after an exchange some are heated again.
-    fn prepare(&self, island: &mut Workshop, epoch: u64) -> Result<(), Error> {
+    fn prepare(&self, island: &mut AnnealingIsland, epoch: u64) -> Result<(), Error> {
         let first = self.place(epoch) == 0;
         if first && epoch > 0 {
             island.current = self.random_placement(&mut island.random);
@@ -144,7 +150,7 @@ impl Solvers<'_> {
     }
 
     /// Crosses the own placement with one that was heard; annealing decides about the child.
-    fn breed(&self, breeding: &Breeding<'_>, island: &mut Workshop, heard: &Candidate<Vec<u32>>) {
+    fn breed(&self, breeding: &Breeding<'_>, island: &mut AnnealingIsland, heard: &Candidate<Vec<u32>>) {
         let all = self.problem.slots();
         let parents = [&island.current.solution, &heard.solution].map(|slots| completed(slots, all));
         let child = breeding.child(&parents[0], &parents[1], &mut island.random);
@@ -160,16 +166,16 @@ impl Solvers<'_> {
 }
 
 impl Evolution for Solvers<'_> {
-    type Island = Workshop;
+    type Island = AnnealingIsland;
     type Solution = Vec<u32>;
 
-    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Workshop, Error> {
+    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<AnnealingIsland, Error> {
         let stream =
-            |number: u64| seed_stream(AnnealingParams::KIND, self.seed, u64::from(island) * STREAMS + number);
+            |number: u64| seed_stream(kind::ANNEALING, self.seed, u64::from(island) * STREAMS + number);
         let mut random = Pcg64::from_seed(stream(0));
         let current = self.random_placement(&mut random);
         let solvers = (1..=u64::from(self.rules.solvers)).map(|solver| Solver::new(stream(solver))).collect();
-        Ok(Workshop {
+        Ok(AnnealingIsland {
             best: current.clone(),
             current,
             solvers,
@@ -180,7 +186,12 @@ impl Evolution for Solvers<'_> {
         })
     }
 
-    fn advance(&self, island: &mut Workshop, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+    fn advance(
+        &self,
+        island: &mut AnnealingIsland,
+        epoch: u64,
+        meter: &mut Meter<'_>,
+    ) -> Result<bool, Error> {
         if !meter.take_all(std::mem::take(&mut island.debt)) {
             return Ok(false);
         }
@@ -206,11 +217,11 @@ impl Evolution for Solvers<'_> {
         Ok(island.best.cost > 0 && (self.repeats || !is_over))
     }
 
-    fn best(&self, island: &Workshop) -> Candidate<Vec<u32>> {
+    fn best(&self, island: &AnnealingIsland) -> Candidate<Vec<u32>> {
         island.best.clone()
     }
 
-    fn counts(&self, island: &Workshop) -> Counts {
+    fn counts(&self, island: &AnnealingIsland) -> Counts {
         let mut counts = Counts::from([(EXCHANGES.to_owned(), island.exchanges)]);
         if self.breeding.is_some() {
             counts.insert(ACCEPTED_CHILDREN.to_owned(), island.accepted_children);
@@ -226,11 +237,11 @@ impl Evolution for Solvers<'_> {
         }
     }
 
-    fn send(&self, island: &Workshop, _: u64) -> Vec<Candidate<Vec<u32>>> {
+    fn send(&self, island: &AnnealingIsland, _: u64) -> Vec<Candidate<Vec<u32>>> {
         vec![island.current.clone()]
     }
 
-    fn receive(&self, island: &mut Workshop, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+    fn receive(&self, island: &mut AnnealingIsland, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
         let Some(heard) = heard.into_iter().next() else { return };
         match &self.breeding {
             Some(breeding) => self.breed(breeding, island, &heard),
@@ -240,13 +251,4 @@ impl Evolution for Solvers<'_> {
             island.best = island.current.clone();
         }
     }
-}
-
-/// What a search tells the user before it begins.
-pub(crate) fn announce(rules: &Rules, cx: &Context<'_>) {
-    let meetings = match rules.generations {
-        0 => format!("an exchange after every {}", rules.successive),
-        generations => format!("in the beginning {generations} generations"),
-    };
-    cx.log(format!("{} solvers on every island, {} iterations, {meetings}", rules.solvers, rules.iterations));
 }

@@ -25,14 +25,15 @@ mod population;
 
 use std::time::Instant;
 
-use hopmap_islands::{Budget, Candidate, Counts, Evolution, Meter, SearchError};
+use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::moves::{Incumbent, Temperatures, sweep};
+use crate::moves::{Incumbent, sweep, temperatures};
+use crate::params::kind;
 use crate::{AutoParams, Found, Hierarchical, HierarchicalParams, Mapper, descend};
 use coarse::Coarse;
 use context::SearchContext;
@@ -76,8 +77,8 @@ pub struct Auto {
 impl Auto {
     /// Checks the parameters.
     pub fn new(params: &AutoParams) -> Result<Self, SearchError> {
-        let &AutoParams { seed, evaluations, seconds, islands, .. } = params;
-        Ok(Self { seed, budget: Budget::new(evaluations, seconds, islands)? })
+        let &AutoParams { seed, evaluations, time_limit_s, islands, .. } = params;
+        Ok(Self { seed, budget: Budget::new(evaluations, time_limit_s, islands)? })
     }
 }
 
@@ -101,8 +102,9 @@ impl Mapper for Auto {
         } else if self.cuts(problem) {
             // Of a short time the first partition makes the most; a long one also pays for others.
             let time = self.budget.time().filter(|time| *time > LONG * Hierarchical::time_for(problem));
-            let seconds = time.map(|time| PARTITION_SHARE * time.as_secs_f64());
-            let params = HierarchicalParams { seed: self.seed, seconds, ..HierarchicalParams::default() };
+            let time_limit_s = time.map(|time| PARTITION_SHARE * time.as_secs_f64());
+            let seed = self.seed;
+            let params = HierarchicalParams { seed, time_limit_s, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
             is_whole = start.complete;
             context.set_grouped(vec![start.slots])?;
@@ -134,16 +136,7 @@ impl Auto {
         let Some(mut context) = SearchContext::new(problem)? else {
             let solution = problem.linear();
             let best = Candidate { cost: problem.cost(&solution), solution };
-            let bests = vec![best.clone()];
-            let convergence = Vec::new();
-            return Ok(hopmap_islands::Found {
-                best,
-                bests,
-                evaluations: 0,
-                convergence,
-                complete: true,
-                counts: Counts::new(),
-            });
+            return Ok(hopmap_islands::Found::at_once(best));
         };
         // What is where in detail is for the whole problem to find out.
         context.explores = false;
@@ -239,7 +232,7 @@ impl<'p> Island<'p> {
         let slots = slots.to_vec();
         Self {
             incumbent: Incumbent::new(context.problem.cost(&slots), slots.clone()),
-            random: Pcg64::from_seed(seed_stream(AutoParams::KIND, seed, u64::from(island))),
+            random: Pcg64::from_seed(seed_stream(kind::AUTO, seed, u64::from(island))),
             number: island,
             plan: Plan::new(),
             is_first: true,
@@ -322,10 +315,9 @@ impl Cycle {
     ) -> Result<Standing, ObjectiveError> {
         let mut assignment = Assignment::new(context.problem, &self.slots)?;
         let sweeps = FIRST_SWEEPS << self.number.min(48);
-        let mut temperatures = Temperatures::new(self.hot, COLD * self.hot.min(context.mean_change), sweeps)
-            .skip(self.sweeps as usize);
+        let temperatures = temperatures(self.hot, COLD * self.hot.min(context.mean_change), sweeps);
         let mut standing = Standing::Frozen;
-        for temperature in temperatures.by_ref() {
+        for temperature in temperatures.skip(self.sweeps as usize) {
             if !meter.take_all(context.movable.len() as u64) {
                 standing = Standing::Stopped;
                 break;

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use hopmap_model::{Context, Error, SystemGraph, seed_stream};
 use hopmap_objective::{Distance, Problem, round_robin};
 
-use crate::{Found, Mapper, RandomParams};
+use crate::params::kind;
+use crate::{Found, Mapper};
 
 /// Rank `i` on slot `i`, as launchers do it.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +49,7 @@ impl Mapper for RoundRobin {
 
 impl Mapper for Random {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
-        let stream = seed_stream(RandomParams::KIND, self.seed, 0);
+        let stream = seed_stream(kind::RANDOM, self.seed, 0);
         Ok(Found::at_once(problem.random(stream)))
     }
 }
@@ -71,6 +72,12 @@ pub fn greedy(problem: &Problem) -> Vec<u32> {
         growth.place_best(slot);
     }
     problem.admit(growth.slots)
+}
+
+/// The linear or a greedy placement, whichever costs less.
+pub(crate) fn linear_or_greedy(problem: &Problem) -> Vec<u32> {
+    let (linear, greedy) = (problem.linear(), greedy(problem));
+    if problem.cost(&greedy) < problem.cost(&linear) { greedy } else { linear }
 }
 
 /// A placement that grows slot by slot.

@@ -6,9 +6,10 @@ use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::annealing::{self, Solver, Walk};
-use crate::genetic::{self, Breeding, Colony, completed};
-use crate::mapper::{Ending, is_flat};
-use crate::{CompositeParams, Found, Mapper, ParameterError};
+use crate::genetic::{self, Breeding, Subpopulation, completed};
+use crate::mapper::{FinalSearch, is_flat};
+use crate::params::kind;
+use crate::{CompositeParams, Found, MapError, Mapper};
 
 /// Individuals beyond 1024 ranks, times the ranks, and the fewest.
 const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;
@@ -28,17 +29,19 @@ const PARENTS: u64 = 2;
 pub struct Composite {
     params: CompositeParams,
     budget: Budget,
-    ending: Ending,
+    ending: FinalSearch,
 }
 
 impl Composite {
     /// Checks the parameters.
-    pub fn new(params: &CompositeParams) -> Result<Self, ParameterError> {
-        annealing::check(&params.annealing())?;
-        genetic::check(&params.genetic())?;
-        let &CompositeParams { evaluations, seconds, islands, descent, rank_order_fallback, .. } = params;
-        let ending = Ending::new(seconds, descent, rank_order_fallback);
-        let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
+    pub fn new(params: &CompositeParams) -> Result<Self, MapError> {
+        annealing::check(&params.of_annealing())?;
+        genetic::check(&params.of_genetic())?;
+        let &CompositeParams {
+            evaluations, time_limit_s, islands, local_search, rank_order_fallback, ..
+        } = params;
+        let ends = [local_search, rank_order_fallback];
+        let (ending, budget) = FinalSearch::new(evaluations, time_limit_s, islands, ends)?;
         Ok(Self { params: params.clone(), budget, ending })
     }
 }
@@ -49,9 +52,9 @@ impl Mapper for Composite {
             return Ok(Found::at_once(problem.linear()));
         }
         let params = &self.params;
-        let breeding = Breeding::new(problem, params.crossover, params.mutation, params.mutate_clones);
-        let genetic = genetic::Rules::new(&params.genetic(), problem, default_population(problem.ranks()));
-        let annealing = annealing::Rules::new(&params.annealing(), problem);
+        let breeding = Breeding::new(problem, &params.of_genetic());
+        let genetic = genetic::Rules::new(&params.of_genetic(), problem, default_population(problem.ranks()));
+        let annealing = annealing::Rules::new(&params.of_annealing(), problem);
         let individuals = genetic.population as u64;
         let annealed = annealing.candidates().saturating_mul(individuals);
         let default = annealed.saturating_add(genetic::evaluations(&genetic, &breeding));
@@ -85,9 +88,9 @@ struct Annealed<'p> {
 
 /// One island.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Settlement {
+struct CompositeIsland {
     island: u32,
-    colony: Colony,
+    deme: Subpopulation,
 }
 
 impl Annealed<'_> {
@@ -96,25 +99,21 @@ impl Annealed<'_> {
         self.genetic.population as u64
     }
 
-    /// A random placement.
-    fn start(&self, island: u32, number: u64) -> Vec<u32> {
-        let problem = self.breeding.problem();
-        problem.random(self.stream(island, 2 * number))
-    }
-
     fn stream(&self, island: u32, number: u64) -> [u8; 32] {
         let stream = INDIVIDUALS + (u64::from(island) << 34) + number;
-        seed_stream(CompositeParams::KIND, self.seed, stream)
+        seed_stream(kind::COMPOSITE, self.seed, stream)
     }
 
     /// Anneals one individual.
-    fn anneal(&self, settlement: &mut Settlement, number: u64, meter: &mut Meter<'_>) -> Result<(), Error> {
-        let mut walk = Walk::new(self.breeding.problem(), &self.start(settlement.island, number))?;
-        let mut solver = Solver::new(self.stream(settlement.island, 2 * number + 1));
+    fn anneal(&self, state: &mut CompositeIsland, number: u64, meter: &mut Meter<'_>) -> Result<(), Error> {
+        let problem = self.breeding.problem();
+        let start = problem.random(self.stream(state.island, 2 * number));
+        let mut walk = Walk::new(problem, &start)?;
+        let mut solver = Solver::new(self.stream(state.island, 2 * number + 1));
         solver.begin(&self.annealing, walk.assignment().cost())?;
         solver.anneal(&self.annealing, &mut walk, self.limit, meter);
-        let genes = completed(walk.best(), self.breeding.problem().slots());
-        settlement.colony.add(self.breeding.individual(genes));
+        let genes = completed(walk.best(), problem.slots());
+        state.deme.add(self.breeding.individual(genes));
         Ok(())
     }
 
@@ -126,47 +125,47 @@ impl Annealed<'_> {
 }
 
 impl Evolution for Annealed<'_> {
-    type Island = Settlement;
+    type Island = CompositeIsland;
     type Solution = Vec<u32>;
 
-    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Settlement, Error> {
-        let stream = |number| seed_stream(CompositeParams::KIND, self.seed, number);
-        let colony = Colony::new(stream(island.into()), stream(MASTERS + u64::from(island)));
-        let mut settlement = Settlement { island, colony };
-        self.anneal(&mut settlement, 0, meter)?;
-        Ok(settlement)
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<CompositeIsland, Error> {
+        let stream = |number| seed_stream(kind::COMPOSITE, self.seed, number);
+        let deme = Subpopulation::new(stream(island.into()), stream(MASTERS + u64::from(island)));
+        let mut state = CompositeIsland { island, deme };
+        self.anneal(&mut state, 0, meter)?;
+        Ok(state)
     }
 
-    fn advance(&self, settlement: &mut Settlement, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+    fn advance(&self, state: &mut CompositeIsland, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
         let number = epoch + 1;
         if number < self.annealings() {
             if number < PARENTS || !self.is_late(meter) {
-                self.anneal(settlement, number, meter)?;
+                self.anneal(state, number, meter)?;
             }
             return Ok(true);
         }
         let iteration = number - self.annealings();
-        let goes_on = settlement.colony.iterate(&self.genetic, &self.breeding, meter);
+        let goes_on = state.deme.iterate(&self.genetic, &self.breeding, meter);
         Ok(goes_on && iteration + 1 < self.genetic.iterations)
     }
 
-    fn best(&self, settlement: &Settlement) -> Candidate<Vec<u32>> {
-        settlement.colony.best(&self.breeding)
+    fn best(&self, state: &CompositeIsland) -> Candidate<Vec<u32>> {
+        state.deme.best(&self.breeding)
     }
 
-    fn counts(&self, settlement: &Settlement) -> Counts {
-        settlement.colony.counts()
+    fn counts(&self, state: &CompositeIsland) -> Counts {
+        state.deme.counts()
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {
         if epoch + 1 < self.annealings() { Exchange::Nobody } else { genetic::exchange(&self.genetic) }
     }
 
-    fn send(&self, settlement: &Settlement, _: u64) -> Vec<Candidate<Vec<u32>>> {
-        settlement.colony.send(&self.genetic, &self.breeding)
+    fn send(&self, state: &CompositeIsland, _: u64) -> Vec<Candidate<Vec<u32>>> {
+        state.deme.send(&self.genetic, &self.breeding)
     }
 
-    fn receive(&self, settlement: &mut Settlement, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
-        settlement.colony.receive(&self.genetic, &self.breeding, heard);
+    fn receive(&self, state: &mut CompositeIsland, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+        state.deme.receive(&self.genetic, &self.breeding, heard);
     }
 }

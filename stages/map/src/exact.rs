@@ -8,11 +8,12 @@ mod search;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::SearchError;
+use hopmap_islands::time_limit;
 use hopmap_model::{Context, Error};
 use hopmap_objective::{Metric, Problem};
 
-use crate::{ExactError, ExactParams, Found, Mapper, Tabu, TabuParams};
+use crate::error::check_plain;
+use crate::{ExactParams, Found, MapError, Mapper, Tabu, TabuParams};
 use instance::{Instance, Symmetry};
 use relaxation::{Scale, gilmore_lawler};
 use search::{Limits, Proof, Search, Symmetries};
@@ -69,25 +70,22 @@ pub struct Exact {
 
 impl Exact {
     /// Checks the parameters.
-    pub fn new(params: &ExactParams) -> Result<Self, ExactError> {
-        let &ExactParams { seed, nodes, seconds, .. } = params;
+    pub fn new(params: &ExactParams) -> Result<Self, MapError> {
+        let &ExactParams { seed, max_search_nodes: nodes, time_limit_s, .. } = params;
         if nodes == Some(0) {
-            return Err(ExactError::Nodes);
+            let help = "allow at least one node, or leave `max_search_nodes` out";
+            return Err(MapError::new("max_search_nodes is 0", help));
         }
-        let time = |seconds| match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if !time.is_zero() => Ok(time),
-            _ => Err(SearchError::Seconds { seconds }),
-        };
-        Ok(Self { seed, nodes, time: seconds.map(time).transpose()? })
+        Ok(Self { seed, nodes, time: time_limit(time_limit_s)? })
     }
 
     /// The placement that the search begins with.
     fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
-        let seconds = self.time.map(|time| time.as_secs_f64() / 4.0);
+        let time_limit_s = self.time.map(|time| time.as_secs_f64() / 4.0);
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
         let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
-        let params =
-            TabuParams { seed: self.seed, evaluations: Some(evaluations), seconds, ..TabuParams::default() };
+        let (seed, evaluations) = (self.seed, Some(evaluations));
+        let params = TabuParams { seed, evaluations, time_limit_s, ..TabuParams::default() };
         Tabu::new(&params)?.map(problem, cx)
     }
 
@@ -104,8 +102,8 @@ impl Exact {
         let search = Search {
             instance,
             symmetries: Symmetries {
-                ranks: Symmetry::new(instance.weights(), instance.ranks()),
-                slots: Symmetry::new(instance.costs(), instance.slots()),
+                ranks: Symmetry::new(&instance.weights, instance.ranks()),
+                slots: Symmetry::new(&instance.costs, instance.slots),
             },
             limits: Limits { nodes: self.nodes, deadline },
             cx: *cx,
@@ -117,19 +115,14 @@ impl Exact {
 
 impl Mapper for Exact {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
-        if !problem.is_plain() {
-            return Err(ExactError::NotPlain.into());
-        }
-        if problem.slots() > MOST_SLOTS {
-            return Err(ExactError::Slots { slots: problem.slots(), most: MOST_SLOTS }.into());
-        }
+        check_plain(problem, "map/exact minimises", MOST_SLOTS, "that map/exact bounds")?;
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         let mut found = self.first(problem, cx)?;
         let instance = Instance::new(problem);
         let cost = instance.cost(&found.slots);
         let proof = if cost == 0 {
             Proof { better: None, bound: 0, nodes: 0 }
-        } else if instance.ranks() * instance.slots() > MOST_PLACES {
+        } else if instance.ranks() * instance.slots > MOST_PLACES {
             let bound = gilmore_lawler(&instance, || cx.should_stop()).unwrap_or(0).min(cost);
             Proof { better: None, bound, nodes: 0 }
         } else {
@@ -141,7 +134,7 @@ impl Mapper for Exact {
         let proven = proof.bound == instance.cost(&found.slots);
         found.complete = proven || !cx.should_stop();
         found.metrics = BTreeMap::from([
-            (BOUND.name.to_owned(), problem.real(proof.bound * instance.unit())),
+            (BOUND.name.to_owned(), problem.real(proof.bound * instance.unit)),
             (PROVEN.name.to_owned(), f64::from(u8::from(proven))),
             (NODES.name.to_owned(), proof.nodes as f64),
         ]);
@@ -219,15 +212,15 @@ mod tests {
                 let exact = Exact { seed: 1, nodes, time: None };
                 let proof = exact.prove(&instance, cost, None, &cx);
                 let found = proof.better.map_or(first.clone(), |slots| instance.complete(&slots));
-                prop_assert!(proof.bound * instance.unit() <= optimum);
+                prop_assert!(proof.bound * instance.unit <= optimum);
                 prop_assert!(nodes.is_none_or(|nodes| proof.nodes <= nodes));
                 if nodes.is_none() || proof.bound == instance.cost(&found) {
                     prop_assert_eq!(problem.cost(&found), optimum);
-                    prop_assert_eq!(proof.bound * instance.unit(), optimum);
+                    prop_assert_eq!(proof.bound * instance.unit, optimum);
                 }
             }
             let bound = gilmore_lawler(&instance, || false).unwrap();
-            prop_assert!(bound * instance.unit() <= optimum);
+            prop_assert!(bound * instance.unit <= optimum);
         }
     }
 }

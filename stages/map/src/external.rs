@@ -1,7 +1,6 @@
-//! Any command that reads two matrices and writes a permutation.
+//! Any command that reads two matrices and writes a permutation, and the permutations that programs write.
 
-mod answer;
-
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::io::{BufWriter, Read, Write};
@@ -9,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::SearchError;
+use hopmap_islands::time_limit;
 use hopmap_model::{Context, Error, open_input};
 use hopmap_objective::Problem;
-use hopmap_process::{Limits, Output, RunError, run};
+use hopmap_process::{Cause, Limits, Output, RunError, run};
+use hopmap_text::{FileError, shown};
 use tempfile::TempDir;
 
-use crate::{ExternalCommand, ExternalError, ExternalParams, Found, Mapper, Numbering};
-pub use answer::Answer;
+use crate::error::{check_plain, help};
+use crate::{ExternalCommand, ExternalParams, Found, MapError, Mapper, Numbering};
 
 /// Most slots whose matrices are written out.
 const MOST_SLOTS: usize = 4096;
@@ -42,24 +42,22 @@ pub struct External {
 
 impl External {
     /// Checks the parameters.
-    pub fn new(params: &ExternalParams) -> Result<Self, ExternalError> {
-        let ExternalParams { command, numbering, inverse, seconds, seed, .. } = params.clone();
+    pub fn new(params: &ExternalParams) -> Result<Self, MapError> {
+        let ExternalParams { command, numbering, inverse, time_limit_s: seconds, seed, .. } = params.clone();
         if command.words().first().is_none_or(|word| word.trim().is_empty()) {
-            return Err(ExternalError::NoCommand);
+            let help = "give a line for the shell, or a list of a program and its arguments: [\"solver\", \"{input}\", \"{output}\"]";
+            return Err(MapError::new("the command is empty", help));
         }
         let told = command.words().iter().any(|word| word.contains("{seconds}"));
         if told && seconds.is_none() {
-            return Err(ExternalError::NoSeconds);
+            let problem = "the command names {seconds}, but `time_limit_s` is not given";
+            return Err(MapError::new(problem, "give `time_limit_s`, or write the time into the command"));
         }
-        let time = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if !time.is_zero() => Ok(time),
-            _ => Err(SearchError::Seconds { seconds }),
-        };
         let grace = |time: Duration| match told {
             true => time.saturating_add(time / 10).saturating_add(Duration::from_secs(1)),
             false => time,
         };
-        let time = seconds.map(time).transpose()?.map(grace);
+        let time = time_limit(seconds)?.map(grace);
         Ok(Self { command, numbering, inverse, seconds, time, seed })
     }
 
@@ -73,7 +71,7 @@ impl External {
 
     /// Whether the command names a file.
     fn names(&self, file: Place) -> bool {
-        self.command.words().iter().any(|word| word.contains(file.name()))
+        self.command.words().iter().any(|word| word.contains(file.name))
     }
 
     /// The command with all that stands for something else filled in.
@@ -98,83 +96,79 @@ impl External {
         if let Some(seconds) = self.seconds {
             filled = filled.replace("{seconds}", &seconds.to_string());
         }
-        for place in Place::ALL {
-            filled = filled.replace(place.name(), &path(&place.path(folder).to_string_lossy()));
+        for place in [INPUT, PROGRAM, MACHINE, OUTPUT] {
+            filled = filled.replace(place.name, &path(&folder.join(place.file).to_string_lossy()));
         }
         filled
     }
 
     /// Writes the files that the command names.
-    fn write(&self, matrices: &Matrices<'_>, folder: &Path) -> Result<(), ExternalError> {
-        let files = [Place::Input, Place::Program, Place::Machine];
-        for place in files.into_iter().filter(|&place| self.names(place)) {
-            let path = place.path(folder);
+    fn write(&self, matrices: &Matrices<'_>, folder: &Path) -> Result<(), MapError> {
+        for place in [INPUT, PROGRAM, MACHINE].into_iter().filter(|&place| self.names(place)) {
+            let path = folder.join(place.file);
             let written = File::create(&path).and_then(|file| {
                 let mut file = BufWriter::new(file);
                 writeln!(file, "{}\n", matrices.size())?;
-                if place != Place::Machine {
+                if place != MACHINE {
                     matrices.write_program(&mut file)?;
                 }
-                if place == Place::Input {
+                if place == INPUT {
                     writeln!(file)?;
                 }
-                if place != Place::Program {
+                if place != PROGRAM {
                     matrices.write_machine(&mut file)?;
                 }
                 file.flush()
             });
-            written.map_err(|source| ExternalError::File { path, source })?;
+            written.map_err(|source| MapError::File { path, source })?;
         }
         Ok(())
     }
 
     /// Runs the command; what it answers on standard output or in a file, and what it says besides.
-    fn answer(&self, folder: &Path, cx: &Context<'_>) -> Result<Output, ExternalError> {
+    fn answer(&self, folder: &Path, cx: &Context<'_>) -> Result<Output, MapError> {
         let begin = Instant::now();
         let limits = Limits { time: self.time, output: MOST_BYTES, stop: &|| cx.should_stop() };
         let mut output = run(&mut self.filled(folder), &limits)
             // The files of the command are in a folder that nobody knows.
             .map_err(|error| RunError { command: self.program().to_owned(), ..error })?;
         cx.log(format!("the command took {:.3} s", begin.elapsed().as_secs_f64()));
-        if self.names(Place::Output) {
-            output.stdout = read(Place::Output.path(folder))?;
+        if self.names(OUTPUT) {
+            output.stdout = read(folder.join(OUTPUT.file))?;
         }
-        let (program, place) = (self.program().to_owned(), self.place());
+        let (program, place, said) = (self.program(), self.place(), output.quoted());
         match &output.stdout {
             bytes if bytes.len() > MOST_BYTES => {
-                Err(ExternalError::TooMuch { program, place, most: MOST_BYTES, said: output.quoted() })
+                let problem = format!("`{program}` wrote more than {MOST_BYTES} bytes to {place}{said}");
+                Err(MapError::new(problem, help(&Cause::Output(MOST_BYTES))))
             }
-            bytes if bytes.iter().all(u8::is_ascii_whitespace) => {
-                Err(ExternalError::Nothing { program, place, said: output.quoted() })
-            }
+            bytes if bytes.iter().all(u8::is_ascii_whitespace) => Err(MapError::new(
+                format!("`{program}` wrote nothing to {place}{said}"),
+                "the answer is read from the file {output} if the command names it, else from standard output",
+            )),
             _ => Ok(output),
         }
     }
 
     /// Where the answer is due.
     fn place(&self) -> &'static str {
-        if self.names(Place::Output) { "{output}" } else { "standard output" }
+        if self.names(OUTPUT) { "{output}" } else { "standard output" }
     }
 }
 
 impl Mapper for External {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
-        if !problem.is_plain() {
-            return Err(ExternalError::NotPlain.into());
-        }
-        if problem.slots() > MOST_SLOTS {
-            return Err(ExternalError::Slots { slots: problem.slots(), most: MOST_SLOTS }.into());
-        }
+        check_plain(problem, "map/external hands over", MOST_SLOTS, "whose matrices are written out")?;
         let folder = folder(&cx.scratch())?;
         let matrices = Matrices::new(problem);
         self.write(&matrices, folder.path())?;
         let output = self.answer(folder.path(), cx)?;
         let what = if self.inverse { "slot" } else { "rank" };
         let answer =
-            Answer::read(&output.stdout, problem.slots(), self.numbering, what).map_err(|problem| {
-                let program = self.program().to_owned();
-                let problem = Box::new(problem);
-                ExternalError::Answer { program, place: self.place(), problem, said: output.quoted() }
+            Answer::read(&output.stdout, problem.slots(), self.numbering, what).map_err(|error| {
+                let (program, place, said) = (self.program(), self.place(), output.quoted());
+                let problem = format!("what `{program}` wrote to {place} is no placement: {error}{said}");
+                MapError::new(problem, error.help_text())
             })?;
         let mut slots = if self.inverse { answer.inverted() } else { answer.permutation.clone() };
         slots.truncate(problem.ranks());
@@ -192,50 +186,31 @@ impl Mapper for External {
 
 /// A file that a command may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Input,
-    Program,
-    Machine,
-    Output,
-}
-
-impl Place {
-    const ALL: [Self; 4] = [Self::Input, Self::Program, Self::Machine, Self::Output];
-
+struct Place {
     /// What stands for it in a command.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Input => "{input}",
-            Self::Program => "{program}",
-            Self::Machine => "{machine}",
-            Self::Output => "{output}",
-        }
-    }
-
-    fn path(self, folder: &Path) -> PathBuf {
-        folder.join(match self {
-            Self::Input => "problem.dat",
-            Self::Program => "program.txt",
-            Self::Machine => "machine.txt",
-            Self::Output => "answer.sln",
-        })
-    }
+    name: &'static str,
+    file: &'static str,
 }
+
+const INPUT: Place = Place { name: "{input}", file: "problem.dat" };
+const PROGRAM: Place = Place { name: "{program}", file: "program.txt" };
+const MACHINE: Place = Place { name: "{machine}", file: "machine.txt" };
+const OUTPUT: Place = Place { name: "{output}", file: "answer.sln" };
 
 /// A folder of its own, with a path that does not depend on where anybody is.
-fn folder(scratch: &Path) -> Result<TempDir, ExternalError> {
-    let fault = |source| ExternalError::File { path: scratch.to_owned(), source };
+fn folder(scratch: &Path) -> Result<TempDir, MapError> {
+    let fault = |source| MapError::File { path: scratch.to_owned(), source };
     let scratch = std::path::absolute(scratch).map_err(fault)?;
     tempfile::Builder::new().prefix("external-").tempdir_in(scratch).map_err(fault)
 }
 
 /// Reads an answer, or a little more than one may be; nothing where there is no file.
-fn read(path: PathBuf) -> Result<Vec<u8>, ExternalError> {
+fn read(path: PathBuf) -> Result<Vec<u8>, MapError> {
     let mut bytes = Vec::new();
     match open_input(&path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)) {
         Ok(_) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(bytes),
-        Err(source) => Err(ExternalError::File { path, source }),
+        Err(source) => Err(MapError::File { path, source }),
     }
 }
 
@@ -303,4 +278,191 @@ fn write_row(to: &mut impl Write, values: impl Iterator<Item = i64>) -> io::Resu
         write!(to, "{}{value}", if column == 0 { "" } else { " " })?;
     }
     writeln!(to)
+}
+
+const LAST_NUMBERS: &str = "the last n whole numbers are the answer, one for every slot of the machine, ranks without messages among \
+                            them; nothing may follow";
+
+fn too_few(found: usize, expected: usize) -> FileError {
+    let problem = format!("it ends with {found} whole numbers in a row, and {expected} are due");
+    FileError::new(problem, LAST_NUMBERS)
+}
+
+/// A permutation that a program wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What the first, the second, … has, counted from zero.
+    pub permutation: Vec<u32>,
+    /// The cost that the program claims, as in a solution of QAPLIB.
+    pub stated: Option<f64>,
+}
+
+/// A word and its line.
+struct Word<'t> {
+    text: &'t [u8],
+    line: usize,
+}
+
+impl Answer {
+    /// Reads the last `n` whole numbers of a text: the answer, and nothing may follow it or stand between them.
+    ///
+    /// White space, commas, semicolons and brackets part words. If a text is n, a cost and the permutation, as QAPLIB writes
+    /// solutions, the cost is kept. `what` names what the numbers belong to, such as `rank`.
+    pub fn read(text: &[u8], n: usize, numbering: Numbering, what: &str) -> Result<Self, FileError> {
+        let mut last = VecDeque::new();
+        let mut count = 0usize;
+        for word in words(text) {
+            count += 1;
+            last.push_back(word);
+            if last.len() > n + 2 {
+                last.pop_front();
+            }
+        }
+        let begin = last.len().saturating_sub(n);
+        let words: Vec<&Word<'_>> = last.iter().skip(begin).collect();
+        if let Some(at) = words.iter().rposition(|word| !word.is_whole()) {
+            let word = words[at];
+            // Too few where a row of numbers begins late, a word too many where it ends early.
+            return Err(match words.len() - at - 1 {
+                found if found * 2 >= n && found > 0 => too_few(found, n),
+                _ => {
+                    let word_is = format!("`{}` stands after the last whole numbers", word.quoted());
+                    let problem = format!("{word_is}, of which {n} in a row are due at the end");
+                    FileError::at(word.line, problem, LAST_NUMBERS)
+                }
+            });
+        }
+        if words.len() < n {
+            return Err(too_few(words.len(), n));
+        }
+        let stated = (count == n + 2 && last[0].number() == Some(n as u64))
+            .then(|| std::str::from_utf8(last[1].text).ok()?.parse::<f64>().ok())
+            .flatten()
+            .filter(|stated| stated.is_finite());
+        Ok(Self { permutation: permutation(&words, numbering, what)?, stated })
+    }
+
+    /// The other way round: what has the first, the second, …
+    #[must_use]
+    pub fn inverted(&self) -> Vec<u32> {
+        let mut inverted = vec![0; self.permutation.len()];
+        for (at, &number) in self.permutation.iter().enumerate() {
+            inverted[number as usize] = at as u32;
+        }
+        inverted
+    }
+}
+
+/// Checks that every number is there once.
+fn permutation(words: &[&Word<'_>], numbering: Numbering, what: &str) -> Result<Vec<u32>, FileError> {
+    let n = words.len();
+    let first = match numbering {
+        Numbering::FromZero => 0,
+        Numbering::FromOne => 1,
+        Numbering::Auto => usize::from(!words.iter().any(|word| word.number() == Some(0))),
+    };
+    let name = |at: usize| format!("{what} {}", at + first);
+    let mut owner = vec![None; n];
+    let mut permutation = Vec::with_capacity(n);
+    for (at, word) in words.iter().enumerate() {
+        let number = word.number().and_then(|number| usize::try_from(number).ok()?.checked_sub(first));
+        let Some(number) = number.filter(|&number| number < n) else {
+            let (name, word_is, last) = (name(at), word.quoted(), n - 1 + first);
+            let problem = format!("{name} has `{word_is}`, and numbers go from {first} to {last}");
+            let help = "say how the command counts: numbering = \"from-zero\" or \"from-one\"";
+            return Err(FileError::at(word.line, problem, help));
+        };
+        if let Some(other) = owner[number].replace(at) {
+            let (name, number, other) = (name(at), number + first, name(other));
+            let problem = format!("{name} has {number}, which {other} has as well");
+            return Err(FileError::at(word.line, problem, "every number has to be there once"));
+        }
+        permutation.push(number as u32);
+    }
+    Ok(permutation)
+}
+
+/// The words of a text with their lines.
+fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
+    let parts = |byte: &u8| byte.is_ascii_whitespace() || b",;()[]{}".contains(byte);
+    let lines = text.split(|&byte| byte == b'\n').enumerate();
+    lines.flat_map(move |(line, text)| {
+        let words = text.split(parts).filter(|word| !word.is_empty());
+        words.map(move |text| Word { text, line: line + 1 })
+    })
+}
+
+impl Word<'_> {
+    /// Whether it is a whole number, of any size and sign.
+    fn is_whole(&self) -> bool {
+        let digits = self.text.strip_prefix(b"-").unwrap_or(self.text);
+        !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    }
+
+    /// The number, if it is one from zero and not too large.
+    fn number(&self) -> Option<u64> {
+        if self.text.iter().all(u8::is_ascii_digit) {
+            std::str::from_utf8(self.text).ok()?.parse().ok()
+        } else {
+            None
+        }
+    }
+
+    fn quoted(&self) -> String {
+        shown(&String::from_utf8_lossy(self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, n: usize) -> Result<Answer, FileError> {
+        Answer::read(text.as_bytes(), n, Numbering::Auto, "rank")
+    }
+
+    fn refused(text: &str, n: usize) -> String {
+        read(text, n).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn counting_from_zero_and_from_one_are_told_apart() {
+        assert_eq!(read("2 0 1", 3).unwrap().permutation, [2, 0, 1]);
+        assert_eq!(read("3 1 2", 3).unwrap().permutation, [2, 0, 1]);
+        assert_eq!(read("3, 1, 2\n", 3).unwrap().inverted(), [1, 2, 0]);
+        let from_zero = Answer::read(b"1 2", 2, Numbering::FromZero, "slot").unwrap_err();
+        assert_eq!(from_zero.to_string(), "line 1: slot 1 has `2`, and numbers go from 0 to 1");
+    }
+
+    #[test]
+    fn what_stands_before_the_permutation_is_passed_over() {
+        assert_eq!(read("best cost 12\nplacement: [2 0 1]\n", 3).unwrap().permutation, [2, 0, 1]);
+        assert_eq!(read("best cost 12\nplacement: [2 0 1]\n", 3).unwrap().stated, None);
+    }
+
+    #[test]
+    fn a_solution_of_qaplib_states_its_cost() {
+        let answer = read(" 3 578\n 3 1\n2\n", 3).unwrap();
+        assert_eq!((answer.permutation, answer.stated), (vec![2, 0, 1], Some(578.0)));
+        assert_eq!(read("4 578 3 1 2", 3).unwrap().stated, None);
+    }
+
+    #[test]
+    fn what_is_no_permutation_is_refused_with_its_place() {
+        assert_eq!(refused("", 3), "it ends with 0 whole numbers in a row, and 3 are due");
+        assert_eq!(refused("1 2", 3), "it ends with 2 whole numbers in a row, and 3 are due");
+        assert_eq!(refused("x 1 2", 3), "it ends with 2 whole numbers in a row, and 3 are due");
+        // Otherwise the 2 would be taken for a part of the answer.
+        assert_eq!(
+            refused("2 0 1\ntook 2 s\n", 3),
+            "line 2: `s` stands after the last whole numbers, of which 3 in a row are due at the end"
+        );
+        assert_eq!(refused("1\n2 2\n", 3), "line 2: rank 3 has 2, which rank 2 has as well");
+        assert_eq!(refused("1 2\n-3", 3), "line 2: rank 3 has `-3`, and numbers go from 1 to 3");
+        assert_eq!(refused("0 1 3", 3), "line 1: rank 2 has `3`, and numbers go from 0 to 2");
+        assert_eq!(
+            refused("1 2 99999999999999999999999", 3),
+            "line 1: rank 3 has `99999999999999999999999`, and numbers go from 1 to 3"
+        );
+    }
 }

@@ -1,17 +1,18 @@
 //! Parallel genetic algorithm.
 
 mod breeding;
-mod colony;
+mod deme;
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
 
-use crate::mapper::{Ending, is_flat};
-use crate::{Found, GeneticParams, Mapper, ParameterError};
+use crate::mapper::{FinalSearch, is_flat};
+use crate::params::kind;
+use crate::{Found, GeneticParams, MapError, Mapper};
 
 pub(crate) use breeding::{Breeding, completed};
-pub(crate) use colony::{Colony, Rules, check, default_population, exchange};
+pub(crate) use deme::{Rules, Subpopulation, check, default_population, exchange};
 
 /// Streams of random numbers of masters come after those of islands.
 const MASTERS: u64 = 1 << 32;
@@ -34,16 +35,17 @@ const MASTERS: u64 = 1 << 32;
 pub struct Genetic {
     params: GeneticParams,
     budget: Budget,
-    ending: Ending,
+    ending: FinalSearch,
 }
 
 impl Genetic {
     /// Checks the parameters.
-    pub fn new(params: &GeneticParams) -> Result<Self, ParameterError> {
+    pub fn new(params: &GeneticParams) -> Result<Self, MapError> {
         check(params)?;
-        let &GeneticParams { evaluations, seconds, islands, descent, rank_order_fallback, .. } = params;
-        let ending = Ending::new(seconds, descent, rank_order_fallback);
-        let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
+        let &GeneticParams { evaluations, time_limit_s, islands, local_search, rank_order_fallback, .. } =
+            params;
+        let ends = [local_search, rank_order_fallback];
+        let (ending, budget) = FinalSearch::new(evaluations, time_limit_s, islands, ends)?;
         Ok(Self { params: params.clone(), budget, ending })
     }
 }
@@ -55,7 +57,7 @@ impl Mapper for Genetic {
         }
         let params = &self.params;
         let rules = Rules::new(params, problem, default_population(problem.ranks()));
-        let breeding = Breeding::new(problem, params.crossover, params.mutation, params.mutate_clones);
+        let breeding = Breeding::new(problem, params);
         cx.log(format!("{} individuals on every island, {} children", rules.population, rules.children));
         let default = evaluations(&rules, &breeding);
         let found = self.budget.evolve(&Populations { rules, breeding, seed: params.seed }, default, cx)?;
@@ -78,44 +80,44 @@ struct Populations<'p> {
 }
 
 impl Evolution for Populations<'_> {
-    type Island = Colony;
+    type Island = Subpopulation;
     type Solution = Vec<u32>;
 
-    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Colony, Error> {
-        let stream = |number| seed_stream(GeneticParams::KIND, self.seed, number);
-        let mut colony = Colony::new(stream(island.into()), stream(MASTERS + u64::from(island)));
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Subpopulation, Error> {
+        let stream = |number| seed_stream(kind::GENETIC, self.seed, number);
+        let mut deme = Subpopulation::new(stream(island.into()), stream(MASTERS + u64::from(island)));
         for number in 0..self.rules.population {
             // Without the first two there is no population, however small the budget is.
             if !meter.take_all(self.breeding.price()) && number >= 2 {
                 break;
             }
-            let individual = self.breeding.random(&mut colony.random);
-            colony.add(individual);
+            let individual = self.breeding.random(&mut deme.random);
+            deme.add(individual);
         }
-        Ok(colony)
+        Ok(deme)
     }
 
-    fn advance(&self, colony: &mut Colony, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
-        Ok(colony.iterate(&self.rules, &self.breeding, meter) && epoch + 1 < self.rules.iterations)
+    fn advance(&self, deme: &mut Subpopulation, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        Ok(deme.iterate(&self.rules, &self.breeding, meter) && epoch + 1 < self.rules.iterations)
     }
 
-    fn best(&self, colony: &Colony) -> Candidate<Vec<u32>> {
-        colony.best(&self.breeding)
+    fn best(&self, deme: &Subpopulation) -> Candidate<Vec<u32>> {
+        deme.best(&self.breeding)
     }
 
-    fn counts(&self, colony: &Colony) -> Counts {
-        colony.counts()
+    fn counts(&self, deme: &Subpopulation) -> Counts {
+        deme.counts()
     }
 
     fn exchange(&self, _: u64) -> Exchange {
         exchange(&self.rules)
     }
 
-    fn send(&self, colony: &Colony, _: u64) -> Vec<Candidate<Vec<u32>>> {
-        colony.send(&self.rules, &self.breeding)
+    fn send(&self, deme: &Subpopulation, _: u64) -> Vec<Candidate<Vec<u32>>> {
+        deme.send(&self.rules, &self.breeding)
     }
 
-    fn receive(&self, colony: &mut Colony, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
-        colony.receive(&self.rules, &self.breeding, heard);
+    fn receive(&self, deme: &mut Subpopulation, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+        deme.receive(&self.rules, &self.breeding, heard);
     }
 }

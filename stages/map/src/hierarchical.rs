@@ -24,9 +24,9 @@ use hopmap_model::{Context, ConvergencePoint, Error};
 use hopmap_objective::{Assignment, Problem};
 use hopmap_partition::Effort;
 
-use crate::error::HierarchicalError;
+use crate::MapError;
 use crate::mapper::is_flat;
-use crate::{Found, HierarchicalParams, LevelChoice, Mapper, OtherLevels, Partitioner, descend};
+use crate::{Found, HierarchicalParams, LevelChoice, Mapper, Partitioner, descend};
 use grid::Grid;
 use multisection::{Multisection, Tree};
 
@@ -46,41 +46,32 @@ const DESCENT_EVALUATIONS: u64 = 1 << 21;
 /// exactly their sizes, and so are the parts, down to the slots).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hierarchical {
-    seed: u64,
-    levels: LevelChoice,
-    other_levels: OtherLevels,
+    params: HierarchicalParams,
     partition_only: bool,
-    partitioner: Partitioner,
     effort: Effort,
-    evaluations: Option<u64>,
-    seconds: Option<f64>,
 }
 
 impl Hierarchical {
     /// Checks the parameters.
-    pub fn new(params: &HierarchicalParams) -> Result<Self, HierarchicalError> {
-        let HierarchicalParams { seed, levels, partitioner, evaluations, seconds, .. } = params;
-        let is_listed = *levels != LevelChoice::All;
-        partitioner.check()?;
+    pub fn new(params: &HierarchicalParams) -> Result<Self, MapError> {
+        let HierarchicalParams { levels, evaluations, time_limit_s, .. } = params;
+        params.partitioner.check()?;
         if let LevelChoice::Listed(levels) = levels {
             if levels.is_empty() {
-                return Err(HierarchicalError::NoLevels);
+                let help = "give `levels = \"all\"`, a list such as `[1, 2]`, or use `map/linear`";
+                return Err(MapError::new("the list of levels is empty", help));
             }
             if levels.contains(&0) {
-                return Err(HierarchicalError::LevelZero);
+                let problem = "level 0 is none: levels are counted from the root, which is 1";
+                return Err(MapError::new(
+                    problem,
+                    "give `levels = \"all\"`, or a list such as `[1]` or `[1, 2]`",
+                ));
             }
         }
-        Budget::new(*evaluations, *seconds, 1)?;
-        Ok(Self {
-            seed: *seed,
-            levels: levels.clone(),
-            other_levels: params.other_levels,
-            partition_only: params.partition_only.unwrap_or(is_listed),
-            partitioner: *partitioner,
-            effort: Effort::default(),
-            evaluations: *evaluations,
-            seconds: *seconds,
-        })
+        Budget::new(*evaluations, *time_limit_s, 1)?;
+        let partition_only = params.partition_only.unwrap_or(*levels != LevelChoice::All);
+        Ok(Self { params: params.clone(), partition_only, effort: Effort::default() })
     }
 
     /// The same with another effort of the partitioner.
@@ -89,11 +80,14 @@ impl Hierarchical {
         Self { effort, ..self }
     }
 
-    fn check_levels(&self, problem: &Problem) -> Result<(), HierarchicalError> {
+    fn check_levels(&self, problem: &Problem) -> Result<(), MapError> {
         let levels = problem.distance().levels();
-        let LevelChoice::Listed(listed) = &self.levels else { return Ok(()) };
+        let LevelChoice::Listed(listed) = &self.params.levels else { return Ok(()) };
         match listed.iter().find(|&&level| level as usize > levels) {
-            Some(&level) => Err(HierarchicalError::NoSuchLevel { level, levels }),
+            Some(&level) => Err(MapError::new(
+                format!("there is no level {level}: the machine has {levels} levels on which slots meet"),
+                "levels are counted from the root; those on which the costs do not change are left out",
+            )),
             None => Ok(()),
         }
     }
@@ -103,7 +97,9 @@ impl Mapper for Hierarchical {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let begin = Instant::now();
         if !problem.distance().is_tree() {
-            return Err(HierarchicalError::NoTree.into());
+            let problem = "the machine is no tree: its costs are given pair by pair";
+            let help = "use `map/auto`, which takes any costs, or a machine with levels";
+            return Err(MapError::new(problem, help).into());
         }
         self.check_levels(problem)?;
         if is_flat(problem) {
@@ -114,7 +110,7 @@ impl Mapper for Hierarchical {
         let mut best = Incumbent::nothing();
         if is_hurried || !self.partition_only {
             best.offer(problem, "rank order", problem.linear());
-            if self.levels == LevelChoice::All && self.partitioner == Partitioner::Own {
+            if self.params.levels == LevelChoice::All && self.params.partitioner == Partitioner::Own {
                 let boxes = Grid::recognise(problem).and_then(|grid| grid.place(problem, &tree));
                 boxes.into_iter().for_each(|slots| best.offer(problem, "boxes of a grid", slots));
             }
@@ -127,13 +123,13 @@ impl Mapper for Hierarchical {
         } else {
             best.offer(problem, PARTITION, self.multisection(0).place(problem, &tree)?);
         }
-        if let Some(seconds) = self.seconds {
+        if let Some(seconds) = self.params.time_limit_s {
             self.begin_again(problem, &tree, begin, seconds, &mut best, cx)?;
         }
         cx.log(format_args!("the best start is {}", best.name));
         let found = self.refine(problem, &best.slots, begin, cx)?;
         // What a budget of seconds leaves out belongs to its result; what a deadline leaves out does not.
-        let is_cut_short = is_hurried && self.seconds.is_none();
+        let is_cut_short = is_hurried && self.params.time_limit_s.is_none();
         Ok(Found { complete: found.complete && !is_cut_short, ..found })
     }
 }
@@ -168,11 +164,16 @@ impl Hierarchical {
         CONSTRUCTION * problem.ranks() as u32
     }
 
+    /// When the budget of seconds ends, if there is one.
+    fn end(&self, begin: Instant) -> Option<Instant> {
+        let time = self.params.time_limit_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        begin.checked_add(time?)
+    }
+
     /// Whether the deadline, or the budget of seconds, leaves no time for the construction.
     fn is_too_late(&self, problem: &Problem, begin: Instant, cx: &Context<'_>) -> bool {
         let needed = Self::time_for(problem);
-        let end = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let end = end.and_then(|time| begin.checked_add(time));
+        let end = self.end(begin);
         let now = Instant::now();
         cx.should_stop() || [end, cx.deadline()].into_iter().flatten().any(|end| end < now + needed)
     }
@@ -185,11 +186,11 @@ impl Hierarchical {
         let cycles = effort.cycles.saturating_mul(more);
         let work = effort.work.saturating_mul(more);
         Multisection {
-            levels: &self.levels,
-            other_levels: self.other_levels,
-            partitioner: self.partitioner,
+            levels: &self.params.levels,
+            other_levels: self.params.other_levels,
+            partitioner: self.params.partitioner,
             effort: Effort { cycles, work, ..effort },
-            seed: self.seed.wrapping_add(u64::from(turn) << 48),
+            seed: self.params.seed.wrapping_add(u64::from(turn) << 48),
         }
     }
 
@@ -202,7 +203,7 @@ impl Hierarchical {
         seconds: f64,
         best: &mut Incumbent,
         cx: &Context<'_>,
-    ) -> Result<(), HierarchicalError> {
+    ) -> Result<(), MapError> {
         let mut last = begin.elapsed().as_secs_f64();
         for turn in 1.. {
             let before = begin.elapsed().as_secs_f64();
@@ -224,15 +225,14 @@ impl Hierarchical {
         cx: &Context<'_>,
     ) -> Result<Found, Error> {
         let knew_all = problem.is_quadratic() && !problem.is_constrained();
-        let limit = match (self.evaluations, self.seconds) {
+        let limit = match (self.params.evaluations, self.params.time_limit_s) {
             (Some(evaluations), _) => evaluations,
             (None, Some(_)) => u64::MAX,
             (None, None) if self.partition_only => return Ok(Found::at_once(slots.to_vec())),
             (None, None) if knew_all => DESCENT_SHORT * problem.ranks().min(DESCENT_RANKS) as u64,
             (None, None) => DESCENT_EVALUATIONS,
         };
-        let deadline = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let deadline = deadline.and_then(|time| begin.checked_add(time));
+        let deadline = self.end(begin);
         let progress = Progress::new(Some(limit));
         let mut meter = Meter::new(limit, [deadline; 2], *cx, &progress);
         let mut assignment = Assignment::new(problem, slots)?;

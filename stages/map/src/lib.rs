@@ -25,7 +25,7 @@ pub use annealing::Annealing;
 pub use auto::Auto;
 pub use baseline::{Linear, Random, RoundRobin, greedy};
 pub use composite::Composite;
-pub use error::{AnswerError, ExactError, ExternalError, HierarchicalError, ParameterError, SearchError};
+pub use error::{MapError, SearchError};
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;
@@ -34,10 +34,10 @@ pub use import::{Placed, import, read_placement};
 pub use mapper::{Found, Mapper};
 pub use moves::descend;
 pub use params::{
-    AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
-    ExternalParams, GeneticParams, Goal, HierarchicalParams, ImportParams, Iteration, LevelChoice,
-    LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering, OtherLevels, Partitioner, Pin,
-    PlacementFormat, Preset, RandomParams, Reheat, Scheme, TabuParams,
+    AfterExchange, AnnealingParams, AnnealingPart, AutoParams, CompositeParams, Cooling, Crossover,
+    ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal, HierarchicalParams,
+    ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit, Numbering, OtherLevels,
+    Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams,
 };
 pub use stage::{
     AnnealingStage, AutoStage, BANDWIDTH, CompositeStage, ExactStage, ExternalStage, GeneticStage,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Meter, Point, Progress};
+use hopmap_islands::{Budget, Meter, Point, Progress, SearchError};
 use hopmap_model::{Context, ConvergencePoint, Error};
 use hopmap_objective::{Assignment, Problem};
 
@@ -68,7 +68,7 @@ pub(crate) const ACCEPTED_CHILDREN: &str = "accepted_children";
 
 /// What it means if none of it happened.
 const NEVER: [(&str, &str); 3] = [
-    (EXCHANGES, "the search ended before its first exchange (`successive`)"),
+    (EXCHANGES, "the search ended before its first exchange (`exchange_interval`)"),
     (GENERATIONS, "the search ended before its first generation"),
     (ACCEPTED_CHILDREN, "annealing accepted no child of the islands that bred"),
 ];
@@ -80,24 +80,25 @@ pub(crate) fn is_flat(problem: &Problem) -> bool {
 
 /// A descent of the best placement of all islands to one that no exchange improves.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ending {
+pub(crate) struct FinalSearch {
     descends: bool,
     /// Whether rank order is the result where the search found nothing better.
     falls_back: bool,
     time: Option<Duration>,
 }
 
-impl Ending {
-    /// A tenth of the budget in seconds, if that is what is given.
-    pub(crate) fn new(seconds: Option<f64>, descends: bool, falls_back: bool) -> Self {
-        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(DESCENT_SHARE * seconds).ok());
-        Self { descends, falls_back, time }
-    }
-
-    /// What is left to the search of a budget in seconds.
-    pub(crate) fn search_seconds(&self, seconds: Option<f64>) -> Option<f64> {
-        let share = if self.descends { 1.0 - DESCENT_SHARE } else { 1.0 };
-        seconds.map(|seconds| share * seconds)
+impl FinalSearch {
+    /// The ending of a search, and the budget that it leaves to it: a descent takes a tenth of a budget in seconds.
+    pub(crate) fn new(
+        evaluations: Option<u64>,
+        time_limit_s: Option<f64>,
+        islands: u32,
+        [descends, falls_back]: [bool; 2],
+    ) -> Result<(Self, Budget), SearchError> {
+        let time = time_limit_s.and_then(|limit| Duration::try_from_secs_f64(DESCENT_SHARE * limit).ok());
+        let share = if descends { 1.0 - DESCENT_SHARE } else { 1.0 };
+        let budget = Budget::new(evaluations, time_limit_s.map(|limit| share * limit), islands)?;
+        Ok((Self { descends, falls_back, time }, budget))
     }
 
     /// Descends if it should, and says what was found in the units of the problem. Every process does the same. By default, what

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::AutoParams;
+use crate::params::kind;
 
 /// Neighbours that a rank draws before it goes anywhere.
 const DRAWS: usize = 3;
@@ -98,7 +98,7 @@ const THRESHOLDS: usize = 1024;
 ///
 /// Moves that break a constraint do not count. Never zero; the same for every seed and island.
 pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
-    let placement = |number| problem.random(seed_stream(AutoParams::KIND, 0, u64::MAX - number as u64));
+    let placement = |number| problem.random(seed_stream(kind::AUTO, 0, u64::MAX - number as u64));
     let mut sum = 0.0;
     let (mut moves, mut admitted) = (0, 0usize);
     let mut number = 0;
@@ -119,29 +119,12 @@ pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, Obj
 }
 
 /// Temperatures of one cycle, from hot to cold: as many as sweeps, each the same part of the one before.
-pub(crate) struct Temperatures {
-    next: f64,
-    factor: f64,
-    left: u64,
-}
-
-impl Temperatures {
-    /// With M = sweeps − 1 coolings, each is by (cold / hot)^(1 / M); the last temperature is `cold`.
-    pub(crate) fn new(hot: f64, cold: f64, sweeps: u64) -> Self {
-        let coolings = sweeps.saturating_sub(1).max(1) as f64;
-        Self { next: hot, factor: libm::pow(cold / hot, 1.0 / coolings), left: sweeps }
-    }
-}
-
-impl Iterator for Temperatures {
-    type Item = f64;
-
-    fn next(&mut self) -> Option<f64> {
-        self.left = self.left.checked_sub(1)?;
-        let temperature = self.next;
-        self.next = self.factor * temperature;
-        Some(temperature)
-    }
+///
+/// With M = sweeps − 1 coolings, each is by (cold / hot)^(1 / M); the last temperature is `cold`.
+pub(crate) fn temperatures(hot: f64, cold: f64, sweeps: u64) -> impl Iterator<Item = f64> {
+    let coolings = sweeps.saturating_sub(1).max(1) as f64;
+    let factor = libm::pow(cold / hot, 1.0 / coolings);
+    std::iter::successors(Some(hot), move |temperature| Some(factor * temperature)).take(sweeps as usize)
 }
 
 /// Accepts a rise of cost Δ at temperature T with probability exp(−Δ / T) (Metropolis): if Δ ≤ T · −ln u for a random u.
@@ -218,12 +201,14 @@ impl Incumbent {
         self.exchanges = exchanges;
     }
 
-    /// Stores a placement if it is better.
-    pub(crate) fn replace(&mut self, assignment: &Assignment<'_>) {
-        if assignment.cost() < self.best.cost {
+    /// Stores a placement if it is better, and says whether it is.
+    pub(crate) fn replace(&mut self, assignment: &Assignment<'_>) -> bool {
+        let is_better = assignment.cost() < self.best.cost;
+        if is_better {
             self.best.cost = assignment.cost();
             self.best.solution.copy_from_slice(assignment.slots());
         }
+        is_better
     }
 }
 
@@ -292,11 +277,11 @@ mod tests {
 
     #[test]
     fn temperatures_fall_from_hot_to_cold() {
-        let temperatures: Vec<_> = Temperatures::new(200.0, 2.0, 64).collect();
+        let temperatures: Vec<_> = temperatures(200.0, 2.0, 64).collect();
         assert_eq!(temperatures.len(), 64);
         assert!((temperatures[0] - 200.0).abs() < 1e-9 && (temperatures[63] - 2.0).abs() < 1e-9);
         assert!(temperatures.windows(2).all(|pair| pair[0] > pair[1]));
-        assert_eq!(Temperatures::new(2.0, 1.0, 1).count(), 1);
+        assert_eq!(super::temperatures(2.0, 1.0, 1).count(), 1);
     }
 
     #[test]

@@ -10,6 +10,9 @@ macro_rules! params {
             objective
         }
     };
+    ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* } and $($shared:tt)*) => {
+        params! { $(#[$meta])* pub struct $name { $($own)* $($shared)* } }
+    };
     (
         $(#[$meta:meta])*
         pub struct $name:ident { $($(#[$of_field:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)* }
@@ -71,21 +74,33 @@ macro_rules! problem_params {
     };
 }
 
-mod external;
+/// Kinds of stages by which searches draw their seeds.
+pub(crate) mod kind {
+    pub(crate) const RANDOM: &str = "map/random";
+    pub(crate) const ANNEALING: &str = "map/annealing";
+    pub(crate) const GENETIC: &str = "map/genetic";
+    pub(crate) const COMPOSITE: &str = "map/composite";
+    pub(crate) const AUTO: &str = "map/auto";
+    pub(crate) const TABU: &str = "map/tabu";
+}
+
 mod graphhunter;
-mod hierarchical;
 mod problem;
 
-use hopmap_model::{InputPath, WeightChoice};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
 
-pub use external::{ExternalCommand, ExternalParams, Numbering};
+use hopmap_model::{InputPath, WeightChoice};
+use hopmap_objective::Objective;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 pub use graphhunter::{
-    AnnealingParams, CompositeParams, Cooling, Crossover, GeneticParams, Iteration, Master, Neighbourhood,
-    NeighboursUnit, Reheat, Scheme,
+    AfterExchange, AnnealingParams, AnnealingPart, CompositeParams, Cooling, Crossover, GeneticParams,
+    GeneticPart, Iteration, Master, MoveType, MovesUnit, Scheme,
 };
-pub use hierarchical::{HierarchicalParams, LevelChoice, OtherLevels, Partitioner};
 pub(crate) use problem::ProblemParams;
 pub use problem::{Goal, Pin};
 
@@ -114,7 +129,7 @@ params! {
         /// How many exchanges every island evaluates.
         pub evaluations: Option<u64>,
         /// How long the search may take, in seconds. The result cannot be made again bit for bit.
-        pub seconds: Option<f64>,
+        pub time_limit_s: Option<f64>,
         /// Number of searches side by side, 2 by default; their number never depends on that of the threads. In a budget of seconds
         /// few islands with large populations find more than many with small ones: no more than there are cores.
         pub islands: u32 = 2,
@@ -127,11 +142,11 @@ params! {
         /// Another seed gives another search.
         pub seed: u64 = 1,
         /// How many exchanges every island evaluates before its final descent: all pairs at every step. A larger budget continues
-        /// the search of a smaller one. Without it, and without `seconds`: 33,554,432, but at least four steps for every rank.
+        /// the search of a smaller one. Without it, and without `time_limit_s`: 33,554,432, but at least four steps for every rank.
         pub evaluations: Option<u64>,
         /// How long the search may take, in seconds; where there are fewer threads than islands, the islands share it. The result
         /// cannot be made again bit for bit.
-        pub seconds: Option<f64>,
+        pub time_limit_s: Option<f64>,
         /// Number of independent searches; the best one wins. They run side by side on as many threads as the stage has, and their
         /// number never depends on it.
         pub islands: u32 = 4,
@@ -143,32 +158,19 @@ params! {
     pub struct ExactParams {
         /// Another seed gives another placement to begin with.
         pub seed: u64 = 1,
-        /// How many nodes may be bounded. Without it, and without `seconds`: until the optimum is proven, however long that takes.
-        pub nodes: Option<u64>,
+        /// How many nodes may be bounded. Without it, and without `time_limit_s`: until the optimum is proven, however long that takes.
+        pub max_search_nodes: Option<u64>,
         /// How long the search may take, in seconds. The result cannot be made again bit for bit.
-        pub seconds: Option<f64>,
+        pub time_limit_s: Option<f64>,
     }
-}
-
-// Searches draw their seeds by the kind of their stage.
-impl RandomParams {
-    pub(crate) const KIND: &'static str = "map/random";
-}
-
-impl AutoParams {
-    pub(crate) const KIND: &'static str = "map/auto";
-}
-
-impl TabuParams {
-    pub(crate) const KIND: &'static str = "map/tabu";
 }
 
 /// A placement that another tool computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
-    /// The file. PE i of `KaHIP`, `VieM`, `SharedMap` and Scotch is slot i of the machine.
-    pub file: InputPath,
+    /// The file with it. PE i of `KaHIP`, `VieM`, `SharedMap` and Scotch is slot i of the machine.
+    pub path: InputPath,
     /// What the file is: `kahip` (also `VieM` and `SharedMap`: one PE a line), `scotch` (a count, then vertex and PE), `rankfile`
     /// (Open MPI), `machinefile` (one host a line, `host:4` or `host slots=4`), or `auto`, by what is in it.
     #[serde(default)]
@@ -218,4 +220,291 @@ pub enum Preset {
     Default,
     /// Those of the papers.
     Paper,
+}
+
+/// A command that reads two matrices and writes a permutation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalParams {
+    /// A line for the shell, or a list of a program and its arguments, which no shell reads. In both `{input}` is a file with the
+    /// whole problem as in QAPLIB, `{program}` and `{machine}` files with one of its matrices each, `{output}` the file that
+    /// the command writes, in place of its standard output, `{seed}` is this parameter and `{seconds}` is `time_limit_s`. The shell
+    /// gets paths quoted.
+    pub command: ExternalCommand,
+    /// Whether ranks and slots of the answer count from zero or from one.
+    #[serde(default)]
+    pub numbering: Numbering,
+    /// The answer says which rank every slot has, not which slot every rank has.
+    #[serde(default)]
+    pub inverse: bool,
+    /// How long the command may take, in seconds, before it is ended with all that it started. One that is told by
+    /// `{seconds}` gets a tenth and a second more.
+    #[serde(default)]
+    pub time_limit_s: Option<f64>,
+    /// What `{seed}` is.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: WeightChoice,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
+}
+
+problem_params!(ExternalParams);
+
+impl ExternalParams {
+    /// The parameters of a command, all others as they are by default.
+    #[must_use]
+    pub fn new(command: ExternalCommand) -> Self {
+        Self {
+            command,
+            numbering: Numbering::default(),
+            inverse: false,
+            time_limit_s: None,
+            seed: first_seed(),
+            weight: WeightChoice::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
+        }
+    }
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+/// Where counting begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Numbering {
+    /// From zero if the answer has a zero, else from one.
+    #[default]
+    Auto,
+    /// From zero.
+    FromZero,
+    /// From one.
+    FromOne,
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExternalCommand {
+    /// A line for `sh`.
+    Shell(String),
+    /// A program and its arguments.
+    Program(Vec<String>),
+}
+
+impl ExternalCommand {
+    /// The texts it consists of.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        match self {
+            Self::Shell(line) => std::slice::from_ref(line),
+            Self::Program(words) => words,
+        }
+    }
+}
+
+impl Serialize for ExternalCommand {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Shell(line) => serializer.serialize_str(line),
+            Self::Program(words) => words.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ExternalCommand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+        impl<'de> Visitor<'de> for Words {
+            type Value = ExternalCommand;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a line for the shell, or a list of a program and its arguments")
+            }
+
+            fn visit_str<E>(self, line: &str) -> Result<ExternalCommand, E> {
+                Ok(ExternalCommand::Shell(line.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<ExternalCommand, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(words)).map(ExternalCommand::Program)
+            }
+        }
+        deserializer.deserialize_any(Words)
+    }
+}
+
+impl JsonSchema for ExternalCommand {
+    fn schema_name() -> Cow<'static, str> {
+        "ExternalCommand".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
+    }
+}
+
+params! {
+    /// Partition of the ranks down the tree of the machine.
+    pub struct HierarchicalParams {
+        /// Whose choices the defaults are: hopmap's, or those of the paper on `HierarchicalMap`, which takes the partition as it is and
+        /// judges it by T. What is given goes before both.
+        pub preset: Preset,
+        /// Another seed gives another placement.
+        pub seed: u64 = 1,
+        /// The levels of the machine on which ranks are partitioned: `all`, or a list counted from the root, as in `[1]`, `[2]` or
+        /// `[1, 2]`. Below them, and where nothing is left to choose, ranks lie in their order.
+        pub levels: LevelChoice,
+        /// What becomes of levels above that are not listed. The paper does not say which one its `L2` is.
+        pub other_levels: OtherLevels,
+        /// Whether the partition is the result whatever it costs. Else rank order and, for grids of ranks, boxes are starts beside it,
+        /// and the best start is refined. By default where `levels` is a list.
+        pub partition_only: Option<bool>,
+        /// What cuts the ranks into parts.
+        pub partitioner: Partitioner,
+        /// How many exchanges are evaluated to refine the placement. Without it, and without `time_limit_s`: 32 for every
+        /// rank, or none of a partition alone.
+        pub evaluations: Option<u64>,
+        /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
+        /// again bit for bit.
+        pub time_limit_s: Option<f64>,
+    }
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`. Partitions have
+    /// a small F; the refinement minimises the objective.
+    objective
+}
+
+impl HierarchicalParams {
+    /// The choices of the paper.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            preset: Preset::Paper,
+            partition_only: Some(true),
+            objective: Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 }),
+            ..Self::default()
+        }
+    }
+}
+
+/// What becomes of levels that are not partitioned above one that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OtherLevels {
+    /// Ranks lie on them in their order: `L2` partitions the first ranks among the hosts of the first switch, and so on.
+    #[default]
+    InOrder,
+    /// They are ignored: `L2` partitions all ranks among all hosts at once.
+    Ignored,
+}
+
+/// What cuts the ranks into parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partitioner {
+    /// The partitioner of hopmap.
+    #[default]
+    Own,
+    /// The recursive bisection of METIS 5, whose parts are then made exact.
+    Metis,
+    /// Scotch's program `scotch_gmap` (Debian: scotch), whose parts are then made exact.
+    Scotch,
+}
+
+/// The levels of a machine on which ranks are partitioned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LevelChoice {
+    /// All.
+    #[default]
+    All,
+    /// These, counted from the root, which is 1.
+    Listed(Vec<u32>),
+}
+
+impl LevelChoice {
+    /// Whether ranks are partitioned on a level, counted from the root.
+    #[must_use]
+    pub fn contains(&self, level: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Listed(levels) => levels.contains(&level),
+        }
+    }
+}
+
+impl Serialize for LevelChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::Listed(levels) => levels.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LevelChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LevelVisitor)
+    }
+}
+
+struct LevelVisitor;
+
+impl<'de> Visitor<'de> for LevelVisitor {
+    type Value = LevelChoice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`all`, or a list of levels counted from the root, as in [1, 2] or `L12`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<LevelChoice, E> {
+        let digits = text.strip_prefix('L').filter(|digits| !digits.is_empty());
+        let named: Option<Vec<u32>> =
+            digits.and_then(|digits| digits.chars().map(|digit| digit.to_digit(10)).collect());
+        match text {
+            "all" => Ok(LevelChoice::All),
+            _ => named
+                .map(LevelChoice::Listed)
+                .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<LevelChoice, A::Error> {
+        let mut levels = Vec::new();
+        while let Some(level) = seq.next_element()? {
+            levels.push(level);
+        }
+        Ok(LevelChoice::Listed(levels))
+    }
+}
+
+impl JsonSchema for LevelChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "LevelChoice".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "`all`, or levels counted from the root: a list, or their digits behind an L, as in `L12`.",
+            "anyOf": [
+                { "type": "string", "pattern": "^(all|L[1-9]+)$" },
+                { "type": "array", "items": { "type": "integer", "minimum": 1 } },
+            ],
+        })
+    }
 }

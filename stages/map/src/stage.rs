@@ -8,7 +8,7 @@ use hopmap_objective::{EVALUATIONS, Metric, Quality, check_weight};
 
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
-use crate::params::ProblemParams;
+use crate::params::{ProblemParams, kind};
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Composite, CompositeParams, Exact, ExactParams, External,
     ExternalParams, Found, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
@@ -35,14 +35,15 @@ pub const BANDWIDTH: Metric = Metric {
     explanation: "Bandwidth S of the weight L·N + D/S, where it was taken from the machine.",
 };
 
-/// A stage that maps with one mapper: its kind, revision and summary, what is checked beside the problem, and the mapper.
+/// A stage that maps with one mapper: its kind, revision and summary, what is checked beside the problem, the mapper, whether its result
+/// cannot be made again, and what else it can do.
 macro_rules! mapper_stage {
     (
         $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:expr, $revision:literal, $summary:literal;
         check: |$checked:ident| $check:expr,
         map: |$params:ident, $inputs:ident| $mapper:expr,
         timed: $timed:expr;
-        $($more:tt)*
+        $($($option:ident)+;)*
     ) => {
         $(#[$meta])*
         #[derive(Debug)]
@@ -64,10 +65,34 @@ macro_rules! mapper_stage {
             }
 
             fn run($params: Self::Params, $inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-                Ok(finish(place(&$mapper, &ProblemParams::from(&$params), &$inputs, cx)?, $timed))
+                place(&$mapper, &ProblemParams::from(&$params), &$inputs, $timed, cx)
             }
 
-            $($more)*
+            $(stage_option! { $($option)+ })*
+        }
+    };
+}
+
+/// What a stage can do beside mapping.
+macro_rules! stage_option {
+    (preset $params:ident) => {
+        fn preset(name: &str) -> Option<Self::Params> {
+            (name == "paper").then($params::paper)
+        }
+    };
+    (distributed) => {
+        fn distributed() -> bool {
+            true
+        }
+    };
+    (observes) => {
+        fn observes(_: &Self::Params) -> bool {
+            true
+        }
+    };
+    (library $library:ident) => {
+        fn libraries() -> &'static [&'static Library] {
+            &[$library]
         }
     };
 }
@@ -77,7 +102,7 @@ macro_rules! search_stage {
     (
         $(#[$meta:meta])*
         $stage:ident: $mapper:ident($params:ty), $kind:expr, $revision:literal, $summary:literal;
-        $($more:tt)*
+        $($options:tt)*
     ) => {
         mapper_stage! {
             $(#[$meta])* $stage($params), $kind, $revision, $summary;
@@ -86,8 +111,8 @@ macro_rules! search_stage {
                 Ok(())
             },
             map: |params, inputs| $mapper::new(&params)?,
-            timed: params.seconds.is_some();
-            $($more)*
+            timed: params.time_limit_s.is_some();
+            $($options)*
         }
     };
 }
@@ -110,7 +135,7 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/random`: ranks on slots drawn at random.
-    RandomStage(RandomParams), RandomParams::KIND, 1, "Ranks on slots drawn at random";
+    RandomStage(RandomParams), kind::RANDOM, 1, "Ranks on slots drawn at random";
     check: |params| Ok(()),
     map: |params, inputs| Random { seed: params.seed },
     timed: false;
@@ -118,105 +143,56 @@ mapper_stage! {
 
 search_stage! {
     /// `map/annealing`: parallel simulated annealing: islands of solvers that share the best placement.
-    AnnealingStage: Annealing(AnnealingParams), AnnealingParams::KIND, 3, "Parallel simulated annealing: islands of solvers that share the best placement";
-    fn preset(name: &str) -> Option<AnnealingParams> {
-        (name == "paper").then(AnnealingParams::paper)
-    }
-
-    fn distributed() -> bool {
-        true
-    }
+    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 3, "Parallel simulated annealing: islands of solvers that share the best placement";
+    preset AnnealingParams;
+    distributed;
 }
 
 search_stage! {
     /// `map/genetic`: parallel genetic algorithm: populations that exchange their best placements.
-    GeneticStage: Genetic(GeneticParams), GeneticParams::KIND, 2, "Parallel genetic algorithm: populations that exchange their best placements";
-    fn preset(name: &str) -> Option<GeneticParams> {
-        (name == "paper").then(GeneticParams::paper)
-    }
-
-    fn distributed() -> bool {
-        true
-    }
+    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 2, "Parallel genetic algorithm: populations that exchange their best placements";
+    preset GeneticParams;
+    distributed;
 }
 
 search_stage! {
     /// `map/composite`: genetic algorithm on populations of annealed placements.
-    CompositeStage: Composite(CompositeParams), CompositeParams::KIND, 2, "Genetic algorithm on populations of annealed placements";
-    fn preset(name: &str) -> Option<CompositeParams> {
-        (name == "paper").then(CompositeParams::paper)
-    }
-
-    fn distributed() -> bool {
-        true
-    }
+    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 2, "Genetic algorithm on populations of annealed placements";
+    preset CompositeParams;
+    distributed;
 }
 
 search_stage! {
     /// `map/auto`: the search that suits the problem.
-    AutoStage: Auto(AutoParams), AutoParams::KIND, 2, "The search that suits the problem";
-    fn distributed() -> bool {
-        true
-    }
+    AutoStage: Auto(AutoParams), kind::AUTO, 2, "The search that suits the problem";
+    distributed;
 }
 
 search_stage! {
     /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), TabuParams::KIND, 1, "Robust tabu search over exchanges of ranks";
-    fn distributed() -> bool {
-        true
-    }
+    TabuStage: Tabu(TabuParams), kind::TABU, 1, "Robust tabu search over exchanges of ranks";
+    distributed;
 }
 
 search_stage! {
     /// `map/hierarchical`: partition of the ranks down the tree of the machine.
     HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 2, "Partition of the ranks down the tree of the machine, for any size";
-    fn preset(name: &str) -> Option<HierarchicalParams> {
-        (name == "paper").then(HierarchicalParams::paper)
-    }
-
-    fn libraries() -> &'static [&'static Library] {
-        &[METIS]
-    }
+    preset HierarchicalParams;
+    library METIS;
 }
 
 search_stage! {
     /// `map/external`: any command that reads two matrices and writes a permutation.
     ExternalStage: External(ExternalParams), "map/external", 1, "Another program that reads two matrices and writes a permutation";
-    fn observes(_: &ExternalParams) -> bool {
-        true
-    }
+    observes;
 }
 
-/// `map/exact`: branch and bound.
-#[derive(Debug)]
-pub struct ExactStage;
-
-impl Stage for ExactStage {
-    type Params = ExactParams;
-    const KIND: &'static str = "map/exact";
-    const SUMMARY: &'static str = "The proven optimum of a small problem, or a bound";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        ProblemParams::from(params).check()?;
-        Exact::new(params)?;
-        Ok(())
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapper = Exact::new(&params)?;
-        let mut mapping = place(&mapper, &ProblemParams::from(&params), &inputs, cx)?;
-        compare(&mut mapping);
-        Ok(finish(mapping, params.seconds.is_some()))
-    }
+search_stage! {
+    /// `map/exact`: branch and bound.
+    ExactStage: Exact(ExactParams), "map/exact", 1, "The proven optimum of a small problem, or a bound";
 }
 
-/// Compares F with its bound. Both are rounded: the bound never exceeds F, and is F where that is proven.
+/// Compares F with its bound, where there is one. Both are rounded: the bound never exceeds F, and is F where that is proven.
 fn compare(mapping: &mut Mapping) {
     let metrics = &mut mapping.metrics;
     let (Some(&f), Some(&bound)) = (metrics.get("F"), metrics.get(BOUND.name)) else { return };
@@ -252,21 +228,17 @@ impl Stage for ImportStage {
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         // Always under the same name, so that renaming a file changes no key.
-        Ok(vec![InputPath::named(params.file.path(), "placement")])
+        Ok(vec![InputPath::named(params.path.path(), "placement")])
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
-        let system = inputs.one::<SystemGraph>("system")?.value;
-        graph.check()?;
-        system.check()?;
-        let placed = import(params.file.path(), params.format, graph.ranks(), &system)?;
-        cx.log(format_args!("`{}` is a {}", params.file.name(), placed.format.name()));
-        let paths = Paths::new(&system);
-        let weight = params.weight.resolve(&system, cx)?;
-        let mut found = Found::at_once(placed.slots);
-        found.metrics.extend(speed(params.weight, weight));
-        Ok(finish(measured(found, &graph, &system, paths.as_ref(), weight)?, false))
+        measure(params.weight, &inputs, false, |graph, system| {
+            graph.check()?;
+            system.check()?;
+            let placed = import(params.path.path(), params.format, graph.ranks(), system)?;
+            cx.log(format_args!("`{}` is a {}", params.path.name(), placed.format.name()));
+            Ok((Found::at_once(placed.slots), params.weight.resolve(system, cx)?))
+        })
     }
 }
 
@@ -275,48 +247,42 @@ fn place(
     mapper: &impl Mapper,
     params: &ProblemParams<'_>,
     inputs: &Inputs,
+    timed: bool,
     cx: &Context<'_>,
-) -> Result<Mapping, Error> {
+) -> Result<Outcome, Error> {
+    measure(params.weight, inputs, timed, |graph, system| {
+        let weight = params.weight.resolve(system, cx)?;
+        Ok((mapper.map(&params.problem(graph, system, weight)?, cx)?, weight))
+    })
+}
+
+/// Measures what is found for the inputs, with a weight of the edges: a mapping with all metrics.
+fn measure(
+    asked: WeightChoice,
+    inputs: &Inputs,
+    timed: bool,
+    find: impl FnOnce(&TaskGraph, &SystemGraph) -> Result<(Found, Weight), Error>,
+) -> Result<Outcome, Error> {
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;
-    let weight = params.weight.resolve(&system, cx)?;
-    let problem = params.problem(&graph, &system, weight)?;
+    let (found, weight) = find(&graph, &system)?;
     let paths = Paths::new(&system);
-    let mut found = mapper.map(&problem, cx)?;
-    found.metrics.extend(speed(params.weight, weight));
-    measured(found, &graph, &system, paths.as_ref(), weight)
-}
-
-/// What the machine said of a weight, as metrics.
-fn speed(asked: WeightChoice, weight: Weight) -> Vec<(String, f64)> {
-    match weight {
-        Weight::Time { latency_s, bandwidth_bytes_per_s } if asked.asks_the_machine() => {
-            vec![(LATENCY.name.to_owned(), latency_s), (BANDWIDTH.name.to_owned(), bandwidth_bytes_per_s)]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// What was found as a mapping with all metrics.
-fn measured(
-    found: Found,
-    graph: &TaskGraph,
-    system: &SystemGraph,
-    paths: Option<&Paths>,
-    weight: Weight,
-) -> Result<Mapping, Error> {
-    let quality = Quality::new(graph, system, paths, &found.slots, weight)?;
-    let mut mapping = Mapping::new(&found.slots, system, weight)?;
+    let quality = Quality::new(&graph, &system, paths.as_ref(), &found.slots, weight)?;
+    let mut mapping = Mapping::new(&found.slots, &system, weight)?;
     mapping.metrics = quality.metrics();
-    mapping.metrics.insert(EVALUATIONS.name.to_owned(), found.evaluations as f64);
+    let mut note = |metric: Metric, value| mapping.metrics.insert(metric.name.to_owned(), value);
+    note(EVALUATIONS, found.evaluations as f64);
+    if let Weight::Time { latency_s, bandwidth_bytes_per_s } = weight
+        && asked.asks_the_machine()
+    {
+        note(LATENCY, latency_s);
+        note(BANDWIDTH, bandwidth_bytes_per_s);
+    }
     mapping.metrics.extend(found.metrics);
     mapping.convergence = found.convergence;
     mapping.complete = found.complete;
-    Ok(mapping)
-}
-
-fn finish(mapping: Mapping, timed: bool) -> Outcome {
+    compare(&mut mapping);
     let complete = mapping.complete;
     let outputs = Outputs::new().with("mapping", mapping).timed(timed);
-    if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) }
+    Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
 }

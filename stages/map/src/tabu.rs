@@ -1,12 +1,15 @@
 //! Robust tabu search (Taillard 1991): the islands, the walk of each, and its bans.
 
-use hopmap_islands::{Budget, Candidate, Counts, Island, Meter, SearchError};
+use hopmap_islands::{Budget, Counts, Island, Meter, SearchError};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use crate::{Found, Mapper, TabuParams, descend, greedy};
+use crate::baseline::linear_or_greedy;
+use crate::moves::Incumbent;
+use crate::params::kind;
+use crate::{Found, MapError, Mapper, TabuParams, descend};
 
 /// The default budget, which is never less than so many steps for every rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;
@@ -33,20 +36,15 @@ pub struct Tabu {
 impl Tabu {
     /// Checks the parameters.
     pub fn new(params: &TabuParams) -> Result<Self, SearchError> {
-        let &TabuParams { seed, evaluations, seconds, islands, .. } = params;
-        Ok(Self { seed, budget: Budget::new(evaluations, seconds, islands)? })
+        let &TabuParams { seed, evaluations, time_limit_s, islands, .. } = params;
+        Ok(Self { seed, budget: Budget::new(evaluations, time_limit_s, islands)? })
     }
 
     /// Where an island begins.
     fn start(&self, problem: &Problem, island: u32) -> Vec<u32> {
-        let (linear, greedy) = (problem.linear(), greedy(problem));
         match island {
-            0 if problem.cost(&greedy) < problem.cost(&linear) => greedy,
-            0 => linear,
-            _ => {
-                let stream = seed_stream(TabuParams::KIND, self.seed, u64::MAX - u64::from(island));
-                problem.random(stream)
-            }
+            0 => linear_or_greedy(problem),
+            _ => problem.random(seed_stream(kind::TABU, self.seed, u64::MAX - u64::from(island))),
         }
     }
 
@@ -58,33 +56,28 @@ impl Tabu {
         mut meter: Meter<'_>,
     ) -> Result<Island<Vec<u32>>, ObjectiveError> {
         let start = Assignment::new(problem, &self.start(problem, island))?;
-        let mut best = (start.slots().to_vec(), start.cost());
+        let mut incumbent = Incumbent::new(start.cost(), start.slots().to_vec());
         let mut convergence = vec![(0, start.cost())];
-        let random = Pcg64::from_seed(seed_stream(TabuParams::KIND, self.seed, u64::from(island)));
+        let random = Pcg64::from_seed(seed_stream(kind::TABU, self.seed, u64::from(island)));
         if let Some(deltas) = Deltas::new(start, |evaluations| meter.take_all(evaluations)) {
             let mut walk = Walk::new(deltas, random);
             let pairs = Deltas::pairs(problem);
             while meter.take_all(pairs) {
-                walk.step(best.1);
-                let assignment = walk.assignment();
-                if assignment.cost() < best.1 {
-                    best.0.copy_from_slice(assignment.slots());
-                    best.1 = assignment.cost();
-                    convergence.push((meter.spent(), best.1));
+                walk.step(incumbent.best.cost);
+                if incumbent.replace(walk.assignment()) {
+                    convergence.push((meter.spent(), incumbent.best.cost));
                 }
             }
         }
         if meter.begin_descent() {
-            let mut assignment = Assignment::new(problem, &best.0)?;
+            let mut assignment = Assignment::new(problem, &incumbent.best.solution)?;
             descend(&mut assignment, || meter.take());
-            if assignment.cost() < best.1 {
-                best = (assignment.slots().to_vec(), assignment.cost());
-                convergence.push((meter.spent(), best.1));
+            if incumbent.replace(&assignment) {
+                convergence.push((meter.spent(), incumbent.best.cost));
             }
         }
-        let (solution, cost) = best;
         Ok(Island {
-            best: Candidate { cost, solution },
+            best: incumbent.best,
             evaluations: meter.spent(),
             convergence,
             interrupted: meter.interrupted(),
@@ -101,7 +94,10 @@ impl Mapper for Tabu {
         }
         let stored = Deltas::stored(problem);
         if stored > MOST_DELTAS {
-            return Err(ObjectiveError::TooManyDeltas { deltas: stored, most: MOST_DELTAS }.into());
+            let problem = format!(
+                "{stored} exchanges of ranks and slots are more than the {MOST_DELTAS} that tabu search keeps"
+            );
+            return Err(MapError::new(problem, "use `map/annealing`, or a smaller machine").into());
         }
         let default = DEFAULT_EVALUATIONS.max(DEFAULT_STEPS * problem.ranks() as u64 * pairs);
         let found = self.budget.search(default, cx, |island, meter| self.search(problem, island, meter))?;

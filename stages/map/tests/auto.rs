@@ -141,7 +141,7 @@ fn a_search_told_to_stop_gives_what_it_has() {
 #[test]
 fn a_search_for_a_time_is_marked_and_ends() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
-    let params = AutoParams { seconds: Some(0.05), ..AutoParams::default() };
+    let params = AutoParams { time_limit_s: Some(0.05), ..AutoParams::default() };
     let begin = std::time::Instant::now();
     let outcome = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn exact(nodes: Option<u64>, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
-    run::<ExactStage>(ExactParams { nodes, ..ExactParams::default() }, graph, system)
+    run::<ExactStage>(ExactParams { max_search_nodes: nodes, ..ExactParams::default() }, graph, system)
 }
 
 fn refused(params: ExactParams, graph: &TaskGraph, system: &SystemGraph) -> String {
@@ -119,7 +119,7 @@ fn the_number_of_threads_changes_nothing() {
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let cx = Context::new(threads, None, &Nobody);
-            let params = ExactParams { nodes, ..ExactParams::default() };
+            let params = ExactParams { max_search_nodes: nodes, ..ExactParams::default() };
             match pool.install(|| ExactStage::run(params, inputs(&graph, &system), &cx)).unwrap() {
                 Outcome::Done(outputs) => mapping(&outputs),
                 other => panic!("{other:?}"),
@@ -213,7 +213,7 @@ fn an_interrupt_leaves_a_placement_and_a_bound_that_holds() {
 #[test]
 fn a_time_limit_ends_the_search() {
     let weights: Vec<u64> = (0..400u64).map(|at| if at % 21 == 0 { 0 } else { at * at % 97 }).collect();
-    let params = ExactParams { seconds: Some(0.2), ..ExactParams::default() };
+    let params = ExactParams { time_limit_s: Some(0.2), ..ExactParams::default() };
     let mapping = run::<ExactStage>(params, &program(&weights, 20), &machine(20, steps_of_a_grid(5, 4)));
     assert!(mapping.metrics["bound"] > 0.0 && mapping.metrics["bound"] <= mapping.metrics["F"]);
 }
@@ -221,11 +221,11 @@ fn a_time_limit_ends_the_search() {
 #[test]
 fn senseless_parameters_are_refused() {
     let (graph, system) = (grid(2, 2), tree(&[2, 2]));
-    let nodes = ExactParams { nodes: Some(0), ..ExactParams::default() };
-    assert_eq!(refused(nodes, &graph, &system), "nodes is 0");
+    let nodes = ExactParams { max_search_nodes: Some(0), ..ExactParams::default() };
+    assert_eq!(refused(nodes, &graph, &system), "max_search_nodes is 0");
     for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let params = ExactParams { seconds: Some(seconds), ..ExactParams::default() };
-        assert_eq!(refused(params, &graph, &system), format!("seconds is {seconds}"));
+        let params = ExactParams { time_limit_s: Some(seconds), ..ExactParams::default() };
+        assert_eq!(refused(params, &graph, &system), format!("time_limit_s is {seconds}"));
     }
 }
 

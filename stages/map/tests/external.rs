@@ -154,7 +154,7 @@ fn a_command_ends_with_all_that_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let line = format!("sleep 300 & echo $! > '{}'; wait", file.display());
-    let params = ExternalParams { seconds: Some(0.5), ..shell(&line) };
+    let params = ExternalParams { time_limit_s: Some(0.5), ..shell(&line) };
     assert_eq!(refused(params), format!("`{line}` did not end within 0.5 s and was ended"));
     assert!(goes(&fs::read_to_string(&file).unwrap()));
     // Also what is left behind by one that ended by itself.
@@ -174,9 +174,12 @@ fn an_interrupt_ends_the_command() {
 fn senseless_parameters_are_refused() {
     assert_eq!(refused(shell(" ")), "the command is empty");
     assert_eq!(refused(list(&[])), "the command is empty");
-    assert_eq!(refused(shell("solver {seconds}")), "the command names {seconds}, but `seconds` is not given");
-    let params = ExternalParams { seconds: Some(-1.0), ..shell("true") };
-    assert_eq!(refused(params), "seconds is -1");
+    assert_eq!(
+        refused(shell("solver {seconds}")),
+        "the command names {seconds}, but `time_limit_s` is not given"
+    );
+    let params = ExternalParams { time_limit_s: Some(-1.0), ..shell("true") };
+    assert_eq!(refused(params), "time_limit_s is -1");
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn a_budget_of_evaluations_refines_and_is_kept() {
     let refined = place(params, &graph, &system);
     assert!(refined.metrics["F"] <= fast.metrics["F"]);
     assert!((1.0..=20_000.0).contains(&refined.metrics["evaluations"]));
-    let params = HierarchicalParams { seconds: Some(0.05), ..HierarchicalParams::default() };
+    let params = HierarchicalParams { time_limit_s: Some(0.05), ..HierarchicalParams::default() };
     assert!(place(params, &graph, &system).metrics["F"] <= fast.metrics["F"]);
 }
 

@@ -150,7 +150,7 @@ fn what_is_no_placement_is_refused() {
 }
 
 fn params(file: &std::path::Path) -> ImportParams {
-    serde_json::from_value(serde_json::json!({ "file": file })).unwrap()
+    serde_json::from_value(serde_json::json!({ "path": file })).unwrap()
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn an_error_names_the_file_and_the_line() {
 fn a_file_has_one_name_in_the_key() {
     let reads = ImportStage::reads(&params("a/b.map".as_ref())).unwrap();
     assert_eq!(reads[0].name(), "placement");
-    assert!(serde_json::from_str::<ImportParams>(r#"{"file": "a", "format": "metis"}"#).is_err());
+    assert!(serde_json::from_str::<ImportParams>(r#"{"path": "a", "format": "metis"}"#).is_err());
 }
 
 proptest! {

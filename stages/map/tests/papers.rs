@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_map::{
-    Annealing, AnnealingParams, AnnealingStage, Composite, CompositeParams, CompositeStage, Cooling,
-    Crossover, Found, Genetic, GeneticParams, GeneticStage, Iteration, Mapper, Master, Neighbourhood,
-    NeighboursUnit, Reheat, Scheme,
+    AfterExchange, Annealing, AnnealingParams, AnnealingPart, AnnealingStage, Composite, CompositeParams,
+    CompositeStage, Cooling, Crossover, Found, Genetic, GeneticParams, GeneticPart, GeneticStage, Iteration,
+    Mapper, Master, MoveType, MovesUnit, Scheme,
 };
 use hopmap_model::{Context, Observer, Stage, Weight};
 use hopmap_objective::Problem;
@@ -23,33 +23,35 @@ fn problem() -> Problem {
 }
 
 fn annealing() -> AnnealingParams {
-    let (solvers, iterations, successive) = (Some(3), Some(900), Some(100));
+    let (solvers, iterations, exchange_interval) = (Some(3), Some(900), Some(100));
     let iteration = Iteration::Candidate;
     AnnealingParams {
         solvers,
         iterations,
         iteration,
-        successive,
-        descent: false,
+        exchange_interval,
+        local_search: false,
         ..AnnealingParams::default()
     }
 }
 
 fn genetic() -> GeneticParams {
     let (population, iterations) = (Some(12), Some(15));
-    GeneticParams { population, iterations, descent: false, ..GeneticParams::default() }
+    GeneticParams { population, iterations, local_search: false, ..GeneticParams::default() }
 }
 
 fn composite() -> CompositeParams {
-    let (population, annealing_iterations, iterations) = (Some(6), Some(400), Some(10));
-    CompositeParams {
-        population,
-        annealing_iterations,
-        iteration: Iteration::Candidate,
-        iterations,
-        descent: false,
-        ..CompositeParams::default()
-    }
+    let annealing =
+        AnnealingPart { iterations: Some(400), iteration: Iteration::Candidate, ..AnnealingPart::default() };
+    let genetic = GeneticPart { population: Some(6), iterations: Some(10), ..GeneticPart::default() };
+    CompositeParams { annealing, genetic, local_search: false, ..CompositeParams::default() }
+}
+
+/// The composite algorithm with another number of iterations of each part.
+fn composite_of(annealing: u64, genetic: Option<u64>) -> CompositeParams {
+    let mut params = composite();
+    (params.annealing.iterations, params.genetic.iterations) = (Some(annealing), genetic);
+    params
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
@@ -72,11 +74,18 @@ fn mappers() -> Vec<Box<dyn Mapper + Sync>> {
     let scheme = Scheme::MasterSlave;
     vec![
         mapper_of_annealing(annealing()),
-        mapper_of_annealing(AnnealingParams { genetic: true, descent: true, ..annealing() }),
+        mapper_of_annealing(AnnealingParams {
+            crossover_on_exchange: true,
+            local_search: true,
+            ..annealing()
+        }),
         mapper_of_genetic(GeneticParams { migrants: 2, ..genetic() }),
         mapper_of_genetic(GeneticParams { scheme, ..genetic() }),
-        mapper_of_composite(CompositeParams { descent: true, ..composite() }),
-        mapper_of_composite(CompositeParams { scheme, ..composite() }),
+        mapper_of_composite(CompositeParams { local_search: true, ..composite() }),
+        mapper_of_composite(CompositeParams {
+            genetic: GeneticPart { scheme, ..composite().genetic },
+            ..composite()
+        }),
     ]
 }
 
@@ -121,7 +130,7 @@ fn a_stopped_search_goes_on_where_it_was() {
     let longer: [Box<dyn Mapper>; 3] = [
         mapper_of_annealing(AnnealingParams { iterations: Some(40_000), ..annealing() }),
         mapper_of_genetic(GeneticParams { iterations: Some(1500), ..genetic() }),
-        mapper_of_composite(CompositeParams { annealing_iterations: Some(20_000), ..composite() }),
+        mapper_of_composite(composite_of(20_000, Some(10))),
     ];
     for mapper in longer {
         let folder = tempfile::tempdir().unwrap();
@@ -165,33 +174,35 @@ fn every_parameter_of_annealing_counts() {
             change("solvers", |params| params.solvers = Some(4)),
             change("iterations", |params| params.iterations = Some(1000)),
             change("iteration", |params| params.iteration = Iteration::Temperature),
-            change("successive", |params| params.successive = Some(300)),
-            change("max_neighbours", |params| params.max_neighbours = Some(20)),
-            change("neighbours_unit", |params| params.neighbours_unit = NeighboursUnit::PerRank),
-            change("accepted", |params| params.accepted = Some(9)),
+            change("exchange_interval", |params| params.exchange_interval = Some(300)),
+            change("moves_per_temperature", |params| params.moves_per_temperature = Some(20)),
+            change("moves_unit", |params| params.moves_unit = MovesUnit::PerRank),
+            change("max_accepted_per_temperature", |params| params.max_accepted_per_temperature = Some(9)),
             change("cooling", |params| {
                 params.cooling =
                     if params.cooling == Cooling::Cauchy { Cooling::Proportional } else { Cooling::Cauchy };
             }),
-            change("factor", |params| params.factor = Some(0.9)),
+            change("cooling_rate", |params| params.cooling_rate = Some(0.9)),
             change("initial_temperature", |params| params.initial_temperature = Some(1000.0)),
             change("final_temperature", |params| params.final_temperature = Some(40_000.0)),
-            change("after_exchange", |params| {
-                params.after_exchange = match params.after_exchange {
-                    Reheat::Restart => Reheat::Continue,
-                    Reheat::Continue => Reheat::Restart,
+            change("temperature_after_exchange", |params| {
+                params.temperature_after_exchange = match params.temperature_after_exchange {
+                    AfterExchange::Restart => AfterExchange::Continue,
+                    AfterExchange::Continue => AfterExchange::Restart,
                 };
             }),
             change("patience", |params| params.patience = Some(20)),
-            change("frozen", |params| {
-                params.frozen = true;
-                params.max_neighbours = Some(2);
+            change("stop_when_frozen", |params| {
+                params.stop_when_frozen = true;
+                params.moves_per_temperature = Some(2);
                 params.initial_temperature = Some(1.0);
             }),
-            change("genetic", |params| params.genetic = true),
-            change("generations", |params| (params.genetic, params.generations) = (true, Some(1))),
-            change("neighbours", |params| params.neighbours = Some(Neighbourhood::Random)),
-            change("descent", |params| params.descent = true),
+            change("crossover_on_exchange", |params| params.crossover_on_exchange = true),
+            change("generations", |params| {
+                (params.crossover_on_exchange, params.generations) = (true, Some(1));
+            }),
+            change("move_type", |params| params.move_type = Some(MoveType::Random)),
+            change("local_search", |params| params.local_search = true),
         ],
     );
 }
@@ -225,14 +236,14 @@ fn every_parameter_of_the_genetic_algorithm_counts() {
             change("islands", |params| params.islands = 2),
             change("population", |params| params.population = Some(14)),
             change("iterations", |params| params.iterations = Some(16)),
-            change("children", |params| params.children = Some(3)),
+            change("offspring", |params| params.offspring = Some(3)),
             change("tournament", |params| params.tournament = 3),
             change("sorting", |params| params.crossover = Crossover::Sorting),
             change("order", |params| params.crossover = Crossover::Order),
             change("crossover_probability", |params| params.crossover_probability = 0.5),
             change("mutation", |params| params.mutation = 0.1),
             change("migrants", |params| params.migrants = 3),
-            change("descent", |params| params.descent = true),
+            change("local_search", |params| params.local_search = true),
         ],
     );
 }
@@ -249,13 +260,15 @@ fn the_composite_algorithm_anneals_then_breeds() {
         vec![
             change("seed", |params| params.seed = 2),
             change("evaluations", |params| params.evaluations = Some(2000)),
-            change("population", |params| params.population = Some(5)),
-            change("annealing_iterations", |params| params.annealing_iterations = Some(500)),
-            change("factor", |params| params.factor = Some(0.9)),
-            change("max_neighbours", |params| params.max_neighbours = Some(10)),
-            change("iterations", |params| params.iterations = Some(11)),
-            change("crossover", |params| params.crossover = Crossover::Order),
-            change("scheme", |params| params.scheme = Scheme::MasterSlave),
+            change("population", |params| params.genetic.population = Some(5)),
+            change("annealing.iterations", |params| params.annealing.iterations = Some(500)),
+            change("annealing.cooling_rate", |params| params.annealing.cooling_rate = Some(0.9)),
+            change("annealing.moves_per_temperature", |params| {
+                params.annealing.moves_per_temperature = Some(10);
+            }),
+            change("iterations", |params| params.genetic.iterations = Some(11)),
+            change("crossover", |params| params.genetic.crossover = Crossover::Order),
+            change("scheme", |params| params.genetic.scheme = Scheme::MasterSlave),
         ],
     );
     let problem = problem();
@@ -288,11 +301,11 @@ fn budgets_hold() {
 #[test]
 fn a_budget_in_seconds_ends() {
     let problem = problem();
-    let seconds = Some(0.05);
+    let time_limit_s = Some(0.05);
     for mapper in [
-        mapper_of_annealing(AnnealingParams { seconds, iterations: None, ..annealing() }),
-        mapper_of_genetic(GeneticParams { seconds, iterations: None, ..genetic() }),
-        mapper_of_composite(CompositeParams { seconds, iterations: None, ..composite() }),
+        mapper_of_annealing(AnnealingParams { time_limit_s, iterations: None, ..annealing() }),
+        mapper_of_genetic(GeneticParams { time_limit_s, iterations: None, ..genetic() }),
+        mapper_of_composite(CompositeParams { time_limit_s, ..composite_of(400, None) }),
     ] {
         let found = mapper.map(&problem, &Context::detached()).unwrap();
         assert!(found.complete && found.evaluations > 0);
@@ -315,8 +328,9 @@ fn parameters_have_defaults_and_no_unknown_names() {
     let ring: GeneticParams =
         serde_json::from_str(r#"{"scheme": "master-slave", "master": "reduces"}"#).unwrap();
     assert_eq!((ring.scheme, ring.master), (Scheme::MasterSlave, Master::Reduces));
-    let refused = CompositeParams { factor: Some(2.0), ..CompositeParams::default() };
-    assert_eq!(CompositeStage::check(&refused).unwrap_err().to_string(), "factor is 2");
+    let annealing = AnnealingPart { cooling_rate: Some(2.0), ..AnnealingPart::default() };
+    let refused = CompositeParams { annealing, ..CompositeParams::default() };
+    assert_eq!(CompositeStage::check(&refused).unwrap_err().to_string(), "cooling_rate is 2");
     let refused = GeneticParams { islands: 0, ..GeneticParams::default() };
     assert_eq!(GeneticStage::check(&refused).unwrap_err().to_string(), "islands is 0");
 }
@@ -331,7 +345,7 @@ fn the_presets_of_the_papers_exchange_and_breed() {
     assert_eq!(metrics["generations"] as u64, 1000);
     let metrics = run(&*mapper_of_composite(CompositeParams::paper()));
     assert_eq!(metrics["generations"] as u64, 1000);
-    let rgo = AnnealingParams { genetic: true, ..AnnealingParams::default() };
+    let rgo = AnnealingParams { crossover_on_exchange: true, ..AnnealingParams::default() };
     let metrics = run(&*mapper_of_annealing(rgo));
     assert_eq!(metrics["exchanges"] as u64, 20);
     assert!(metrics["accepted_children"] >= 1.0, "{metrics:?}");
@@ -339,7 +353,7 @@ fn the_presets_of_the_papers_exchange_and_breed() {
 
 #[test]
 fn the_presets_of_the_papers_end_with_what_was_found() {
-    // No candidate, no descent: a random placement, which rank order beats.
+    // No candidate, no local_search: a random placement, which rank order beats.
     let once = AnnealingParams { iterations: Some(1), solvers: Some(1), ..AnnealingParams::paper() };
     let cost = |params| {
         let found = mapper_of_annealing(params).map(&problem(), &Context::detached()).unwrap();
@@ -363,7 +377,7 @@ fn programs_that_say_nothing_are_placed_at_once() {
     for (ranks, shape) in [(1, vec![1, 5]), (2, vec![1, 2])] {
         let program = graph(ranks, (ranks > 1).then_some((0, 1, 8)));
         run::<AnnealingStage>(
-            AnnealingParams { neighbours: Some(Neighbourhood::Random), ..annealing() },
+            AnnealingParams { move_type: Some(MoveType::Random), ..annealing() },
             &program,
             &tree(&shape),
         );
@@ -394,7 +408,7 @@ proptest! {
         let best = exhaustive(&program, &shape, &mut Vec::new());
         let annealing = AnnealingParams { seed, solvers: Some(2), ..AnnealingParams::default() };
         let genetic = GeneticParams { seed, iterations: Some(200), ..GeneticParams::default() };
-        let composite = CompositeParams { seed, annealing_iterations: Some(1000), ..composite() };
+        let composite = CompositeParams { seed, ..composite_of(1000, Some(10)) };
         for (mapper, mapping) in [
             ("annealing", run::<AnnealingStage>(annealing, &program, &system)),
             ("genetic", run::<GeneticStage>(genetic, &program, &system)),
@@ -416,7 +430,7 @@ fn none_is_worse_than_rank_order() {
     for mapper in [
         mapper_of_annealing(AnnealingParams { evaluations, ..annealing() }),
         mapper_of_genetic(GeneticParams { evaluations, iterations, ..genetic() }),
-        mapper_of_composite(CompositeParams { evaluations, iterations, ..composite() }),
+        mapper_of_composite(CompositeParams { evaluations, ..composite_of(400, iterations) }),
     ] {
         let found = mapper.map(&problem, &Context::detached()).unwrap();
         assert!(problem.cost(&found.slots) <= linear);

@@ -119,7 +119,7 @@ fn a_search_told_to_stop_gives_what_it_has() {
 #[test]
 fn a_search_for_a_time_is_marked_and_ends() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
-    let params = TabuParams { seconds: Some(0.05), ..TabuParams::default() };
+    let params = TabuParams { time_limit_s: Some(0.05), ..TabuParams::default() };
     let outcome = TabuStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
     assert!(outputs.is_timed() && mapping(&outputs).complete);

@@ -7,6 +7,7 @@ use std::path::Path;
 use hopmap_formats::{host_list, sinfo};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
+use crate::error::check_one_of;
 use crate::{NodesParams, SelectError, Source};
 
 /// The variable with the hosts of a job.
@@ -15,7 +16,7 @@ const VARIABLE: &str = "SLURM_JOB_NODELIST";
 const MAX_BYTES: u64 = 1 << 28;
 
 /// Hosts that somebody says are free.
-struct Stated {
+struct NamedHosts {
     place: String,
     names: Vec<String>,
     /// Whether they are of a whole cluster, which may have hosts that the machine does not have.
@@ -46,13 +47,22 @@ impl<'p> From<&'p NodesParams> for Listing<'p> {
     }
 }
 
+impl Listing<'_> {
+    /// Checks that hosts are named in one way; `file` is the parameter with a file.
+    pub(crate) fn check(&self, file: &'static str) -> Result<(), SelectError> {
+        let is_listed = self.list.is_some_and(|list| !list.is_empty());
+        let from_job = self.from == Source::SlurmNodelist;
+        check_one_of(&[(self.parameter, is_listed), (file, self.file.is_some()), ("from", from_job)])
+    }
+}
+
 /// The named hosts that are up, by their index among those with slots, ascending.
 pub(crate) fn listed_hosts(
     system: &SystemGraph,
     listing: &Listing<'_>,
     cx: &Context<'_>,
 ) -> Result<Vec<u32>, SelectError> {
-    let known = Known::new(system);
+    let known = HostIndex::new(system);
     let excluded = expand(listing.exclude, "exclude")?;
     let mut is_free = match names(listing)? {
         None => vec![true; known.hosts.len()],
@@ -64,15 +74,19 @@ pub(crate) fn listed_hosts(
     known.leave_out_down(&mut is_free, cx);
     let free: Vec<u32> = (0..).zip(&is_free).filter(|(_, free)| **free).map(|(host, _)| host).collect();
     match free.is_empty() {
-        true => Err(SelectError::TooFew { wanted: 1, what: "hosts", hosts: 0, free: 0 }),
+        true => Err(SelectError::too_few(1, "hosts", 0, 0)),
         false => Ok(free),
     }
 }
 
 /// What the parameters name; `None` is every host of the machine.
-fn names(listing: &Listing<'_>) -> Result<Option<Stated>, SelectError> {
+fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
     if listing.from == Source::SlurmNodelist {
-        let list = std::env::var(VARIABLE).map_err(|_| SelectError::NoJob)?;
+        let list = std::env::var(VARIABLE).map_err(|_| {
+            let help =
+                "run inside a job (sbatch, salloc), or give the hosts with `free` and `from = \"list\"`";
+            SelectError::new(format!("the variable {VARIABLE} is not set"), help)
+        })?;
         return list_of_job(&list).map(Some);
     }
     if let Some(file) = listing.file {
@@ -83,13 +97,13 @@ fn names(listing: &Listing<'_>) -> Result<Option<Stated>, SelectError> {
         Some(text) if text.trim() == "all" => Ok(None),
         Some(text) => {
             let place = format!("`{}`", listing.parameter);
-            Ok(Some(Stated { place, names: expand(text, listing.parameter)?, of_cluster: false }))
+            Ok(Some(NamedHosts { place, names: expand(text, listing.parameter)?, of_cluster: false }))
         }
     }
 }
 
-fn list_of_job(list: &str) -> Result<Stated, SelectError> {
-    Ok(Stated { place: VARIABLE.to_owned(), names: expand(list, VARIABLE)?, of_cluster: false })
+fn list_of_job(list: &str) -> Result<NamedHosts, SelectError> {
+    Ok(NamedHosts { place: VARIABLE.to_owned(), names: expand(list, VARIABLE)?, of_cluster: false })
 }
 
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
@@ -97,23 +111,30 @@ fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
         .map_err(|list| SelectError::HostList { parameter: parameter.to_owned(), list: Box::new(list) })
 }
 
-fn from_file(path: &Path, mixed: bool) -> Result<Stated, SelectError> {
+fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     let text = read(path)?;
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
-        return Ok(Stated { place, names: expand(&text, &path.display().to_string())?, of_cluster: false });
+        return Ok(NamedHosts {
+            place,
+            names: expand(&text, &path.display().to_string())?,
+            of_cluster: false,
+        });
     }
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
     let names = nodes.into_iter().filter(|node| node.availability <= least).map(|node| node.name).collect();
-    Ok(Stated { place, names, of_cluster: true })
+    Ok(NamedHosts { place, names, of_cluster: true })
 }
 
 /// The text of a file; lines that begin with `#` become blank.
 fn read(path: &Path) -> Result<String, SelectError> {
     let fault = |source| SelectError::Read { path: path.to_owned(), source };
-    let no_list = |what| SelectError::NoList { path: path.to_owned(), what };
+    let no_list = |what| {
+        let help = "give names, a host list such as node[001-128], or the output of `sinfo -N -h -o '%N %T'`";
+        SelectError::new(format!("`{}` is no list of hosts: {what}", path.display()), help)
+    };
     let mut bytes = Vec::new();
     open_input(path).map_err(fault)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
     if bytes.len() as u64 > MAX_BYTES {
@@ -131,13 +152,13 @@ fn read(path: &Path) -> Result<String, SelectError> {
 }
 
 /// The hosts of a machine by name.
-struct Known<'s> {
+struct HostIndex<'s> {
     system: &'s SystemGraph,
     hosts: Vec<&'s str>,
     index: HashMap<&'s str, u32>,
 }
 
-impl<'s> Known<'s> {
+impl<'s> HostIndex<'s> {
     fn new(system: &'s SystemGraph) -> Self {
         let name = |(node, _, _): (u32, u32, u32)| system.nodes[node as usize].name.as_str();
         let hosts: Vec<&str> = system.hosts().map(name).collect();
@@ -166,8 +187,8 @@ impl<'s> Known<'s> {
     }
 
     /// Which hosts are named.
-    fn marks(&self, names: Stated, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
-        let Stated { place, names, of_cluster } = names;
+    fn marks(&self, names: NamedHosts, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
+        let NamedHosts { place, names, of_cluster } = names;
         let (lost, names): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| self.is_lost(name));
         if !lost.is_empty() {
@@ -183,13 +204,16 @@ impl<'s> Known<'s> {
             ));
         }
         if known.is_empty() {
-            return Err(SelectError::NoHosts { place });
+            let help =
+                "name the hosts that are free, such as node[001-128]; `all` is every host of the machine";
+            return Err(SelectError::new(format!("{place} names no host of the machine"), help));
         }
         let mut marked = vec![false; self.hosts.len()];
         for name in &known {
             let mark = &mut marked[self.index(name, &place)? as usize];
             if *mark {
-                return Err(SelectError::Repeated { place, name: name.clone() });
+                let problem = format!("{place} names `{name}` twice");
+                return Err(SelectError::new(problem, "name every host once: each can be chosen once"));
             }
             *mark = true;
         }
@@ -197,10 +221,9 @@ impl<'s> Known<'s> {
     }
 
     fn index(&self, name: &str, place: &str) -> Result<u32, SelectError> {
-        self.index.get(name).copied().ok_or_else(|| SelectError::UnknownHost {
-            place: place.to_owned(),
-            name: name.to_owned(),
-            hint: self.hint(name),
+        self.index.get(name).copied().ok_or_else(|| {
+            let problem = format!("{place} names `{name}`, which is no host with slots of the machine");
+            SelectError::new(problem, self.hint(name))
         })
     }
 

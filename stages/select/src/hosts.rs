@@ -32,7 +32,7 @@ pub struct HostsParams {
     /// Bytes of the message whose `time` is the cost.
     pub bytes: Option<u64>,
     /// Seconds that a link takes of which the machine does not say it.
-    pub link_latency: Option<f64>,
+    pub link_latency_s: Option<f64>,
     /// How costs are written: `keep` (default), as `levels` of a tree if they are those of one, or as a `matrix` with a cost for
     /// every pair of slots.
     pub form: CostForm,
@@ -117,21 +117,19 @@ fn listing(params: &HostsParams) -> Listing<'_> {
 }
 
 fn check(params: &HostsParams) -> Result<(), SelectError> {
-    let both = |first, second| Err(SelectError::Both { first, second });
-    match params {
-        HostsParams { hosts: Some(_), hosts_file: Some(_), .. } => both("hosts", "hosts_file"),
-        HostsParams { from: Source::SlurmNodelist, hosts: Some(_), .. } => both("hosts", "from"),
-        HostsParams { from: Source::SlurmNodelist, hosts_file: Some(_), .. } => both("hosts_file", "from"),
-        HostsParams { cost: HostCost::Time, bytes: None, .. } => {
-            Err(SelectError::Bytes { problem: "is missing" })
-        }
-        HostsParams { cost: HostCost::Time, .. } => Ok(()),
-        HostsParams { bytes: Some(_), .. } => Err(SelectError::Bytes { problem: "means nothing here" }),
-        _ => Ok(()),
-    }?;
-    match params.link_latency.filter(|latency| !(latency.is_finite() && *latency >= 0.0)) {
+    listing(params).check("hosts_file")?;
+    let problem = match (params.cost, params.bytes) {
+        (HostCost::Time, None) => Some("is missing"),
+        (HostCost::Time, Some(_)) | (_, None) => None,
+        _ => Some("means nothing here"),
+    };
+    if let Some(problem) = problem {
+        let help = "`cost = \"time\"` is that of a message of `bytes` bytes";
+        return Err(SelectError::new(format!("`bytes` {problem}"), help));
+    }
+    match params.link_latency_s.filter(|latency| !(latency.is_finite() && *latency >= 0.0)) {
         Some(value) => {
-            Err(SelectError::Range { parameter: "link_latency", value, help: "give seconds, such as 1.5e-7" })
+            Err(SelectError::new(format!("`link_latency_s` is {value}"), "give seconds, such as 1.5e-7"))
         }
         None => Ok(()),
     }
@@ -139,7 +137,7 @@ fn check(params: &HostsParams) -> Result<(), SelectError> {
 
 /// The machine with the costs and the form that are asked for.
 fn with_costs(mut system: SystemGraph, params: &HostsParams) -> Result<SystemGraph, SelectError> {
-    let latency = |link: &mut Link| link.latency_s = link.latency_s.or(params.link_latency);
+    let latency = |link: &mut Link| link.latency_s = link.latency_s.or(params.link_latency_s);
     system.links.iter_mut().for_each(latency);
     let metric = match params.cost {
         HostCost::Keep => None,
@@ -157,58 +155,45 @@ fn with_costs(mut system: SystemGraph, params: &HostsParams) -> Result<SystemGra
             Err(hopmap_model::CostsError::TooMany { slots: system.slots.len(), most: MOST_SLOTS }.into())
         }
         CostForm::Matrix => Ok(SystemGraph { cost: CostModel::Matrix(system.matrix()?), ..system }),
-        CostForm::Levels => {
-            let explicit = system.explicit(0).map_err(|error| match error {
-                hopmap_model::CostsError::TooMany { .. } => SelectError::NoTree,
-                error @ hopmap_model::CostsError::NoRoute { .. } => error.into(),
-            })?;
-            match explicit.cost {
-                CostModel::Levels(_) => Ok(explicit.into_owned()),
-                _ => Err(SelectError::NoTree),
-            }
-        }
+        CostForm::Levels => match system.explicit(0) {
+            Ok(explicit) if matches!(explicit.cost, CostModel::Levels(_)) => Ok(explicit.into_owned()),
+            Err(error @ hopmap_model::CostsError::NoRoute { .. }) => Err(error.into()),
+            _ => Err(SelectError::new(
+                "the costs between these hosts are those of no tree",
+                "`form = \"matrix\"` writes down any costs",
+            )),
+        },
     }
 }
 
 /// Checks that every link says what counts.
 fn check_links(system: &SystemGraph, metric: RouteMetric) -> Result<(), SelectError> {
     if system.links.is_empty() {
-        return Err(SelectError::NoRoutes);
+        return Err(SelectError::new(
+            "the machine has no links, and so no routes that could cost something",
+            "leave `cost` out: the costs stay as they are",
+        ));
     }
     let Some(link) = system.links.iter().find(|link| metric.of(link).is_none()) else { return Ok(()) };
-    let name = |node: u32| system.nodes[node as usize].name.clone();
+    let [from, to] = [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
     let (what, help) = match link.latency_s {
-        None => ("latency", "give `link_latency`, the seconds that such a link takes, such as 1.5e-7"),
+        None => ("latency", "give `link_latency_s`, the seconds that such a link takes, such as 1.5e-7"),
         Some(_) => ("bandwidth", "count `hops` or `latency`"),
     };
-    Err(SelectError::SilentLink { from: name(link.source), to: name(link.destination), what, help })
+    Err(SelectError::new(format!("the link from `{from}` to `{to}` does not say its {what}"), help))
 }
 
 /// Leaves out hosts without slots, and switches that lead nowhere else. In a machine without switches messages pass hosts: there
 /// only hosts that lead nowhere else are left out.
 fn trim(system: &SystemGraph) -> SystemGraph {
     let stays = staying(system);
-    let mut next = 0;
-    let place: Vec<Option<u32>> = stays
-        .iter()
-        .map(|&stays| {
-            next += u32::from(stays);
-            stays.then(|| next - 1)
-        })
-        .collect();
+    let place = numbered(stays.iter().copied());
     let node = |node: u32| place[node as usize];
     let moved = |link: &Link| {
         Some(Link { source: node(link.source)?, destination: node(link.destination)?, ..*link })
     };
     let links: Vec<Option<Link>> = system.links.iter().map(moved).collect();
-    let mut next = 0;
-    let link_place: Vec<Option<u32>> = links
-        .iter()
-        .map(|link| {
-            next += u32::from(link.is_some());
-            link.map(|_| next - 1)
-        })
-        .collect();
+    let link_place = numbered(links.iter().map(Option::is_some));
     let link = |link: u32| link_place[link as usize];
     let entry = |entry: &Forward| {
         Some(Forward { node: node(entry.node)?, last: link(entry.last)?, link: link(entry.link)? })
@@ -228,6 +213,12 @@ fn trim(system: &SystemGraph) -> SystemGraph {
             ties: system.routing.ties,
         },
     }
+}
+
+/// The numbers of those that stay, one after the other.
+fn numbered(stays: impl Iterator<Item = bool>) -> Vec<Option<u32>> {
+    let mut numbers = 0..;
+    stays.map(|stays| if stays { numbers.next() } else { None }).collect()
 }
 
 /// Hosts with slots, and what is left of the others when those with one neighbour or none are taken away again and again.

@@ -18,14 +18,18 @@ pub(crate) struct Widths {
 impl Widths {
     pub(crate) fn new(system: &SystemGraph) -> Result<Self, SelectError> {
         if system.links.is_empty() {
-            return Err(SelectError::NoLinks { criterion: "bottleneck-bandwidth" });
+            return Err(SelectError::no_links("bottleneck-bandwidth"));
         }
         let mut widest: BTreeMap<(u32, u32), [f64; 2]> = BTreeMap::new();
         for link in &system.links {
-            let name = |node: u32| system.nodes[node as usize].name.clone();
-            let width = link.bandwidth_bytes_per_s.ok_or_else(|| SelectError::NoBandwidth {
-                from: name(link.source),
-                to: name(link.destination),
+            let width = link.bandwidth_bytes_per_s.ok_or_else(|| {
+                let [from, to] =
+                    [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
+                let problem = format!(
+                    "criterion `bottleneck-bandwidth` needs bandwidths, and the link from `{from}` to `{to}` has none"
+                );
+                let help = "give every link a bandwidth, or choose by `total-distance` or `switches`";
+                SelectError::new(problem, help)
             })?;
             let (a, b) = (link.source.min(link.destination), link.source.max(link.destination));
             let widths = widest.entry((a, b)).or_insert([f64::NEG_INFINITY; 2]);
@@ -62,7 +66,7 @@ impl Widths {
             let groups = found.into_values().filter(|group| group.len() >= count).collect();
             return Ok((joints[0].0, groups));
         }
-        Err(SelectError::InPieces { wanted: count })
+        Err(SelectError::in_pieces(count))
     }
 }
 
@@ -110,9 +114,9 @@ pub(crate) struct Switches {
 
 impl Switches {
     pub(crate) fn new(system: &SystemGraph, hosts: &[Host], free: &[u32]) -> Result<Self, SelectError> {
-        let paths = Paths::new(system).ok_or(SelectError::NoLinks { criterion: "switches" })?;
+        let paths = Paths::new(system).ok_or_else(|| SelectError::no_links("switches"))?;
         let (nodes, links) = (system.nodes.len(), system.links.len());
-        let paths = paths.tree().ok_or(SelectError::NotATree { nodes, links })?;
+        let paths = paths.tree().ok_or_else(|| SelectError::no_tree(links, nodes))?;
         let order = leaves_first(paths, system.nodes.len());
         let mut place = vec![0; order.len()];
         (0..).zip(&order).for_each(|(index, &node): (u32, _)| place[node as usize] = index);

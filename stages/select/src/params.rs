@@ -6,43 +6,50 @@ use serde::{Deserialize, Serialize};
 
 /// Parameters of `select/nodes`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct NodesParams {
     /// The hosts that are free, as a host list: `node[001-128,200-210]`. `all`, or nothing at all, is every host of the machine.
-    #[serde(default)]
     pub free: Option<String>,
     /// A file that says which hosts are free: names, host lists, or what `sinfo -N -h -o '%N %T'` or plain `sinfo` prints,
     /// recognised by what is in it.
-    #[serde(default)]
     pub free_file: Option<InputPath>,
     /// Where the free hosts are said: `list` is `free` or `free_file`; `slurm-nodelist` is the variable `SLURM_JOB_NODELIST` of
     /// the job in which the stage runs, which is looked at each time.
-    #[serde(default)]
     pub from: Source,
     /// Whether hosts of which `sinfo` says that a part is in use (`mixed`) are free.
-    #[serde(default)]
     pub mixed: bool,
     /// Hosts that must not be chosen, as a host list.
-    #[serde(default)]
     pub exclude: String,
     /// How many hosts to choose. Without it and without `slots` all that are free.
-    #[serde(default)]
     pub count: Option<u32>,
     /// How many slots the chosen hosts have to have together: as few hosts are taken as are found to have them.
-    #[serde(default)]
     pub slots: Option<u32>,
     /// What makes a choice good: `total-distance` (default), `cut`, `bottleneck-bandwidth` or `switches`.
-    #[serde(default)]
     pub criterion: Criterion,
     /// How to search: `auto` (default), `exact`, `greedy` or `min-cut`.
-    #[serde(default)]
     pub method: Method,
     /// Another seed gives other random starts.
-    #[serde(default = "first")]
     pub seed: u64,
     /// From how many hosts `greedy` starts.
-    #[serde(default = "starts")]
     pub starts: u32,
+}
+
+impl Default for NodesParams {
+    fn default() -> Self {
+        Self {
+            free: None,
+            free_file: None,
+            from: Source::default(),
+            mixed: false,
+            exclude: String::new(),
+            count: None,
+            slots: None,
+            criterion: Criterion::default(),
+            method: Method::default(),
+            seed: 1,
+            starts: 8,
+        }
+    }
 }
 
 /// Where the free hosts are said.
@@ -86,12 +93,4 @@ pub enum Method {
     Greedy,
     /// The iterative min-cut partitioning of the two-stage method RGO.
     MinCut,
-}
-
-fn first() -> u64 {
-    1
-}
-
-fn starts() -> u32 {
-    8
 }

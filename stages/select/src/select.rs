@@ -3,6 +3,7 @@
 use hopmap_model::{Context, SystemGraph};
 use hopmap_random::Draw;
 
+use crate::error::check_not_zero;
 use crate::greedy::{greedy, min_cut, stream};
 use crate::network::{Switches, Tree, Widths};
 use crate::space::{Goal, Host, LevelTree, Space, hosts};
@@ -56,17 +57,17 @@ pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Resu
     let all = hosts(system);
     let free = request.free.len();
     if request.count > free {
-        let (wanted, free_hosts) = (request.count as u64, free as u64);
-        return Err(SelectError::TooFew { wanted, what: "hosts", hosts: free, free: free_hosts });
+        return Err(SelectError::too_few(request.count as u64, "hosts", free, free as u64));
     }
-    if request.count == 0 {
-        return Err(SelectError::Zero { parameter: "count" });
-    }
-    let judge = Judge::new(system, &all, request)?;
-    let (hosts, proven) = match &judge {
-        Judge::Switches(switches) => (fewest_switches(switches, request)?, true),
-        Judge::Widths(widths) => widest(system, &all, widths, request, cx)?,
-        Judge::Distances(space, goal) => {
+    check_not_zero("count", Some(request.count as u32))?;
+    let evaluator = Evaluator::new(system, &all, request)?;
+    let (hosts, proven) = match &evaluator {
+        Evaluator::Switches(switches) if switches.work(request.count) > MAX_WORK[1] => {
+            return Err(too_hard(request));
+        }
+        Evaluator::Switches(switches) => (switches.fewest(request.count), true),
+        Evaluator::Widths(widths) => widest(system, &all, widths, request, cx)?,
+        Evaluator::Distances(space, goal) => {
             let (chosen, proven) = search(space, goal, request, cx)?;
             (space.hosts_of(&chosen), proven)
         }
@@ -76,7 +77,7 @@ pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Resu
         hosts.sort_unstable();
         hosts
     };
-    let value = |hosts: &[u32]| judge.value(&all, hosts);
+    let value = |hosts: &[u32]| evaluator.value(&all, hosts);
     Ok(Selection {
         value: value(&hosts),
         of_first: value(&request.free[..request.count]),
@@ -88,29 +89,23 @@ pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Resu
 }
 
 /// What tells how good a choice is.
-enum Judge {
+enum Evaluator {
     Distances(Space, Goal),
     Widths(Widths),
     Switches(Switches),
 }
 
-impl Judge {
+impl Evaluator {
     fn new(system: &SystemGraph, all: &[Host], request: &Request) -> Result<Self, SelectError> {
-        let space = || Space::new(system, all, &request.free, request.roomy);
-        Ok(match request.criterion {
-            Criterion::Switches => Self::Switches(Switches::new(system, all, &request.free)?),
-            Criterion::BottleneckBandwidth => Self::Widths(Widths::new(system)?),
-            Criterion::TotalDistance => {
-                let space = space()?;
-                let goal = Goal::total_distance(&space);
-                Self::Distances(space, goal)
-            }
-            Criterion::Cut => {
-                let space = space()?;
-                let goal = Goal::cut(&space, request.count);
-                Self::Distances(space, goal)
-            }
-        })
+        let goal: fn(&Space, usize) -> Goal = match request.criterion {
+            Criterion::Switches => return Ok(Self::Switches(Switches::new(system, all, &request.free)?)),
+            Criterion::BottleneckBandwidth => return Ok(Self::Widths(Widths::new(system)?)),
+            Criterion::TotalDistance => |space, _| Goal::total_distance(space),
+            Criterion::Cut => Goal::cut,
+        };
+        let space = Space::new(system, all, &request.free, request.roomy)?;
+        let goal = goal(&space, request.count);
+        Ok(Self::Distances(space, goal))
     }
 
     /// The criterion of a choice. Hosts that no links join have a bottleneck of zero.
@@ -151,17 +146,19 @@ fn search(
                 return Ok((known, false));
             }
             match branch_and_bound(space, goal, count, known.clone(), &stop) {
-                Ending::Proven(chosen) => Ok((chosen, true)),
-                Ending::Stopped(chosen) => Ok((chosen, false)),
-                Ending::TooLong if method == Method::Auto => Ok((known, false)),
-                Ending::TooLong => Err(too_hard(request)),
+                SearchEnd::Proven(chosen) => Ok((chosen, true)),
+                SearchEnd::Stopped(chosen) => Ok((chosen, false)),
+                SearchEnd::TooLong if method == Method::Auto => Ok((known, false)),
+                SearchEnd::TooLong => Err(too_hard(request)),
             }
         }
     }
 }
 
 fn too_hard(request: &Request) -> SelectError {
-    SelectError::TooHard { wanted: request.count, free: request.free.len() }
+    let (wanted, free) = (request.count, request.free.len());
+    let problem = format!("the best {wanted} of {free} hosts cannot be found exactly in reasonable time");
+    SelectError::new(problem, "use method `greedy`, or leave `method` out")
 }
 
 impl LevelTree {
@@ -207,13 +204,6 @@ impl LevelTree {
     }
 }
 
-fn fewest_switches(switches: &Switches, request: &Request) -> Result<Vec<u32>, SelectError> {
-    match switches.work(request.count) > MAX_WORK[1] {
-        true => Err(too_hard(request)),
-        false => Ok(switches.fewest(request.count)),
-    }
-}
-
 /// Of the groups that are joined at the largest width, the hosts with the least total distance.
 fn widest(
     system: &SystemGraph,
@@ -234,7 +224,7 @@ fn widest(
             best = Some((total, space.hosts_of(&chosen)));
         }
     }
-    best.map(|(_, hosts)| (hosts, all_proven)).ok_or(SelectError::InPieces { wanted: request.count })
+    best.map(|(_, hosts)| (hosts, all_proven)).ok_or_else(|| SelectError::in_pieces(request.count))
 }
 
 /// Parts of the search after which it counts as too long.
@@ -243,7 +233,7 @@ const MAX_NODES: u64 = 1 << 22;
 const MAX_HOSTS: usize = 256;
 
 /// How a search ended.
-pub(crate) enum Ending {
+pub(crate) enum SearchEnd {
     /// Nothing is better than this.
     Proven(Vec<i64>),
     /// Somebody stopped it; the best so far.
@@ -262,9 +252,9 @@ pub(crate) fn branch_and_bound(
     count: usize,
     known: Vec<i64>,
     stop: &dyn Fn() -> bool,
-) -> Ending {
+) -> SearchEnd {
     if space.classes() > MAX_HOSTS {
-        return Ending::TooLong;
+        return SearchEnd::TooLong;
     }
     let best = (goal.value(space, &known), known);
     let base = goal.value(space, &vec![0; space.classes()]);
@@ -272,9 +262,9 @@ pub(crate) fn branch_and_bound(
     let mut search = Search { space, goal, near, best, nodes: 0, stop, stopped: false };
     search.extend(0, count, &mut vec![0; space.classes()], &goal.single.clone(), base);
     match search {
-        Search { stopped: true, best, .. } => Ending::Stopped(best.1),
-        Search { nodes, .. } if nodes > MAX_NODES => Ending::TooLong,
-        Search { best, .. } => Ending::Proven(best.1),
+        Search { stopped: true, best, .. } => SearchEnd::Stopped(best.1),
+        Search { nodes, .. } if nodes > MAX_NODES => SearchEnd::TooLong,
+        Search { best, .. } => SearchEnd::Proven(best.1),
     }
 }
 

@@ -3,6 +3,7 @@
 use hopmap_formats::host_list::compress;
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
+use crate::error::{check_not_zero, check_one_of};
 use crate::free::{Listing, listed_hosts};
 use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
 
@@ -43,25 +44,21 @@ impl Stage for Nodes {
 }
 
 fn check(params: &NodesParams) -> Result<(), SelectError> {
-    let both = |first, second| Err(SelectError::Both { first, second });
-    match params {
-        NodesParams { free: Some(_), free_file: Some(_), .. } => both("free", "free_file"),
-        NodesParams { from: Source::SlurmNodelist, free: Some(free), .. } if !free.is_empty() => {
-            both("free", "from")
-        }
-        NodesParams { from: Source::SlurmNodelist, free_file: Some(_), .. } => both("free_file", "from"),
-        NodesParams { count: Some(_), slots: Some(_), .. } => both("count", "slots"),
-        NodesParams { count: Some(0), .. } => Err(SelectError::Zero { parameter: "count" }),
-        NodesParams { slots: Some(0), .. } => Err(SelectError::Zero { parameter: "slots" }),
-        NodesParams { starts: 0, .. } => Err(SelectError::Zero { parameter: "starts" }),
-        NodesParams { criterion: Criterion::Switches, method: Method::Greedy, .. } => {
-            Err(SelectError::Method { method: "greedy" })
-        }
-        NodesParams { criterion: Criterion::Switches, method: Method::MinCut, .. } => {
-            Err(SelectError::Method { method: "min-cut" })
-        }
-        _ => Ok(()),
+    Listing::from(params).check("free_file")?;
+    check_one_of(&[("count", params.count.is_some()), ("slots", params.slots.is_some())])?;
+    check_not_zero("count", params.count)?;
+    check_not_zero("slots", params.slots)?;
+    check_not_zero("starts", Some(params.starts))?;
+    let method = match params.method {
+        Method::Greedy => "greedy",
+        Method::MinCut => "min-cut",
+        Method::Auto | Method::Exact => return Ok(()),
+    };
+    if params.criterion != Criterion::Switches {
+        return Ok(());
     }
+    let help = "leave `method` out: the fewest switches are found exactly on machines of any size";
+    Err(SelectError::new(format!("method `{method}` cannot count switches"), help))
 }
 
 /// Chooses as many hosts as are asked for, or as few as have the slots that are asked for.
@@ -76,7 +73,7 @@ fn choose(
     let all = free.iter().map(|&host| slots[host as usize]).sum();
     let wanted = params.slots.map_or(0, u64::from);
     if wanted > all {
-        return Err(SelectError::TooFew { wanted, what: "slots", hosts: free.len(), free: all });
+        return Err(SelectError::too_few(wanted, "slots", free.len(), all));
     }
     let count = match params.slots {
         Some(_) => wanted.div_ceil(most) as usize,

@@ -95,10 +95,11 @@ fn costs_are_hops_latency_or_time() {
         [1, 2, 4].map(|slot| thousandths(costs.between(0, slot)))
     };
     assert_eq!(cost(json!({ "cost": "hops" })), [500, 2000, 4000]);
-    assert_eq!(cost(json!({ "cost": "latency", "link_latency": 1e-7 })), [50, 200, 400]);
-    let time = json!({ "cost": "time", "bytes": 4000, "link_latency": 1e-7 });
+    assert_eq!(cost(json!({ "cost": "latency", "link_latency_s": 1e-7 })), [50, 200, 400]);
+    let time = json!({ "cost": "time", "bytes": 4000, "link_latency_s": 1e-7 });
     assert_eq!(cost(time), [550, 1200, 1400]);
-    let matrix = run(&machine, json!({ "cost": "latency", "link_latency": 1e-7, "form": "matrix" })).unwrap();
+    let matrix =
+        run(&machine, json!({ "cost": "latency", "link_latency_s": 1e-7, "form": "matrix" })).unwrap();
     let CostModel::Matrix(costs) = &matrix.cost else { panic!("{:?}", matrix.cost) };
     assert_eq!(costs.costs.len(), 64);
     let levels = run(&machine, json!({ "form": "levels" })).unwrap();
@@ -116,7 +117,7 @@ fn what_cannot_be_is_said() {
     );
     assert_eq!(message(json!({ "cost": "time" })), "`bytes` is missing");
     assert_eq!(message(json!({ "bytes": 1 })), "`bytes` means nothing here");
-    assert_eq!(message(json!({ "link_latency": -1.0 })), "`link_latency` is -1");
+    assert_eq!(message(json!({ "link_latency_s": -1.0 })), "`link_latency_s` is -1");
     assert_eq!(
         message(json!({ "cost": "latency" })),
         "the link from `n0` to `leaf0` does not say its latency"

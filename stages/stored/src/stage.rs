@@ -29,28 +29,21 @@ pub trait Storable: Codec {
     const PORTS: &'static [Port];
 }
 
-impl Storable for TaskGraph {
-    const STAGE: &'static str = "stored/task-graph";
-    const SUMMARY: &'static str = "The task graph in a folder, as it was made before";
-    const PORTS: &'static [Port] = const { &[Port::output::<Self>("task-graph")] };
+macro_rules! storable {
+    ($($artifact:ty, $name:literal, $summary:literal;)+) => {
+        $(impl Storable for $artifact {
+            const STAGE: &'static str = concat!("stored/", $name);
+            const SUMMARY: &'static str = concat!("The ", $summary, " made before");
+            const PORTS: &'static [Port] = const { &[Port::output::<Self>($name)] };
+        })+
+    };
 }
 
-impl Storable for SystemGraph {
-    const STAGE: &'static str = "stored/system-graph";
-    const SUMMARY: &'static str = "The system graph in a folder, as it was made before";
-    const PORTS: &'static [Port] = const { &[Port::output::<Self>("system-graph")] };
-}
-
-impl Storable for Mapping {
-    const STAGE: &'static str = "stored/mapping";
-    const SUMMARY: &'static str = "The mapping in a folder, as it was made before";
-    const PORTS: &'static [Port] = const { &[Port::output::<Self>("mapping")] };
-}
-
-impl Storable for Measurements {
-    const STAGE: &'static str = "stored/measurements";
-    const SUMMARY: &'static str = "The measurements in a folder, as they were made before";
-    const PORTS: &'static [Port] = const { &[Port::output::<Self>("measurements")] };
+storable! {
+    TaskGraph, "task-graph", "task graph in a folder, as it was";
+    SystemGraph, "system-graph", "system graph in a folder, as it was";
+    Mapping, "mapping", "mapping in a folder, as it was";
+    Measurements, "measurements", "measurements in a folder, as they were";
 }
 
 impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
@@ -64,7 +57,7 @@ impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
     }
 
     fn reads(params: &StoredParams) -> Result<Vec<InputPath>, Error> {
-        let folder = params.artifact.path();
+        let folder = params.path.path();
         let description = folder.join(DESCRIPTION);
         match description.is_file() {
             true => Ok(vec![InputPath::named(description, DESCRIPTION)]),
@@ -73,7 +66,7 @@ impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
     }
 
     fn run(params: StoredParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let artifact = Folder::read::<A>(params.artifact.path())?;
+        let artifact = Folder::read::<A>(params.path.path())?;
         Ok(Outcome::Done(Outputs::new().with(A::PORTS[0].name, artifact)))
     }
 }
@@ -97,7 +90,7 @@ pub enum StoredError {
 #[serde(deny_unknown_fields)]
 pub struct StoredParams {
     /// The folder of the artifact, as `hopmap exec --out` and `hopmap show` name it.
-    pub artifact: InputPath,
+    pub path: InputPath,
 }
 
 #[cfg(test)]
@@ -106,7 +99,7 @@ mod tests {
     use hopmap_model::Process;
 
     fn params(folder: &std::path::Path) -> StoredParams {
-        StoredParams { artifact: InputPath::new(folder) }
+        StoredParams { path: InputPath::new(folder) }
     }
 
     #[test]

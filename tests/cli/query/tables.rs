@@ -119,33 +119,33 @@ fn tables_are_listed() {
       shape                        TEXT
     placement: 1 rows
       cell                         TEXT
-      accepted                     TEXT
-      after_exchange               TEXT
       cooling                      TEXT
-      descent                      BOOLEAN
+      cooling_rate                 TEXT
+      crossover_on_exchange        BOOLEAN
       parameter_evaluations        BIGINT
-      factor                       TEXT
+      exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
-      frozen                       BOOLEAN
       generations                  TEXT
-      genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
       iterations                   TEXT
-      max_neighbours               TEXT
-      neighbours                   TEXT
-      neighbours_unit              TEXT
+      local_search                 BOOLEAN
+      max_accepted_per_temperature TEXT
+      move_type                    TEXT
+      moves_per_temperature        TEXT
+      moves_unit                   TEXT
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
       preset                       TEXT
       rank_order_fallback          BOOLEAN
-      parameter_seconds            TEXT
       seed                         BIGINT
       solvers                      TEXT
-      successive                   TEXT
+      stop_when_frozen             BOOLEAN
+      temperature_after_exchange   TEXT
+      time_limit_s                 TEXT
       weight                       TEXT
       F                            DOUBLE
       T                            DOUBLE
@@ -163,66 +163,66 @@ fn tables_are_listed() {
       island                       BIGINT
       evaluations                  BIGINT
       cost                         DOUBLE
-      accepted                     TEXT
-      after_exchange               TEXT
       cooling                      TEXT
-      descent                      BOOLEAN
-      parameter_evaluations        BIGINT
-      factor                       TEXT
+      cooling_rate                 TEXT
+      crossover_on_exchange        BOOLEAN
+      exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
-      frozen                       BOOLEAN
       generations                  TEXT
-      genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
       iterations                   TEXT
-      max_neighbours               TEXT
-      neighbours                   TEXT
-      neighbours_unit              TEXT
+      local_search                 BOOLEAN
+      max_accepted_per_temperature TEXT
+      move_type                    TEXT
+      moves_per_temperature        TEXT
+      moves_unit                   TEXT
       objective                    TEXT
+      parameter_evaluations        BIGINT
       patience                     TEXT
       pinned                       TEXT
       preset                       TEXT
       rank_order_fallback          BOOLEAN
-      seconds                      TEXT
       seed                         BIGINT
       solvers                      TEXT
-      successive                   TEXT
+      stop_when_frozen             BOOLEAN
+      temperature_after_exchange   TEXT
+      time_limit_s                 TEXT
       weight                       TEXT
     placement_hosts: 4 rows
       cell                         TEXT
       host                         TEXT
       first_slot                   BIGINT
       slots                        BIGINT
-      accepted                     TEXT
-      after_exchange               TEXT
       cooling                      TEXT
-      descent                      BOOLEAN
+      cooling_rate                 TEXT
+      crossover_on_exchange        BOOLEAN
       evaluations                  BIGINT
-      factor                       TEXT
+      exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
-      frozen                       BOOLEAN
       generations                  TEXT
-      genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
       iterations                   TEXT
-      max_neighbours               TEXT
-      neighbours                   TEXT
-      neighbours_unit              TEXT
+      local_search                 BOOLEAN
+      max_accepted_per_temperature TEXT
+      move_type                    TEXT
+      moves_per_temperature        TEXT
+      moves_unit                   TEXT
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
       preset                       TEXT
       rank_order_fallback          BOOLEAN
-      seconds                      TEXT
       seed                         BIGINT
       solvers                      TEXT
-      successive                   TEXT
+      stop_when_frozen             BOOLEAN
+      temperature_after_exchange   TEXT
+      time_limit_s                 TEXT
       weight                       TEXT
     placement_ranks: 8 rows
       cell                         TEXT
@@ -230,33 +230,33 @@ fn tables_are_listed() {
       slot                         BIGINT
       host                         TEXT
       core                         BIGINT
-      accepted                     TEXT
-      after_exchange               TEXT
       cooling                      TEXT
-      descent                      BOOLEAN
+      cooling_rate                 TEXT
+      crossover_on_exchange        BOOLEAN
       evaluations                  BIGINT
-      factor                       TEXT
+      exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
-      frozen                       BOOLEAN
       generations                  TEXT
-      genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
       iterations                   TEXT
-      max_neighbours               TEXT
-      neighbours                   TEXT
-      neighbours_unit              TEXT
+      local_search                 BOOLEAN
+      max_accepted_per_temperature TEXT
+      move_type                    TEXT
+      moves_per_temperature        TEXT
+      moves_unit                   TEXT
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
       preset                       TEXT
       rank_order_fallback          BOOLEAN
-      seconds                      TEXT
       seed                         BIGINT
       solvers                      TEXT
-      successive                   TEXT
+      stop_when_frozen             BOOLEAN
+      temperature_after_exchange   TEXT
+      time_limit_s                 TEXT
       weight                       TEXT
     program: 1 rows
       cell                         TEXT

@@ -1,4 +1,4 @@
-//! The sums over rows with 256-bit vectors.
+//! The sums over rows: value by value, and with 256-bit vectors.
 //!
 //! Differences fit the type of the values and sums of products fit the type they are added in: the caller chose the type by
 //! [`Element::fits`](super::element::Element::fits). Rows are whole vectors; what is beyond the last whole one is not read.
@@ -10,9 +10,28 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-#[cfg(not(target_arch = "x86_64"))]
-use super::element;
-use super::element::Pair;
+/// Two rows of the same length.
+pub(super) type Pair<'r, E> = [&'r [E]; 2];
+
+/// Sums products of differences in a wider type.
+macro_rules! dot {
+    ($name:ident, $element:ty, $sum:ty) => {
+        pub(super) fn $name(weights: Pair<'_, $element>, costs: Pair<'_, $element>) -> i64 {
+            let rows = weights[0].iter().zip(weights[1]).zip(costs[0].iter().zip(costs[1]));
+            let sum: $sum = rows
+                .map(|((&from, &to), (&here, &there))| {
+                    (<$sum>::from(to) - <$sum>::from(from)) * (<$sum>::from(here) - <$sum>::from(there))
+                })
+                .sum();
+            sum.into()
+        }
+    };
+}
+
+dot!(scalar_i8, i8, i32);
+dot!(scalar_i16, i16, i32);
+dot!(scalar_i32, i32, i64);
+dot!(scalar_i64, i64, i64);
 
 /// Proof that the processor has AVX2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +63,9 @@ macro_rules! kernel {
     };
 }
 
-kernel!(dot_i8, vectors_i8, i8, element::dot_i8);
-kernel!(dot_i16, vectors_i16, i16, element::dot_i16);
-kernel!(dot_i32, vectors_i32, i32, element::dot_i32);
+kernel!(dot_i8, vectors_i8, i8, scalar_i8);
+kernel!(dot_i16, vectors_i16, i16, scalar_i16);
+kernel!(dot_i32, vectors_i32, i32, scalar_i32);
 
 /// Whole vectors that all four rows have.
 #[cfg(target_arch = "x86_64")]
@@ -69,6 +88,22 @@ unsafe fn load<E>(row: &[E], vector: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(row.as_ptr().cast::<__m256i>().add(vector)) }
 }
 
+/// A vector of each of four rows, one of those that [`whole_vectors`] counts: of the weights, then of the costs.
+#[cfg(target_arch = "x86_64")]
+macro_rules! load_four {
+    ($weights:ident, $costs:ident, $vector:ident) => {
+        // SAFETY: all four rows have this vector.
+        unsafe {
+            [
+                load($weights[0], $vector),
+                load($weights[1], $vector),
+                load($costs[0], $vector),
+                load($costs[1], $vector),
+            ]
+        }
+    };
+}
+
 /// 32 differences at a time. Products of a magnitude and a signed value are added in pairs: at most 2 · 127 · 127, which fits
 /// 16 bits.
 #[cfg(target_arch = "x86_64")]
@@ -77,15 +112,7 @@ fn vectors_i8(weights: Pair<'_, i8>, costs: Pair<'_, i8>) -> i64 {
     let ones = _mm256_set1_epi16(1);
     let mut sum = _mm256_setzero_si256();
     for vector in 0..whole_vectors(weights, costs) {
-        // SAFETY: all four rows have this vector.
-        let [from, to, here, there] = unsafe {
-            [
-                load(weights[0], vector),
-                load(weights[1], vector),
-                load(costs[0], vector),
-                load(costs[1], vector),
-            ]
-        };
+        let [from, to, here, there] = load_four!(weights, costs, vector);
         let weight = _mm256_sub_epi8(to, from);
         let cost = _mm256_sign_epi8(_mm256_sub_epi8(here, there), weight);
         let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weight), cost);
@@ -100,15 +127,7 @@ fn vectors_i8(weights: Pair<'_, i8>, costs: Pair<'_, i8>) -> i64 {
 fn vectors_i16(weights: Pair<'_, i16>, costs: Pair<'_, i16>) -> i64 {
     let mut sum = _mm256_setzero_si256();
     for vector in 0..whole_vectors(weights, costs) {
-        // SAFETY: all four rows have this vector.
-        let [from, to, here, there] = unsafe {
-            [
-                load(weights[0], vector),
-                load(weights[1], vector),
-                load(costs[0], vector),
-                load(costs[1], vector),
-            ]
-        };
+        let [from, to, here, there] = load_four!(weights, costs, vector);
         let pairs = _mm256_madd_epi16(_mm256_sub_epi16(to, from), _mm256_sub_epi16(here, there));
         sum = _mm256_add_epi32(sum, pairs);
     }
@@ -121,15 +140,7 @@ fn vectors_i16(weights: Pair<'_, i16>, costs: Pair<'_, i16>) -> i64 {
 fn vectors_i32(weights: Pair<'_, i32>, costs: Pair<'_, i32>) -> i64 {
     let mut sum = _mm256_setzero_si256();
     for vector in 0..whole_vectors(weights, costs) {
-        // SAFETY: all four rows have this vector.
-        let [from, to, here, there] = unsafe {
-            [
-                load(weights[0], vector),
-                load(weights[1], vector),
-                load(costs[0], vector),
-                load(costs[1], vector),
-            ]
-        };
+        let [from, to, here, there] = load_four!(weights, costs, vector);
         let weight = _mm256_sub_epi32(to, from);
         let cost = _mm256_sub_epi32(here, there);
         let even = _mm256_mul_epi32(weight, cost);
@@ -153,7 +164,6 @@ fn sum_i32(vector: __m256i) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::element;
     use super::*;
     use proptest::prelude::*;
 
@@ -190,23 +200,23 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_sum_to_the_same(rows in rows(127, 700, |value| value as i8)) {
-            same(&rows, dot_i8, element::dot_i8)?;
+            same(&rows, dot_i8, scalar_i8)?;
         }
 
         #[test]
         fn words_sum_to_the_same(small in rows(1500, 700, |value| value as i16), one in rows(32_767, 1, |value| value as i16)) {
-            same(&small, dot_i16, element::dot_i16)?;
-            same(&one, dot_i16, element::dot_i16)?;
+            same(&small, dot_i16, scalar_i16)?;
+            same(&one, dot_i16, scalar_i16)?;
         }
 
         #[test]
         fn double_words_sum_to_the_same(rows in rows(i64::from(i32::MAX), 2, |value| value as i32)) {
-            same(&rows, dot_i32, element::dot_i32)?;
+            same(&rows, dot_i32, scalar_i32)?;
         }
 
         #[test]
         fn many_double_words_sum_to_the_same(rows in rows(50_000_000, 700, |value| value as i32)) {
-            same(&rows, dot_i32, element::dot_i32)?;
+            same(&rows, dot_i32, scalar_i32)?;
         }
     }
 }

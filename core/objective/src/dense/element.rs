@@ -1,34 +1,31 @@
-//! The types that dense problems are computed in, rows of them on cache lines of their own, and the scalar twins of the vector kernels.
+//! The types that dense problems are computed in, and rows of them on cache lines of their own.
 
 use std::fmt::Debug;
 
-use super::avx2;
+use super::avx2::{self, Pair};
 
 /// How sums over rows are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Kernel {
     /// One value after the other.
     Scalar,
     /// 256-bit vectors; only made where the processor has them.
     Avx2(avx2::Token),
 }
 
-impl Way {
-    /// The fastest way of this processor.
+impl Kernel {
+    /// The fastest kernel of this processor.
     pub(super) fn detect() -> Self {
         avx2::Token::detect().map_or(Self::Scalar, Self::Avx2)
     }
 }
-
-/// Two rows of the same length.
-pub(super) type Pair<'r, E> = [&'r [E]; 2];
 
 /// An integer type of weights and costs.
 pub(super) trait Element: Copy + Default + Debug + Into<i64> + TryFrom<i64> + Send + Sync {
     /// `Σ_k (weights[1][k] − weights[0][k]) · (costs[0][k] − costs[1][k])` over rows of equal length.
     ///
     /// [`fits`](Self::fits) holds for the differences.
-    fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64;
+    fn dot(kernel: Kernel, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64;
 
     /// Whether weights and costs whose largest differences within a matrix are these can be summed over so many columns.
     fn fits(weights: u64, costs: u64, columns: usize) -> bool;
@@ -39,74 +36,26 @@ fn sums_below(bound: i64, weights: u64, costs: u64, columns: usize) -> bool {
     u128::from(weights) * u128::from(costs) * (columns as u128) <= u128::from(bound.unsigned_abs())
 }
 
-impl Element for i8 {
-    fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
-        match way {
-            Way::Scalar => dot_i8(weights, costs),
-            Way::Avx2(token) => avx2::dot_i8(token, weights, costs),
-        }
-    }
+macro_rules! element {
+    ($type:ty, $largest:expr, $scalar:path $(, $vectors:path)?) => {
+        impl Element for $type {
+            fn dot(kernel: Kernel, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
+                match kernel {
+                    $(Kernel::Avx2(token) => $vectors(token, weights, costs),)?
+                    _ => $scalar(weights, costs),
+                }
+            }
 
-    fn fits(weights: u64, costs: u64, columns: usize) -> bool {
-        weights.max(costs) <= 127 && sums_below(i32::MAX.into(), weights, costs, columns)
-    }
-}
-
-impl Element for i16 {
-    fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
-        match way {
-            Way::Scalar => dot_i16(weights, costs),
-            Way::Avx2(token) => avx2::dot_i16(token, weights, costs),
-        }
-    }
-
-    fn fits(weights: u64, costs: u64, columns: usize) -> bool {
-        weights.max(costs) <= 32_767 && sums_below(i32::MAX.into(), weights, costs, columns)
-    }
-}
-
-impl Element for i32 {
-    fn dot(way: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
-        match way {
-            Way::Scalar => dot_i32(weights, costs),
-            Way::Avx2(token) => avx2::dot_i32(token, weights, costs),
-        }
-    }
-
-    fn fits(weights: u64, costs: u64, columns: usize) -> bool {
-        Self::try_from(weights.max(costs)).is_ok() && sums_below(i64::MAX, weights, costs, columns)
-    }
-}
-
-impl Element for i64 {
-    fn dot(_: Way, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64 {
-        dot_i64(weights, costs)
-    }
-
-    fn fits(weights: u64, costs: u64, columns: usize) -> bool {
-        Self::try_from(weights.max(costs)).is_ok() && sums_below(Self::MAX, weights, costs, columns)
-    }
-}
-
-/// Sums products of differences in a wider type.
-macro_rules! dot {
-    ($name:ident, $element:ty, $sum:ty) => {
-        pub(super) fn $name(weights: Pair<'_, $element>, costs: Pair<'_, $element>) -> i64 {
-            let rows = weights[0].iter().zip(weights[1]).zip(costs[0].iter().zip(costs[1]));
-            let sum: $sum = rows
-                .map(|((&from, &to), (&here, &there))| {
-                    (<$sum>::from(to) - <$sum>::from(from)) * (<$sum>::from(here) - <$sum>::from(there))
-                })
-                .sum();
-            sum.into()
+            fn fits(weights: u64, costs: u64, columns: usize) -> bool {
+                Self::try_from(weights.max(costs)).is_ok() && sums_below($largest, weights, costs, columns)
+            }
         }
     };
 }
-
-dot!(dot_i8, i8, i32);
-dot!(dot_i16, i16, i32);
-dot!(dot_i32, i32, i64);
-dot!(dot_i64, i64, i64);
+element!(i8, i32::MAX.into(), avx2::scalar_i8, avx2::dot_i8);
+element!(i16, i32::MAX.into(), avx2::scalar_i16, avx2::dot_i16);
+element!(i32, i64::MAX, avx2::scalar_i32, avx2::dot_i32);
+element!(i64, i64::MAX, avx2::scalar_i64);
 
 /// Bytes of a cache line. A row takes whole ones, so that no vector of it lies on two.
 const LINE: usize = 64;

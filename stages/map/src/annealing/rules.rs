@@ -5,7 +5,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
 use crate::moves::{below, movable, propose};
-use crate::{AnnealingParams, Cooling, Iteration, Neighbourhood, NeighboursUnit, ParameterError, Reheat};
+use crate::{AfterExchange, AnnealingParams, Cooling, Iteration, MapError, MoveType, MovesUnit};
 
 /// q of proportional cooling.
 const FACTOR: f64 = 0.99;
@@ -15,10 +15,10 @@ const PHI: f64 = 0.3;
 /// The last temperature in first ones.
 const FINAL_SHARE: f64 = 1e-7;
 /// Candidates at one temperature, and how many ranks beyond 1024 there are for each.
-const NEIGHBOURS: u64 = 50;
-const RANKS_OF_NEIGHBOUR: u64 = 20;
+const MOVES: u64 = 50;
+const RANKS_PER_MOVE: u64 = 20;
 /// Iterations between two exchanges.
-const SUCCESSIVE: u64 = 1000;
+const EXCHANGE_INTERVAL: u64 = 1000;
 /// Generations of islands that breed, and temperatures of each: the first tenth of the temperatures that accept anything, as no
 /// child is accepted later (measured on tai27e01 to tai125e01).
 const GENERATIONS: u64 = 20;
@@ -31,10 +31,10 @@ const FEW_NEIGHBOURS: usize = 4;
 /// How solvers of a problem anneal.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
+    pub(crate) params: AnnealingParams,
     pub(crate) solvers: u32,
     pub(crate) iterations: u64,
-    pub(crate) iteration: Iteration,
-    pub(crate) successive: u64,
+    pub(crate) exchange_interval: u64,
     /// Epochs of breeding before the others, and iterations of each.
     pub(crate) generations: u64,
     generation: u64,
@@ -42,18 +42,13 @@ pub(crate) struct Rules {
     pub(crate) examined: u64,
     pub(crate) accepted: u64,
     pub(crate) patience: u64,
-    pub(crate) frozen: bool,
     /// Whether the temperature begins again after every exchange.
     pub(crate) reheats: bool,
     /// One unit of F.
     scale: f64,
-    cooling: Cooling,
-    factor: Option<f64>,
-    initial: Option<f64>,
-    last: Option<f64>,
     /// Coolings between two restarts of the temperature.
     coolings: f64,
-    neighbourhood: Neighbourhood,
+    move_type: MoveType,
     /// Ranks that candidates begin with.
     movable: Vec<u32>,
 }
@@ -67,78 +62,71 @@ pub(crate) struct Range {
 }
 
 /// Checks what can be checked without a problem.
-pub(crate) fn check(params: &AnnealingParams) -> Result<(), ParameterError> {
-    let positive = |name, value: Option<u64>| {
-        ParameterError::unless(value != Some(0), name, &0, "give a whole number above zero, or leave it out")
-    };
+pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
+    let positive = MapError::unless_zero;
     positive("solvers", params.solvers.map(u64::from))?;
     positive("iterations", params.iterations)?;
-    positive("successive", params.successive)?;
-    positive("max_neighbours", params.max_neighbours.map(u64::from))?;
-    positive("accepted", params.accepted.map(u64::from))?;
+    positive("exchange_interval", params.exchange_interval)?;
+    positive("moves_per_temperature", params.moves_per_temperature.map(u64::from))?;
+    positive("max_accepted_per_temperature", params.max_accepted_per_temperature.map(u64::from))?;
     positive("patience", params.patience)?;
     for (name, value) in
         [("initial_temperature", params.initial_temperature), ("final_temperature", params.final_temperature)]
     {
         let value = value.unwrap_or(1.0);
         let help = "give a temperature above zero in the unit of F, or leave it out";
-        ParameterError::unless(value > 0.0 && value.is_finite(), name, &value, help)?;
+        MapError::unless(value > 0.0 && value.is_finite(), name, &value, help)?;
     }
     if let (Some(first), Some(last)) = (params.initial_temperature, params.final_temperature)
         && last >= first
     {
-        return Err(ParameterError::Temperatures { first, last });
+        return Err(MapError::temperatures(first, last));
     }
-    let factor = params.factor.unwrap_or(FACTOR);
+    let factor = params.cooling_rate.unwrap_or(FACTOR);
     let (in_order, help) = match params.cooling {
         Cooling::Proportional => (factor < 1.0, "give a q above 0 and below 1, or leave it out"),
         Cooling::Cauchy => (factor.is_finite(), "give a β above 0, or leave it out"),
     };
-    ParameterError::unless(factor > 0.0 && in_order, "factor", &factor, help)
+    MapError::unless(factor > 0.0 && in_order, "cooling_rate", &factor, help)
 }
 
 impl Rules {
     /// Applies parameters in order to a problem.
     pub(crate) fn new(params: &AnnealingParams, problem: &Problem) -> Self {
         let ranks = problem.ranks() as u64;
-        let examined = match (params.neighbours_unit, params.max_neighbours.map(u64::from)) {
-            (NeighboursUnit::Candidates, neighbours) => {
-                neighbours.unwrap_or_else(|| default_neighbours(ranks))
-            }
-            (NeighboursUnit::PerRank, neighbours) => neighbours.unwrap_or(NEIGHBOURS) * ranks,
+        let examined = match (params.moves_unit, params.moves_per_temperature.map(u64::from)) {
+            (MovesUnit::Candidates, moves) => moves.unwrap_or_else(|| default_moves(ranks)),
+            (MovesUnit::PerRank, moves) => moves.unwrap_or(MOVES) * ranks,
         };
         let iterations = params.iterations.unwrap_or_else(|| default_iterations(ranks));
-        let successive = params.successive.unwrap_or(SUCCESSIVE).min(iterations);
+        let exchange_interval = params.exchange_interval.unwrap_or(EXCHANGE_INTERVAL).min(iterations);
         let generation = match params.iteration {
             Iteration::Candidate => TEMPERATURES * examined,
             Iteration::Temperature => TEMPERATURES,
         };
-        let generations = if params.genetic { params.generations.unwrap_or(GENERATIONS) } else { 0 };
-        let between_restarts = if params.after_exchange == Reheat::Restart { successive } else { iterations };
+        let generations =
+            if params.crossover_on_exchange { params.generations.unwrap_or(GENERATIONS) } else { 0 };
+        let reheats = params.temperature_after_exchange == AfterExchange::Restart;
+        let between_restarts = if reheats { exchange_interval } else { iterations };
         let coolings = match params.iteration {
             Iteration::Candidate => between_restarts as f64 / examined as f64,
             Iteration::Temperature => between_restarts as f64,
         };
-        let neighbourhood = params.neighbours.unwrap_or_else(|| default_neighbourhood(problem));
+        let move_type = params.move_type.unwrap_or_else(|| default_move_type(problem));
         Self {
+            params: params.clone(),
             solvers: params.solvers.unwrap_or_else(|| default_solvers(ranks)),
             iterations,
-            iteration: params.iteration,
-            successive,
+            exchange_interval,
             generations: generations.min(iterations / generation),
             generation,
             examined,
-            accepted: params.accepted.map_or(examined / 10, u64::from).max(1),
+            accepted: params.max_accepted_per_temperature.map_or(examined / 10, u64::from).max(1),
             patience: params.patience.unwrap_or(u64::MAX),
-            frozen: params.frozen,
-            reheats: params.after_exchange == Reheat::Restart,
+            reheats,
             scale: problem.scale(),
-            cooling: params.cooling,
-            factor: params.factor,
-            initial: params.initial_temperature,
-            last: params.final_temperature,
             coolings: coolings.max(1.0),
-            neighbourhood,
+            move_type,
             movable: movable(problem),
         }
     }
@@ -146,17 +134,17 @@ impl Rules {
     /// Epochs of one annealing.
     pub(crate) fn epochs(&self) -> u64 {
         let others = self.iterations - self.generations * self.generation;
-        self.generations + others.div_ceil(self.successive).max(u64::from(self.generations == 0))
+        self.generations + others.div_ceil(self.exchange_interval).max(u64::from(self.generations == 0))
     }
 
     /// Iterations of an epoch.
     pub(crate) fn iterations_of(&self, epoch: u64) -> u64 {
-        if epoch < self.generations { self.generation } else { self.successive }
+        if epoch < self.generations { self.generation } else { self.exchange_interval }
     }
 
     /// Candidates of one solver in all, at most.
     pub(crate) fn candidates(&self) -> u64 {
-        match self.iteration {
+        match self.params.iteration {
             Iteration::Candidate => self.iterations,
             Iteration::Temperature => self.temperatures().saturating_mul(self.examined),
         }
@@ -164,9 +152,10 @@ impl Rules {
 
     /// Temperatures of one solver, at most.
     fn temperatures(&self) -> u64 {
-        match (self.cooling, self.initial, self.last, self.reheats) {
+        let AnnealingParams { cooling, initial_temperature, final_temperature, .. } = self.params;
+        match (cooling, initial_temperature, final_temperature, self.reheats) {
             (Cooling::Proportional, None, None, false) => {
-                let factor = self.factor.unwrap_or(FACTOR);
+                let factor = self.params.cooling_rate.unwrap_or(FACTOR);
                 let coolings = (libm::log(FINAL_SHARE) / libm::log(factor)).ceil() as u64;
                 self.iterations.min(coolings.saturating_add(2))
             }
@@ -175,19 +164,18 @@ impl Rules {
     }
 
     /// The temperatures of an annealing that starts at some cost; `None` where that is zero, which cannot get better.
-    pub(crate) fn range(&self, start: i64) -> Result<Option<Range>, ParameterError> {
+    pub(crate) fn range(&self, start: i64) -> Result<Option<Range>, MapError> {
         if start <= 0 {
             return Ok(None);
         }
-        let first = self.initial.map_or(MU * start as f64 / -libm::log(PHI), |first| first * self.scale);
-        let last = match self.last {
-            Some(last) => last * self.scale,
-            None => FINAL_SHARE * first,
-        };
+        let AnnealingParams { initial_temperature, final_temperature, .. } = self.params;
+        let first =
+            initial_temperature.map_or(MU * start as f64 / -libm::log(PHI), |first| first * self.scale);
+        let last = final_temperature.map_or(FINAL_SHARE * first, |last| last * self.scale);
         if last >= first {
-            return Err(ParameterError::Temperatures { first: first / self.scale, last: last / self.scale });
+            return Err(MapError::temperatures(first / self.scale, last / self.scale));
         }
-        let factor = match (self.cooling, self.factor) {
+        let factor = match (self.params.cooling, self.params.cooling_rate) {
             (Cooling::Proportional, factor) => factor.unwrap_or(FACTOR),
             (Cooling::Cauchy, Some(beta)) => beta / self.scale,
             (Cooling::Cauchy, None) => (first - last) / (self.coolings * first * last),
@@ -197,7 +185,7 @@ impl Rules {
 
     /// The temperature after another one.
     pub(crate) fn cooled(&self, temperature: f64, factor: f64) -> f64 {
-        match self.cooling {
+        match self.params.cooling {
             Cooling::Proportional => factor * temperature,
             Cooling::Cauchy => temperature / (1.0 + factor * temperature),
         }
@@ -207,9 +195,9 @@ impl Rules {
     pub(crate) fn draw(&self, assignment: &Assignment<'_>, random: &mut Pcg64) -> (u32, u32) {
         let draw = random.next_u64();
         let rank = self.movable[below(draw as u32, self.movable.len())];
-        match self.neighbourhood {
-            Neighbourhood::Towards => (rank, propose(assignment, rank, random.next_u32(), random)),
-            Neighbourhood::Random => {
+        match self.move_type {
+            MoveType::Towards => (rank, propose(assignment, rank, random.next_u32(), random)),
+            MoveType::Random => {
                 let slot = below((draw >> 32) as u32, assignment.problem().slots() - 1) as u32;
                 (rank, slot + u32::from(slot >= assignment.slot_of(rank)))
             }
@@ -233,16 +221,16 @@ fn default_iterations(ranks: u64) -> u64 {
     }
 }
 
-fn default_neighbours(ranks: u64) -> u64 {
-    if ranks <= 1024 { NEIGHBOURS } else { ranks / RANKS_OF_NEIGHBOUR }
+fn default_moves(ranks: u64) -> u64 {
+    if ranks <= 1024 { MOVES } else { ranks / RANKS_PER_MOVE }
 }
 
-fn default_neighbourhood(problem: &Problem) -> Neighbourhood {
+fn default_move_type(problem: &Problem) -> MoveType {
     let ranks = problem.ranks();
     let neighbours: usize = (0..ranks as u32).map(|rank| problem.neighbours(rank).len()).sum();
     match problem.distance().is_tree() && neighbours * FEW_NEIGHBOURS < ranks * ranks {
-        true => Neighbourhood::Towards,
-        false => Neighbourhood::Random,
+        true => MoveType::Towards,
+        false => MoveType::Random,
     }
 }
 
@@ -257,7 +245,7 @@ mod tests {
             [16, 100, 125, 125, 62, 1, 1]
         );
         assert_eq!([16, 256, 257, 65_536].map(default_iterations), [50_000, 50_000, 100_000, 100_000]);
-        assert_eq!([16, 1024, 65_536].map(default_neighbours), [50, 50, 3276]);
+        assert_eq!([16, 1024, 65_536].map(default_moves), [50, 50, 3276]);
     }
 
     #[test]
@@ -266,13 +254,22 @@ mod tests {
         let params = AnnealingParams::default;
         assert_eq!(message(AnnealingParams { solvers: Some(0), ..params() }), "solvers is 0");
         assert_eq!(message(AnnealingParams { iterations: Some(0), ..params() }), "iterations is 0");
-        assert_eq!(message(AnnealingParams { successive: Some(0), ..params() }), "successive is 0");
-        assert_eq!(message(AnnealingParams { max_neighbours: Some(0), ..params() }), "max_neighbours is 0");
-        assert_eq!(message(AnnealingParams { accepted: Some(0), ..params() }), "accepted is 0");
+        assert_eq!(
+            message(AnnealingParams { exchange_interval: Some(0), ..params() }),
+            "exchange_interval is 0"
+        );
+        assert_eq!(
+            message(AnnealingParams { moves_per_temperature: Some(0), ..params() }),
+            "moves_per_temperature is 0"
+        );
+        assert_eq!(
+            message(AnnealingParams { max_accepted_per_temperature: Some(0), ..params() }),
+            "max_accepted_per_temperature is 0"
+        );
         assert_eq!(message(AnnealingParams { patience: Some(0), ..params() }), "patience is 0");
-        assert_eq!(message(AnnealingParams { factor: Some(1.5), ..params() }), "factor is 1.5");
-        let cauchy = AnnealingParams { cooling: Cooling::Cauchy, factor: Some(-1.0), ..params() };
-        assert_eq!(message(cauchy), "factor is -1");
+        assert_eq!(message(AnnealingParams { cooling_rate: Some(1.5), ..params() }), "cooling_rate is 1.5");
+        let cauchy = AnnealingParams { cooling: Cooling::Cauchy, cooling_rate: Some(-1.0), ..params() };
+        assert_eq!(message(cauchy), "cooling_rate is -1");
         let cold = AnnealingParams { initial_temperature: Some(f64::NAN), ..params() };
         assert_eq!(message(cold), "initial_temperature is NaN");
         let upside_down =

@@ -7,7 +7,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rules;
-use crate::{Iteration, ParameterError};
+use crate::{Iteration, MapError};
 
 /// A rise of so many temperatures is never accepted: e^-40 is below one in 2^57.
 const NEVER: f64 = 40.0;
@@ -51,14 +51,14 @@ impl Solver {
     }
 
     /// Begins an annealing at a placement of this cost.
-    pub(crate) fn begin(&mut self, rules: &Rules, start: i64) -> Result<(), ParameterError> {
+    pub(crate) fn begin(&mut self, rules: &Rules, start: i64) -> Result<(), MapError> {
         self.iterations = 0;
         self.best = start;
         self.heat(rules, start)
     }
 
     /// Begins again at the first temperature without more iterations.
-    pub(crate) fn heat(&mut self, rules: &Rules, start: i64) -> Result<(), ParameterError> {
+    pub(crate) fn heat(&mut self, rules: &Rules, start: i64) -> Result<(), MapError> {
         let range = rules.range(start)?;
         self.finished = range.is_none() || self.iterations >= rules.iterations;
         if let Some(range) = range {
@@ -90,7 +90,7 @@ impl Solver {
                 }
             }
             let cools = self.examined >= rules.examined || self.accepted >= rules.accepted;
-            if rules.iteration == Iteration::Candidate || cools {
+            if rules.params.iteration == Iteration::Candidate || cools {
                 self.iterations += 1;
                 self.idle += 1;
             }
@@ -113,7 +113,7 @@ impl Solver {
 
     /// Falls to the next temperature.
     fn cool(&mut self, rules: &Rules) {
-        self.finished |= rules.frozen && self.accepted == 0;
+        self.finished |= rules.params.stop_when_frozen && self.accepted == 0;
         self.temperature = rules.cooled(self.temperature, self.factor);
         self.finished |= self.temperature < self.last;
         (self.examined, self.accepted) = (0, 0);
@@ -140,7 +140,8 @@ mod exact {
 pub(crate) struct Walk<'p> {
     assignment: Assignment<'p>,
     steps: Vec<Step>,
-    best: Best,
+    /// The cost of the best point, and how many steps lead there.
+    best: (i64, usize),
 }
 
 struct Step {
@@ -149,16 +150,11 @@ struct Step {
     delta: i64,
 }
 
-struct Best {
-    cost: i64,
-    steps: usize,
-}
-
 impl<'p> Walk<'p> {
     /// Begins at a placement.
     pub(crate) fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
         let assignment = Assignment::new(problem, slots)?;
-        let best = Best { cost: assignment.cost(), steps: 0 };
+        let best = (assignment.cost(), 0);
         Ok(Self { assignment, steps: Vec::new(), best })
     }
 
@@ -168,35 +164,33 @@ impl<'p> Walk<'p> {
 
     /// The cost of the best point since the beginning.
     pub(crate) fn best_cost(&self) -> i64 {
-        self.best.cost
+        self.best.0
     }
 
     /// Makes an exchange of which [`Assignment::delta`] gave what it changes.
     pub(crate) fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
         self.steps.push(Step { rank, from: self.assignment.slot_of(rank), delta });
         self.assignment.exchange(rank, slot, delta);
-        if self.assignment.cost() < self.best.cost {
-            self.best = Best { cost: self.assignment.cost(), steps: self.steps.len() };
+        if self.assignment.cost() < self.best.0 {
+            self.best = (self.assignment.cost(), self.steps.len());
         }
     }
 
     /// Winds back to the best point, which is returned.
     pub(crate) fn best(&mut self) -> &[u32] {
-        self.wind_back(self.best.steps);
+        self.wind_back(self.best.1);
         self.assignment.slots()
     }
 
     /// Winds back to the beginning.
     pub(crate) fn restart(&mut self) {
         self.wind_back(0);
-        self.best = Best { cost: self.assignment.cost(), steps: 0 };
+        self.best = (self.assignment.cost(), 0);
     }
 
     fn wind_back(&mut self, steps: usize) {
-        while self.steps.len() > steps {
-            if let Some(step) = self.steps.pop() {
-                self.assignment.exchange(step.rank, step.from, -step.delta);
-            }
+        for step in self.steps.drain(steps..).rev() {
+            self.assignment.exchange(step.rank, step.from, -step.delta);
         }
     }
 }

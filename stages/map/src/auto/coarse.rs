@@ -8,8 +8,8 @@ use hopmap_objective::{ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use crate::AutoParams;
 use crate::moves::below;
+use crate::params::kind;
 
 /// Fewest ranks that are grouped, and about how many groups they become.
 const FEWEST_RANKS: usize = 256;
@@ -84,7 +84,7 @@ fn weights(problem: &Problem) -> Vec<i64> {
 
 /// Groups of so many rows each that differ little, where a few random columns tell; up to so many are left over.
 fn groups(matrix: &[i64], size: usize, together: usize) -> Vec<Vec<u32>> {
-    let mut random = Pcg64::from_seed(seed_stream(AutoParams::KIND, 0, u64::MAX - 2));
+    let mut random = Pcg64::from_seed(seed_stream(kind::AUTO, 0, u64::MAX - 2));
     let columns: Vec<usize> = (0..COLUMNS).map(|_| below(random.next_u32(), size)).collect();
     let signature =
         |row: usize| -> Vec<i64> { columns.iter().map(|&column| matrix[row * size + column]).collect() };

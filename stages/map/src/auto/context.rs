@@ -5,8 +5,9 @@ use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
+use crate::baseline::linear_or_greedy;
 use crate::moves::{Acceptance, Incumbent, mean_change, movable, sweep};
-use crate::{AutoParams, greedy};
+use crate::params::kind;
 
 /// Part of all proposals that is accepted and changes the cost where a population begins.
 const HOT_ACCEPTANCE: f64 = 0.25;
@@ -50,19 +51,16 @@ impl<'p> SearchContext<'p> {
         if movable.is_empty() || problem.distance().levels() < 2 {
             return Ok(None);
         }
-        let starts = [problem.linear(), greedy(problem)];
-        let [linear, greedy] = starts.each_ref().map(|start| problem.cost(start));
-        let [linear_start, greedy_start] = starts;
         let mean_change = mean_change(problem, &movable)?;
-        let movable_count = movable.len();
+        let explores = movable.len() <= MOST_EXPLORED && problem.is_compact() && problem.is_quadratic();
         let mut context = Self {
             problem,
             movable,
-            start: if greedy < linear { greedy_start } else { linear_start },
+            start: linear_or_greedy(problem),
             mean_change,
             hot: mean_change,
             acceptance: Acceptance::new(),
-            explores: movable_count <= MOST_EXPLORED && problem.is_compact() && problem.is_quadratic(),
+            explores,
             grouped: None,
         };
         context.hot = context.find_hot()?;
@@ -86,7 +84,7 @@ impl<'p> SearchContext<'p> {
     /// The temperature at which about a quarter of all proposals is accepted and changes the cost, found by cooling a random
     /// placement.
     fn find_hot(&self) -> Result<f64, ObjectiveError> {
-        let start = self.problem.random(seed_stream(AutoParams::KIND, 0, u64::MAX - 1));
+        let start = self.problem.random(seed_stream(kind::AUTO, 0, u64::MAX - 1));
         let mut temperature = HOTTEST * self.mean_change;
         let mut probe = Probe::new(self, start)?;
         while temperature > COLDEST * self.mean_change
@@ -118,7 +116,7 @@ struct Probe<'p> {
 impl<'p> Probe<'p> {
     fn new(context: &SearchContext<'p>, start: Vec<u32>) -> Result<Self, ObjectiveError> {
         let assignment = Assignment::new(context.problem, &start)?;
-        let random = Pcg64::from_seed(seed_stream(AutoParams::KIND, 0, u64::MAX));
+        let random = Pcg64::from_seed(seed_stream(kind::AUTO, 0, u64::MAX));
         Ok(Self { incumbent: Incumbent::new(assignment.cost(), start), assignment, random })
     }
 

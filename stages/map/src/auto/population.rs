@@ -84,14 +84,7 @@ impl<'de> Deserialize<'de> for Members<'_> {
 impl<'p> Population<'p> {
     /// So many times the same placement, at a temperature.
     pub(super) fn of_one(start: &[u32], temperature: f64, size: Size) -> Self {
-        Self {
-            members: Members::Written(vec![start.to_vec(); size.members as usize]),
-            sweeps: size.sweeps,
-            temperature,
-            steps: 1,
-            cursor: 0,
-            changes: 0,
-        }
+        Self::of(vec![start.to_vec(); size.members as usize], temperature, size)
     }
 
     /// Random placements at the temperature where populations begin.
@@ -101,14 +94,11 @@ impl<'p> Population<'p> {
             random.fill_bytes(&mut stream);
             context.problem.random(stream)
         };
-        Self {
-            members: Members::Written((0..size.members).map(member).collect()),
-            sweeps: size.sweeps,
-            temperature: context.hot,
-            steps: 1,
-            cursor: 0,
-            changes: 0,
-        }
+        Self::of((0..size.members).map(member).collect(), context.hot, size)
+    }
+
+    fn of(members: Vec<Vec<u32>>, temperature: f64, Size { sweeps, .. }: Size) -> Self {
+        Self { members: Members::Written(members), sweeps, temperature, steps: 1, cursor: 0, changes: 0 }
     }
 
     /// Makes placements of what was written down.

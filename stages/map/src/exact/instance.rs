@@ -165,11 +165,11 @@ pub(super) struct Instance<'p> {
     /// The ranks that send or receive.
     active: Vec<u32>,
     /// Weights of all pairs of them, row by row.
-    weights: Vec<i64>,
+    pub(super) weights: Vec<i64>,
     /// Costs of all pairs of slots, row by row.
-    costs: Vec<i64>,
-    slots: usize,
-    unit: i64,
+    pub(super) costs: Vec<i64>,
+    pub(super) slots: usize,
+    pub(super) unit: i64,
 }
 
 impl<'p> Instance<'p> {
@@ -198,29 +198,11 @@ impl<'p> Instance<'p> {
         self.active.len()
     }
 
-    pub(super) fn slots(&self) -> usize {
-        self.slots
-    }
-
-    pub(super) fn unit(&self) -> i64 {
-        self.unit
-    }
-
     /// What a pair of ranks costs on two slots.
     pub(super) fn pair(&self, ranks: [usize; 2], slots: [usize; 2]) -> i64 {
         let [i, j] = ranks;
         let [k, l] = slots;
         self.weights[i * self.active.len() + j] * self.costs[k * self.slots + l]
-    }
-
-    /// The weights of all pairs of ranks, row by row.
-    pub(super) fn weights(&self) -> &[i64] {
-        &self.weights
-    }
-
-    /// The costs of all pairs of slots, row by row.
-    pub(super) fn costs(&self) -> &[i64] {
-        &self.costs
     }
 
     /// What a placement of all ranks costs.

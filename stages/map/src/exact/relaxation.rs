@@ -73,7 +73,7 @@ pub(super) fn block(i: usize, j: usize, rows: usize) -> usize {
 impl<T: Number> Relaxation<T> {
     /// Nothing is placed yet. A pair that costs `limit` or more cannot be.
     pub(super) fn new(instance: &Instance<'_>, scale: Scale, limit: i64) -> Self {
-        let (rows, columns) = (instance.ranks(), instance.slots());
+        let (rows, columns) = (instance.ranks(), instance.slots);
         let mut pairs = Vec::with_capacity(rows * (rows - 1) / 2 * columns * columns);
         for i in 0..rows {
             for j in i + 1..rows {
@@ -179,9 +179,9 @@ impl<T: Number> Relaxation<T> {
 /// The cheapest assignment of ranks to slots at these prices bounds F (Gilmore 1962, Lawler 1963). `None` if that does not fit
 /// 64 bits, or `stop` said so.
 pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -> Option<i64> {
-    let (ranks, slots) = (instance.ranks(), instance.slots());
+    let (ranks, slots) = (instance.ranks(), instance.slots);
     let weights: Vec<Vec<i64>> = instance
-        .weights()
+        .weights
         .chunks_exact(ranks)
         .map(|row| {
             let mut row: Vec<i64> = row.iter().copied().filter(|&weight| weight > 0).collect();
@@ -191,7 +191,7 @@ pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -
         .collect();
     let costs: Vec<Vec<i64>> = (0..slots)
         .map(|slot| {
-            let row = &instance.costs()[slot * slots..][..slots];
+            let row = &instance.costs[slot * slots..][..slots];
             let mut row: Vec<i64> = [&row[..slot], &row[slot + 1..]].concat();
             row.sort_unstable();
             row

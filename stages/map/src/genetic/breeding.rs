@@ -5,8 +5,8 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::Crossover;
 use crate::moves::below;
+use crate::{Crossover, GeneticParams};
 
 /// Evaluations of exchanges that take as many products as evaluating a placement of so many ranks whole takes for each of them:
 /// a pair is one product there and two ranks have four rows of a sum here.
@@ -30,13 +30,9 @@ pub(crate) struct Breeding<'p> {
 }
 
 impl<'p> Breeding<'p> {
-    pub(crate) fn new(
-        problem: &'p Problem,
-        crossover: Crossover,
-        mutation: f64,
-        mutates_clones: bool,
-    ) -> Self {
-        Self { problem, crossover, mutation, mutates_clones }
+    pub(crate) fn new(problem: &'p Problem, params: &GeneticParams) -> Self {
+        let &GeneticParams { crossover, mutation, mutate_clones, .. } = params;
+        Self { problem, crossover, mutation, mutates_clones: mutate_clones }
     }
 
     pub(crate) fn problem(&self) -> &'p Problem {
@@ -90,18 +86,12 @@ impl<'p> Breeding<'p> {
 
     /// An individual with these genes. The one place where individuals come from: what may not be is repaired here.
     pub(crate) fn individual(&self, genes: Vec<u32>) -> Individual {
-        let genes = self.admitted(genes);
-        Individual { cost: self.problem.cost(&genes[..self.problem.ranks()]), genes }
-    }
-
-    /// The genes of an individual that keeps the constraints, if there are any.
-    fn admitted(&self, mut genes: Vec<u32>) -> Vec<u32> {
-        if !self.problem.is_constrained() {
-            return genes;
-        }
-        let slots = genes.len();
-        genes.truncate(self.problem.ranks());
-        completed(&self.problem.admit(genes), slots)
+        let ranks = self.problem.ranks();
+        let genes = match self.problem.is_constrained() {
+            false => genes,
+            true => completed(&self.problem.admit(genes[..ranks].to_vec()), genes.len()),
+        };
+        Individual { cost: self.problem.cost(&genes[..ranks]), genes }
     }
 }
 

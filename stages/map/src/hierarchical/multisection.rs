@@ -1,5 +1,6 @@
 //! Parts of the ranks for the children of every node of the tree.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use hopmap_model::Library;
@@ -7,7 +8,7 @@ use hopmap_objective::Problem;
 use hopmap_partition::{Effort, Graph, partition};
 use rayon::prelude::*;
 
-use crate::error::HierarchicalError;
+use crate::MapError;
 use crate::{LevelChoice, OtherLevels, Partitioner};
 
 /// How ranks are dealt out to the children of a node.
@@ -32,7 +33,7 @@ struct Node {
 
 impl Multisection<'_> {
     /// The slot of every rank.
-    pub(super) fn place(&self, problem: &Problem, tree: &Tree) -> Result<Vec<u32>, HierarchicalError> {
+    pub(super) fn place(&self, problem: &Problem, tree: &Tree) -> Result<Vec<u32>, MapError> {
         let ranks: Vec<u32> = (0..problem.ranks() as u32).collect();
         let run = 0..tree.slots.len();
         let root = Node { level: tree.height(), run, graph: graph_of(problem)?, ranks };
@@ -44,7 +45,7 @@ impl Multisection<'_> {
     }
 
     /// Ranks and their slots.
-    fn place_node(&self, tree: &Tree, node: Node) -> Result<Vec<(u32, u32)>, HierarchicalError> {
+    fn place_node(&self, tree: &Tree, node: Node) -> Result<Vec<(u32, u32)>, MapError> {
         let Some(level) = self.next_level(tree, node.level).filter(|_| node.ranks.len() > 1) else {
             return Ok(in_order(tree, &node));
         };
@@ -92,28 +93,18 @@ impl Multisection<'_> {
     }
 
     /// The child of every rank of a node.
-    fn deal(
-        &self,
-        tree: &Tree,
-        level: usize,
-        node: &Node,
-        sizes: &[u32],
-    ) -> Result<Vec<u32>, HierarchicalError> {
+    fn deal(&self, tree: &Tree, level: usize, node: &Node, sizes: &[u32]) -> Result<Vec<u32>, MapError> {
         if !self.levels.contains((tree.height() - level) as u32) {
             let parts = (0..).zip(sizes).flat_map(|(part, &size)| std::iter::repeat_n(part, size as usize));
             return Ok(parts.take(node.ranks.len()).collect());
         }
         let room: u32 = sizes.iter().sum();
-        let padded;
         let graph = match room as usize > node.ranks.len() {
-            false => &node.graph,
-            true => {
-                padded = node.graph.padded(room as usize);
-                &padded
-            }
+            false => Cow::Borrowed(&node.graph),
+            true => Cow::Owned(node.graph.padded(room as usize)),
         };
         let seed = self.seed ^ (node.run.start as u64) << 8 ^ level as u64;
-        let mut parts = self.partitioner.cut(graph, sizes, self.effort, seed)?;
+        let mut parts = self.partitioner.cut(&graph, sizes, self.effort, seed)?;
         parts.truncate(node.ranks.len());
         Ok(parts)
     }
@@ -125,7 +116,7 @@ fn in_order(tree: &Tree, node: &Node) -> Vec<(u32, u32)> {
 }
 
 /// The graph of all ranks.
-fn graph_of(problem: &Problem) -> Result<Graph, HierarchicalError> {
+fn graph_of(problem: &Problem) -> Result<Graph, MapError> {
     let ranks = problem.ranks() as u32;
     let mut first = vec![0];
     let (mut targets, mut weights) = (Vec::new(), Vec::new());
@@ -145,7 +136,7 @@ pub(crate) const METIS: &Library =
 
 impl Partitioner {
     /// Whether this build has it.
-    pub(super) fn check(self) -> Result<(), HierarchicalError> {
+    pub(super) fn check(self) -> Result<(), MapError> {
         match self {
             Self::Metis => Ok(METIS.require("`partitioner = \"metis\"` cuts graphs with")?),
             Self::Own | Self::Scotch => Ok(()),
@@ -159,7 +150,7 @@ impl Partitioner {
         sizes: &[u32],
         effort: Effort,
         seed: u64,
-    ) -> Result<Vec<u32>, HierarchicalError> {
+    ) -> Result<Vec<u32>, MapError> {
         Ok(match self {
             #[cfg(feature = "metis")]
             Self::Metis => hopmap_partition::metis(graph, sizes, seed)?,

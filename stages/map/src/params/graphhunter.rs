@@ -6,7 +6,112 @@ use serde::{Deserialize, Serialize};
 
 use super::{Goal, Pin, Preset, ProblemParams};
 
-params! {
+/// Hands to a macro what `map/annealing` and the table `annealing` of `map/composite` have in common.
+macro_rules! annealing {
+    ($next:ident! { $($own:tt)* }) => {
+        $next! {
+            $($own)* and
+            /// Iterations of every solver in all. By default 50,000 up to 256 ranks and 100,000 beyond (the papers, up to 1024). With
+            /// proportional cooling the final temperature ends it before, after 1604 temperatures.
+            pub iterations: Option<u64>,
+            /// What an iteration is: a temperature or a candidate. The papers leave it open.
+            pub iteration: Iteration,
+            /// Candidates that are examined at one temperature, in `moves_unit`. By default 50 (the papers); for n ranks beyond 1024,
+            /// n / 20.
+            pub moves_per_temperature: Option<u32>,
+            /// Whether `moves_per_temperature` counts candidates or candidates for every rank. The papers print 50; the code of their
+            /// library multiplies by n.
+            pub moves_unit: MovesUnit,
+            /// Candidates that are accepted at one temperature, after which it falls at once. By default a tenth of the examined ones
+            /// (the library of the papers), at least 1.
+            pub max_accepted_per_temperature: Option<u32>,
+            /// How the temperature falls.
+            pub cooling: Cooling,
+            /// q of proportional cooling, between 0 and 1, 0.99 by default (the library of the papers); or β of Cauchy cooling, above 0
+            /// and in 1 / unit of F, by default (T0 − T1) / (C · T0 · T1) with the first and last temperature and C coolings (the
+            /// papers print the numerator the other way round): `iterations`, or where they are candidates `iterations` /
+            /// `moves_per_temperature`.
+            pub cooling_rate: Option<f64>,
+            /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3 (the library of the papers).
+            pub initial_temperature: Option<f64>,
+            /// A solver whose temperature falls below this one ends; in the unit of F. By default a ten-millionth of the first one,
+            /// which for the instances of the papers is about the 0.01 of their library.
+            pub final_temperature: Option<f64>,
+            /// A solver ends after so many iterations without a new best of its own. By default none does.
+            pub patience: Option<u64>,
+            /// Whether a solver ends at a temperature that accepts nothing, as in the library of the papers.
+            pub stop_when_frozen: bool,
+            /// Which exchanges are candidates. By default `towards` on a tree where a rank has few neighbours, else `random`.
+            pub move_type: Option<MoveType>,
+        }
+    };
+}
+
+/// Hands to a macro what `map/genetic` and the table `genetic` of `map/composite` have in common.
+macro_rules! genetic {
+    ($next:ident! { $($own:tt)* }) => {
+        $next! {
+            $($own)* and
+            /// Individuals of every island. By default one for every rank (the papers) up to 1024, at least 8; for n ranks beyond,
+            /// 1,048,576 / n, or 128,000 / n and at least 4 where each is annealed.
+            pub population: Option<u32>,
+            /// Iterations: breed, mutate, replace, exchange. The papers do not print the number. By default 1000 up to 256 ranks, 500 up
+            /// to 1024, 200 beyond.
+            pub iterations: Option<u64>,
+            /// Children of one iteration, which replace as many of the worst. By default half of the population.
+            pub offspring: Option<u32>,
+            /// A parent is the best of so many individuals drawn at random; 2 by default (the library of the papers).
+            pub tournament: u32 = 2,
+            /// How two parents make two children.
+            pub crossover: Crossover,
+            /// Probability that two parents are crossed at all, not copied; 1 by default (the papers).
+            pub crossover_probability: f64 = 1.0,
+            /// Probability, for every gene of a child, that it changes places with another gene; 0.001 by default (the papers).
+            pub mutation: f64 = 0.001,
+            /// Who hears of the best individuals after every iteration.
+            pub scheme: Scheme,
+            /// What the master of the scheme `master-slave` does.
+            pub master: Master,
+            /// Individuals that an island sends or the master hands to it after every iteration; 1 by default (the papers found more to
+            /// be worse).
+            pub migrants: u32 = 1,
+            /// Whether two genes of a child that is a copy of a parent change places. The papers leave it a copy; populations whose
+            /// individuals have become alike find nothing new then.
+            pub mutate_clones: bool = true,
+            /// Whether a migrant is taken in that the population has already, as in the papers; it may soon be all there is.
+            pub duplicate_migrants: bool,
+        }
+    };
+}
+
+/// Declares a table of `map/composite`, and how it becomes the parameters of the stage that does that part alone.
+macro_rules! part {
+    (
+        $(#[$meta:meta])* pub struct $name:ident of $params:ident
+        and $($(#[$of_field:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $($(#[$of_field])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: or_default!($type $(, $default)?),)* }
+            }
+        }
+
+        impl From<$name> for $params {
+            fn from(part: $name) -> Self {
+                Self { $($field: part.$field,)* ..Self::default() }
+            }
+        }
+    };
+}
+
+annealing! { params! {
     /// Parallel simulated annealing (GraphHunter's PSA).
     pub struct AnnealingParams {
         /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
@@ -14,82 +119,61 @@ params! {
         /// Another seed gives another search.
         pub seed: u64 = 1,
         /// How many candidates every island evaluates at most. Without `iterations`, a search that ends before this begins again from
-        /// another random placement, so a larger budget continues a smaller one. Without it and `seconds`: one run of `iterations`.
+        /// another random placement, so a larger budget continues a smaller one. Without it and `time_limit_s`: one run of `iterations`.
         pub evaluations: Option<u64>,
         /// How long the search may take, in seconds; without `iterations` it begins again until then. The result cannot be made again
         /// bit for bit.
-        pub seconds: Option<f64>,
+        pub time_limit_s: Option<f64>,
         /// Number of islands, the processes of the paper. They run on as many threads and processes as there are, and their number
         /// never depends on it.
         pub islands: u32 = 4,
         /// Solvers of every island; each anneals the island's placement by itself until the next exchange. By default one for every
         /// rank up to 100 ranks and 125 up to 1024 (the papers); for n ranks beyond, 128,000 / n.
         pub solvers: Option<u32>,
-        /// Iterations of every solver in all: exchanges × `successive`. By default 50,000 up to 256 ranks and 100,000 beyond (the
-        /// papers, up to 1024). With proportional cooling the final temperature ends it before, after 1604 temperatures.
-        pub iterations: Option<u64>,
-        /// What an iteration is: a temperature or a candidate. The papers leave it open.
-        pub iteration: Iteration,
         /// Iterations of every solver before the best placement of all islands becomes everybody's. By default 1000 (the papers, which
         /// found 100 better for tai343e01).
-        pub successive: Option<u64>,
-        /// Candidates that are examined at one temperature, in `neighbours_unit`. By default 50 (the papers); for n ranks beyond 1024,
-        /// n / 20.
-        pub max_neighbours: Option<u32>,
-        /// Whether `max_neighbours` counts candidates or candidates for every rank. The papers print 50; the code of their library
-        /// multiplies by n.
-        pub neighbours_unit: NeighboursUnit,
-        /// Candidates that are accepted at one temperature, after which it falls at once. By default a tenth of the examined ones (the
-        /// library of the papers), at least 1.
-        pub accepted: Option<u32>,
-        /// How the temperature falls.
-        pub cooling: Cooling,
-        /// q of proportional cooling, between 0 and 1, 0.99 by default (the library of the papers); or β of Cauchy cooling, above 0 and
-        /// in 1 / unit of F, by default (T0 − T1) / (C · T0 · T1) with the first and last temperature and C coolings (the papers
-        /// print the numerator the other way round): `iterations`, or where they are candidates `iterations` / `max_neighbours`.
-        pub factor: Option<f64>,
-        /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3 (the library of the papers).
-        pub initial_temperature: Option<f64>,
-        /// A solver whose temperature falls below this one ends; in the unit of F. By default a ten-millionth of the first one, which
-        /// for the instances of the papers is about the 0.01 of their library.
-        pub final_temperature: Option<f64>,
+        pub exchange_interval: Option<u64>,
         /// Whether the temperature goes on or restarts after an exchange. The papers leave it open.
-        pub after_exchange: Reheat,
-        /// A solver ends after so many iterations without a new best of its own. By default none does.
-        pub patience: Option<u64>,
-        /// Whether a solver ends at a temperature that accepts nothing, as in the library of the papers.
-        pub frozen: bool,
+        pub temperature_after_exchange: AfterExchange,
         /// Whether islands breed while they are hot, as in the method RGO (ПОГ), and then anneal without exchanges: the placement of an
         /// island is crossed with that of the island before it in the ring, the child mutated, and taken if annealing accepts it.
-        pub genetic: bool,
-        /// How often islands breed, after every five temperatures; 20 times by default. For `genetic` only.
+        pub crossover_on_exchange: bool,
+        /// How often islands breed, after every five temperatures; 20 times by default. For `crossover_on_exchange` only.
         pub generations: Option<u64>,
-        /// Which exchanges are candidates. By default `towards` on a tree where a rank has few neighbours, else `random`.
-        pub neighbours: Option<Neighbourhood>,
         /// Whether the best placement descends at the end to one that no exchange improves. The papers do not; it costs little.
-        pub descent: bool = true,
+        pub local_search: bool = true,
         /// Whether rank order is the result where the search finds nothing better. The papers know no such rule.
         pub rank_order_fallback: bool = true,
+    }
+} }
+
+annealing! { part! {
+    /// How `map/composite` anneals every individual.
+    pub struct AnnealingPart of AnnealingParams
+} }
+
+impl AnnealingPart {
+    fn paper() -> Self {
+        Self {
+            iteration: Iteration::Candidate,
+            moves_per_temperature: Some(50),
+            cooling: Cooling::Cauchy,
+            move_type: Some(MoveType::Random),
+            ..Self::default()
+        }
     }
 }
 
 impl AnnealingParams {
-    /// Searches draw their seeds by the kind of their stage.
-    pub(crate) const KIND: &'static str = "map/annealing";
-
     /// The choices of the papers, where they print them or the code of their library has them.
     #[must_use]
     pub fn paper() -> Self {
         Self {
             preset: Preset::Paper,
-            iteration: Iteration::Candidate,
-            successive: Some(1000),
-            max_neighbours: Some(50),
-            cooling: Cooling::Cauchy,
-            neighbours: Some(Neighbourhood::Random),
-            descent: false,
+            exchange_interval: Some(1000),
+            local_search: false,
             rank_order_fallback: false,
-            ..Self::default()
+            ..AnnealingPart::paper().into()
         }
     }
 }
@@ -105,10 +189,10 @@ pub enum Iteration {
     Candidate,
 }
 
-/// What neighbours are counted in.
+/// What moves are counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum NeighboursUnit {
+pub enum MovesUnit {
     /// In candidates.
     #[default]
     Candidates,
@@ -119,7 +203,7 @@ pub enum NeighboursUnit {
 /// What an exchange between islands does to the temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reheat {
+pub enum AfterExchange {
     /// It goes on falling.
     #[default]
     Continue,
@@ -130,7 +214,7 @@ pub enum Reheat {
 /// Which exchanges of ranks are candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Neighbourhood {
+pub enum MoveType {
     /// Any rank with what is on any other slot (the papers).
     Random,
     /// A rank with what is on a slot close to one of its neighbours.
@@ -148,7 +232,7 @@ pub enum Cooling {
     Cauchy,
 }
 
-params! {
+genetic! { params! {
     /// Parallel genetic algorithm (GraphHunter's PGA).
     pub struct GeneticParams {
         /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
@@ -159,58 +243,36 @@ params! {
         /// whole is n / 4 of them. Without `iterations` the search goes on until then.
         pub evaluations: Option<u64>,
         /// How long the search may take, in seconds. The result cannot be made again bit for bit.
-        pub seconds: Option<f64>,
+        pub time_limit_s: Option<f64>,
         /// Number of islands, the processes of the paper, each with a population of its own.
         pub islands: u32 = 4,
-        /// Individuals of every island. By default one for every rank (the papers) up to 1024, at least 8; for n ranks beyond,
-        /// 1,048,576 / n.
-        pub population: Option<u32>,
-        /// Iterations: breed, mutate, replace, exchange. The papers do not print the number. By default 1000 up to 256 ranks, 500 up to
-        /// 1024, 200 beyond.
-        pub iterations: Option<u64>,
-        /// Children of one iteration, which replace as many of the worst. By default half of the population.
-        pub children: Option<u32>,
-        /// A parent is the best of so many individuals drawn at random; 2 by default (the library of the papers).
-        pub tournament: u32 = 2,
-        /// How two parents make two children.
-        pub crossover: Crossover,
-        /// Probability that two parents are crossed at all, not copied; 1 by default (the papers).
-        pub crossover_probability: f64 = 1.0,
-        /// Probability, for every gene of a child, that it changes places with another gene; 0.001 by default (the papers).
-        pub mutation: f64 = 0.001,
-        /// Who hears of the best individuals after every iteration.
-        pub scheme: Scheme,
-        /// What the master of the scheme `master-slave` does.
-        pub master: Master,
-        /// Individuals that an island sends or the master hands to it after every iteration; 1 by default (the papers found more to be
-        /// worse).
-        pub migrants: u32 = 1,
-        /// Whether two genes of a child that is a copy of a parent change places. The papers leave it a copy; populations whose
-        /// individuals have become alike find nothing new then.
-        pub mutate_clones: bool = true,
-        /// Whether a migrant is taken in that the population has already, as in the papers; it may soon be all there is.
-        pub duplicate_migrants: bool,
         /// Whether the best placement descends at the end to one that no exchange improves. The papers do not; it costs little.
-        pub descent: bool = true,
+        pub local_search: bool = true,
         /// Whether rank order is the result where the search finds nothing better. The papers know no such rule.
         pub rank_order_fallback: bool = true,
+    }
+} }
+
+genetic! { part! {
+    /// The genetic algorithm of `map/composite`.
+    pub struct GeneticPart of GeneticParams
+} }
+
+impl GeneticPart {
+    fn paper() -> Self {
+        Self { mutate_clones: false, duplicate_migrants: true, ..Self::default() }
     }
 }
 
 impl GeneticParams {
-    /// Searches draw their seeds by the kind of their stage.
-    pub(crate) const KIND: &'static str = "map/genetic";
-
     /// The choices of the papers.
     #[must_use]
     pub fn paper() -> Self {
         Self {
             preset: Preset::Paper,
-            descent: false,
+            local_search: false,
             rank_order_fallback: false,
-            mutate_clones: false,
-            duplicate_migrants: true,
-            ..Self::default()
+            ..GeneticPart::paper().into()
         }
     }
 }
@@ -254,125 +316,51 @@ pub enum Master {
 
 params! {
     /// Annealed placements, then a genetic algorithm on them (GraphHunter's composite algorithm, PGSA).
-    ///
-    /// What a parameter means is said where `map/annealing` and `map/genetic` have it.
     pub struct CompositeParams {
         /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
         pub preset: Preset,
         /// Another seed gives another search.
         pub seed: u64 = 1,
-        /// How much every island evaluates at most, half of it for annealing. Without `iterations` the genetic algorithm goes on until
-        /// then.
+        /// How much every island evaluates at most, half of it for annealing. Without `genetic.iterations` the genetic algorithm goes
+        /// on until then.
         pub evaluations: Option<u64>,
         /// How long the search may take, in seconds, half of it for annealing. The result cannot be made again bit for bit.
-        pub seconds: Option<f64>,
+        pub time_limit_s: Option<f64>,
         /// Number of islands, each with a population of its own.
         pub islands: u32 = 4,
-        /// Individuals of every island, each annealed from a random placement of its own. By default one for every rank up to 1024, at
-        /// least 8; for n ranks beyond, 128,000 / n, at least 4.
-        pub population: Option<u32>,
-        /// Iterations of the annealing of one individual. By default 50,000 up to 256 ranks and 100,000 beyond; with proportional
-        /// cooling the final temperature ends it before.
-        pub annealing_iterations: Option<u64>,
-        /// What an iteration of annealing is.
-        pub iteration: Iteration,
-        /// Candidates that are examined at one temperature, in `neighbours_unit`. By default 50; for n ranks beyond 1024, n / 20.
-        pub max_neighbours: Option<u32>,
-        /// Whether `max_neighbours` counts candidates or candidates for every rank.
-        pub neighbours_unit: NeighboursUnit,
-        /// Candidates that are accepted at one temperature. By default a tenth of the examined ones, at least 1.
-        pub accepted: Option<u32>,
-        /// How the temperature falls.
-        pub cooling: Cooling,
-        /// q of proportional cooling, 0.99 by default, or β of Cauchy cooling in 1 / unit of F.
-        pub factor: Option<f64>,
-        /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3.
-        pub initial_temperature: Option<f64>,
-        /// Last temperature in the unit of F. By default a ten-millionth of the first one.
-        pub final_temperature: Option<f64>,
-        /// An annealing ends after so many iterations without a new best. By default none does.
-        pub patience: Option<u64>,
-        /// Whether an annealing ends at a temperature that accepts nothing.
-        pub frozen: bool,
-        /// Which exchanges are candidates. By default `towards` on a tree where a rank has few neighbours, else `random`.
-        pub neighbours: Option<Neighbourhood>,
-        /// Iterations of the genetic algorithm. By default 1000 up to 256 ranks, 500 up to 1024, 200 beyond.
-        pub iterations: Option<u64>,
-        /// Children of one iteration. By default half of the population.
-        pub children: Option<u32>,
-        /// A parent is the best of so many individuals drawn at random.
-        pub tournament: u32 = 2,
-        /// How two parents make two children.
-        pub crossover: Crossover,
-        /// Probability that two parents are crossed at all.
-        pub crossover_probability: f64 = 1.0,
-        /// Probability, for every gene of a child, that it changes places with another gene.
-        pub mutation: f64 = 0.001,
-        /// Who hears of the best individuals after every iteration of the genetic algorithm.
-        pub scheme: Scheme,
-        /// What the master of the scheme `master-slave` does.
-        pub master: Master,
-        /// Individuals that an island sends or the master hands to it after every iteration.
-        pub migrants: u32 = 1,
-        /// Whether two genes of a child that is a copy of a parent change places.
-        pub mutate_clones: bool = true,
-        /// Whether a migrant is taken in that the population has already.
-        pub duplicate_migrants: bool,
+        /// How every individual is annealed, from a random placement of its own: parameters of `map/annealing`.
+        pub annealing: AnnealingPart,
+        /// How the populations evolve then: parameters of `map/genetic`.
+        pub genetic: GeneticPart,
         /// Whether the best placement descends at the end to one that no exchange improves.
-        pub descent: bool = true,
+        pub local_search: bool = true,
         /// Whether rank order is the result where the search finds nothing better.
         pub rank_order_fallback: bool = true,
     }
 }
 
-/// Copies fields of one struct to another.
-macro_rules! copy {
-    ($from:ident => $to:ident: $($field:ident),+) => {
-        $($to.$field.clone_from(&$from.$field);)+
-    };
-}
-
 impl CompositeParams {
-    /// Searches draw their seeds by the kind of their stage.
-    pub(crate) const KIND: &'static str = "map/composite";
-
     /// The choices of the papers: those of both parts.
     #[must_use]
     pub fn paper() -> Self {
-        let (annealing, genetic) = (AnnealingParams::paper(), GeneticParams::paper());
         Self {
             preset: Preset::Paper,
-            iteration: annealing.iteration,
-            max_neighbours: annealing.max_neighbours,
-            cooling: annealing.cooling,
-            neighbours: annealing.neighbours,
-            mutate_clones: genetic.mutate_clones,
-            duplicate_migrants: genetic.duplicate_migrants,
-            descent: genetic.descent,
-            rank_order_fallback: genetic.rank_order_fallback,
+            annealing: AnnealingPart::paper(),
+            genetic: GeneticPart::paper(),
+            local_search: false,
+            rank_order_fallback: false,
             ..Self::default()
         }
     }
 
-    /// Those of the annealing.
-    pub(crate) fn annealing(&self) -> AnnealingParams {
-        let mut params = AnnealingParams {
-            solvers: Some(1),
-            iterations: self.annealing_iterations,
-            ..AnnealingParams::default()
-        };
-        copy!(self => params: seed, evaluations, seconds, islands, iteration, max_neighbours, neighbours_unit, accepted, cooling,
-            factor, initial_temperature, final_temperature, patience, frozen, neighbours, descent, rank_order_fallback,
-            weight, objective, pinned, forbidden);
-        params
+    /// Those of the annealing of an individual.
+    pub(crate) fn of_annealing(&self) -> AnnealingParams {
+        AnnealingParams { solvers: Some(1), ..self.annealing.into() }
     }
 
     /// Those of the genetic algorithm.
-    pub(crate) fn genetic(&self) -> GeneticParams {
-        let mut params = GeneticParams::default();
-        copy!(self => params: preset, seed, evaluations, seconds, islands, population, iterations, children, tournament, crossover,
-            crossover_probability, mutation, scheme, master, migrants, mutate_clones, duplicate_migrants, descent,
-            rank_order_fallback, weight, objective, pinned, forbidden);
-        params
+    pub(crate) fn of_genetic(&self) -> GeneticParams {
+        let &Self { evaluations, time_limit_s, genetic, .. } = self;
+        GeneticParams { evaluations, time_limit_s, ..genetic.into() }
     }
 }

@@ -5,11 +5,12 @@ use std::fmt;
 
 use hopmap_model::{Error, SystemGraph, TaskGraph, Weight, WeightChoice};
 use hopmap_objective::{Constraints, Objective, Place, Problem, check_weight};
-use miette::Diagnostic;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::MapError;
 
 /// The parameters of the problem that a mapper solves.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +41,7 @@ impl ProblemParams<'_> {
         Ok(problem.with_constraints(&self.constraints()?, system)?)
     }
 
-    fn constraints(&self) -> Result<Constraints, PinError> {
+    fn constraints(&self) -> Result<Constraints, MapError> {
         let pinned = self.pinned.iter().map(Pin::place).collect::<Result<_, _>>()?;
         Ok(Constraints { pinned, forbidden: self.forbidden.to_vec() })
     }
@@ -61,35 +62,22 @@ pub struct Pin {
 }
 
 impl Pin {
-    fn place(&self) -> Result<hopmap_objective::Pin, PinError> {
+    fn place(&self) -> Result<hopmap_objective::Pin, MapError> {
         let rank = self.rank;
         let place = match (self.slot, &self.host) {
             (Some(slot), None) => Place::Slot(slot),
             (None, Some(host)) => Place::Host(host.clone()),
-            (Some(_), Some(_)) => return Err(PinError::TwoPlaces { rank }),
-            (None, None) => return Err(PinError::NoPlace { rank }),
+            (Some(_), Some(_)) => {
+                let problem = format!("rank {rank} is pinned to a slot and a host");
+                return Err(MapError::new(problem, "give `slot` or `host`, not both"));
+            }
+            (None, None) => {
+                let problem = format!("rank {rank} is pinned, but not to anything");
+                return Err(MapError::new(problem, "give its `slot` or its `host`"));
+            }
         };
         Ok(hopmap_objective::Pin { rank, place })
     }
-}
-
-/// A pin that contradicts itself.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub(crate) enum PinError {
-    /// A rank is pinned to a slot and a host.
-    #[error("rank {rank} is pinned to a slot and a host")]
-    #[diagnostic(help("give `slot` or `host`, not both"))]
-    TwoPlaces {
-        /// The rank.
-        rank: u32,
-    },
-    /// A rank is pinned to nothing.
-    #[error("rank {rank} is pinned, but not to anything")]
-    #[diagnostic(help("give its `slot` or its `host`"))]
-    NoPlace {
-        /// The rank.
-        rank: u32,
-    },
 }
 
 /// The metrics by their names in a pipeline file.

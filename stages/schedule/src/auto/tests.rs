@@ -94,5 +94,5 @@ fn senseless_budgets_are_refused() {
     let refused = |value| auto(value).check().unwrap_err().to_string();
     assert_eq!(refused(serde_json::json!({ "evaluations": 0 })), "evaluations is 0");
     assert_eq!(refused(serde_json::json!({ "islands": 0 })), "islands is 0");
-    assert_eq!(refused(serde_json::json!({ "time_limit_s": -1.0 })), "seconds is -1");
+    assert_eq!(refused(serde_json::json!({ "time_limit_s": -1.0 })), "time_limit_s is -1");
 }

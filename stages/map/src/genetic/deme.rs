@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::breeding::{Breeding, Individual, completed, number_below};
 use crate::mapper::GENERATIONS;
-use crate::{GeneticParams, Master, ParameterError, Scheme};
+use crate::{GeneticParams, MapError, Master, Scheme};
 
 /// The population of one island, the best individual first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Colony {
+pub(crate) struct Subpopulation {
     pub(crate) population: Vec<Individual>,
     pub(crate) random: Pcg64,
     /// What the master breeds with for this island.
@@ -22,7 +22,7 @@ pub(crate) struct Colony {
     generations: u64,
 }
 
-impl Colony {
+impl Subpopulation {
     /// An empty one, with a stream of random numbers of its own and one for the master.
     pub(crate) fn new(own: [u8; 32], master: [u8; 32]) -> Self {
         Self {
@@ -80,9 +80,9 @@ impl Colony {
 
     /// Two children of two selected parents.
     fn pair(&mut self, rules: &Rules, breeding: &Breeding<'_>) -> [Individual; 2] {
-        let [a, b] = [self.select(rules.tournament), self.select(rules.tournament)];
+        let [a, b] = [self.select(rules.params.tournament), self.select(rules.params.tournament)];
         let (a, b) = (&self.population[a].genes, &self.population[b].genes);
-        let threshold = (rules.crossover_probability * 2_f64.powi(32)) as u64;
+        let threshold = (rules.params.crossover_probability * 2_f64.powi(32)) as u64;
         if u64::from(self.random.next_u32()) < threshold {
             breeding.children(a, b, &mut self.random)
         } else {
@@ -103,7 +103,7 @@ impl Colony {
 
     /// What it sends after an iteration.
     pub(crate) fn send(&self, rules: &Rules, breeding: &Breeding<'_>) -> Vec<Candidate<Vec<u32>>> {
-        let number = match rules.scheme {
+        let number = match rules.params.scheme {
             Scheme::Ring => rules.migrants,
             Scheme::MasterSlave => 1,
         };
@@ -119,7 +119,7 @@ impl Colony {
     ) {
         let all = breeding.problem().slots();
         let genes = heard.into_iter().map(|candidate| (candidate.cost, completed(&candidate.solution, all)));
-        match rules.scheme {
+        match rules.params.scheme {
             Scheme::Ring => {
                 for (cost, genes) in genes {
                     self.admit(rules, breeding, Individual { cost, genes });
@@ -144,7 +144,7 @@ impl Colony {
         let ranks = breeding.problem().ranks();
         let equals = self.population.iter().filter(|other| other.cost == individual.cost);
         let is_known = equals.into_iter().any(|other| other.genes[..ranks] == individual.genes[..ranks]);
-        if (rules.duplicate_migrants || !is_known)
+        if (rules.params.duplicate_migrants || !is_known)
             && self.population.last().is_some_and(|worst| individual.cost < worst.cost)
         {
             self.population.pop();
@@ -155,7 +155,7 @@ impl Colony {
 
 /// Who hears what islands send.
 pub(crate) fn exchange(rules: &Rules) -> Exchange {
-    match (rules.scheme, rules.master) {
+    match (rules.params.scheme, rules.params.master) {
         _ if rules.migrants == 0 => Exchange::Nobody,
         (Scheme::Ring, _) => Exchange::Ring,
         (Scheme::MasterSlave, Master::Breeds) => Exchange::Everybody,
@@ -173,43 +173,33 @@ const MOST: u32 = 1 << 20;
 /// How populations of a problem evolve.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
+    pub(crate) params: GeneticParams,
     pub(crate) population: usize,
     pub(crate) iterations: u64,
     pub(crate) children: usize,
-    pub(crate) tournament: u32,
-    pub(crate) crossover_probability: f64,
-    pub(crate) scheme: Scheme,
-    pub(crate) master: Master,
     pub(crate) migrants: usize,
-    pub(crate) duplicate_migrants: bool,
 }
 
 /// Checks what can be checked without a problem.
-pub(crate) fn check(params: &GeneticParams) -> Result<(), ParameterError> {
+pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
     let help = format!("give a number of individuals from 2 to {MOST}, or leave it out");
     let population = params.population.unwrap_or(2);
-    ParameterError::unless((2..=MOST).contains(&population), "population", &population, &help)?;
-    let at_least_one = |name, value: Option<u64>| {
-        ParameterError::unless(value != Some(0), name, &0, "give a whole number above zero, or leave it out")
-    };
+    MapError::unless((2..=MOST).contains(&population), "population", &population, &help)?;
+    let at_least_one = MapError::unless_zero;
     at_least_one("iterations", params.iterations)?;
-    at_least_one("children", params.children.map(u64::from))?;
+    at_least_one("offspring", params.offspring.map(u64::from))?;
     at_least_one("tournament", Some(params.tournament.into()))?;
-    let children = params.children.unwrap_or(1);
+    let children = params.offspring.unwrap_or(1);
     let help = "give fewer children than there are individuals, so that the best one stays";
     let fits = params.population.is_none_or(|population| children < population);
-    ParameterError::unless(fits, "children", &children, help)?;
+    MapError::unless(fits, "offspring", &children, help)?;
     let fits = params.population.is_none_or(|population| params.migrants < population);
-    ParameterError::unless(
-        fits,
-        "migrants",
-        &params.migrants,
-        "give fewer migrants than there are individuals",
-    )?;
+    let help = "give fewer migrants than there are individuals";
+    MapError::unless(fits, "migrants", &params.migrants, help)?;
     for (name, value) in
         [("crossover_probability", params.crossover_probability), ("mutation", params.mutation)]
     {
-        ParameterError::unless((0.0..=1.0).contains(&value), name, &value, "give a probability from 0 to 1")?;
+        MapError::unless((0.0..=1.0).contains(&value), name, &value, "give a probability from 0 to 1")?;
     }
     Ok(())
 }
@@ -218,21 +208,17 @@ impl Rules {
     /// Applies parameters in order to a problem; `population` is how many individuals there are by default.
     pub(crate) fn new(params: &GeneticParams, problem: &Problem, population: usize) -> Self {
         let population = params.population.map_or(population, |population| population as usize);
-        let children = params.children.map_or(population / 2, |children| children as usize);
+        let children = params.offspring.map_or(population / 2, |children| children as usize);
         Self {
             population,
             iterations: match params.iterations {
                 Some(iterations) => iterations,
-                None if params.evaluations.is_some() || params.seconds.is_some() => u64::MAX,
+                None if params.evaluations.is_some() || params.time_limit_s.is_some() => u64::MAX,
                 None => default_iterations(problem.ranks()),
             },
             children: children.clamp(1, population - 1),
-            tournament: params.tournament,
-            crossover_probability: params.crossover_probability,
-            scheme: params.scheme,
-            master: params.master,
             migrants: (params.migrants as usize).min(population - 1),
-            duplicate_migrants: params.duplicate_migrants,
+            params: params.clone(),
         }
     }
 }
@@ -255,7 +241,6 @@ fn default_iterations(ranks: usize) -> u64 {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::Crossover;
     use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 
     /// A ring of four ranks on a line of six slots.
@@ -281,47 +266,47 @@ mod tests {
         vec![Candidate { cost: problem.cost(slots), solution: slots.to_vec() }]
     }
 
-    fn colony(breeding: &Breeding<'_>) -> Colony {
-        let mut colony = Colony::new([1; 32], [2; 32]);
+    fn deme(breeding: &Breeding<'_>) -> Subpopulation {
+        let mut deme = Subpopulation::new([1; 32], [2; 32]);
         for genes in [vec![0, 5, 1, 4, 2, 3], vec![0, 4, 1, 3, 2, 5], vec![5, 0, 4, 1, 2, 3]] {
-            colony.add(breeding.individual(genes));
+            deme.add(breeding.individual(genes));
         }
-        colony
+        deme
     }
 
     #[test]
     fn migrants_arrive_once_and_replace_the_worst() {
         let problem = problem();
-        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0, true);
+        let breeding = Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() });
         let rules = Rules::new(&GeneticParams::default(), &problem, 3);
-        let mut colony = colony(&breeding);
-        let worst = colony.population[2].clone();
+        let mut deme = deme(&breeding);
+        let worst = deme.population[2].clone();
         for _ in 0..2 {
-            colony.receive(&rules, &breeding, heard(&problem, &[1, 2, 3, 4]));
-            assert_eq!(colony.population.len(), 3);
-            assert_eq!(colony.population[0].genes, [1, 2, 3, 4, 0, 5]);
-            assert!(!colony.population.contains(&worst) && colony.population[1].cost > 6);
+            deme.receive(&rules, &breeding, heard(&problem, &[1, 2, 3, 4]));
+            assert_eq!(deme.population.len(), 3);
+            assert_eq!(deme.population[0].genes, [1, 2, 3, 4, 0, 5]);
+            assert!(!deme.population.contains(&worst) && deme.population[1].cost > 6);
         }
-        let before = colony.population.clone();
-        colony.receive(&rules, &breeding, heard(&problem, &[0, 5, 1, 4]));
-        assert_eq!(colony.population, before);
+        let before = deme.population.clone();
+        deme.receive(&rules, &breeding, heard(&problem, &[0, 5, 1, 4]));
+        assert_eq!(deme.population, before);
     }
 
     #[test]
     fn the_master_hands_out_a_child_of_the_best() {
         let problem = problem();
-        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0, true);
+        let breeding = Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() });
         let params = GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() };
         let rules = Rules::new(&params, &problem, 3);
-        let mut colony = colony(&breeding);
-        let before = colony.population.clone();
+        let mut deme = deme(&breeding);
+        let before = deme.population.clone();
         let both = [heard(&problem, &[1, 2, 3, 4]), heard(&problem, &[1, 2, 4, 3])].concat();
-        colony.receive(&rules, &breeding, both);
-        let child = colony.population.iter().find(|individual| !before.contains(individual)).unwrap();
+        deme.receive(&rules, &breeding, both);
+        let child = deme.population.iter().find(|individual| !before.contains(individual)).unwrap();
         // Of parents that agree on these, or of one with two genes exchanged.
         let kept = [(0, 1), (1, 2), (4, 0), (5, 5)].iter().filter(|&&(gene, slot)| child.genes[gene] == slot);
-        assert!(kept.count() >= 2 && colony.population.len() == 3);
-        assert_eq!(colony.debt, breeding.price());
+        assert!(kept.count() >= 2 && deme.population.len() == 3);
+        assert_eq!(deme.debt, breeding.price());
     }
 
     #[test]
@@ -331,8 +316,8 @@ mod tests {
         assert_eq!(message(GeneticParams { population: Some(1), ..params() }), "population is 1");
         assert_eq!(message(GeneticParams { iterations: Some(0), ..params() }), "iterations is 0");
         assert_eq!(message(GeneticParams { tournament: 0, ..params() }), "tournament is 0");
-        let many = GeneticParams { population: Some(4), children: Some(4), ..params() };
-        assert_eq!(message(many), "children is 4");
+        let many = GeneticParams { population: Some(4), offspring: Some(4), ..params() };
+        assert_eq!(message(many), "offspring is 4");
         let crowd = GeneticParams { population: Some(4), migrants: 9, ..params() };
         assert_eq!(message(crowd), "migrants is 9");
         assert_eq!(message(GeneticParams { mutation: -0.1, ..params() }), "mutation is -0.1");

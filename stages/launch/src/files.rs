@@ -1,9 +1,10 @@
-//! Launch files that name hosts: those of Open MPI (host file, rank file), of MPICH and Intel MPI (machine file) and of Slurm.
+//! Launch files: those of Open MPI (host file, rank file), of MPICH and Intel MPI (machine file) and of Slurm, which name hosts, and the
+//! rank order of HPE Cray MPICH.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hopmap_model::{LaunchFile, Mapping};
+use hopmap_model::{HostSlots, LaunchFile, Mapping};
 
 use crate::{LaunchError, MachinefileStyle, OpenMpi};
 
@@ -18,7 +19,8 @@ pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchErr
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
     if let Some(host) = hosts.iter().find(|host| is_loopback(host)) {
-        return Err(LaunchError::Loopback { host: (*host).to_owned() });
+        let problem = format!("Open MPI's sequential mapper does not know `{host}`");
+        return Err(LaunchError::new(problem, "call the host by its own name, or use launch/rankfile"));
     }
     Ok(LaunchFile {
         name: "hostfile".into(),
@@ -60,12 +62,8 @@ pub fn machinefile(
 }
 
 fn host_counts(digest: &str, hosts: &[&str]) -> String {
-    let mut text = heading(digest);
-    for run in hosts.chunk_by(|a, b| a == b) {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{}:{}", run[0], run.len());
-    }
-    text
+    let runs = hosts.chunk_by(|a, b| a == b).map(|run| format!("{}:{}\n", run[0], run.len()));
+    std::iter::once(heading(digest)).chain(runs).collect()
 }
 
 /// Number of runs of ranks that follow each other on one host, and of hosts with ranks.
@@ -100,7 +98,11 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
     check_for_open_mpi(&hosts)?;
     let mut text = heading(digest);
     for (rank, (host, placement)) in hosts.iter().zip(&mapping.ranks).enumerate() {
-        let core = placement.core.ok_or_else(|| LaunchError::NoCore { rank, host: (*host).to_owned() })?;
+        let core = placement.core.ok_or_else(|| {
+            let problem = format!("the mapping does not say on which core of `{host}` rank {rank} runs");
+            let help = "a rank file names a core for every rank; launch/hostfile needs hosts only";
+            LaunchError::new(problem, help)
+        })?;
         // Writing to a string does not fail.
         let _ = writeln!(text, "rank {rank}={host} slot={core}");
     }
@@ -119,15 +121,20 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
 pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
     mapping.check()?;
     if mapping.ranks.is_empty() {
-        return Err(LaunchError::NoRanks);
+        let problem = "the mapping has no ranks, so there is nothing to start";
+        return Err(LaunchError::new(problem, ""));
     }
     let mut seen = HashSet::new();
     for host in mapping.hosts.iter().map(|host| host.host.as_str()) {
         if !is_readable(host) {
-            return Err(LaunchError::HostName { host: host.to_owned() });
+            let problem = format!("launchers cannot read the host name `{}`", host.escape_debug());
+            let help =
+                "a host name has letters, digits, `-`, `_` and `.`, and begins with a letter or a digit";
+            return Err(LaunchError::new(problem, help));
         }
         if !seen.insert(host) {
-            return Err(LaunchError::RepeatedHost { host: host.to_owned() });
+            let problem = format!("two hosts of the mapping are called `{host}`");
+            return Err(LaunchError::new(problem, ""));
         }
     }
     Ok((0..mapping.ranks.len()).map(|rank| mapping.host_of(rank)).collect())
@@ -147,7 +154,9 @@ pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
         let short = if is_address { host } else { host.split('.').next().unwrap_or(host) };
         let first = *by_short_name.entry(short).or_insert(host);
         if first != host {
-            return Err(LaunchError::SameShortName { first: first.to_owned(), second: host.to_owned() });
+            let problem = format!("Open MPI takes `{first}` and `{host}` for one host");
+            let help = "it cuts names at the first dot; use names that differ before it, or launch/slurm";
+            return Err(LaunchError::new(problem, help));
         }
     }
     Ok(())
@@ -160,18 +169,86 @@ pub(crate) fn heading(digest: &str) -> String {
 
 /// The heading, then one host per rank and line.
 pub(crate) fn host_per_line(digest: &str, hosts: &[&str]) -> String {
+    heading(digest) + &hosts.join("\n") + "\n"
+}
+
+/// `MPICH_RANK_ORDER` of HPE Cray MPICH: the ranks in slot order, one host per line. It is the inverse of a mapping.
+///
+/// Slurm starts the processes block by block, and the library gives the i-th of them the i-th rank of the file. So the
+/// hosts in use are the first ones of the mapping and have equally many ranks, each from its first slot on, and the
+/// nodes of the job stand in the order of the mapping. Anything else is an error: with a remainder Slurm 22.05 fills
+/// hosts in one way when it runs inside an allocation and in another when it makes one.
+///
+/// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. The library was not at hand; where Slurm puts
+/// the processes was tried.
+pub fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+    hosts_of_ranks(mapping)?;
+    let rank_at = ranks_by_slot(mapping);
+    let ranks_on: Vec<Vec<u32>> =
+        mapping.hosts.iter().map(|host| ranks_on(host, &rank_at)).collect::<Result<_, _>>()?;
+    let used = ranks_on.iter().filter(|ranks| !ranks.is_empty()).count();
+    let share = equal_share(mapping, &ranks_on[..used])?;
+
     let mut text = heading(digest);
-    for host in hosts {
-        text.push_str(host);
-        text.push('\n');
+    for ranks in &ranks_on[..used] {
+        let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}", ranks.join(","));
     }
-    text
+    Ok(LaunchFile {
+        name: "MPICH_RANK_ORDER".into(),
+        text,
+        command: format!(
+            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={{file}} \
+             srun -m block -N {used} -n {} --ntasks-per-node={share} {{program}}",
+            mapping.ranks.len()
+        ),
+    })
+}
+
+fn ranks_by_slot(mapping: &Mapping) -> Vec<Option<u32>> {
+    let mut rank_at = vec![None; mapping.slot_count() as usize];
+    for (rank, placement) in mapping.ranks.iter().enumerate() {
+        rank_at[placement.slot as usize] = Some(rank as u32);
+    }
+    rank_at
+}
+
+/// The ranks on a host in slot order; an error if a free slot lies before one of them.
+fn ranks_on(host: &HostSlots, rank_at: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
+    let slots = &rank_at[host.first_slot as usize..(host.first_slot + host.slots) as usize];
+    let ranks: Vec<u32> = slots.iter().map_while(|&rank| rank).collect();
+    if slots[ranks.len()..].iter().any(Option::is_some) {
+        return Err(LaunchError::new(
+            format!("slot {} of `{}` is free, but slots behind it are not", ranks.len(), host.host),
+            "Cray's MPI fills hosts from their first slot on; leave only last slots free, or use launch/slurm",
+        ));
+    }
+    Ok(ranks)
+}
+
+/// The number of ranks on every host; an error if it is not the same on all, which are the first ones of the mapping.
+fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, LaunchError> {
+    let share = mapping.ranks.len().div_ceil(ranks_on.len());
+    match ranks_on.iter().position(|ranks| ranks.len() != share) {
+        None => Ok(share),
+        Some(index) => {
+            let (ranks, host) = (ranks_on[index].len(), &mapping.hosts[index].host);
+            Err(LaunchError::new(
+                format!(
+                    "the mapping puts {ranks} ranks on `{host}`, but every host in use has to have {share}"
+                ),
+                "Cray's MPI starts equal numbers of ranks on the first hosts of the mapping; fill hosts evenly, or use launch/slurm",
+            ))
+        }
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use hopmap_model::{HostSlots, Placement, Weight};
+    use hopmap_model::Placement;
+    use hopmap_model::Weight;
     use proptest::prelude::*;
 
     /// Hosts with `slots` slots each, rank `i` on slot `taken[i]`, core = slot on the host.
@@ -195,7 +272,7 @@ pub(crate) mod tests {
     }
 
     /// Mappings of some ranks to some slots of up to six hosts.
-    pub(crate) fn mappings() -> impl Strategy<Value = Mapping> {
+    fn mappings() -> impl Strategy<Value = Mapping> {
         (1_u32..7, 1_u32..5)
             .prop_flat_map(|(hosts, slots)| {
                 let all: Vec<u32> = (0..hosts * slots).collect();
@@ -210,7 +287,7 @@ pub(crate) mod tests {
     }
 
     /// The lines of a launch file after the digest.
-    pub(crate) fn lines<'a>(text: &'a str, digest: &str) -> Vec<&'a str> {
+    fn lines<'a>(text: &'a str, digest: &str) -> Vec<&'a str> {
         text.strip_prefix(&format!("# hopmap mapping {digest}\n")).unwrap().lines().collect()
     }
 
@@ -218,7 +295,8 @@ pub(crate) mod tests {
     fn names_that_launchers_would_split_are_refused() {
         for bad in ["", "a b", "a\tb", "a\nb", "a:2", "a,b", "n[1-2]", "#a", "-n", "a*2", "é", "a/b"] {
             let error = hosts_of_ranks(&mapping(&[bad], 1, &[0])).unwrap_err();
-            assert!(matches!(&error, LaunchError::HostName { host } if host == bad), "{bad:?}");
+            let expected = format!("launchers cannot read the host name `{}`", bad.escape_debug());
+            assert_eq!(error.to_string(), expected);
         }
         for good in ["localhost", "10.0.0.1", "node-1.cluster.org", "1abc", "n_1"] {
             assert_eq!(hosts_of_ranks(&mapping(&[good], 1, &[0])).unwrap(), [good]);
@@ -234,9 +312,11 @@ pub(crate) mod tests {
     #[test]
     fn repeated_names_broken_and_empty_mappings_are_refused() {
         let refused = |mapping: &Mapping| hosts_of_ranks(mapping).unwrap_err();
-        assert!(matches!(refused(&mapping(&["a", "a"], 1, &[0])), LaunchError::RepeatedHost { .. }));
+        let repeated = refused(&mapping(&["a", "a"], 1, &[0])).to_string();
+        assert_eq!(repeated, "two hosts of the mapping are called `a`");
         assert!(matches!(refused(&mapping(&["a"], 2, &[0, 0])), LaunchError::Mapping(_)));
-        assert!(matches!(refused(&mapping(&["a"], 2, &[])), LaunchError::NoRanks));
+        let empty = refused(&mapping(&["a"], 2, &[])).to_string();
+        assert_eq!(empty, "the mapping has no ranks, so there is nothing to start");
     }
 
     #[test]
@@ -339,6 +419,64 @@ pub(crate) mod tests {
                 (rank, mapping.host_of(rank).to_owned(), placement.core.unwrap())
             });
             prop_assert_eq!(read.collect::<Vec<(usize, String, u32)>>(), expected.collect::<Vec<_>>());
+        }
+    }
+
+    fn refused_by_cray(taken: &[u32]) -> String {
+        cray_rank_order(&mapping(&["a", "b", "c"], 2, taken), "d").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn ranks_stand_in_slot_order() {
+        let file = cray_rank_order(&mapping(&["a", "b"], 2, &[3, 0, 2, 1]), "d1").unwrap();
+        assert_eq!(file.text, "# hopmap mapping d1\n1,3\n2,0\n");
+        assert_eq!(file.name, "MPICH_RANK_ORDER");
+        assert_eq!(
+            file.command,
+            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block -N 2 -n 4 \
+             --ntasks-per-node=2 {program}"
+        );
+    }
+
+    #[test]
+    fn last_slots_and_last_hosts_may_be_free() {
+        let text = |taken: &[u32]| cray_rank_order(&mapping(&["a", "b", "c"], 2, taken), "d").unwrap().text;
+        assert_eq!(text(&[4, 2, 0]), "# hopmap mapping d\n2\n1\n0\n");
+        assert_eq!(text(&[1, 0]), "# hopmap mapping d\n1,0\n");
+    }
+
+    #[test]
+    fn gaps_and_uneven_hosts_are_refused() {
+        assert_eq!(refused_by_cray(&[0, 1, 3]), "slot 0 of `b` is free, but slots behind it are not");
+        assert_eq!(
+            refused_by_cray(&[0, 2, 3]),
+            "the mapping puts 1 ranks on `a`, but every host in use has to have 2"
+        );
+        assert_eq!(
+            refused_by_cray(&[0, 1, 2]),
+            "the mapping puts 1 ranks on `b`, but every host in use has to have 2"
+        );
+        assert_eq!(
+            refused_by_cray(&[0, 1, 4, 5]),
+            "the mapping puts 0 ranks on `b`, but every host in use has to have 2"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_i_th_rank_of_the_file_is_on_the_i_th_slot_in_use(mapping in mappings()) {
+            let Ok(file) = cray_rank_order(&mapping, "d") else { return Ok(()) };
+            let order = lines(&file.text, "d").join(",");
+            let order: Vec<usize> = order.split(',').map(|rank| rank.parse().unwrap()).collect();
+            let mut slots = mapping.slots();
+            slots.sort_unstable();
+            let read: Vec<u32> = order.iter().map(|&rank| mapping.ranks[rank].slot).collect();
+            prop_assert_eq!(read, slots);
+        }
+
+        #[test]
+        fn a_full_machine_is_always_accepted(taken in Just((0..12).collect::<Vec<u32>>()).prop_shuffle()) {
+            prop_assert!(cray_rank_order(&mapping(&["a", "b", "c"], 4, &taken), "d").is_ok());
         }
     }
 }
