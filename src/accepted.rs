@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use hopmap_artifact::{ArtifactError, Folder};
+use hopmap_compare::differing;
 use hopmap_durable::{DurableError, replace_file};
 use hopmap_model::{InputError, read_input};
 use jiff::Timestamp;
@@ -99,7 +100,7 @@ impl Accepted {
             metrics: description.metrics.clone(),
             note: note.map(str::to_owned),
             hopmap: env!("CARGO_PKG_VERSION").to_owned(),
-            time: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            time: now(),
         })
     }
 
@@ -109,10 +110,7 @@ impl Accepted {
         let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
         let accepted: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         let is_digest = accepted.digest.len() == 64 && accepted.digest.bytes().all(|b| b.is_ascii_hexdigit());
-        match is_digest {
-            true => Ok(accepted),
-            false => Err(malformed("`digest` is not 64 hexadecimal digits".into())),
-        }
+        if is_digest { Ok(accepted) } else { Err(malformed("`digest` is not 64 hexadecimal digits".into())) }
     }
 
     /// Writes a file, whole or not at all. One that says the same already stays untouched; whether it was written.
@@ -120,10 +118,7 @@ impl Accepted {
         if Self::read(path).is_ok_and(|found| found.says_the_same(self)) {
             return Ok(false);
         }
-        let mut text = serde_json::to_string_pretty(self)
-            .map_err(|error| AcceptedError::Malformed { path: path.into(), reason: error.to_string() })?;
-        text.push('\n');
-        replace_file(path, text.as_bytes())?;
+        write_json(path, self)?;
         Ok(true)
     }
 
@@ -174,20 +169,27 @@ pub(crate) fn read_json(path: &Path, wanted: u32) -> Result<serde_json::Value, A
     }
 }
 
+/// Writes a file of JSON, whole or not at all.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DurableError> {
+    // Plain data with text keys always have a form in JSON.
+    let text = serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
+    replace_file(path, text.as_bytes())
+}
+
+/// Now, as files of JSON say it.
+pub(crate) fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// Numbers that are not the same, by name.
 fn unequal<T: PartialEq + std::fmt::Display>(
     what: &str,
     found: &BTreeMap<String, T>,
     accepted: &BTreeMap<String, T>,
 ) -> Vec<String> {
-    let mut names: Vec<&String> = found.keys().chain(accepted.keys()).collect();
-    names.sort();
-    names.dedup();
     let said = |value: Option<&T>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
-    let differs = names.into_iter().filter(|name| found.get(*name) != accepted.get(*name));
-    differs
-        .map(|name| format!("{what}{name} {}, accepted {}", said(found.get(name)), said(accepted.get(name))))
-        .collect()
+    let line = |(name, found, accepted)| format!("{what}{name} {}, accepted {}", said(found), said(accepted));
+    differing(found, accepted).map(line).collect()
 }
 
 fn parent(path: &Path) -> &Path {
@@ -203,14 +205,10 @@ fn absolute(path: &Path) -> Result<PathBuf, DurableError> {
 }
 
 /// A path as seen from a folder; both from the root.
-fn relative(path: &Path, folder: &Path) -> PathBuf {
-    let (mut path_parts, mut folder_parts) = (path.components().peekable(), folder.components().peekable());
-    while path_parts.peek().is_some() && path_parts.peek() == folder_parts.peek() {
-        path_parts.next();
-        folder_parts.next();
-    }
-    let up = folder_parts.map(|_| Component::ParentDir);
-    let relative: PathBuf = up.chain(path_parts).collect();
+pub(crate) fn relative(path: &Path, folder: &Path) -> PathBuf {
+    let common = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    let relative: PathBuf = up.chain(path.components().skip(common)).collect();
     if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative }
 }
 

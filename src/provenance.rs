@@ -102,7 +102,8 @@ struct Written {
     hopmap: String,
 }
 
-/// What a store knows of keys and artifacts.
+/// What a store knows of keys and artifacts; by default there is no store at all.
+#[derive(Default)]
 pub struct Memory<'a> {
     store: Option<&'a Store>,
     results: HashMap<&'a str, &'a ResultRecord>,
@@ -139,12 +140,6 @@ impl<'a> Memory<'a> {
             }
         }
         Self { store: Some(store), results, cells, runs: by_key }
-    }
-
-    /// No store at all.
-    #[must_use]
-    pub fn none() -> Self {
-        Self { store: None, results: HashMap::new(), cells: HashMap::new(), runs: HashMap::new() }
     }
 
     /// Whether anything is known of an artifact.
@@ -188,9 +183,15 @@ fn origin(digest: String, folder: Option<PathBuf>, memory: &Memory<'_>) -> Origi
         .or_else(|| recorded.map(|output| output.kind.clone()));
     let written = path.as_deref().map_or(Ok(None), |path| read(&path.join(PROVENANCE)));
     let (made, ends) = match (written, record) {
-        (Ok(Some(written)), _) => (Some(written.made(memory)), None),
+        (Ok(Some(Written { cell, key, manifest, hopmap })), _) => {
+            (Some(made(cell, key, manifest, Some(hopmap), memory)), None)
+        }
+        // What the log of the store says where the artifact is gone.
         (_, Some(result)) => match result.manifest() {
-            Some(manifest) => (Some(remembered(result, manifest, memory)), None),
+            Some(manifest) => {
+                let cell = memory.cells.get(result.key.as_str()).copied().unwrap_or("?");
+                (Some(made(cell.to_owned(), result.key.clone(), manifest, None, memory)), None)
+            }
             None => (None, Some("another version of hopmap wrote down how it was made".to_owned())),
         },
         (Err(reason), None) => (None, Some(reason)),
@@ -212,23 +213,7 @@ fn read(path: &Path) -> Result<Option<Written>, String> {
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
     let damaged = || format!("its {PROVENANCE} is damaged");
     let written: Written = serde_json::from_str(&text).map_err(|_| damaged())?;
-    match Key::parse(&written.key) == Some(written.manifest.key()) {
-        true => Ok(Some(written)),
-        false => Err(damaged()),
-    }
-}
-
-impl Written {
-    fn made(self, memory: &Memory<'_>) -> Made {
-        made(self.cell, self.key, self.manifest, Some(self.hopmap), memory)
-    }
-}
-
-/// What the log of the store says where the artifact is gone.
-fn remembered(result: &ResultRecord, manifest: Manifest, memory: &Memory<'_>) -> Made {
-    let cell =
-        memory.cells.get(result.key.as_str()).map_or_else(|| "?".to_owned(), |cell| (*cell).to_owned());
-    made(cell, result.key.clone(), manifest, None, memory)
+    if Key::parse(&written.key) == Some(written.manifest.key()) { Ok(Some(written)) } else { Err(damaged()) }
 }
 
 fn made(cell: String, key: String, manifest: Manifest, hopmap: Option<String>, memory: &Memory<'_>) -> Made {
@@ -312,13 +297,11 @@ pub fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin
 /// Artifacts of a store with a file of this size, and the name of the file; in a fixed order.
 fn candidates(store: &Store, size: u64) -> Vec<(&str, &str)> {
     let outputs = store.results().flat_map(|result| result.outputs.values());
-    let mut found: Vec<(&str, &str)> = outputs
-        .flat_map(|output| {
-            output.files.iter().map(|(name, bytes)| (output.digest.as_str(), name.as_str(), *bytes))
-        })
-        .filter(|(_, _, bytes)| *bytes == size)
-        .filter_map(|(digest, name, _)| Some((digest, name.strip_prefix("files/")?)))
-        .collect();
+    let files = outputs.flat_map(|output| output.files.iter().map(move |file| (output, file)));
+    let fitting = files.filter(|(_, (_, bytes))| *bytes == size);
+    let named = fitting
+        .filter_map(|(output, (name, _))| Some((output.digest.as_str(), name.strip_prefix("files/")?)));
+    let mut found: Vec<(&str, &str)> = named.collect();
     found.sort_unstable();
     found.dedup();
     found

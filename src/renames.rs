@@ -211,6 +211,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::pipeline::Sink;
     use crate::registry;
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
             Parameter { stage: "map/composite", old: "cooling", new: "annealing.cooling" },
         ];
         let text = "seconds = 2\ncandidates = 5\ncooling = \"cauchy\"\nseed = 1";
-        let mut with = Table::parse(text, &mut Vec::new());
+        let mut with = Table::parse(text, &Sink::default());
         let warnings = renew_by(&parameters, "map/composite", &mut with);
         let node = Node { span: 0..0, value: NodeValue::Table(with) };
         let expected = serde_json::json!({ "time_limit_s": 2, "seed": 1,
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!(node.plain(), expected);
         assert_eq!(warnings.len(), 3);
         assert_eq!(warnings[0].message, "`seconds` of map/composite is deprecated");
-        let mut other = Table::parse("seconds = 2", &mut Vec::new());
+        let mut other = Table::parse("seconds = 2", &Sink::default());
         assert!(renew_by(&parameters, "route/map", &mut other).is_empty());
     }
 

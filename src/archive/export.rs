@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use super::ArchiveError;
 use super::inputs::{self, Inputs};
 use super::metadata::{self, About, Written};
-use super::names::ArchiveError;
-use super::{ARTIFACTS, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, names};
+use super::{ARTIFACTS, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS};
+use crate::archive;
 use crate::engine::{OutputRecord, ResultRecord, Store};
 
 /// An archive that was written.
@@ -95,12 +96,8 @@ impl Source {
 /// Writes an archive, whole or not at all.
 pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Exported, Report> {
     let inputs = inputs::collect(export.request, export.pipeline, store, export.report)?;
-    let mut notes = Vec::new();
-    for name in inputs.outside.keys() {
-        notes.push(format!(
-            "{name} is not below any path that a parameter names: only its hash is in the archive"
-        ));
-    }
+    let note = "is not below any path that a parameter names: only its hash is in the archive";
+    let notes = inputs.outside.keys().map(|name| format!("{name} {note}")).collect();
     let parts = parts(export, &inputs, store)?;
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let staging = Staging::beside(place)?;
@@ -117,6 +114,7 @@ pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Ex
 fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap<String, Part>, Report> {
     let mut parts = BTreeMap::new();
     let text = |text: String, about: About| Part { source: Source::Text(text), about, blake3: None };
+    let file = |path: PathBuf, about: About| Part { source: Source::File(path), about, blake3: None };
     let file_name = export.request.file_name();
     let pipeline = format!("{}/{file_name}", inputs.folder);
     let stem = Path::new(&file_name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -144,16 +142,10 @@ fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap
     parts.insert(RESULTS.to_owned(), text(results.join("\n"), About::Results));
     if let Some(run) = export.run {
         let journal = store.runs().join(&run.run).join("journal.jsonl");
-        parts.insert(
-            JOURNAL.to_owned(),
-            Part { source: Source::File(journal), about: About::Journal, blake3: None },
-        );
+        parts.insert(JOURNAL.to_owned(), file(journal, About::Journal));
         let report = crate::report::place(store, export.pipeline);
         if export.has_report && report.is_file() {
-            parts.insert(
-                REPORT.to_owned(),
-                Part { source: Source::File(report), about: About::Report, blake3: None },
-            );
+            parts.insert(REPORT.to_owned(), file(report, About::Report));
         }
     }
     let request = PackedRequest {
@@ -221,14 +213,11 @@ fn write(
     let count = written.len() + 1;
     let text = metadata::describe(export, inputs, &written);
     add(&mut zip, METADATA, text.len() as u64, &mut text.as_bytes())?;
-    zip.set_comment(names::comment()).map_err(failed)?;
+    zip.set_comment(archive::comment()).map_err(failed)?;
     let writer = zip.finish().map_err(failed)?;
     let io = DurableError::io("write", path);
-    let mut file = match writer.into_inner() {
-        Ok(file) => file,
-        Err(error) => return Err(io(error.into_error()).into()),
-    };
-    let digits = names::seal(&mut file).and_then(|digits| file.sync_all().map(|()| digits));
+    let mut file = writer.into_inner().map_err(|error| io(error.into_error()))?;
+    let digits = archive::seal(&mut file).and_then(|digits| file.sync_all().map(|()| digits));
     Ok((count, digits.map_err(DurableError::io("write", path))?))
 }
 

@@ -1,6 +1,6 @@
 //! Where input files go in an archive: where the pipeline finds them under the same names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder};
@@ -53,10 +53,8 @@ pub(super) fn collect(
     store: &mut Store,
     report: &RunReport,
 ) -> Result<Inputs, Report> {
-    let here = Folders {
-        root: request.root.clone(),
-        ..Folders::new(request.folder.clone(), request.working.clone())
-    };
+    let folders = Folders::new(request.folder.clone(), request.working.clone());
+    let here = Folders { root: request.root.clone(), ..folders };
     let named: Vec<Vec<Named>> = pipeline.cells.iter().map(|cell| named(pipeline, cell, &here)).collect();
     let depth = |base: usize| {
         named.iter().flatten().filter(|named| named.base == base).map(|named| ups(&named.written)).max()
@@ -69,11 +67,9 @@ pub(super) fn collect(
     let mut inputs = Inputs { folder: text(0).join("/"), working: text(1).join("/"), ..Inputs::default() };
     for (cell, named) in pipeline.cells.iter().zip(&named) {
         // Results of other cells travel with these.
-        let results: Vec<PathBuf> = cell
-            .named_artifacts()
-            .filter_map(|(index, output)| report.cells[index].outputs.get(output))
-            .map(|record| store.artifact(&record.digest))
-            .collect();
+        let records =
+            cell.named_artifacts().filter_map(|(index, output)| report.cells[index].outputs.get(output));
+        let results: Vec<PathBuf> = records.map(|record| store.artifact(&record.digest)).collect();
         for (path, name) in reads(pipeline, cell, store, report)? {
             if results.iter().any(|folder| path.starts_with(folder)) {
                 continue;
@@ -114,17 +110,8 @@ fn reads(
         let record = report.cells[index].outputs.get(output);
         record.map_or_else(PathBuf::new, |record| store.artifact(&record.digest))
     };
-    let own;
-    let configured = match cell.ready_parameters() {
-        Some(ready) => ready,
-        None => {
-            own = pipeline
-                .configure(cell, &folder)
-                .map_err(|_| miette::miette!("the parameters of `{}` do not fit", cell.id))?;
-            &*own
-        }
-    };
-    let files = configured.reads()?;
+    let files = pipeline.with_parameters(cell, &folder, |configured| configured.reads());
+    let files = files.map_err(|_| miette::miette!("the parameters of `{}` do not fit", cell.id))??;
     Ok(files.iter().map(|file| (file.path().to_owned(), file.name().into_owned())).collect())
 }
 
@@ -178,7 +165,7 @@ fn place(file: &Path, named: &[Named], starts: &[Vec<String>; 3]) -> Option<Stri
     };
     let (_, base, parts) = nearest(&as_it_is).or_else(|| nearest(&canonical))?;
     let place = std::iter::once(BASES[base].to_owned()).chain(parts).collect::<Vec<_>>().join("/");
-    super::names::flaw(&place).is_none().then_some(place)
+    super::flaw(&place).is_none().then_some(place)
 }
 
 /// Follows a path from some names; none if it has a name that is not text.
@@ -210,20 +197,17 @@ fn ups(path: &Path) -> usize {
 /// The last names of a folder.
 fn last_names(folder: &Path, count: usize) -> Vec<String> {
     let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let names: Vec<String> = folder
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-            _ => None,
-        })
-        .collect();
+    let name = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    let names: Vec<String> = folder.components().filter_map(name).collect();
     names[names.len().saturating_sub(count)..].to_vec()
 }
 
 /// Names of the folders that hold inputs.
 pub(super) fn is_input(name: &str) -> bool {
-    let bases: BTreeSet<&str> = BASES.into();
-    name.split_once('/').is_some_and(|(base, _)| bases.contains(base))
+    name.split_once('/').is_some_and(|(base, _)| BASES.contains(&base))
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
+use super::encoded;
 use super::inputs::Inputs;
-use super::names::encoded;
 use super::{ARTIFACTS, Export, METADATA};
 use crate::engine::short;
 
@@ -81,9 +81,7 @@ pub(super) fn describe(export: &Export<'_>, inputs: &Inputs, written: &[Written]
     ]);
     let metadata = json!({ "@context": context, "@graph": graph });
     // Plain data with text keys: it always has a form in JSON.
-    let mut text = serde_json::to_string_pretty(&metadata).unwrap_or_default();
-    text.push('\n');
-    text
+    serde_json::to_string_pretty(&metadata).unwrap_or_default() + "\n"
 }
 
 fn is_address(license: &str) -> bool {
@@ -103,11 +101,7 @@ fn references<'a>(ids: impl IntoIterator<Item = &'a str>) -> Json {
 /// What the crate follows. Workflow RO-Crate asks for a licence, so without one it is a Process Run Crate.
 fn conforming(base: &[&str], export: &Export<'_>) -> Json {
     let more = export.license.map(|_| WORKFLOW_CRATE);
-    let all: Vec<&str> = base.iter().copied().chain(more).collect();
-    match all.as_slice() {
-        [one] => reference(one),
-        several => references(several.iter().copied()),
-    }
+    references(base.iter().copied().chain(more))
 }
 
 fn profiles(export: &Export<'_>) -> Vec<Json> {
@@ -199,12 +193,8 @@ fn parameter_id(name: &str) -> String {
 }
 
 fn parameters(export: &Export<'_>) -> Vec<Json> {
-    let given = export.request.parameters.iter();
-    given
-        .map(|(name, value)| {
-            json!({ "@id": parameter_id(name), "@type": "PropertyValue", "name": name, "value": value })
-        })
-        .collect()
+    let parameter = |(name, value): &(String, String)| json!({ "@id": parameter_id(name), "@type": "PropertyValue", "name": name, "value": value });
+    export.request.parameters.iter().map(parameter).collect()
 }
 
 /// What the metadata say of one file.
@@ -274,15 +264,15 @@ fn artifacts(export: &Export<'_>, written: &[Written]) -> Vec<Json> {
     let folder = |(digest, files): (String, Vec<&Written>)| {
         let names = origins.get(digest.as_str()).map(Vec::as_slice).unwrap_or_default();
         let parts: Vec<String> = files.iter().map(|file| encoded(&file.name)).collect();
-        let mut entity = Map::new();
-        entity.insert("@id".into(), folder_id(&digest).into());
-        entity.insert("@type".into(), "Dataset".into());
-        entity.insert("name".into(), names.first().cloned().unwrap_or_else(|| digest.clone()).into());
         let kind = kinds.get(digest.as_str()).copied().unwrap_or("artifact");
-        entity.insert("description".into(), format!("{kind}: {}", names.join(", ")).into());
-        entity.insert("identifier".into(), format!("blake3:{digest}").into());
-        entity.insert("hasPart".into(), references(parts.iter().map(String::as_str)));
-        Json::Object(entity)
+        json!({
+            "@id": folder_id(&digest),
+            "@type": "Dataset",
+            "name": names.first().unwrap_or(&digest),
+            "description": format!("{kind}: {}", names.join(", ")),
+            "identifier": format!("blake3:{digest}"),
+            "hasPart": references(parts.iter().map(String::as_str)),
+        })
     };
     digests(written).into_iter().map(folder).collect()
 }

@@ -11,15 +11,18 @@ use hopmap_artifact::{DESCRIPTION, Description, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, crash_point};
 use miette::Report;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::export::{FORMAT, PackedRequest, PackedResult};
-use super::names::{ArchiveError, Seal, decoded, flaw};
-use super::{ARTIFACTS, METADATA, REQUEST, RESULTS, inputs, names};
+use super::{ARTIFACTS, METADATA, REQUEST, RESULTS, inputs};
+use super::{ArchiveError, Seal, decoded, flaw};
+use crate::archive;
 use crate::engine::{Key, PipelineId, STORE_FOLDER, Store, Writer};
 use crate::lock::{Ending, Lock, Request};
+use crate::pipeline::Problems;
 
 /// Deflate makes at most 1032 bytes of one, and a little more of very few.
 const MOST_RATIO: u64 = 1032;
@@ -82,6 +85,11 @@ impl Checked {
     fn find(&mut self, file: &str, what: impl Into<String>) {
         self.findings.push(Finding { file: file.to_owned(), what: what.into() });
     }
+
+    /// What was read of a file, unless that is what is wrong with it.
+    fn told<T>(&mut self, file: &str, read: Result<T, String>) -> Option<T> {
+        read.map_err(|reason| self.find(file, reason)).ok()
+    }
 }
 
 impl Archive {
@@ -90,7 +98,7 @@ impl Archive {
         let read = |error| DurableError::io("read", path)(error);
         let mut file = hopmap_model::open_input(path).map_err(read)?;
         let bytes = file.metadata().map_err(read)?.len();
-        let seal = names::check(&mut file).map_err(read)?;
+        let seal = archive::check(&mut file).map_err(read)?;
         let damaged = |place: &str, error: &ZipError| damaged(path, place, error);
         let mut zip =
             ZipArchive::new(BufReader::new(file)).map_err(|error| damaged("its directory", &error))?;
@@ -110,10 +118,10 @@ impl Archive {
                 Err(reason) => checked.find(&name, reason),
             }
         }
-        for (name, claim) in &claimed {
+        for (name, (bytes, blake3)) in &claimed {
             match (hashes.get(name), self.entries.get(name)) {
                 (_, None) => checked.find(name, "is missing"),
-                (Some(hash), Some(entry)) if claim.blake3 != *hash || claim.bytes != entry.size => {
+                (Some(hash), Some(entry)) if blake3 != hash || *bytes != entry.size => {
                     checked.find(name, "has other bytes than the metadata say");
                 }
                 _ => {}
@@ -146,15 +154,8 @@ impl Archive {
             let reason = format!("it has no {METADATA}");
             return Err(ArchiveError::Foreign { path: self.path.clone(), reason });
         }
-        let metadata = self.text(METADATA).and_then(|text| {
-            serde_json::from_str::<Json>(&text).map_err(|error| format!("is malformed: {error}"))
-        });
-        let metadata = match metadata {
-            Ok(metadata) => metadata,
-            Err(reason) => {
-                checked.find(METADATA, reason);
-                return Ok(BTreeMap::new());
-            }
+        let Some(metadata) = checked.told(METADATA, self.json::<Json>(METADATA)) else {
+            return Ok(BTreeMap::new());
         };
         let mut claimed = BTreeMap::new();
         for entity in metadata["@graph"].as_array().into_iter().flatten().filter(|entity| is_file(entity)) {
@@ -166,8 +167,7 @@ impl Archive {
             let size = entity["contentSize"].as_str().and_then(|size| size.parse().ok());
             match (size, entity["blake3"].as_str()) {
                 (Some(bytes), Some(blake3)) => {
-                    let claim = Claim { bytes, blake3: blake3.to_owned() };
-                    if claimed.insert(name.clone(), claim).is_some() {
+                    if claimed.insert(name.clone(), (bytes, blake3.to_owned())).is_some() {
                         checked.find(METADATA, format!("{name} is described twice"));
                     }
                 }
@@ -228,6 +228,10 @@ impl Archive {
         String::from_utf8(bytes).map_err(|_| "is not text".to_owned())
     }
 
+    fn json<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, String> {
+        serde_json::from_str(&self.text(name)?).map_err(|error| format!("is malformed: {error}"))
+    }
+
     /// The digest of an artifact is the BLAKE3 of its `artifact.json`, which has those of its tables and files.
     fn check_artifacts(&mut self, hashes: &BTreeMap<String, String>, checked: &mut Checked) {
         let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -245,16 +249,8 @@ impl Archive {
                 checked.find(&place, "is missing, or not the one that its folder is named after");
                 continue;
             }
-            let description = self.text(&place).and_then(|text| {
-                serde_json::from_str::<Description>(&text).map_err(|error| format!("is malformed: {error}"))
-            });
-            let description = match description {
-                Ok(description) => description,
-                Err(reason) => {
-                    checked.find(&place, reason);
-                    continue;
-                }
-            };
+            let description = self.json::<Description>(&place);
+            let Some(description) = checked.told(&place, description) else { continue };
             names.remove(DESCRIPTION);
             names.remove(PROVENANCE);
             let tables = description.tables.iter();
@@ -284,13 +280,7 @@ impl Archive {
         let lock = self
             .text(&request.lock)
             .and_then(|text| Lock::parse(Path::new(&request.lock), &text).map_err(|error| error.to_string()));
-        let lock = match lock {
-            Ok(lock) => lock,
-            Err(reason) => {
-                checked.find(&request.lock, reason);
-                return Ok(());
-            }
-        };
+        let Some(lock) = checked.told(&request.lock, lock) else { return Ok(()) };
         if hashes.get(&request.pipeline) != Some(&lock.text) {
             checked.find(&request.pipeline, "is not the pipeline that the lock file is of");
         }
@@ -322,14 +312,12 @@ impl Archive {
 
     /// What the archive says of how to run its pipeline again.
     pub(super) fn request(&mut self) -> Result<PackedRequest, ArchiveError> {
-        let foreign = |reason: String| ArchiveError::Foreign { path: self.path.clone(), reason };
-        let text = match self.entries.contains_key(REQUEST) {
-            true => self.text(REQUEST),
-            false => return Err(foreign(format!("it has no {REQUEST}"))),
-        };
         let path = self.path.clone();
         let foreign = |reason: String| ArchiveError::Foreign { path: path.clone(), reason };
-        let text = text.map_err(|reason| foreign(format!("{REQUEST} {reason}")))?;
+        if !self.entries.contains_key(REQUEST) {
+            return Err(foreign(format!("it has no {REQUEST}")));
+        }
+        let text = self.text(REQUEST).map_err(|reason| foreign(format!("{REQUEST} {reason}")))?;
         let request: PackedRequest =
             serde_json::from_str(&text).map_err(|error| foreign(format!("{REQUEST}: {error}")))?;
         match request.format {
@@ -368,10 +356,8 @@ fn is_sound(packed: &PackedResult) -> bool {
         })
 }
 
-struct Claim {
-    bytes: u64,
-    blake3: String,
-}
+/// Size and BLAKE3 of a file.
+type Claim = (u64, String);
 
 fn is_file(entity: &Json) -> bool {
     match &entity["@type"] {
@@ -517,7 +503,7 @@ impl Archive {
 
 /// The request with folders in a place.
 fn here(place: &Path, packed: PackedRequest, text: String) -> Result<Request, Report> {
-    let folder = |name: &str| match super::names::flaw(name) {
+    let folder = |name: &str| match super::flaw(name) {
         None => Ok(place.join(name)),
         Some(reason) => Err(miette::miette!("request.json names the folder `{name}`: {reason}")),
     };
@@ -536,10 +522,7 @@ impl Unpacked {
     /// The store with the results of the archive.
     pub fn store(&self) -> Result<Store, Report> {
         let root = self.staging.path().join(STORE_FOLDER);
-        let pipeline = self.request.open().map_err(|mut problems| match problems.0.is_empty() {
-            true => miette::miette!("the pipeline cannot be read"),
-            false => Report::new(problems.0.remove(0)),
-        })?;
+        let pipeline = self.request.open().map_err(Problems::first)?;
         let mut writer = Writer::open(&root, "hopmap verify")?;
         let mut store = Store::load(&root)?;
         let id = PipelineId::of(&pipeline, &root);

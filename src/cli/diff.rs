@@ -4,16 +4,14 @@ use std::path::Path;
 
 use clap::Args;
 use hopmap_artifact::DESCRIPTION;
-use hopmap_command::{Exit, Failure, Mistake};
+use hopmap_command::{Exit, Failure, Mistake, refuse};
 use hopmap_compare::{Contents, MetricChange, MetricChanges};
 use miette::Report;
 use serde_json::json;
 
-use super::locate;
-use super::locate::locate;
+use super::locate::{self, find_run, locate};
 use super::open::{StoreArguments, working_directory};
-use super::output::Output;
-use super::runs::find_run;
+use super::output::{Output, Result};
 use crate::compare::{Cause, Comparison, RunChanges, Settings, Side, artifacts, runs};
 use crate::engine::{self, Catalogue, RunSummary, Store, StoredCell, short};
 
@@ -60,13 +58,13 @@ pub(crate) struct Arguments {
     store: StoreArguments,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let is_different = match (&arguments.after, arguments.runs.as_slice()) {
         (Some(after), _) => of_names(arguments, after, output)?,
         (None, [before, after]) => of_stage(arguments, [before, after], output)?,
         (None, _) => {
             let help = "for example --run previous --run latest";
-            return Err(Mistake::new("a stage is compared between two runs: give --run twice", help).into());
+            return refuse("a stage is compared between two runs: give --run twice", help);
         }
     };
     if !is_different || !arguments.exit_code {
@@ -82,11 +80,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 /// A share: `1%` or `0.01`.
 fn part(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    let value = number.trim().parse::<f64>().map(|number| number * scale);
-    value
-        .ok()
-        .filter(|part| part.is_finite() && *part >= 0.0)
-        .ok_or_else(|| "for example 1% or 0.01".to_owned())
+    let value = number.trim().parse::<f64>().ok().map(|number| number * scale);
+    let value = value.filter(|part| part.is_finite() && *part >= 0.0);
+    value.ok_or_else(|| "for example 1% or 0.01".to_owned())
 }
 
 /// What a name stands for.
@@ -95,7 +91,7 @@ enum Named {
     Artifact(Box<Side>),
 }
 
-fn of_names(arguments: &Arguments, after: &str, output: Output) -> Result<bool, Failure> {
+fn of_names(arguments: &Arguments, after: &str, output: Output) -> Result<bool> {
     let store = Store::load(&arguments.store.root_here()?)?;
     let all = engine::read_runs(&store)?;
     let named = |name: &str| named(name, arguments, &store, &all);
@@ -116,7 +112,7 @@ fn mixed(run: &str, other: &str) -> Failure {
 }
 
 /// A run or an artifact, whichever fits.
-fn named(name: &str, arguments: &Arguments, store: &Store, all: &[RunSummary]) -> Result<Named, Failure> {
+fn named(name: &str, arguments: &Arguments, store: &Store, all: &[RunSummary]) -> Result<Named> {
     let run = find_run(name, all);
     let path = working_directory()?.join(name);
     let is_stored = store.all_current().any(|(_, cell, _)| cell == name);
@@ -126,11 +122,11 @@ fn named(name: &str, arguments: &Arguments, store: &Store, all: &[RunSummary]) -
             let message =
                 format!("`{name}` is a run and also a {}", if is_stored { "stage" } else { "folder" });
             let help = "name the run by when it began (`hopmap runs`), the folder as ./NAME, the stage by the digest of its output";
-            Err(Mistake::new(message, help).into())
+            refuse(message, help)
         }
         None if is_word_for_run(name) && !path.exists() => {
             let message = format!("there is no run `{name}`: {} are known", all.len());
-            Err(Mistake::new(message, "`hopmap runs` lists them").into())
+            refuse(message, "`hopmap runs` lists them")
         }
         None => {
             let mut side = open(&locate(name, &arguments.store)?)?;
@@ -153,12 +149,12 @@ fn is_word_for_run(name: &str) -> bool {
     ["latest", "previous"].contains(&name) || name.parse::<i64>().is_ok_and(|number| number < 0)
 }
 
-fn open(path: &Path) -> Result<Side, Failure> {
+fn open(path: &Path) -> Result<Side> {
     Side::open(path).map_err(Failure::usage)
 }
 
 /// A stage of two runs: its artifact if it has one cell with one output in both, else all of its cells.
-fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Result<bool, Failure> {
+fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Result<bool> {
     let store = Store::load(&arguments.store.root_here()?)?;
     let all = engine::read_runs(&store)?;
     let stage = arguments.before.as_str();
@@ -173,7 +169,7 @@ fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Resul
             let mut stages: Vec<&str> = catalogue.cells.iter().map(|cell| cell.stage.as_str()).collect();
             stages.dedup();
             let message = format!("the run {} has no stage or cell `{stage}`", run.run);
-            return Err(Mistake::new(message, format!("its stages: {}", stages.join(", "))).into());
+            return refuse(message, format!("its stages: {}", stages.join(", ")));
         }
         let cells: Vec<StoredCell> = found.into_iter().map(|index| catalogue.cells[index].clone()).collect();
         catalogues.push((catalogue, cells));
@@ -187,7 +183,7 @@ fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Resul
 }
 
 /// The only output of the only cell.
-fn only_artifact(store: &Store, cells: &[StoredCell]) -> Result<Option<Side>, Failure> {
+fn only_artifact(store: &Store, cells: &[StoredCell]) -> Result<Option<Side>> {
     let outputs = match cells {
         [StoredCell { result: Some(result), .. }] => &result.outputs,
         _ => return Ok(None),
@@ -201,36 +197,26 @@ fn only_artifact(store: &Store, cells: &[StoredCell]) -> Result<Option<Side>, Fa
     }
 }
 
-fn of_artifacts(
-    arguments: &Arguments,
-    (before, after): (&Side, &Side),
-    output: Output,
-) -> Result<bool, Failure> {
+fn of_artifacts(arguments: &Arguments, (before, after): (&Side, &Side), output: Output) -> Result<bool> {
     let kinds = [before, after].map(|side| side.folder.description().kind.as_str());
     if kinds[0] != kinds[1] {
         let message = format!("the first is a {}, the second a {}", kinds[0], kinds[1]);
-        return Err(Mistake::new(
-            message,
-            "compare two artifacts of the same kind; `hopmap show` says what one is",
-        )
-        .into());
+        let help = "compare two artifacts of the same kind; `hopmap show` says what one is";
+        return refuse(message, help);
     }
     let settings = Settings { threshold: arguments.threshold, is_deep: arguments.deep };
     let found = artifacts(before, after, settings).map_err(|error| Failure::from(Report::new(error)))?;
-    if output.is_json() {
-        output.json(&json!({ "version": VERSION, "artifacts": found }));
-    } else {
-        print(&found, output);
-    }
+    output.json(&json!({ "version": VERSION, "artifacts": found }));
+    print(&found, output);
     Ok(found.is_different())
 }
 
 fn print(found: &Comparison, output: Output) {
-    if found.is_different() {
-        output.line(format!("{} {} → {}", found.kind, short(&found.before), short(&found.after)));
-    } else {
-        output.line(format!("the same {}: {}", found.kind, short(&found.before)));
-    }
+    let (kind, before, after) = (&found.kind, short(&found.before), short(&found.after));
+    output.line(match found.is_different() {
+        true => format!("{kind} {before} → {after}"),
+        false => format!("the same {kind}: {before}"),
+    });
     found.causes.iter().flat_map(Cause::words).for_each(|line| output.line(format!("  {line}")));
     if found.is_different() && found.causes.is_empty() {
         output.line(match found.origin_known {
@@ -257,14 +243,11 @@ fn print_metrics(metrics: &MetricChanges, output: Output) {
 
 fn of_catalogues(arguments: &Arguments, both: &[Catalogue; 2], stage: Option<&str>, output: Output) -> bool {
     let found: RunChanges = runs(&both[0], &both[1], stage, arguments.threshold);
-    if output.is_json() {
-        output.json(&json!({ "version": VERSION, "runs": found }));
-    } else {
-        output.line(format!("{} {} → {}", found.pipelines[1], found.runs[0], found.runs[1]));
-        found.words().into_iter().for_each(|line| output.line(line));
-        if !found.is_different() {
-            output.line("no result is different");
-        }
+    output.json(&json!({ "version": VERSION, "runs": found }));
+    output.line(format!("{} {} → {}", found.pipelines[1], found.runs[0], found.runs[1]));
+    found.words().into_iter().for_each(|line| output.line(line));
+    if !found.is_different() {
+        output.line("no result is different");
     }
     found.is_different()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
-use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
+use hopmap_command::{Exit, Failure, Mistake, all_cores, refuse, shown};
 use hopmap_durable::{DurableError, Staging, adopt_folder};
 use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome};
 use hopmap_text::closest;
@@ -16,7 +16,7 @@ use miette::Report;
 use serde_json::json;
 
 use super::open::{on_interrupt, pairs, working_directory};
-use super::output::Output;
+use super::output::{Output, Result};
 use super::stages::find;
 use crate::engine::{Launch, Launched, short, write_outputs};
 use crate::pipeline::{
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     launcher: Option<String>,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let entry = find(&arguments.kind)?;
     let working = working_directory()?;
     let inputs = inputs(entry, &arguments.inputs, &working)?;
@@ -90,14 +90,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 }
 
 /// The launcher of the command line; an empty one is none.
-fn launcher(entry: &'static StageEntry, text: Option<&str>) -> Result<Option<Launcher>, Failure> {
+fn launcher(entry: &'static StageEntry, text: Option<&str>) -> Result<Option<Launcher>> {
     let Some(text) = text else { return Ok(None) };
     let launcher = Launcher::parse(text).map_err(|message| Mistake::new(message, LAUNCHERS))?;
     if let Some(launcher) = &launcher {
         launcher.check(entry).map_err(|message| Mistake::new(message, distributed_stages()))?;
         if launcher.is_batch() {
             let help = "`srun` or `salloc` start one stage now; `launcher` in a pipeline file takes `sbatch`";
-            return Err(Mistake::new("`exec` waits for its stage and queues no jobs", help).into());
+            return refuse("`exec` waits for its stage and queues no jobs", help);
         }
     }
     Ok(launcher)
@@ -110,7 +110,7 @@ fn run_here(
     jobs: Option<u16>,
     place: &Place<'_>,
     observer: &Notes<'_>,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let jobs = jobs.map_or_else(all_cores, usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
@@ -135,7 +135,7 @@ fn run_here(
 }
 
 /// Runs the stage as the processes that a launcher starts; whether there is a solution.
-fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) -> Result<bool, Failure> {
+fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) -> Result<bool> {
     let work = Staging::new(place.scratch()).map_err(Report::new)?;
     let cx = Context::new(launch.threads, None, observer);
     let Launched { done, outputs } = engine::launch(launch, work.path(), &cx)?;
@@ -171,15 +171,13 @@ impl Place<'_> {
         let place = if self.several { self.out.join(port) } else { self.out.to_owned() };
         commit(&place)?;
         let (kind, digest) = (&folder.description().kind, folder.digest());
-        if self.output.is_json() {
-            self.output.json(&json!({ "output": port, "kind": kind, "digest": digest, "path": place }));
-        }
+        self.output.json(&json!({ "output": port, "kind": kind, "digest": digest, "path": place }));
         self.output.line(format!("{kind} {} {}", short(digest), shown(&place)));
         Ok(())
     }
 }
 
-fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Result<Vec<TaskInput>, Failure> {
+fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Result<Vec<TaskInput>> {
     let mut inputs = Vec::new();
     let mut connected: Vec<&str> = Vec::new();
     for (name, path) in pairs(given, "--in")? {
@@ -189,23 +187,17 @@ fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Resul
                 Some(meant) => format!("did you mean `{meant}`? inputs: {}", known.join(", ")),
                 None => format!("inputs: {}", known.join(", ")),
             };
-            return Err(Mistake::new(format!("{} has no input `{name}`", entry.kind), help).into());
+            return refuse(format!("{} has no input `{name}`", entry.kind), help);
         };
         if port.arity != Arity::Many && connected.contains(&port.name) {
-            return Err(
-                Mistake::new(format!("input `{name}` is given twice"), "it takes one artifact").into()
-            );
+            return refuse(format!("input `{name}` is given twice"), "it takes one artifact");
         }
         let path = working.join(path);
         let folder = Folder::open(&path).map_err(Failure::usage)?;
         if folder.description().kind != port.kind {
             let found = &folder.description().kind;
             let message = format!("{} is a {found}, but `{name}` takes a {}", shown(&path), port.kind);
-            return Err(Mistake::new(
-                message,
-                format!("`hopmap stages {}` describes the inputs", entry.kind),
-            )
-            .into());
+            return refuse(message, format!("`hopmap stages {}` describes the inputs", entry.kind));
         }
         inputs.push(TaskInput {
             port: port.name.to_owned(),
@@ -219,40 +211,35 @@ fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Resul
     for port in entry.ports(Direction::In) {
         if port.arity == Arity::One && !connected.contains(&port.name) {
             let help = format!("add --in {}=ARTIFACT with a {}", port.name, port.kind);
-            return Err(Mistake::new(format!("{} needs `{}`", entry.kind, port.name), help).into());
+            return refuse(format!("{} needs `{}`", entry.kind, port.name), help);
         }
     }
     Ok(inputs)
 }
 
 /// An artifact may be replaced, an empty folder filled; anything else is not ours.
-fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
-    let refuse = |path: &Path, what: &str| {
+fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
+    let in_the_way = |path: &Path, what: &str| {
         let help = "name a new folder, an empty one, or an artifact to replace";
-        Err(Mistake::new(format!("{} {what}", shown(path)), help).into())
+        refuse(format!("{} {what}", shown(path)), help)
     };
     if out.is_symlink() {
         let help = "name what it leads to, or remove it";
-        return Err(Mistake::new(format!("{} is a symbolic link", out.display()), help).into());
+        return refuse(format!("{} is a symbolic link", out.display()), help);
     }
     if out.is_file() {
-        return refuse(out, "is a file");
+        return in_the_way(out, "is a file");
     }
     let ports: Vec<&str> = entry.ports(Direction::Out).map(|port| port.name).collect();
-    let names = |folder: &Path| -> Result<Vec<String>, Failure> {
-        match std::fs::read_dir(folder) {
-            Ok(entries) => Ok(entries
-                .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-                .collect()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(Failure::failed(DurableError::io("read", folder)(error))),
-        }
+    let names = |folder: &Path| -> Result<Vec<String>> {
+        let entries = engine::entries(folder).map_err(Failure::failed)?;
+        Ok(entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
     };
     let found = names(out)?;
     let is_artifact = |names: &[String]| names.is_empty() || names.iter().any(|name| name == DESCRIPTION);
     if ports.len() == 1 {
         if !is_artifact(&found) {
-            return refuse(out, "holds something that is not an artifact");
+            return in_the_way(out, "holds something that is not an artifact");
         }
         only_artifact(out)?;
     }
@@ -260,7 +247,7 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
         for name in &found {
             let inner = out.join(name);
             if name == PROVENANCE || !ports.contains(&name.as_str()) || !is_artifact(&names(&inner)?) {
-                return refuse(&inner, "is not an artifact of this stage");
+                return in_the_way(&inner, "is not an artifact of this stage");
             }
             only_artifact(&inner)?;
         }
@@ -269,7 +256,7 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses a folder with more than an artifact in it, and one whose files were changed.
-fn only_artifact(path: &Path) -> Result<(), Failure> {
+fn only_artifact(path: &Path) -> Result<()> {
     let Ok(folder) = Folder::open(path) else { return Ok(()) };
     let help = "move what is yours away, or name another folder";
     let refused = |message: String| Failure::from(Mistake::new(message, help));
@@ -306,7 +293,7 @@ pub(crate) struct WorkerArguments {
     folder: PathBuf,
 }
 
-pub(crate) fn worker(arguments: &WorkerArguments) -> Result<Exit, Failure> {
+pub(crate) fn worker(arguments: &WorkerArguments) -> Result {
     let folder = &arguments.folder;
     let interrupted = on_interrupt()?;
     let ended = AtomicBool::new(false);

@@ -1,17 +1,23 @@
 //! What `run`, `plan`, `report` and `accept` have in common about gates.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake};
+use hopmap_artifact::Folder;
+use hopmap_command::{Exit, Failure, refuse, shown};
 use miette::{Diagnostic, Report};
+use serde_json::json;
 
-use super::open::place_or;
-use super::output::Output;
-use crate::engine::{RunReport, Store};
-use crate::gates::{self, AcceptedMetrics, Gate, Standing, Verdict};
-use crate::pipeline::{Pipeline, Problems};
+use super::locate::locate;
+use super::open::{PipelineArguments, StoreArguments, place_or, working_directory};
+use super::output::{Output, Result};
+use super::summary::print_some;
+use crate::accepted::{Accepted, AcceptedError};
+use crate::engine::{Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
+use crate::gates::{AcceptedMetrics, Gate, Judged, Standing, Verdict};
+use crate::pipeline::{EMBEDDED, Pipeline, Problems};
+use crate::{engine, gates};
 
 /// What to judge gates by.
 #[derive(Debug, Args)]
@@ -26,25 +32,21 @@ pub(crate) struct GateArguments {
 
 impl GateArguments {
     /// Where the accepted values are.
-    pub(crate) fn place(&self, pipeline: &Pipeline) -> Result<PathBuf, Failure> {
+    pub(crate) fn place(&self, pipeline: &Pipeline) -> Result<PathBuf> {
         place_or(self.accepted.as_ref(), || pipeline.accepted_file())
     }
 
     /// A file that is named has to be there; the one beside the pipeline file need not be.
-    fn check_named(&self, pipeline: &Pipeline) -> Result<(), Failure> {
+    fn check_named(&self, pipeline: &Pipeline) -> Result<()> {
         let is_missing = |path: &&PathBuf| matches!(path.try_exists(), Ok(false));
         let Some(path) = self.accepted.as_ref().filter(is_missing) else { return Ok(()) };
         let (name, path) = (pipeline.source.name(), path.display());
         let help = format!("after a run without --accepted, `hopmap accept {name} --to {path}` writes it");
-        Err(Mistake::new(format!("there is no file {path} with accepted values"), help).into())
+        refuse(format!("there is no file {path} with accepted values"), help)
     }
 
     /// Reads the accepted values, after checking that the pipeline names metrics that there can be.
-    pub(crate) fn prepare(
-        &self,
-        pipeline: &mut Pipeline,
-        store: &Store,
-    ) -> Result<BTreeMap<String, f64>, Failure> {
+    pub(crate) fn prepare(&self, pipeline: &mut Pipeline, store: &Store) -> Result<BTreeMap<String, f64>> {
         self.check_named(pipeline)?;
         if self.no_gates {
             pipeline.gates.clear();
@@ -108,19 +110,224 @@ fn print_cells<'a>(word: &str, gate: &Gate, mut verdicts: impl Iterator<Item = &
 
 fn print_broken(broken: &[&Verdict], output: Output) {
     const MOST: usize = 20;
-    for verdict in broken.iter().take(MOST) {
-        output.error(&Report::new(Broken(verdict.to_string())));
-    }
+    broken.iter().take(MOST).for_each(|verdict| output.error(&Report::new(Broken(verdict.to_string()))));
     if broken.len() > MOST {
         output.error(&Report::new(Broken(format!("… and {} more are broken", broken.len() - MOST))));
     }
 }
 
 /// How a command ends whose stages are all right.
-pub(crate) fn exit(problems: Option<Problems>, report: &RunReport) -> Result<Exit, Failure> {
+pub(crate) fn exit(problems: Option<Problems>, report: &RunReport) -> Result {
     match problems {
         Some(problems) => Err(problems.into()),
         None if report.is_broken() => Ok(Exit::Different),
         None => Ok(Exit::Done),
+    }
+}
+
+/// Arguments of `accept`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Of a pipeline, the values that its gates judge are accepted: those of the results that are in the store. `run` compares
+with NAME.accepted.json beside the pipeline file. Of an artifact, kind, digest, rows, metrics and where it is are
+written to FILE. Both are small text for version control; a file that says the same already stays untouched.
+
+Examples:
+  hopmap accept place.toml --note 'the new mapper is 3 % worse on halos'
+  hopmap accept --check place.toml                  # 0 if these are the accepted values, 3 if not
+  hopmap accept machine --to accepted.json --note 'after the move of rack 7'
+  hopmap accept quality --to quality.json           # the newest output of a stage
+  hopmap accept --check machine --to accepted.json  # 0 if it is the accepted one, 3 if not")]
+pub(crate) struct Arguments {
+    /// Pipeline file, or an artifact: its folder, the first digits of its digest, or a stage whose newest output is meant.
+    #[arg(value_name = "PIPELINE|ARTIFACT")]
+    what: String,
+    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// The file [default of a pipeline: NAME.accepted.json beside it].
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    /// What to remember about it.
+    #[arg(long, value_name = "TEXT", conflicts_with = "check")]
+    note: Option<String>,
+    /// Accept nothing: say whether it is what is accepted, with exit code 3 if it is not.
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let path = Path::new(&arguments.what);
+    let is_embedded = || EMBEDDED.iter().any(|embedded| embedded.name == arguments.what);
+    let is_pipeline = path.is_file() || path.extension().is_some_and(|extension| extension == "toml");
+    if is_pipeline || (arguments.to.is_none() && !path.exists() && is_embedded()) {
+        return of_pipeline(arguments, output);
+    }
+    let (Some(to), []) = (&arguments.to, arguments.parameters.as_slice()) else {
+        let what =
+            if arguments.to.is_some() { "an artifact takes no -p" } else { "say where, with --to FILE" };
+        let hint = "without --to, and with -p, name a pipeline file";
+        return refuse(format!("`{}` is no pipeline file: {what}", arguments.what), hint);
+    };
+    let place = working_directory()?.join(to);
+    let artifact = Folder::open(&locate(&arguments.what, &arguments.store)?).map_err(Failure::usage)?;
+    match arguments.check {
+        true => check_artifact(&artifact, &place, output),
+        false => accept_artifact(&artifact, &place, arguments.note.as_deref(), output),
+    }
+}
+
+fn accept_artifact(artifact: &Folder, place: &Path, note: Option<&str>, output: Output) -> Result {
+    let accepted = Accepted::of(artifact, place, note)?;
+    let written = accepted.write(place)?;
+    output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
+    let verb = verb(written);
+    output.line(format!("{verb}: {} {} in {}", accepted.kind, short(&accepted.digest), shown(place)));
+    Ok(Exit::Done)
+}
+
+fn verb(written: bool) -> &'static str {
+    if written { "accepted" } else { "accepted already" }
+}
+
+fn check_artifact(artifact: &Folder, place: &Path, output: Output) -> Result {
+    let accepted = Accepted::read(place)?;
+    artifact.verify().map_err(Report::new)?;
+    let same = format!("{} {} is the accepted one", accepted.kind, short(&accepted.digest));
+    let other = format!("{} is not", shown(artifact.path()));
+    Ok(tell_differences(&accepted.differences(artifact), &same, &other, place, output))
+}
+
+/// Says what is not as a file accepts it.
+fn tell_differences(differences: &[String], same: &str, other: &str, place: &Path, output: Output) -> Exit {
+    output.json(&json!({ "file": place, "same": differences.is_empty(), "differences": differences }));
+    if differences.is_empty() {
+        output.line(same);
+        return Exit::Done;
+    }
+    output.fault(format!("{other} what {} accepts", shown(place)));
+    differences.iter().for_each(|line| output.fault(format!("  {line}")));
+    Exit::Different
+}
+
+fn of_pipeline(arguments: &Arguments, output: Output) -> Result {
+    let opened = PipelineArguments::new(arguments.what.clone(), arguments.parameters.clone());
+    let pipeline = opened.open()?;
+    if pipeline.gates.is_empty() {
+        let message = format!("{} has no gates, so there is nothing to accept", pipeline.source.name());
+        return refuse(
+            message,
+            "a gate is a line below [gates], such as quality = \"placement.F <= 1.02 * accepted\"",
+        );
+    }
+    let place = place_or(arguments.to.as_ref(), || pipeline.accepted_file())?;
+    let mut store = Store::load(&arguments.store.root(&opened)?)?;
+    let before = AcceptedMetrics::read(&place)?;
+    let judged = values_of_gates(&pipeline, &mut store)?;
+    match arguments.check {
+        true => check_values(&pipeline, &judged, before.as_ref(), &place, output),
+        false => {
+            accept_values(&pipeline, judged, before.as_ref(), (&place, arguments.note.as_deref()), output)
+        }
+    }
+}
+
+/// The values of the gates, by the results that are in the store.
+fn values_of_gates(pipeline: &Pipeline, store: &mut Store) -> Result<Judged> {
+    gates::check_metrics(pipeline, store)?;
+    let planned = engine::plan(pipeline, store);
+    let outputs = (0..pipeline.cells.len()).map(|cell| outputs(cell, pipeline, store, &planned));
+    let outputs: Vec<OutputRecords> = outputs.collect::<Result<_>>()?;
+    let metrics = |cell: usize, output: &str| outputs[cell].get(output).map(|record| &record.metrics);
+    let mut judged = gates::judge(pipeline, &metrics, &BTreeMap::new());
+    match judged.problems.take() {
+        Some(problems) => Err(problems.into()),
+        None => Ok(judged),
+    }
+}
+
+/// What a cell gave last. Only results of the pipeline as it is now can be accepted.
+fn outputs(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) -> Result<OutputRecords> {
+    let settled = &planned.cells[cell];
+    let id = &pipeline.cells[cell].id;
+    let because = match settled.state {
+        State::Cached => return Ok(settled.outputs.clone()),
+        State::WouldRun | State::Waits => match last(cell, pipeline, store, planned) {
+            Some(outputs) => return Ok(outputs),
+            None => match settled.reasons.first() {
+                Some(reason) => format!("{id} has to run: {reason}"),
+                None => format!("{id} has to run"),
+            },
+        },
+        State::Infeasible => format!("{id} has no solution"),
+        _ => match settled.because_of {
+            Some(other) => format!("{id} is blocked by {}", pipeline.cells[other].id),
+            None => format!("{id} failed"),
+        },
+    };
+    let hint = format!(
+        "values are accepted of a run in which every stage has a result: `hopmap run {}`",
+        pipeline.source.name()
+    );
+    refuse(format!("nothing can be accepted: {because}"), hint)
+}
+
+/// The last result of a cell that would run for no other reason than that something looks at the world every time.
+fn last(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) -> Option<OutputRecords> {
+    let mut root = cell;
+    while planned.cells[root].state == State::Waits {
+        root = planned.cells[root].because_of?;
+    }
+    let only_looks = planned.cells[root].reasons.iter().all(|reason| *reason == Reason::Observes);
+    let id = PipelineId::of(pipeline, store.root());
+    let key = store.current(&id, &pipeline.cells[cell].id).filter(|_| only_looks)?;
+    let result = store.result(key).filter(|result| result.ending == Ending::Done)?;
+    Some(result.outputs.clone())
+}
+
+fn accept_values(
+    pipeline: &Pipeline,
+    judged: Judged,
+    before: Option<&AcceptedMetrics>,
+    (place, note): (&Path, Option<&str>),
+    output: Output,
+) -> Result {
+    let changes = before.map(|before| before.differences(&judged.values)).unwrap_or_default();
+    let accepted = AcceptedMetrics::new(&pipeline.name, judged.values, note);
+    let written = accepted.write(place)?;
+    output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
+    let count = accepted.metrics.len();
+    let values = if count == 1 { "value" } else { "values" };
+    output.line(format!("{}: {count} {values} in {}", verb(written), shown(place)));
+    print_some(changes.into_iter(), 6, |line| format!("  {line} before"), output);
+    Ok(Exit::Done)
+}
+
+fn check_values(
+    pipeline: &Pipeline,
+    judged: &Judged,
+    before: Option<&AcceptedMetrics>,
+    place: &Path,
+    output: Output,
+) -> Result {
+    let Some(before) = before else {
+        let hint = format!("accept the values with `hopmap accept {}`", pipeline.source.name());
+        return refuse(format!("nothing is accepted yet: there is no {}", shown(place)), hint);
+    };
+    let same = format!("{}: these are the accepted values", pipeline.name);
+    let other = format!("{}: not", pipeline.name);
+    Ok(tell_differences(&before.differences(&judged.values), &same, &other, place, output))
+}
+
+impl From<AcceptedError> for Failure {
+    fn from(error: AcceptedError) -> Self {
+        match error {
+            AcceptedError::Missing(_) | AcceptedError::Malformed { .. } | AcceptedError::Format { .. } => {
+                Self::usage(error)
+            }
+            error => Self::failed(error),
+        }
     }
 }

@@ -5,14 +5,15 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use hopmap_command::{Exit, Failure, Mistake, shown};
+use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
 use hopmap_text::closest;
 use miette::{IntoDiagnostic, WrapErr};
 use serde_json::json;
 
 use super::open::{pairs, working_directory};
-use super::output::Output;
+use super::output::{Output, Result};
 use super::stages::pipeline_schema;
+use crate::accepted::relative;
 use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters};
 
 /// Arguments of `init`.
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     list: bool,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     if arguments.list {
         list(output);
         return Ok(Exit::Done);
@@ -57,10 +58,6 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let folder = real(&working_directory()?.join(&arguments.folder));
     let files = files(embedded, &folder, &defaults(arguments, embedded, &folder)?)?;
     refuse_others(&folder, &files)?;
-    if folder.is_file() {
-        let message = format!("{} is a file", arguments.folder.display());
-        return Err(Mistake::new(message, "name a folder: it is made if it is missing").into());
-    }
     std::fs::create_dir_all(&folder)
         .into_diagnostic()
         .wrap_err_with(|| format!("cannot make {}", arguments.folder.display()))?;
@@ -72,20 +69,16 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 }
 
 fn list(output: Output) {
-    let described: Vec<_> = EMBEDDED
-        .iter()
-        .map(|embedded| json!({ "name": embedded.name, "description": embedded.description() }))
-        .collect();
-    if output.is_json() {
-        output.json(&described);
-    }
+    let described =
+        |embedded: &Embedded| json!({ "name": embedded.name, "description": embedded.description() });
+    output.json(&EMBEDDED.iter().map(described).collect::<Vec<_>>());
     let width = EMBEDDED.iter().map(|embedded| embedded.name.len()).max().unwrap_or(0);
     for embedded in EMBEDDED {
         output.line(format!("{:<width$}  {}", embedded.name, embedded.description()));
     }
 }
 
-fn find(name: &str) -> Result<&'static Embedded, Failure> {
+fn find(name: &str) -> Result<&'static Embedded> {
     EMBEDDED.iter().find(|embedded| embedded.name == name).ok_or_else(|| {
         let names: Vec<&str> = EMBEDDED.iter().map(|embedded| embedded.name).collect();
         let help = match closest(name, &names) {
@@ -97,11 +90,7 @@ fn find(name: &str) -> Result<&'static Embedded, Failure> {
 }
 
 /// The defaults that were asked for, in TOML.
-fn defaults(
-    arguments: &Arguments,
-    embedded: &Embedded,
-    folder: &Path,
-) -> Result<Vec<(String, String)>, Failure> {
+fn defaults(arguments: &Arguments, embedded: &Embedded, folder: &Path) -> Result<Vec<(String, String)>> {
     let mut given: Vec<(String, toml::Value)> = Vec::new();
     for (name, value) in pairs(&arguments.parameters, "-p")? {
         let parsed = toml::from_str(&format!("value = {value}"));
@@ -116,21 +105,14 @@ fn defaults(
     }
     let known: Vec<&str> = parameters(embedded.text).map(|parameter| parameter.name).collect();
     if let Some((name, _)) = given.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        return Err(Mistake::new(
-            format!("the pipeline `{}` has no parameter `{name}`", embedded.name),
-            format!("its parameters: {}", known.join(", ")),
-        )
-        .into());
+        let message = format!("the pipeline `{}` has no parameter `{name}`", embedded.name);
+        return refuse(message, format!("its parameters: {}", known.join(", ")));
     }
     Ok(given.into_iter().map(|(name, value)| (name, value.to_string())).collect())
 }
 
 /// Names and contents of the files of a project.
-fn files(
-    embedded: &Embedded,
-    folder: &Path,
-    defaults: &[(String, String)],
-) -> Result<Vec<(String, String)>, Failure> {
+fn files(embedded: &Embedded, folder: &Path, defaults: &[(String, String)]) -> Result<Vec<(String, String)>> {
     let name = format!("{}.toml", embedded.name);
     let text = embedded.as_file(defaults);
     if !defaults.is_empty() {
@@ -138,8 +120,7 @@ fn files(
         let folders = Folders::new(folder.to_owned(), folder.to_owned());
         Pipeline::parse_in(Source::new(&name, text.clone()), folders, &[])?;
     }
-    let mut schema = serde_json::to_string_pretty(&pipeline_schema()).into_diagnostic()?;
-    schema.push('\n');
+    let schema = serde_json::to_string_pretty(&pipeline_schema()).into_diagnostic()? + "\n";
     let readme = readme(embedded, &text);
     Ok(vec![
         (name, text),
@@ -173,10 +154,8 @@ hopmap run {file} --report report.html   # run what has to run; results are kept
     ));
     let known: Vec<_> = parameters(text).collect();
     if known.iter().any(|parameter| parameter.name == "trace") {
-        lines.push(format!(
-            "Without a trace, make one to try it with:\n\n```sh\n{}\n```\n",
-            try_it(&file).join("\n")
-        ));
+        let commands = try_it(&file).join("\n");
+        lines.push(format!("Without a trace, make one to try it with:\n\n```sh\n{commands}\n```\n"));
     }
     lines.push(format!(
         "\
@@ -216,24 +195,22 @@ fn try_it(file: &str) -> [String; 2] {
 }
 
 /// A file that is there already and says something else is in the way: nothing is made then.
-fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<()> {
     let in_the_way = |(name, text): &&(String, String)| {
         let place = folder.join(name);
         place.symlink_metadata().is_ok() && std::fs::read(place).ok().as_deref() != Some(text.as_bytes())
     };
     if folder.exists() && !folder.is_dir() {
-        return Err(Mistake::new(format!("{} is no folder", shown(folder)), "name another one").into());
+        return refuse(format!("{} is no folder", shown(folder)), "name another one");
     }
     let names: Vec<_> = files.iter().filter(in_the_way).map(|(name, _)| name.as_str()).collect();
     if names.is_empty() {
         return Ok(());
     }
     let verb = if names.len() == 1 { "exists" } else { "exist" };
-    Err(Mistake::new(
-        format!("{} {verb} already in {}; nothing was written", names.join(", "), shown_folder(folder)),
-        "name another folder: `hopmap init FOLDER` makes it",
-    )
-    .into())
+    let (names, place) = (names.join(", "), shown_folder(folder));
+    let message = format!("{names} {verb} already in {place}; nothing was written");
+    refuse(message, "name another folder: `hopmap init FOLDER` makes it")
 }
 
 fn shown_folder(folder: &Path) -> String {
@@ -242,7 +219,7 @@ fn shown_folder(folder: &Path) -> String {
 }
 
 /// Writes a file unless it is there, with the same contents.
-fn write_new(place: &Path, text: &str) -> Result<(), Failure> {
+fn write_new(place: &Path, text: &str) -> Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(place) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         opened => opened
@@ -261,9 +238,7 @@ fn said(
     output: Output,
 ) {
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    if output.is_json() {
-        output.json(&json!({ "pipeline": embedded.name, "folder": folder, "files": names }));
-    }
+    output.json(&json!({ "pipeline": embedded.name, "folder": folder, "files": names }));
     output.line(format!("made in {}: {}", shown_folder(folder), names.join(", ")));
     output.line("next:");
     if shown(folder) != "." {
@@ -286,15 +261,17 @@ fn said(
 }
 
 /// A path as a pipeline file in a folder has to name it.
-fn path_from(folder: &Path, path: &Path) -> Result<String, Failure> {
+fn path_from(folder: &Path, path: &Path) -> Result<String> {
     let named = match path.is_absolute() {
         true => path.to_owned(),
-        false => relative(folder, &real(&working_directory()?.join(path))),
+        false => relative(&real(&working_directory()?.join(path)), folder),
     };
-    named.to_str().map(ToOwned::to_owned).ok_or_else(|| {
-        Mistake::new(format!("{} is not UTF-8", path.display()), "a pipeline file is, so it cannot name it")
-            .into()
-    })
+    match named.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => {
+            refuse(format!("{} is not UTF-8", path.display()), "a pipeline file is, so it cannot name it")
+        }
+    }
 }
 
 /// Where a path is, links followed as far as it exists.
@@ -309,11 +286,4 @@ fn real(path: &Path) -> PathBuf {
         (Some(parent), _) => real(parent),
         (None, _) => path.to_owned(),
     })
-}
-
-/// The way from a folder to a path, both without `..`.
-fn relative(folder: &Path, path: &Path) -> PathBuf {
-    let common = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
-    let up = folder.components().skip(common).map(|_| Component::ParentDir);
-    up.chain(path.components().skip(common)).collect()
 }

@@ -2,25 +2,23 @@
 //! any order, and some of them are enough where they leave one cell.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use hopmap_command::{Failure, Mistake, shown};
+use clap::Args;
+use hopmap_command::{Exit, Mistake, refuse, shown};
 use hopmap_text::closest;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::open::{StoreArguments, working_directory};
-use super::output::Output;
+use super::open::{StoreArguments, WaitArguments, duration, existing, working_directory};
+use super::output::{Output, Result};
 use crate::engine;
-use crate::engine::{Catalogue, Current, PipelineId, Store, by_matrix, short};
+use crate::engine::{Catalogue, Current, Garbage, PipelineId, Policy, RunSummary, Store, by_matrix, short};
 use crate::pipeline::{Choice, Pipeline, Selector};
 
 /// The folder of an artifact that is named by its folder, its digest or its stage. Of a stage that was stopped early it is what the
 /// stage had then, which is said.
-pub(crate) fn locate_newest(
-    name: &str,
-    arguments: &StoreArguments,
-    output: Output,
-) -> Result<PathBuf, Failure> {
+pub(crate) fn locate_newest(name: &str, arguments: &StoreArguments, output: Output) -> Result<PathBuf> {
     let path = working_directory()?.join(name);
     if path.exists() {
         return Ok(path);
@@ -43,7 +41,7 @@ pub(crate) fn locate_newest(
 }
 
 /// The folder of an artifact that is named by its folder, its digest or its stage.
-pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Failure> {
+pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf> {
     let path = working_directory()?.join(name);
     if path.exists() {
         return Ok(path);
@@ -53,20 +51,19 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Fail
 }
 
 /// The artifact, if there is one and no other.
-fn only(name: &str, mut found: Vec<String>, store: &Store) -> Result<PathBuf, Failure> {
+fn only(name: &str, mut found: Vec<String>, store: &Store) -> Result<PathBuf> {
     found.sort();
     found.dedup();
     match found.as_slice() {
         [digest] => Ok(store.artifact(digest)),
-        [] => Err(Mistake::new(
+        [] => refuse(
             format!("there is no artifact, digest or stage `{name}`"),
             format!("stages of {}: {}", shown(store.root()), stage_names(store)),
-        )
-        .into()),
+        ),
         several => {
             let names: Vec<String> = several.iter().map(|digest| named(digest, store)).collect();
             let message = format!("`{name}` stands for {} artifacts", several.len());
-            Err(Mistake::new(message, format!("name one by its digest: {}", names.join(", "))).into())
+            refuse(message, format!("name one by its digest: {}", names.join(", ")))
         }
     }
 }
@@ -185,13 +182,9 @@ fn fitting(name: &str, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
     let selector = Selector::parse(name).ok().filter(|selector| selector.choice == Choice::One);
     let fits = |index: &usize| selector.as_ref().is_some_and(|selector| selector.fits(cells[*index].matrix));
     let found: Vec<usize> = of_stage.iter().copied().filter(fits).collect();
-    match found.is_empty() {
-        true => {
-            let help = format!("its cells: {}", first_few(&of_stage, cells));
-            Err(Mistake::new(format!("`{stage}` has no cell `{name}`"), help))
-        }
-        false => Ok(found),
-    }
+    let help = || format!("its cells: {}", first_few(&of_stage, cells));
+    let mistake = || Mistake::new(format!("`{stage}` has no cell `{name}`"), help());
+    if found.is_empty() { Err(mistake()) } else { Ok(found) }
 }
 
 fn all(cells: &[Candidate<'_>], fits: impl Fn(&Candidate<'_>) -> bool) -> Vec<usize> {
@@ -245,6 +238,136 @@ fn without_output(name: &str) -> Option<(String, &str)> {
     }
     let end = name.rfind("].")?;
     Some((name[..=end].to_owned(), &name[end + 2..]))
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run is named by when it began, in UTC; other commands take this name.
+
+Example:
+  hopmap runs --last 5")]
+pub(crate) struct RunsArguments {
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Show only this many of the newest runs.
+    #[arg(long, value_name = "COUNT")]
+    last: Option<usize>,
+}
+
+pub(crate) fn runs(arguments: &RunsArguments, output: Output) -> Result {
+    let root = existing(arguments.store.root_here()?)?;
+    let runs = engine::read_runs_below(&root, arguments.last.unwrap_or(usize::MAX))?;
+    output.json(&runs);
+    if runs.is_empty() {
+        output.line("nothing ran yet");
+    }
+    runs.iter().for_each(|run| output.line(line(run)));
+    Ok(Exit::Done)
+}
+
+/// The run of a name; `previous` and `-N` count back those of the pipeline that ran last.
+pub(super) fn find_run<'a>(name: &str, all: &'a [RunSummary]) -> Option<&'a RunSummary> {
+    let back = match name {
+        "latest" => Some(0),
+        "previous" => Some(1),
+        _ => name.strip_prefix('-').and_then(|number| number.parse::<usize>().ok()),
+    };
+    let Some(back) = back else { return all.iter().find(|run| run.run == name || run.time == name) };
+    let latest = all.last()?;
+    let id = latest.id();
+    all.iter().rev().filter(|run| run.is_of(&id)).nth(back)
+}
+
+fn line(run: &RunSummary) -> String {
+    let count = |state: &str| run.stages.iter().filter(|stage| stage.state == state).count();
+    let end = match (run.exit, run.seconds) {
+        (Some(exit), Some(seconds)) => format!("exit {exit} after {seconds:.2} s"),
+        _ => "did not end".to_owned(),
+    };
+    let (ran, cached, failed) = (count("ran"), count("cached"), count("failed") + count("infeasible"));
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    format!("{:<21}  {:<20} {ran} ran, {cached} cached{failed}, {end}", run.run, run.pipeline)
+}
+
+/// Arguments of `gc`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays,
+and so does the state of a search that was stopped and can go on. A pipeline is known by its name and its file; what it had
+before its last whole run is not in use any more. What a pipeline used whose file is gone stays until --gone.
+
+Example:
+  hopmap gc --keep 30d --dry-run")]
+pub(crate) struct GcArguments {
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Only say what would go.
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Keep unused results that are younger than this.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
+    keep: Duration,
+    /// Keep this many of the newest runs.
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    runs: usize,
+    /// Clear also what only pipelines used whose files are gone.
+    #[arg(long)]
+    gone: bool,
+    #[command(flatten)]
+    wait: WaitArguments,
+}
+
+pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result {
+    let root = existing(arguments.store.root_here()?)?;
+    let mut writer = arguments.wait.writer(&root, "gc")?;
+    let mut store = Store::load(&root)?;
+    let policy = Policy { keep: arguments.keep, runs: arguments.runs, gone: arguments.gone };
+    let garbage = engine::find_garbage(&store, policy)?;
+    if !arguments.dry_run {
+        engine::collect(&mut store, &mut writer, &garbage)?;
+    }
+    output.json(&json!({
+        "dry_run": arguments.dry_run,
+        "results": garbage.results,
+        "artifacts": garbage.artifacts.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+        "states": garbage.states.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+        "runs": garbage.runs.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+        "forgotten": garbage.forgotten.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "gone": garbage.gone.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "bytes": garbage.bytes(),
+    }));
+    if output.is_talkative() {
+        output.raw(listed(&garbage, &root).as_bytes());
+    }
+    for id in &garbage.gone {
+        let why = if id.file.is_empty() { "which kept no file of it" } else { "whose file is gone" };
+        output.note(format!("note: what {id}, {why}, used stays until `hopmap gc --gone`"));
+    }
+    let verb = if arguments.dry_run { "would free" } else { "freed" };
+    output.line(match garbage.is_empty() {
+        true => "nothing to clear".to_owned(),
+        false => format!("{verb} {} bytes", garbage.bytes()),
+    });
+    // The process ends: a hundred thousand records need not be freed one by one.
+    std::mem::forget(store);
+    Ok(Exit::Done)
+}
+
+/// Everything that goes, a line each.
+fn listed(garbage: &Garbage, root: &Path) -> String {
+    let shown_root = PathBuf::from(shown(root));
+    let mut text = String::new();
+    garbage.forgotten.iter().for_each(|id| text.push_str(&format!("pipeline  {id}\n")));
+    garbage.results.iter().for_each(|key| text.push_str(&format!("result    {}\n", short(key))));
+    let groups = [("artifact", &garbage.artifacts), ("state", &garbage.states), ("run", &garbage.runs)];
+    for (what, entries) in groups {
+        for (path, bytes) in entries {
+            let path = path.strip_prefix(root).map_or_else(|_| path.clone(), |path| shown_root.join(path));
+            text.push_str(&format!("{what:<8}  {}  {bytes} bytes\n", path.display()));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake, shown};
+use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
 use serde_json::json;
 
-use super::open::{PipelineArguments, StoreArguments, place_or};
-use super::output::Output;
-use crate::engine::Store;
-use crate::lock::{self, Differences, Lock, LockError, OutputDifference, Request, Unfinished};
-use crate::pipeline::Pipeline;
+use super::open::{PipelineArguments, StoreArguments, existing, place_or, working_directory};
+use super::output::{Output, Result};
+use crate::archive::{ArchiveError, Export};
+use crate::engine::{PipelineId, RunSummary, Store};
+use crate::lock::{Differences, Lock, LockError, OutputDifference, Request, Unfinished};
+use crate::pipeline::{EMBEDDED, Pipeline};
+use crate::{archive, engine, lock};
 
 /// Differences that are told one by one.
 const MOST_FOUND: usize = 50;
@@ -35,31 +37,24 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let request = arguments.pipeline.request()?;
     let pipeline = request.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     let place = place_or(arguments.out.as_ref(), || request.lock_file())?;
     let (written, lock) = write(&request, &pipeline, &mut store, &place)?;
-    if output.is_json() {
-        output.json(&json!({ "file": place, "written": written, "cells": lock.cells.len() }));
-    }
+    output.json(&json!({ "file": place, "written": written, "cells": lock.cells.len() }));
     said(written, &lock, &place, output);
     Ok(Exit::Done)
 }
 
-fn write(
-    request: &Request,
-    pipeline: &Pipeline,
-    store: &mut Store,
-    place: &Path,
-) -> Result<(bool, Lock), Failure> {
+fn write(request: &Request, pipeline: &Pipeline, store: &mut Store, place: &Path) -> Result<(bool, Lock)> {
     let lock = of_results(request, pipeline, store)?;
     Ok((lock.write(place)?, lock))
 }
 
 /// The lock of the results that are in the store.
-pub(super) fn of_results(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result<Lock, Failure> {
+pub(super) fn of_results(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result<Lock> {
     lock::lock(request, pipeline, store).map_err(|error| match error.is::<Unfinished>() {
         true => Failure::usage(error),
         false => Failure::failed(error),
@@ -94,7 +89,7 @@ impl LockArguments {
         pipeline: &Pipeline,
         root: &Path,
         output: Output,
-    ) -> Result<Option<Lock>, Failure> {
+    ) -> Result<Option<Lock>> {
         let Some(file) = &self.locked else { return Ok(None) };
         let place = place_or(file.as_ref(), || request.lock_file())?;
         let lock = read(&place, pipeline)?;
@@ -116,7 +111,7 @@ impl LockArguments {
         pipeline: &Pipeline,
         store: &mut Store,
         output: Output,
-    ) -> Result<Exit, Failure> {
+    ) -> Result {
         if let Some(file) = &self.lock {
             let place = place_or(file.as_ref(), || request.lock_file())?;
             let (written, lock) = write(request, pipeline, store, &place)?;
@@ -155,20 +150,16 @@ pub(super) fn note_differences(
 }
 
 /// Reads the lock file of a pipeline.
-pub(super) fn read(place: &Path, pipeline: &Pipeline) -> Result<Lock, Failure> {
+pub(super) fn read(place: &Path, pipeline: &Pipeline) -> Result<Lock> {
     let lock = Lock::read(place)?;
-    match lock.pipeline == pipeline.name {
-        true => Ok(lock),
-        false => Err(LockError::Foreign {
-            path: place.into(),
-            found: lock.pipeline,
-            wanted: pipeline.name.clone(),
-        }
-        .into()),
+    if lock.pipeline == pipeline.name {
+        return Ok(lock);
     }
+    let (path, wanted) = (place.into(), pipeline.name.clone());
+    Err(LockError::Foreign { path, found: lock.pipeline, wanted }.into())
 }
 
-fn report(differences: &[OutputDifference], output: Output) -> Result<Exit, Failure> {
+fn report(differences: &[OutputDifference], output: Output) -> Result {
     const MOST: usize = 20;
     let (excused, faults): (Vec<_>, Vec<_>) = differences.iter().partition(|found| found.excuse.is_some());
     for found in &excused {
@@ -208,16 +199,149 @@ fn refused(place: &Path, differences: &Differences) -> Mistake {
     }
     lines.extend(differences.notes.iter().map(|note| format!("  note: {note}")));
     let message = format!("nothing ran, for not all is as {} says\n{}", shown(place), lines.join("\n"));
-    Mistake::new(
-        message,
-        "undo the change; or run without --locked, look at the results, and `hopmap lock` them",
-    )
+    let help = "undo the change; or run without --locked, look at the results, and `hopmap lock` them";
+    Mistake::new(message, help)
 }
 
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
         match error {
             LockError::Durable(_) => Self::failed(error),
+            error => Self::usage(error),
+        }
+    }
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The archive is an RO-Crate in a zip file: the pipeline, its lock file, the input files, every artifact, the journal and the
+report, each with size and BLAKE3. The same run gives the same bytes. `hopmap verify FILE` checks every byte of it.
+
+Examples:
+  hopmap export place.toml -o place.crate.zip
+  hopmap export -o newest.crate.zip                            # the newest run of the store
+  hopmap export 2026-11-22T18-46-50 -o run.crate.zip --no-inputs")]
+pub(crate) struct ArchiveArguments {
+    /// Pipeline, or a run as `hopmap runs` names it [default: the newest run].
+    run: Option<String>,
+    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// The archive to write.
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Put hashes of the input files into the archive, but not the files.
+    #[arg(long)]
+    no_inputs: bool,
+    /// Licence of the data, such as `https://spdx.org/licenses/CC-BY-4.0`; none is stated without.
+    #[arg(long, value_name = "URL")]
+    license: Option<String>,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
+    let (request, root, wanted) = request(arguments)?;
+    let pipeline = request.open()?;
+    let mut store = Store::load(&existing(root)?)?;
+    let runs = engine::read_runs(&store)?;
+    let id = PipelineId::of(&pipeline, store.root());
+    let newest = runs.iter().rev().find(|run| run.is_of(&id));
+    let run = match &wanted {
+        Some(name) => runs.iter().find(|run| run.run == *name),
+        None => newest,
+    };
+    let report = lock::expect(&pipeline, &mut store);
+    let lock = of_results(&request, &pipeline, &mut store)?;
+    if let (Some(run), Some(_)) = (run, &wanted) {
+        still_there(&pipeline, run, &report)?;
+    }
+    let has_report = run.map(|run| &run.run) == newest.map(|run| &run.run);
+    let export = Export {
+        request: &request,
+        pipeline: &pipeline,
+        report: &report,
+        lock: &lock,
+        run,
+        has_report,
+        inputs: !arguments.no_inputs,
+        license: arguments.license.as_deref(),
+    };
+    let place = working_directory()?.join(&arguments.out);
+    let exported = archive::export(&place, &export, &mut store)?;
+    output.json(&json!({ "archive": place, "exported": exported }));
+    exported.notes.iter().for_each(|note| output.note(format!("note: {note}")));
+    if arguments.license.is_none() {
+        output.note("note: no licence is stated; --license states one, and makes it a Workflow Run RO-Crate");
+    }
+    output.line(format!("{}: {} files, {} bytes", shown(&place), exported.files, exported.bytes));
+    output.line(format!("  {:<12} hopmap verify {}", "check it", shown(&place)));
+    Ok(Exit::Done)
+}
+
+/// What is to be packed: what was asked for, the store, and the name of the run, if it was named.
+fn request(arguments: &ArchiveArguments) -> Result<(Request, PathBuf, Option<String>)> {
+    if let Some(name) = &arguments.run
+        && (Path::new(name).is_file() || EMBEDDED.iter().any(|embedded| embedded.name == *name))
+    {
+        let pipeline = PipelineArguments::new(name.clone(), arguments.parameters.clone());
+        let root = arguments.store.root(&pipeline)?;
+        return Ok((pipeline.request()?, root, None));
+    }
+    let root = existing(arguments.store.root_here()?)?;
+    if !arguments.parameters.is_empty() {
+        let help = "name the pipeline to give other parameters: `hopmap export PIPELINE -p …`";
+        return refuse("a run has its parameters already", help);
+    }
+    let store = Store::load(&root)?;
+    let runs = engine::read_runs(&store)?;
+    let run = match &arguments.run {
+        Some(name) => runs.iter().find(|run| run.run == *name).ok_or_else(|| unknown(name, &runs)),
+        None => runs.last().ok_or_else(|| {
+            Mistake::new("the store has no run", "`hopmap run` makes one; --store names another store")
+        }),
+    };
+    let name = &run?.run;
+    let Some(request) = Request::read(&store.runs().join(name)) else {
+        let why = "it was killed, or is of an older hopmap";
+        let message = format!("the run {name} does not know what was asked for: {why}");
+        return refuse(message, "name the pipeline: `hopmap export PIPELINE -o FILE`");
+    };
+    Ok((request, root, Some(name.clone())))
+}
+
+fn unknown(name: &str, runs: &[RunSummary]) -> Mistake {
+    let newest: Vec<&str> = runs.iter().rev().take(5).map(|run| run.run.as_str()).collect();
+    let help = match newest.is_empty() {
+        true => "the store has no runs; name a pipeline file".to_owned(),
+        false => format!("the newest runs: {}", newest.join(", ")),
+    };
+    Mistake::new(format!("`{name}` is neither a pipeline nor a run"), help)
+}
+
+/// A run can be packed as long as what it gave is what its pipeline gives now.
+fn still_there(pipeline: &Pipeline, run: &RunSummary, report: &engine::RunReport) -> Result<()> {
+    let cells = pipeline.cells.iter().zip(&report.cells);
+    let other = cells.filter(|(cell, settled)| {
+        let then = run.stages.iter().find(|stage| stage.cell == cell.id);
+        then.is_none_or(|then| then.key.is_some() && then.key != settled.key)
+    });
+    let names: Vec<&str> = other.map(|(cell, _)| cell.id.as_str()).take(3).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let (run, names) = (&run.run, names.join(", "));
+    let message = format!("the run {run} cannot be packed: its inputs have changed since, for {names}");
+    refuse(message, "put them back, or pack what is there now: `hopmap export PIPELINE`")
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Durable(_) | ArchiveError::DamagedArtifact { .. } | ArchiveError::Changed(_) => {
+                Self::failed(error)
+            }
             error => Self::usage(error),
         }
     }

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake, holder};
+use hopmap_command::{Exit, Failure, holder, refuse};
 use hopmap_durable::DurableError;
 use hopmap_model::read_input;
 use miette::{IntoDiagnostic, Report};
 
+use super::output::Result;
 use crate::engine::{Store, StoreError, Writer};
 use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};
@@ -42,12 +43,12 @@ impl PipelineArguments {
     }
 
     /// Reads the pipeline.
-    pub(crate) fn open(&self) -> Result<Pipeline, Failure> {
+    pub(crate) fn open(&self) -> Result<Pipeline> {
         Ok(self.request()?.open()?)
     }
 
     /// What was asked for, so that it can be remembered.
-    pub(crate) fn request(&self) -> Result<Request, Failure> {
+    pub(crate) fn request(&self) -> Result<Request> {
         let working = working_directory()?;
         let parameters = pairs(&self.parameters, "-p")?;
         let (source, folder) = self.source(&working)?;
@@ -56,42 +57,33 @@ impl PipelineArguments {
     }
 
     /// The text of the pipeline and the folder its paths are relative to.
-    fn source(&self, working: &Path) -> Result<(Source, PathBuf), Failure> {
+    fn source(&self, working: &Path) -> Result<(Source, PathBuf)> {
         let path = Path::new(&self.pipeline);
         if path.is_file() {
             let text = read_text(path)?;
             let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            return Ok((
-                Source::new(&self.pipeline, text),
-                folder.map_or(working.to_owned(), |f| working.join(f)),
-            ));
+            let folder = folder.map_or(working.to_owned(), |folder| working.join(folder));
+            return Ok((Source::new(&self.pipeline, text), folder));
         }
         if let Some(embedded) = EMBEDDED.iter().find(|embedded| embedded.name == self.pipeline) {
             return Ok((Source::new(embedded.name, embedded.text), working.to_owned()));
         }
         let names = EMBEDDED.iter().map(|embedded| embedded.name).collect::<Vec<_>>().join(", ");
         let what = if path.is_dir() { "is a folder, not a pipeline file" } else { "does not exist" };
-        Err(Mistake::new(
-            format!("{} {what}", self.pipeline),
-            format!("name a TOML file, or one of: {names}"),
-        )
-        .into())
+        refuse(format!("{} {what}", self.pipeline), format!("name a TOML file, or one of: {names}"))
     }
 
     /// Folder in which the search for a store begins.
-    fn folder(&self) -> Result<PathBuf, Failure> {
+    fn folder(&self) -> Result<PathBuf> {
         let working = working_directory()?;
         let path = Path::new(&self.pipeline);
-        Ok(match path.is_file() {
-            true => working.join(path).parent().map_or(working, Path::to_owned),
-            false => working,
-        })
+        Ok(if path.is_file() { working.join(path).parent().map_or(working, Path::to_owned) } else { working })
     }
 }
 
 impl StoreArguments {
     /// Folder of the store of a pipeline.
-    pub(crate) fn root(&self, pipeline: &PipelineArguments) -> Result<PathBuf, Failure> {
+    pub(crate) fn root(&self, pipeline: &PipelineArguments) -> Result<PathBuf> {
         match &self.store {
             Some(store) => Ok(working_directory()?.join(store)),
             None => Ok(Store::find(&normal(&pipeline.folder()?))),
@@ -99,7 +91,7 @@ impl StoreArguments {
     }
 
     /// Folder of the store that is used from here.
-    pub(crate) fn root_here(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn root_here(&self) -> Result<PathBuf> {
         let working = working_directory()?;
         Ok(match &self.store {
             Some(store) => working.join(store),
@@ -114,14 +106,10 @@ pub(crate) fn existing(root: PathBuf) -> Result<PathBuf, StoreError> {
 }
 
 /// `NAME=VALUE` as name and value.
-pub(crate) fn pairs(texts: &[String], option: &str) -> Result<Vec<(String, String)>, Failure> {
+pub(crate) fn pairs(texts: &[String], option: &str) -> Result<Vec<(String, String)>> {
     let pair = |text: &String| match text.split_once('=') {
         Some((name, value)) if is_dotted_name(name.trim()) => Ok((name.trim().to_owned(), value.to_owned())),
-        _ => Err(Mistake::new(
-            format!("`{option} {text}` is not of the form NAME=VALUE"),
-            "for example seed=7",
-        )
-        .into()),
+        _ => refuse(format!("`{option} {text}` is not of the form NAME=VALUE"), "for example seed=7"),
     };
     texts.iter().map(pair).collect()
 }
@@ -133,26 +121,21 @@ fn is_dotted_name(text: &str) -> bool {
     text.split('.').all(is_part)
 }
 
-pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
+pub(crate) fn working_directory() -> Result<PathBuf> {
     Ok(std::env::current_dir().into_diagnostic()?)
 }
 
 /// A file that is named as seen from the working directory, else the one by default.
-pub(crate) fn place_or(
-    given: Option<&PathBuf>,
-    default: impl FnOnce() -> PathBuf,
-) -> Result<PathBuf, Failure> {
+pub(crate) fn place_or(given: Option<&PathBuf>, default: impl FnOnce() -> PathBuf) -> Result<PathBuf> {
     given.map_or_else(|| Ok(default()), |path| Ok(working_directory()?.join(path)))
 }
 
-fn read_text(path: &Path) -> Result<String, Failure> {
+fn read_text(path: &Path) -> Result<String> {
     let shown = path.display();
-    let bytes = read_input(path, MOST_BYTES).map_err(|error| {
-        Failure::usage(Mistake::new(format!("cannot read {shown}: {error}"), "is it readable for you?"))
-    })?;
-    String::from_utf8(bytes).map_err(|_| {
-        Failure::usage(Mistake::new(format!("{shown} is not text"), "a pipeline file is TOML in UTF-8"))
-    })
+    let bytes = read_input(path, MOST_BYTES)
+        .or_else(|error| refuse(format!("cannot read {shown}: {error}"), "is it readable for you?"))?;
+    String::from_utf8(bytes)
+        .or_else(|_| refuse(format!("{shown} is not text"), "a pipeline file is TOML in UTF-8"))
 }
 
 /// A path without `.` and `..`, so that a search upwards goes where people expect.
@@ -175,7 +158,7 @@ impl WaitArguments {
     }
 
     /// The right to write to a store. Ctrl-C ends the waiting for it.
-    pub(crate) fn writer(&self, root: &Path, command: &str) -> Result<Writer, Failure> {
+    pub(crate) fn writer(&self, root: &Path, command: &str) -> Result<Writer> {
         let cancelled = on_interrupt()?;
         let stop = || cancelled.load(Ordering::Relaxed);
         match Writer::open_within(root, &holder(command), self.wait.unwrap_or_default(), &stop) {
@@ -189,7 +172,7 @@ impl WaitArguments {
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks
 /// again gets the same flag.
-pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>> {
     static CANCELLED: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     let mut there = CANCELLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(cancelled) = there.as_ref() {

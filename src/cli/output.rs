@@ -15,6 +15,9 @@ use serde_json::json;
 use crate::engine::StoreError;
 use crate::pipeline::Problems;
 
+/// What a command gives, and why it does not.
+pub(crate) type Result<T = Exit, E = Failure> = std::result::Result<T, E>;
+
 /// How to print.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
@@ -36,7 +39,7 @@ impl Output {
 
     /// Whether to draw progress bars.
     pub(crate) fn is_interactive(self) -> bool {
-        !self.quiet && !self.json && std::io::stderr().is_terminal()
+        self.is_talkative() && std::io::stderr().is_terminal()
     }
 
     /// Whether to say on standard error what happens.
@@ -46,7 +49,7 @@ impl Output {
 
     /// Prints a line of the result, unless quiet or JSON is wanted.
     pub fn line(self, line: impl Display) {
-        if !self.quiet && !self.json {
+        if self.is_talkative() {
             self.raw(format!("{line}\n").as_bytes());
         }
     }
@@ -72,8 +75,15 @@ impl Output {
         answer.lines.iter().for_each(|line| self.line(line));
     }
 
-    /// Prints a value as JSON.
+    /// Prints a value as JSON, where that is wanted.
     pub fn json(self, value: &impl Serialize) {
+        if self.json {
+            self.document(value);
+        }
+    }
+
+    /// Prints a value that was asked for as JSON.
+    pub(crate) fn document(self, value: &impl Serialize) {
         // Values are plain data with text keys: they always have a form in JSON.
         let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
         text.push('\n');
@@ -96,10 +106,6 @@ impl Output {
     /// Prints an error to standard error.
     pub(crate) fn error(self, report: &Report) {
         let _ = write!(std::io::stderr().lock(), "{}", render(report.as_ref()));
-    }
-
-    pub(crate) fn problem_count(self, count: usize) {
-        let _ = writeln!(std::io::stderr().lock(), "{count} errors");
     }
 }
 
@@ -146,18 +152,12 @@ pub(super) fn unbuffered() -> Box<dyn Write + Send> {
 pub(super) fn report(failure: &Failure, output: Output) -> Exit {
     output.answer(&failure.answer);
     let reports = &failure.reports;
-    if output.is_json() {
-        let errors: Vec<_> = reports
-            .iter()
-            .map(|report| json!({ "message": message(report), "help": report.help().map(|help| help.to_string()) }))
-            .collect();
-        output.json(&json!({ "errors": errors }));
-    }
-    for report in reports {
-        output.error(report);
-    }
+    let help = |report: &Report| report.help().map(|help| help.to_string());
+    let error = |report: &Report| json!({ "message": message(report), "help": help(report) });
+    output.json(&json!({ "errors": reports.iter().map(error).collect::<Vec<_>>() }));
+    reports.iter().for_each(|report| output.error(report));
     if reports.len() > 1 {
-        output.problem_count(reports.len());
+        let _ = writeln!(std::io::stderr().lock(), "{} errors", reports.len());
     }
     failure.exit
 }

@@ -174,7 +174,7 @@ impl Events for Progress {
         }
     }
 
-    fn settled(&self, cell: &Cell, settled: &Settled, _: usize) {
+    fn settled(&self, cell: &Cell, settled: &Settled) {
         if let Some(bars) = &self.bars {
             if let Some(bar) = bars.running().remove(&cell.id) {
                 bar.finish_and_clear();
@@ -257,10 +257,8 @@ impl Estimate {
     /// ran take as long as all others. `running` are the stages of the cells that run and for how many seconds they have.
     /// `None` before anything ran.
     pub(crate) fn seconds_left<'a>(&self, running: impl IntoIterator<Item = (&'a str, f64)>) -> Option<f64> {
-        let (ran, seconds) = self
-            .stages
-            .values()
-            .fold((0, 0.0), |(ran, seconds), stage| (ran + stage.ran, seconds + stage.seconds));
+        let ran: usize = self.stages.values().map(|stage| stage.ran).sum();
+        let seconds: f64 = self.stages.values().map(|stage| stage.seconds).sum();
         if ran == 0 {
             return None;
         }
@@ -277,11 +275,8 @@ impl Estimate {
             work -= since.min(mean(stage)) * stage.cores;
         }
         // Where every cell that is left runs already, the last of them is the end.
-        if self
-            .stages
-            .iter()
-            .all(|(name, stage)| running_cells.get(name.as_str()).copied().unwrap_or(0) >= stage.left)
-        {
+        let count = |name: &String| running_cells.get(name.as_str()).copied().unwrap_or(0);
+        if self.stages.iter().all(|(name, stage)| count(name) >= stage.left) {
             longest = longest_running;
         }
         Some((work / self.jobs).max(longest).max(0.0))

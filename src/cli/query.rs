@@ -5,12 +5,12 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hopmap_command::{Failure, Mistake, shown};
+use hopmap_command::{Failure, Mistake, refuse, shown};
 use hopmap_text::closest;
 
+use super::locate::find_run;
 use super::open::{PipelineArguments, StoreArguments, existing, pairs, working_directory};
-use super::output::Output;
-use super::runs::find_run;
+use super::output::{Output, Result};
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store};
 use crate::pipeline::Source;
 use crate::query::Form;
@@ -87,7 +87,7 @@ pub struct Stored {
 
 impl Arguments {
     /// What is asked, with everything found that is named.
-    pub(crate) fn request(&self, output: Output) -> Result<Request, Failure> {
+    pub(crate) fn request(&self, output: Output) -> Result<Request> {
         let (question, pipeline) = self.question()?;
         let form = self.form(output)?;
         let only_artifacts = pipeline.is_none() && self.runs.is_empty() && !self.artifacts.is_empty();
@@ -100,26 +100,26 @@ impl Arguments {
     }
 
     /// The question, none if the tables are to be listed, and the pipeline.
-    fn question(&self) -> Result<(Option<Source>, Option<&str>), Failure> {
+    fn question(&self) -> Result<(Option<Source>, Option<&str>)> {
         if !self.tables && self.file.is_none() {
             let question = self.sql.as_ref().map(|sql| Source::new("SQL", sql));
             return Ok((question, self.pipeline.as_deref()));
         }
         if let Some(extra) = &self.pipeline {
             let message = format!("`{extra}` is one argument too many");
-            return Err(Mistake::new(message, "with --tables or --file only a pipeline is named").into());
+            return refuse(message, "with --tables or --file only a pipeline is named");
         }
         let question = self.file.as_deref().map(read_question).transpose()?;
         Ok((question, self.sql.as_deref()))
     }
 
-    fn form(&self, output: Output) -> Result<Form, Failure> {
+    fn form(&self, output: Output) -> Result<Form> {
         let of_path = self.out.as_deref().and_then(Form::of_path);
         let is_said = self.format.is_some() || of_path.is_some() || output.is_json();
         if let Some(path) = self.out.as_deref().filter(|_| !is_said) {
             let message = format!("the ending of {} stands for no form", path.display());
             let help = "endings: .csv, .json, .parquet, .arrow, .txt; --format says it without one";
-            return Err(Mistake::new(message, help).into());
+            return refuse(message, help);
         }
         let form = match self.format.or(of_path) {
             Some(form) => form,
@@ -128,12 +128,12 @@ impl Arguments {
         };
         if form.is_binary() && self.out.is_none() && std::io::stdout().is_terminal() {
             let help = "name a file with --out, or redirect standard output";
-            return Err(Mistake::new("Arrow and Parquet are nothing for a terminal", help).into());
+            return refuse("Arrow and Parquet are nothing for a terminal", help);
         }
         Ok(form)
     }
 
-    fn stored(&self, pipeline: Option<&str>, output: Output) -> Result<Stored, Failure> {
+    fn stored(&self, pipeline: Option<&str>, output: Output) -> Result<Stored> {
         let named = pipeline.map(|name| PipelineArguments::new(name.to_owned(), Vec::new()));
         let root = match &named {
             Some(named) => self.store.root(named)?,
@@ -160,7 +160,7 @@ impl Arguments {
     }
 
     /// The pipeline that is meant if none is named: that of the runs, the only one, or the one that ran last.
-    fn newest(&self, store: &Store, runs: &[RunSummary], output: Output) -> Result<PipelineId, Failure> {
+    fn newest(&self, store: &Store, runs: &[RunSummary], output: Output) -> Result<PipelineId> {
         match self.runs.iter().find_map(|name| find_run(name, runs)) {
             Some(run) => Ok(run.id()),
             None => {
@@ -170,7 +170,7 @@ impl Arguments {
     }
 
     /// The cells as the chosen runs left them. Where it is said that it is one run, nothing has to tell it from others.
-    fn of_runs(&self, store: &Store, runs: &[RunSummary]) -> Result<Vec<Catalogue>, Failure> {
+    fn of_runs(&self, store: &Store, runs: &[RunSummary]) -> Result<Vec<Catalogue>> {
         let chosen = self.chosen(runs)?;
         let mut catalogues: Vec<Catalogue> =
             chosen.into_iter().map(|run| Catalogue::of_run(store, run)).collect();
@@ -182,7 +182,7 @@ impl Arguments {
         Ok(catalogues)
     }
 
-    fn chosen<'a>(&self, runs: &'a [RunSummary]) -> Result<Vec<&'a RunSummary>, Failure> {
+    fn chosen<'a>(&self, runs: &'a [RunSummary]) -> Result<Vec<&'a RunSummary>> {
         if self.runs.iter().any(|name| name == "all") {
             return Ok(runs.iter().collect());
         }
@@ -196,7 +196,7 @@ impl Arguments {
                         format!("the newest: {}; `hopmap runs --json` lists them all", known.join(", "))
                     }
                 };
-                return Err(Mistake::new(format!("there is no run `{name}`"), help).into());
+                return refuse(format!("there is no run `{name}`"), help);
             };
             chosen.push(run);
         }
@@ -204,7 +204,7 @@ impl Arguments {
     }
 }
 
-fn read_question(path: &Path) -> Result<Source, Failure> {
+fn read_question(path: &Path) -> Result<Source> {
     let mut text = String::new();
     let read = match path == Path::new("-") {
         true => std::io::stdin().read_to_string(&mut text).map(drop),
@@ -225,7 +225,7 @@ fn current(
     id: &PipelineId,
     cells: Option<HashSet<String>>,
     output: Output,
-) -> Result<Catalogue, Failure> {
+) -> Result<Catalogue> {
     let name = &id.name;
     let mut catalogue = Catalogue::now(store, id);
     let all = catalogue.cells.len();
@@ -238,7 +238,7 @@ fn current(
             .note(format!("{left_out} cells of the store are left out, which {name} does not have any more"));
     }
     match catalogue.cells.is_empty() {
-        true => Err(Mistake::new(format!("nothing of {name} is stored yet"), "`hopmap run` runs it").into()),
+        true => refuse(format!("nothing of {name} is stored yet"), "`hopmap run` runs it"),
         false => Ok(catalogue),
     }
 }
@@ -258,7 +258,7 @@ fn last_of(ids: &[&PipelineId], runs: &[RunSummary], output: Output) -> Option<P
     Some(last.clone())
 }
 
-fn known(store: &Store, name: &str, runs: &[RunSummary], output: Output) -> Result<PipelineId, Failure> {
+fn known(store: &Store, name: &str, runs: &[RunSummary], output: Output) -> Result<PipelineId> {
     let of_name: Vec<&PipelineId> = store.pipelines().filter(|id| id.name == name).collect();
     if let Some(id) = last_of(&of_name, runs, output) {
         return Ok(id);
@@ -270,7 +270,7 @@ fn known(store: &Store, name: &str, runs: &[RunSummary], output: Output) -> Resu
     }
     let meant = closest(name, &known).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
     let help = format!("{meant}pipelines of {}: {}", shown(store.root()), known.join(", "));
-    Err(Mistake::new(format!("there is no pipeline `{name}`"), help).into())
+    refuse(format!("there is no pipeline `{name}`"), help)
 }
 
 fn nothing(store: &Store) -> Failure {

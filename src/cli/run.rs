@@ -1,24 +1,26 @@
 //! `hopmap run`: run what has to run. `hopmap report`: the HTML report of what is in the store, and the timeline of its last run.
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
+use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
 use hopmap_durable::replace_file;
 use miette::Report;
+use serde_json::json;
 
 use super::gates::GateArguments;
 use super::lock::LockArguments;
 use super::open::{
     PipelineArguments, StoreArguments, WaitArguments, duration, on_interrupt, place_or, working_directory,
 };
-use super::output::Output;
+use super::output::{Output, Result};
 use super::progress::Progress;
-use super::{gates, summary};
-use crate::engine::{Limits, RunReport, Store, StoreError};
+use super::{gates, locate, summary};
+use crate::engine::{Limits, Settled, State, Store, StoreError, check_saves};
 use crate::lock::Request;
-use crate::pipeline::{Pipeline, bytes};
+use crate::pipeline::{Cell, Origin, Pipeline, bytes};
 use crate::{engine, report};
 
 /// Arguments of `run`.
@@ -67,7 +69,7 @@ pub(crate) struct Arguments {
     lock: LockArguments,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let request = arguments.pipeline.request()?;
     let mut pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
@@ -79,9 +81,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
     }
     let mut store = Store::load(&root)?;
-    summary::damaged_lines(&store, output);
-    summary::deprecated(&pipeline, output);
-    summary::namesakes(&pipeline, &store, output);
+    summary::warn(&pipeline, &store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     engine::check_saves(&pipeline, &mut store)?;
     let limits = Limits {
@@ -98,10 +98,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let before = report.exit_code();
     let unjudged = gates::judge(&pipeline, &mut report, &accepted);
     let is_held = pipeline.holds_saves() && !(unjudged.is_none() && report.may_save());
-    match is_held {
-        true => engine::hold_back(&pipeline, &mut store, &mut report),
-        false if pipeline.holds_saves() => engine::save_all(&pipeline, &mut store, &mut writer, &mut report)?,
-        false => {}
+    if is_held {
+        engine::hold_back(&pipeline, &mut store, &mut report);
+    } else if pipeline.holds_saves() {
+        engine::save_all(&pipeline, &mut store, &mut writer, &mut report)?;
     }
     summary::print_errors(&report, output);
     if let Some(folder) = report.folder.as_deref().filter(|_| report.exit_code() != before) {
@@ -114,7 +114,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         engine::keep_runs(&store, &writer, count as usize)?;
     }
     let unanswered = summary::ask(&pipeline, &mut store, Some(&mut writer).filter(|_| !is_held), &mut report);
-    let place = write_report(arguments, &pipeline, &store, &report)?;
+    let mut place = None;
+    if !arguments.no_report {
+        let to = place_or(arguments.report.as_ref(), || report::place(&store, &pipeline))?;
+        // One that is there and says the same stays.
+        if report.folder.is_some() || !report::is_current(&to, &pipeline, &store, &report) {
+            report::write(&to, &pipeline, &store, &report, &shown)?;
+        }
+        place = Some(to);
+    }
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
     }
@@ -135,23 +143,6 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         Exit::Done => arguments.lock.after_run(locked.as_ref(), &request, &pipeline, &mut store, output),
         exit => Ok(exit),
     }
-}
-
-/// Writes the report, unless the one that is there says the same.
-fn write_report(
-    arguments: &Arguments,
-    pipeline: &Pipeline,
-    store: &Store,
-    report: &RunReport,
-) -> Result<Option<PathBuf>, Failure> {
-    if arguments.no_report {
-        return Ok(None);
-    }
-    let place = place_or(arguments.report.as_ref(), || crate::report::place(store, pipeline))?;
-    if report.folder.is_some() || !crate::report::is_current(&place, pipeline, store, report) {
-        crate::report::write(&place, pipeline, store, report, &shown)?;
-    }
-    Ok(Some(place))
 }
 
 /// Arguments of `report`.
@@ -175,15 +166,14 @@ pub(crate) struct ReportArguments {
     timeline: Option<PathBuf>,
 }
 
-pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
     let mut pipeline = arguments.pipeline.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
-    let timeline = write_timeline(arguments, &pipeline, &store)?;
+    let timeline = arguments.timeline.as_ref();
+    let timeline = timeline.map(|path| write_timeline(path, &pipeline, &store)).transpose()?;
     if let (Some(timeline), None) = (&timeline, &arguments.out) {
-        if output.is_json() {
-            output.json(&serde_json::json!({ "timeline": timeline }));
-        }
+        output.json(&json!({ "timeline": timeline }));
         output.line(shown(timeline));
         return Ok(Exit::Done);
     }
@@ -194,9 +184,7 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result<Exit
     let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
     let place = place_or(arguments.out.as_ref(), || report::place(&store, &pipeline))?;
     report::write(&place, &pipeline, &store, &planned, &shown)?;
-    if output.is_json() {
-        output.json(&serde_json::json!({ "report": place, "timeline": timeline }));
-    }
+    output.json(&json!({ "report": place, "timeline": timeline }));
     if let Some(timeline) = &timeline {
         output.line(shown(timeline));
     }
@@ -207,19 +195,239 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result<Exit
     }
 }
 
-/// Writes the last run of the pipeline as trace events, if that was asked for.
-fn write_timeline(
-    arguments: &ReportArguments,
-    pipeline: &Pipeline,
-    store: &Store,
-) -> Result<Option<PathBuf>, Failure> {
-    let Some(path) = &arguments.timeline else { return Ok(None) };
+/// Writes the last run of the pipeline as trace events.
+fn write_timeline(path: &Path, pipeline: &Pipeline, store: &Store) -> Result<PathBuf> {
     let place = working_directory()?.join(path);
     let Some(run) = report::latest_run(store, pipeline) else {
         let message = format!("no run of `{}` is in {}", pipeline.name, shown(store.root()));
-        return Err(Mistake::new(message, "run it first: hopmap run PIPELINE").into());
+        return refuse(message, "run it first: hopmap run PIPELINE");
     };
     let text = report::chrome_trace(&run).to_string() + "\n";
     replace_file(&place, text.as_bytes()).map_err(Report::from)?;
-    Ok(Some(place))
+    Ok(place)
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap plan pipelines/place.toml -p shape=tree:2x16x40")]
+pub(crate) struct PlanArguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// List every cell, also of stages that have many.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    gates: GateArguments,
+    /// Memory that the run may use, such as 8GB [default: all of this machine].
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
+}
+
+pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
+    let mut pipeline = arguments.pipeline.open()?;
+    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    summary::warn(&pipeline, &store, output);
+    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
+    engine::check_saves(&pipeline, &mut store)?;
+    let memory = arguments.memory.or_else(engine::memory);
+    engine::check_memory(&pipeline, &mut store, memory).map_err(Failure::usage)?;
+    let mut report = engine::plan(&pipeline, &mut store);
+    let problems = gates::judge(&pipeline, &mut report, &accepted);
+    if pipeline.holds_saves() && !report.may_save() {
+        engine::hold_back(&pipeline, &mut store, &mut report);
+    }
+    if output.is_json() {
+        output.json(&summary::as_json(&pipeline, &store, &report));
+    }
+    for stage in summary::stages(&pipeline, &report) {
+        match stage.cells.len() > summary::MOST_LISTED && !arguments.all {
+            true => stage.print_counts(output),
+            false => stage.cells.iter().for_each(|(cell, settled)| list(&pipeline, cell, settled, output)),
+        }
+    }
+    summary::print_errors(&report, output);
+    let (name, all) = (&pipeline.name, pipeline.cells.len());
+    output.line(match (report.count(State::WouldRun), report.count(State::Waits)) {
+        (0, 0) if report.is_success() => format!("{name}: nothing to do"),
+        (run, 0) => format!("{name}: {run} of {all} would run"),
+        (run, waits) => format!("{name}: {run} of {all} would run, {waits} depend on what they give"),
+    });
+    gates::print(&pipeline, &report, output);
+    summary::print_held(&report, output);
+    let failed =
+        report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
+    if failed { Ok(Exit::Failed) } else { gates::exit(problems, &report) }
+}
+
+fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
+    output.line(summary::cell_line(pipeline, cell, settled));
+    for saved in settled.saved.iter().filter(|saved| saved.written) {
+        output.line(format!("  restores   {}", shown(&saved.path)));
+    }
+}
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hopmap why placement pipelines/place.toml
+  hopmap why 'placement[seed=3]' sweep.toml")]
+pub(crate) struct WhyArguments {
+    /// Stage, or one of its cells such as `placement[seed=3]`: keys in any order, as many as leave one cell.
+    stage: String,
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
+    let pipeline = arguments.pipeline.open()?;
+    let cells = locate::in_pipeline(&arguments.stage, &pipeline)?;
+    if cells.is_empty() {
+        let file = shown(pipeline.source.name().as_ref());
+        return Err(locate::unknown_stage(&file, &pipeline, &arguments.stage).into());
+    }
+    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let report = engine::plan(&pipeline, &mut store);
+    let as_json = |&index: &usize| as_json(&pipeline.cells[index], &report.cells[index]);
+    output.json(&cells.iter().map(as_json).collect::<Vec<_>>());
+    if cells.len() > summary::MOST_LISTED {
+        for stage in summary::stages(&pipeline, &report).iter().filter(|stage| stage.name == arguments.stage)
+        {
+            stage.print_counts(output);
+        }
+        let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
+        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].id;
+        output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
+        let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
+        errors.take(summary::MOST_TOLD).for_each(|error| output.error(error));
+    } else {
+        for &index in &cells {
+            explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
+        }
+    }
+    let has_failed = cells.iter().any(|&index| report.cells[index].state == State::Failed);
+    Ok(if has_failed { Exit::Failed } else { Exit::Done })
+}
+
+fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
+    let other = settled.because_of.map_or("", |index| pipeline.cells[index].id.as_str());
+    let verdict = match settled.state {
+        State::WouldRun => "would run:".to_owned(),
+        State::Waits => format!("is decided when `{other}` has run"),
+        State::Blocked => format!("cannot run: `{other}` failed or has no solution"),
+        State::Infeasible => "has no solution; that is in the store".to_owned(),
+        // Its error is printed below.
+        State::Failed => "cannot run".to_owned(),
+        _ => "would not run: nothing it depends on has changed".to_owned(),
+    };
+    output.line(format!("{} ({}) {verdict}", cell.id, cell.entry.kind));
+    settled.reasons.iter().for_each(|reason| output.line(format!("  {reason}")));
+    if let Some(key) = &settled.key {
+        output.line(format!("  key {}", engine::short(key)));
+    }
+    for (port, record) in settled.outputs.iter() {
+        output.line(format!("  output {port} {}", engine::short(&record.digest)));
+    }
+    if let Some(error) = &settled.error {
+        output.error(error);
+    }
+}
+
+fn as_json(cell: &Cell, settled: &Settled) -> serde_json::Value {
+    json!({
+        "cell": cell.id,
+        "kind": cell.entry.kind,
+        "state": settled.state,
+        "reasons": settled.reasons,
+        "key": settled.key,
+        "error": settled.error.as_ref().map(super::output::message),
+    })
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap check pipelines/place.toml")]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
+    let pipeline = arguments.pipeline.open()?;
+    summary::deprecated(&pipeline, output);
+    check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
+    let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
+    output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
+    let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };
+    let gates = match gates {
+        0 => String::new(),
+        1 => ", 1 gate".to_owned(),
+        more => format!(", {more} gates"),
+    };
+    output.line(format!("{} is sound: {stages} stages{cells}{gates}", pipeline.source.name()));
+    Ok(Exit::Done)
+}
+
+/// Arguments of `graph`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap graph pipelines/place.toml | dot -Tsvg > place.svg")]
+pub(crate) struct GraphArguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+}
+
+pub(crate) fn graph(arguments: &GraphArguments, output: Output) -> Result {
+    let pipeline = arguments.pipeline.open()?;
+    if output.is_json() {
+        let edge = |(from, to, port)| json!({ "from": from, "to": to, "port": port });
+        let edges: Vec<_> = edges(&pipeline).into_iter().map(edge).collect();
+        let cell = |cell: &Cell| json!({ "cell": cell.id, "kind": cell.entry.kind });
+        let cells: Vec<_> = pipeline.cells.iter().map(cell).collect();
+        output.json(&json!({ "pipeline": pipeline.name, "cells": cells, "edges": edges }));
+    } else {
+        output.raw(dot(&pipeline).as_bytes());
+    }
+    Ok(Exit::Done)
+}
+
+/// Cells that give, cells that take, and the port.
+fn edges(pipeline: &Pipeline) -> Vec<(&str, &str, &str)> {
+    let mut edges = Vec::new();
+    for cell in &pipeline.cells {
+        for need in &cell.needs {
+            for origin in &need.origins {
+                let from = match origin {
+                    Origin::Cell { cell, .. } => std::slice::from_ref(cell),
+                    Origin::Best { cells, .. } => cells,
+                };
+                let from = from.iter().map(|&index| pipeline.cells[index].id.as_str());
+                edges.extend(from.map(|from| (from, cell.id.as_str(), need.port.name)));
+            }
+        }
+        let named = cell.named_artifacts().map(|(index, _)| pipeline.cells[index].id.as_str());
+        edges.extend(named.map(|from| (from, cell.id.as_str(), "path")));
+    }
+    edges
+}
+
+fn dot(pipeline: &Pipeline) -> String {
+    let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let name = quote(&pipeline.name);
+    let mut text = format!("digraph {name} {{\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n");
+    for cell in &pipeline.cells {
+        let label = quote(&format!("{}\n{}", cell.id, cell.entry.kind)).replace('\n', "\\n");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {} [label={label}]", quote(&cell.id));
+    }
+    for (from, to, port) in edges(pipeline) {
+        let _ = writeln!(text, "  {} -> {} [label={}]", quote(from), quote(to), quote(port));
+    }
+    text.push_str("}\n");
+    text
 }

@@ -8,15 +8,15 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use clap::{Args, ValueEnum};
 use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
-use hopmap_command::{Exit, Failure, Mistake, shown};
+use hopmap_command::{Exit, Failure, refuse, shown};
 use miette::{IntoDiagnostic, Report};
 use serde_json::{Value, json};
 
 use super::locate::locate_newest;
 use super::open::{StoreArguments, working_directory};
-use super::output::Output;
-use crate::engine;
-use crate::engine::{RunSummary, Store, short};
+use super::output::{Output, Result};
+use crate::engine::{self, RunSummary, Store, short};
+use crate::pipeline;
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 
 /// Rows of a table that are shown unless all are asked for.
@@ -63,62 +63,43 @@ enum Format {
     Dot,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let format = if output.is_json() { Format::Json } else { arguments.format };
     if arguments.provenance {
-        let form = match arguments.format {
-            _ if output.is_json() => Form::Json,
-            Format::Table => Form::Tree,
-            Format::Json => Form::Json,
-            Format::Dot => Form::Dot,
-            Format::Csv => {
-                return Err(Mistake::new("a provenance is no table", "--format json or --format dot").into());
-            }
-        };
-        print_provenance(&arguments.artifact, &arguments.store, form, output)?;
+        if format == Format::Csv {
+            return refuse("a provenance is no table", "--format json or --format dot");
+        }
+        print_provenance(&arguments.artifact, &arguments.store, format, output)?;
         return Ok(Exit::Done);
     }
     if arguments.format == Format::Dot {
         let hint = "`hopmap show --provenance ARTIFACT --format dot` draws where it comes from";
-        return Err(Mistake::new("a table has no form in DOT", hint).into());
+        return refuse("a table has no form in DOT", hint);
     }
     let folder = locate_newest(&arguments.artifact, &arguments.store, output)?;
     let folder = Folder::open(&folder).map_err(Failure::usage)?;
     match &arguments.table {
         None => describe(&folder, output)?,
-        Some(table) => {
-            let format = if output.is_json() { Format::Json } else { arguments.format };
-            print_table(&folder, table, format, arguments.limit, output)?;
-        }
+        Some(table) => print_table(&folder, table, format, arguments.limit, output)?,
     }
     Ok(Exit::Done)
 }
 
-fn describe(folder: &Folder, output: Output) -> Result<(), Failure> {
+fn describe(folder: &Folder, output: Output) -> Result<()> {
     let description = folder.description();
-    if output.is_json() {
-        let value =
-            serde_json::json!({ "path": folder.path(), "digest": folder.digest(), "artifact": description });
-        output.json(&value);
-    }
+    output.json(&json!({ "path": folder.path(), "digest": folder.digest(), "artifact": description }));
     output.line(format!("{}  {}", description.kind, shown(folder.path())));
     output.line(format!("digest  {}", folder.digest()));
-    for (name, value) in &description.metrics {
-        output.line(format!("  {name:<28} {value}"));
-    }
+    description.metrics.iter().for_each(|(name, value)| output.line(format!("  {name:<28} {value}")));
     for (name, value) in &description.attributes {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        output.line(format!("  {name:<28} {text}"));
+        output.line(format!("  {name:<28} {}", pipeline::show(value)));
     }
     for (name, table) in &description.tables {
-        let table_reader = folder.stream(name).map_err(Report::new)?;
-        let names: Vec<&str> =
-            table_reader.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        let columns = names.join(", ");
-        output.line(format!("table {name}: {} rows ({columns})", table.rows));
+        let reader = folder.stream(name).map_err(Report::new)?;
+        let names: Vec<&str> = reader.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        output.line(format!("table {name}: {} rows ({})", table.rows, names.join(", ")));
     }
-    for name in description.files.keys() {
-        output.line(format!("file {}", shown(&folder.file_path(name))));
-    }
+    description.files.keys().for_each(|name| output.line(format!("file {}", shown(&folder.file_path(name)))));
     Ok(())
 }
 
@@ -128,18 +109,12 @@ fn print_table(
     format: Format,
     limit: Option<usize>,
     output: Output,
-) -> Result<(), Failure> {
+) -> Result<()> {
     folder.verify_table(table).map_err(failure)?;
     let reader = folder.stream(table).map_err(failure)?;
     let all = reader.rows();
     let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { all }).min(all);
-    let layout = match format {
-        // DOT was refused before.
-        Format::Table | Format::Dot => Layout::Aligned,
-        Format::Csv => Layout::Csv,
-        Format::Json => Layout::Json,
-    };
-    print(reader, layout, shown, output)?;
+    print(reader, format, shown, output)?;
     if shown < all && format == Format::Table {
         output.note(format!("{shown} of {all} rows; --limit {all} shows all"));
     }
@@ -154,22 +129,11 @@ fn failure(error: ArtifactError) -> Failure {
     }
 }
 
-/// How a table is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
-    /// Columns in a frame, for people.
-    Aligned,
-    /// A header, then comma-separated values; missing ones are empty.
-    Csv,
-    /// One object per row without its missing values.
-    Json,
-}
-
 /// Prints the first `most` rows. CSV and JSON go out batch by batch; aligned columns need all rows to know their width.
-pub(super) fn print(reader: TableReader, layout: Layout, most: usize, output: Output) -> Result<(), Report> {
+fn print(reader: TableReader, format: Format, most: usize, output: Output) -> Result<(), Report> {
     let names: Vec<String> = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
     let mut aligned = vec![names.clone()];
-    if layout == Layout::Csv {
+    if format == Format::Csv {
         output.raw(&csv([&names])?);
     }
     let mut left = most;
@@ -180,13 +144,14 @@ pub(super) fn print(reader: TableReader, layout: Layout, most: usize, output: Ou
         let batch = batch?;
         let batch = batch.slice(0, left.min(batch.num_rows()));
         left -= batch.num_rows();
-        match layout {
-            Layout::Aligned => aligned.extend(texts(&batch)),
-            Layout::Csv => output.raw(&csv(texts(&batch))?),
-            Layout::Json => output.raw(json(&names, &batch).as_bytes()),
+        match format {
+            // DOT was refused before.
+            Format::Table | Format::Dot => aligned.extend(texts(&batch)),
+            Format::Csv => output.raw(&csv(texts(&batch))?),
+            Format::Json => output.raw(json(&names, &batch).as_bytes()),
         }
     }
-    if layout == Layout::Aligned {
+    if format == Format::Table {
         output.raw(frame(&aligned).as_bytes());
     }
     Ok(())
@@ -234,28 +199,12 @@ fn frame(rows: &[Vec<String>]) -> String {
 /// Input files of one artifact that the tree shows; archives have thousands.
 const MOST_FILES: usize = 6;
 
-/// How to print it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// An indented tree for people.
-    Tree,
-    /// A graph as JSON.
-    Json,
-    /// A graph in DOT.
-    Dot,
-}
-
 /// Prints where an artifact or a file comes from.
-pub(crate) fn print_provenance(
-    name: &str,
-    arguments: &StoreArguments,
-    form: Form,
-    output: Output,
-) -> Result<(), Failure> {
+fn print_provenance(name: &str, arguments: &StoreArguments, format: Format, output: Output) -> Result<()> {
     let root = arguments.root_here()?;
     let store = root.is_dir().then(|| Store::load(&root)).transpose()?;
     let runs: Vec<RunSummary> = store.as_ref().map(engine::read_runs).transpose()?.unwrap_or_default();
-    let memory = store.as_ref().map_or_else(Memory::none, |store| Memory::of(store, &runs));
+    let memory = store.as_ref().map_or_else(Memory::default, |store| Memory::of(store, &runs));
     let path = working_directory()?.join(name);
     let provenance = match path.is_file() {
         true => of_file(&path, store.as_ref(), &memory, output)?,
@@ -264,21 +213,16 @@ pub(crate) fn print_provenance(
             trace(folder.digest(), Some(folder.path()), &memory)
         }
     };
-    match form {
-        Form::Tree => output.line(tree(&provenance).trim_end()),
-        Form::Json => output.json(&graph(&provenance)),
-        Form::Dot => output.raw(dot(&provenance).as_bytes()),
+    match format {
+        Format::Json => output.document(&graph(&provenance)),
+        Format::Dot => output.raw(dot(&provenance).as_bytes()),
+        Format::Table | Format::Csv => output.line(tree(&provenance).trim_end()),
     }
     Ok(())
 }
 
 /// Follows a file that people saved.
-fn of_file(
-    path: &Path,
-    store: Option<&Store>,
-    memory: &Memory<'_>,
-    output: Output,
-) -> Result<Provenance, Failure> {
+fn of_file(path: &Path, store: Option<&Store>, memory: &Memory<'_>, output: Output) -> Result<Provenance> {
     let origin = origin_of(path, store).map_err(Failure::usage)?;
     let (kind, digest) = match origin {
         Some(FileOrigin::Bytes { digest }) => return Ok(trace(&digest, None, memory)),
@@ -286,12 +230,12 @@ fn of_file(
         None => {
             let message = format!("nothing tells where {} comes from", shown(path));
             let hint = "it is no file of an artifact in this store, and has no comment `hopmap KIND DIGEST`";
-            return Err(Mistake::new(message, hint).into());
+            return refuse(message, hint);
         }
     };
     if !memory.knows(&digest) {
         let message = format!("{} was made from {kind} {digest}, which is not known here", shown(path));
-        return Err(Mistake::new(message, "--store names the store of the run that made it").into());
+        return refuse(message, "--store names the store of the run that made it");
     }
     output.note(format!("{} is not as it was written, but names what it was made from", shown(path)));
     Ok(trace(&digest, None, memory))
@@ -318,12 +262,8 @@ fn tree(provenance: &Provenance) -> String {
         if is_told {
             continue;
         }
-        for line in origin
-            .made
-            .iter()
-            .flat_map(made)
-            .chain(origin.ends.iter().map(|why| format!("the chain ends here: {why}")))
-        {
+        let ends = origin.ends.iter().map(|why| format!("the chain ends here: {why}"));
+        for line in origin.made.iter().flat_map(made).chain(ends) {
             let _ = writeln!(text, "{indent}  {line}");
         }
         let inputs = origin.made.iter().flat_map(|made| made.inputs.iter().rev());

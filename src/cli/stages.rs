@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueHint};
 use clap_complete::Shell;
-use hopmap_command::{Exit, Failure, Mistake};
+use hopmap_command::{Exit, Mistake};
 use hopmap_model::{Arity, Direction, Library, Port};
 use hopmap_text::closest;
 use miette::{IntoDiagnostic, WrapErr};
 use serde_json::{Map, Value as Json, json};
 
-use super::output::Output;
+use super::output::{Output, Result};
 use crate::pipeline::first_sentence;
 use crate::registry::{STAGES, StageEntry};
 use crate::{registry, renames};
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
     kind: Option<String>,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     match &arguments.kind {
         None => list(output),
         Some(kind) => describe(find(kind)?, output),
@@ -33,7 +34,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 }
 
 /// The stage of a kind, or an error that suggests one.
-pub(crate) fn find(kind: &str) -> Result<&'static StageEntry, Failure> {
+pub(crate) fn find(kind: &str) -> Result<&'static StageEntry> {
     let now = renames::kind(kind).map_or(kind, |renamed| renamed.new);
     registry::stage(now).ok_or_else(|| {
         let known: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
@@ -46,9 +47,7 @@ pub(crate) fn find(kind: &str) -> Result<&'static StageEntry, Failure> {
 }
 
 fn list(output: Output) {
-    if output.is_json() {
-        output.json(&STAGES.iter().map(as_json).collect::<Vec<_>>());
-    }
+    output.json(&STAGES.iter().map(as_json).collect::<Vec<_>>());
     let width = STAGES.iter().map(|entry| entry.kind.len()).max().unwrap_or(0);
     for entry in STAGES.iter() {
         let missing: Vec<&str> = missing(entry).map(|library| library.name).collect();
@@ -64,9 +63,7 @@ fn missing(entry: &StageEntry) -> impl Iterator<Item = &'static Library> {
 }
 
 fn describe(entry: &StageEntry, output: Output) {
-    if output.is_json() {
-        output.json(&as_json(entry));
-    }
+    output.json(&as_json(entry));
     output.line(format!("{}: {}", entry.kind, entry.summary));
     for library in missing(entry) {
         output.line(format!("this build does not have {}: {}", library.name, library.hint()));
@@ -120,10 +117,8 @@ fn values<'a>(schema: &'a Json, root: &'a Json) -> Vec<(&'a str, String)> {
     let alternatives = ["oneOf", "anyOf"].into_iter().filter_map(|name| schema[name].as_array()).flatten();
     // Of lists, and of tables with any keys, it is what they hold.
     let held = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
-    words
-        .map(|word| (word, String::new()))
-        .chain(alternatives.chain(held).flat_map(|other| values(other, root)))
-        .collect()
+    let others = alternatives.chain(held).flat_map(|other| values(other, root));
+    words.map(|word| (word, String::new())).chain(others).collect()
 }
 
 fn arity(port: &Port) -> &'static str {
@@ -176,10 +171,10 @@ pub(crate) struct SchemaArguments {
     kind: Option<String>,
 }
 
-pub(crate) fn schema(arguments: &SchemaArguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn schema(arguments: &SchemaArguments, output: Output) -> Result {
     match &arguments.kind {
-        Some(kind) => output.json(&find(kind)?.schema),
-        None => output.json(&pipeline_schema()),
+        Some(kind) => output.document(&find(kind)?.schema),
+        None => output.document(&pipeline_schema()),
     }
     Ok(Exit::Done)
 }
@@ -230,10 +225,9 @@ fn all_inputs() -> Json {
     }
     let described = kinds.into_iter().map(|(name, kinds)| {
         let description = format!("input of {}", kinds.join(", "));
-        (
-            name.to_owned(),
-            json!({ "description": description, "type": ["string", "array"], "items": { "type": "string" } }),
-        )
+        let items = json!({ "type": "string" });
+        let schema = json!({ "description": description, "type": ["string", "array"], "items": items });
+        (name.to_owned(), schema)
     });
     Json::Object(described.collect())
 }
@@ -266,25 +260,9 @@ Examples:
   hopmap completions fish > ~/.config/fish/completions/hopmap.fish")]
 pub(crate) struct CompletionsArguments {
     /// The shell.
-    shell: KnownShell,
-}
-
-/// Shells whose completions are tried.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum KnownShell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-impl From<KnownShell> for Shell {
-    fn from(shell: KnownShell) -> Self {
-        match shell {
-            KnownShell::Bash => Self::Bash,
-            KnownShell::Zsh => Self::Zsh,
-            KnownShell::Fish => Self::Fish,
-        }
-    }
+    // Those whose completions are tried.
+    #[arg(value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>()))]
+    shell: Shell,
 }
 
 pub(crate) fn completions(
@@ -293,7 +271,7 @@ pub(crate) fn completions(
     output: Output,
 ) -> Exit {
     let mut text = Vec::new();
-    clap_complete::generate(Shell::from(arguments.shell), &mut definition, "hopmap", &mut text);
+    clap_complete::generate(arguments.shell, &mut definition, "hopmap", &mut text);
     output.raw(&text);
     Exit::Done
 }
@@ -309,7 +287,7 @@ pub(crate) struct ManArguments {
     folder: PathBuf,
 }
 
-pub(crate) fn man(arguments: &ManArguments, definition: clap::Command) -> Result<Exit, Failure> {
+pub(crate) fn man(arguments: &ManArguments, definition: clap::Command) -> Result {
     let folder = &arguments.folder;
     let context = || format!("cannot write pages into {}", folder.display());
     std::fs::create_dir_all(folder).into_diagnostic().wrap_err_with(context)?;

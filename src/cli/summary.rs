@@ -2,20 +2,19 @@
 //! robin, what is gained), and answers to its questions.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use hopmap_artifact::Folder;
 use hopmap_command::shown;
-use hopmap_model::{Artifact, LaunchFile, Metrics, Schedule, TraceSummary};
+use hopmap_model::{Artifact, Metrics, Schedule, TraceSummary};
 use serde_json::json;
 
 use super::output::{Output, message};
 use crate::engine::{
-    Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, save_file,
+    Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, launch_command,
+    launch_files, save_file,
 };
 use crate::pipeline::{Cell, Pipeline, Problem, Problems, TableQuestion, grouped};
-use crate::query;
-use crate::query::AnsweredTable;
+use crate::query::{self, AnsweredTable};
 
 /// Cells of a stage beyond this number are summed up.
 pub(crate) const MOST_LISTED: usize = 20;
@@ -51,12 +50,7 @@ impl StageReport<'_> {
     fn counts(&self) -> String {
         let count = |state: State| self.cells.iter().filter(|(_, settled)| settled.state == state).count();
         let states = State::ENDINGS.into_iter().chain([State::WouldRun, State::Waits]);
-        let counts: Vec<String> = states
-            .map(|state| (count(state), state_word(state)))
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        format!("  {:<10} {} cells: {}", self.name, self.cells.len(), counts.join(", "))
+        format!("  {:<10} {} cells: {}", self.name, self.cells.len(), counts(states, count))
     }
 
     /// The same, and the reasons that most of them have.
@@ -74,12 +68,8 @@ impl StageReport<'_> {
         }
         // Of reasons that are as frequent, the first comes first.
         reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-        print_some(
-            reasons.into_iter(),
-            MOST_REASONS,
-            |(count, reason)| format!("    {count:>6} × {reason}"),
-            output,
-        );
+        let line = |(count, reason)| format!("    {count:>6} × {reason}");
+        print_some(reasons.into_iter(), MOST_REASONS, line, output);
     }
 }
 
@@ -92,13 +82,17 @@ pub(crate) fn print_errors(report: &RunReport, output: Output) {
             output.note(format!("  log: {}", shown(log)));
         }
     }
-    match (failures.count(), &report.folder) {
-        (0, _) => {}
-        (more, Some(folder)) => {
-            output.note(format!("… and {more} more failed; logs: {}", shown(&folder.join("logs"))));
-        }
-        (more, None) => output.note(format!("… and {more} more failed")),
+    let more = failures.count();
+    if more > 0 {
+        let logs = report.folder.as_ref().map(|folder| format!("; logs: {}", shown(&folder.join("logs"))));
+        output.note(format!("… and {more} more failed{}", logs.unwrap_or_default()));
     }
+}
+
+/// The states in which there are cells, and how many, in one line.
+fn counts(states: impl IntoIterator<Item = State>, count: impl Fn(State) -> usize) -> String {
+    let counts = states.into_iter().map(|state| (count(state), state)).filter(|(count, _)| *count > 0);
+    counts.map(|(count, state)| format!("{count} {}", state_word(state))).collect::<Vec<_>>().join(", ")
 }
 
 /// A state in one word.
@@ -162,18 +156,16 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         print_some(telling, most, |line| line, output);
     }
     warn_of_no_messages(pipeline, report, output);
-    let copies = pipeline
-        .cells
-        .iter()
-        .zip(&report.cells)
-        .flat_map(|(cell, settled)| settled.saved.iter().map(move |saved| (cell, settled.state, saved)));
+    let cells = pipeline.cells.iter().zip(&report.cells);
+    let copies =
+        cells.flat_map(|(cell, settled)| settled.saved.iter().map(move |saved| (cell, settled.state, saved)));
     let copy = |(cell, state, saved): (&Cell, State, &Saved)| {
         let restored = if saved.written && state == State::Cached { "  (restored)" } else { "" };
         format!("  {:<12} {}{restored}", cell.id, shown(&saved.path))
     };
     print_some(copies, MOST_COPIES, copy, output);
     let command = |(port, record, path): (&str, &OutputRecord, PathBuf)| {
-        format!("  {port:<12} {}", launch_command(store, record, &path).unwrap_or_default())
+        format!("  {port:<12} {}", launch_command(store, record, &shown(&path)).unwrap_or_default())
     };
     print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
 }
@@ -223,13 +215,9 @@ fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
     if report.is_success() && report.folder.is_none() {
         return format!("{name}: nothing to do, {all} of {all} up to date");
     }
-    let counts: Vec<String> = State::ENDINGS
-        .into_iter()
-        .filter(|&state| report.count(state) > 0)
-        .map(|state| format!("{} {}", report.count(state), state_word(state)))
-        .collect();
+    let counts = counts(State::ENDINGS, |state| report.count(state));
     let interrupted = if report.interrupted { ", interrupted" } else { "" };
-    format!("{name}: {}{interrupted} in {:.2} s", counts.join(", "), report.seconds)
+    format!("{name}: {counts}{interrupted} in {:.2} s", report.seconds)
 }
 
 /// The metrics of a placement beside linear and random, in one line.
@@ -238,13 +226,9 @@ fn quality(record: &OutputRecord) -> String {
         let value = record.metrics.get(&format!("{name}_over_{beside}"))?;
         Some(format!("{name} {value:.3} × {beside}"))
     };
-    let parts = [
-        ratio("F", "linear"),
-        ratio("F", "random"),
-        ratio("T", "linear"),
-        ratio("max_link_load_bytes", "linear"),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let others = [ratio("T", "linear"), ratio("max_link_load_bytes", "linear")];
+    let parts = [ratio("F", "linear"), ratio("F", "random")].into_iter().chain(others);
+    parts.flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What a program did, in one line.
@@ -263,38 +247,18 @@ fn program(record: &OutputRecord) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Launch files, where people find them: the copy if there is one, else the store.
-fn launch_files<'a>(report: &'a RunReport, store: &Store) -> Vec<(&'a str, &'a OutputRecord, PathBuf)> {
-    let mut files = Vec::new();
-    // Nobody is told how to launch what was held back.
-    for settled in report.cells.iter().filter(|_| report.held.is_empty()) {
-        for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
-            let saved =
-                settled.saved.iter().find(|saved| saved.output == *port).map(|saved| saved.path.clone());
-            let stored = || {
-                let name = record.files.iter().find(|(name, _)| name.starts_with("files/"));
-                store.artifact(&record.digest).join(name.map_or("", |(name, _)| name))
-            };
-            files.push((port.as_str(), record, saved.unwrap_or_else(stored)));
-        }
+/// Warns of what is not as it should be: a damaged log of the store, deprecated names, and other files that have pipelines of the same
+/// name, as people take one for the other.
+pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
+    let (count, log) = (store.damaged_lines(), store.root().join("state.log"));
+    if count > 0 {
+        output.note(format!("{} has {count} damaged lines; what they said is made again", shown(&log)));
     }
-    files
-}
-
-fn launch_command(store: &Store, record: &OutputRecord, path: &Path) -> Option<String> {
-    let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
-    let command: String = folder.attribute("command").ok()?;
-    Some(command.replace("{file}", &shown(path)).replace("{program}", "PROGRAM"))
-}
-
-/// Says if the store's log was damaged.
-pub(crate) fn damaged_lines(store: &Store, output: Output) {
-    if store.damaged_lines() > 0 {
-        output.note(format!(
-            "{} has {} damaged lines; what they said is made again",
-            shown(&store.root().join("state.log")),
-            store.damaged_lines()
-        ));
+    deprecated(pipeline, output);
+    let id = PipelineId::of(pipeline, store.root());
+    let others: Vec<String> = store.namesakes(&id).map(ToString::to_string).collect();
+    if !others.is_empty() {
+        output.note(format!("note: this is {id}; the store also has {}", others.join(", ")));
     }
 }
 
@@ -315,18 +279,7 @@ pub(crate) fn print_held(report: &RunReport, output: Output) {
 
 /// Warns of deprecated names in a pipeline file.
 pub(super) fn deprecated(pipeline: &Pipeline, output: Output) {
-    for warning in &pipeline.warnings {
-        output.note(format!("warning: {}", warning.one_line()));
-    }
-}
-
-/// Says which other files have pipelines of the same name: people take one for the other.
-pub(crate) fn namesakes(pipeline: &Pipeline, store: &Store, output: Output) {
-    let id = PipelineId::of(pipeline, store.root());
-    let others: Vec<String> = store.namesakes(&id).map(ToString::to_string).collect();
-    if !others.is_empty() {
-        output.note(format!("note: this is {id}; the store also has {}", others.join(", ")));
-    }
+    pipeline.warnings.iter().for_each(|warning| output.note(format!("warning: {}", warning.one_line())));
 }
 
 /// Everything as JSON.
@@ -381,7 +334,7 @@ pub(super) fn table(stage: &str, cells: &[(&str, &OutputRecord)]) -> Option<Vec<
     let compared = |record: &OutputRecord| record.metrics.contains_key("F_over_linear");
     let rows: Vec<Vec<String>> = cells
         .iter()
-        .filter(|(_, record)| record.kind == <Metrics as hopmap_model::Artifact>::KIND && compared(record))
+        .filter(|(_, record)| record.kind == Metrics::KIND && compared(record))
         .map(|&(id, record)| row(id, record))
         .collect();
     if rows.len() < 2 {

@@ -8,13 +8,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use hopmap_artifact::{DESCRIPTION, Folder};
 use hopmap_changes::{Change, Machine, Thresholds, changes, host_list};
-use hopmap_command::{Exit, Failure, Mistake, shown};
+use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
 use hopmap_model::{Artifact, CostModel, Levels, Measurements, Node, NodeState, SystemGraph};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::open::{duration, working_directory};
-use super::output::Output;
+use super::output::{Output, Result};
 use crate::refresh::{Entry, Publication, Record, RefreshError, last_success, read_machine, read_records};
 use refresh::drift;
 
@@ -35,7 +35,7 @@ enum Command {
     Status(StatusArguments),
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     match &arguments.command {
         Command::Refresh(arguments) => refresh::main(arguments, output),
         Command::Diff(arguments) => diff(arguments, output),
@@ -66,20 +66,18 @@ pub(crate) struct DiffArguments {
     drift: f64,
 }
 
-pub(crate) fn diff(arguments: &DiffArguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn diff(arguments: &DiffArguments, output: Output) -> Result {
     let working = working_directory()?;
     let read = |path: &Path| read(&working.join(path));
     let ((before, before_kind), (after, after_kind)) = (read(&arguments.before)?, read(&arguments.after)?);
     if before_kind != after_kind {
         let (before, after) = (shown(&arguments.before), shown(&arguments.after));
         let message = format!("{before} is {}, but {after} is {}", before_kind.words(), after_kind.words());
-        return Err(Mistake::new(message, "compare two of the same kind").into());
+        return refuse(message, "compare two of the same kind");
     }
     let thresholds = Thresholds { drift: arguments.drift, ..Thresholds::default() };
     let found = changes(&before.snapshot(), &after.snapshot(), &thresholds);
-    if output.is_json() {
-        output.json(&json!({ "changes": found.iter().map(Change::as_json).collect::<Vec<_>>() }));
-    }
+    output.json(&json!({ "changes": found.iter().map(Change::as_json).collect::<Vec<_>>() }));
     found.iter().for_each(|change| output.line(change));
     if found.is_empty() {
         output.line("no changes");
@@ -103,15 +101,16 @@ impl Found {
     }
 }
 
-fn read(folder: &Path) -> Result<(Machine, Found), Failure> {
+fn read(folder: &Path) -> Result<(Machine, Found)> {
     for entry in [folder.join("current"), folder.to_owned()] {
         if entry.join("system").is_dir() {
             return Ok((read_machine(&entry)?, Found::System));
         }
     }
+    let help = "name a system graph, measurements, a publish folder or an entry of its history";
+    let nothing = |message: String| Failure::from(Mistake::new(message, help));
     if !folder.join(DESCRIPTION).is_file() {
-        let help = "name a system graph, measurements, a publish folder or an entry of its history";
-        return Err(Mistake::new(format!("{} holds no topology", shown(folder)), help).into());
+        return Err(nothing(format!("{} holds no topology", shown(folder))));
     }
     let kind = Folder::open(folder).map_err(Failure::usage)?.description().kind.clone();
     match kind.as_str() {
@@ -124,10 +123,7 @@ fn read(folder: &Path) -> Result<(Machine, Found), Failure> {
             let system = hosts_of(&measured);
             Ok((Machine { system, measurements: Some(measured) }, Found::Measurements))
         }
-        other => {
-            let help = "name a system graph, measurements, a publish folder or an entry of its history";
-            Err(Mistake::new(format!("{} is a {other}", shown(folder)), help).into())
-        }
+        other => Err(nothing(format!("{} is a {other}", shown(folder)))),
     }
 }
 
@@ -174,17 +170,15 @@ struct Status {
     is_old: bool,
 }
 
-pub(crate) fn status(arguments: &StatusArguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn status(arguments: &StatusArguments, output: Output) -> Result {
     let publication = Publication::at(working_directory()?.join(&arguments.publish));
     let status = read_status(&publication, arguments.max_age)?;
-    match output.is_json() {
-        true => as_json(&status, output),
-        false => print(&status, &publication, output),
-    }
+    as_json(&status, output);
+    print(&status, &publication, output);
     Ok(if status.is_old { Exit::Different } else { Exit::Done })
 }
 
-fn read_status(publication: &Publication, max_age: Option<Duration>) -> Result<Status, Failure> {
+fn read_status(publication: &Publication, max_age: Option<Duration>) -> Result<Status> {
     let Some(entry) = publication.current()? else {
         return Err(RefreshError::Nothing(publication.root().to_owned()).into());
     };
@@ -224,13 +218,8 @@ fn print(status: &Status, publication: &Publication, output: Output) {
     let snapshot = status.machine.snapshot();
     let (up, down) = snapshot.hosts();
     row("published", shown(&publication.folder(&status.entry)));
-    row(
-        "hosts",
-        match down.is_empty() {
-            true => format!("{}, all up", up.len()),
-            false => format!("{}, down: {}", up.len() + down.len(), host_list(&down)),
-        },
-    );
+    let down_hosts = format!("{}, down: {}", up.len() + down.len(), host_list(&down));
+    row("hosts", if down.is_empty() { format!("{}, all up", up.len()) } else { down_hosts });
     let success = status.last_success.as_ref().map_or("never", |record| record.time.as_str());
     let old = if status.is_old { ", which is too long ago" } else { "" };
     row("last success", format!("{success}{old}"));
@@ -240,9 +229,7 @@ fn print(status: &Status, publication: &Publication, output: Output) {
     if status.is_pending {
         row("consumer", "has not taken it yet: the next refresh runs it again".to_owned());
     }
-    for entry in status.history.iter().rev().take(ENTRIES) {
-        row("history", entry.0.clone());
-    }
+    status.history.iter().rev().take(ENTRIES).for_each(|entry| row("history", entry.0.clone()));
     if status.history.len() > ENTRIES {
         row("", format!("… and {} more", status.history.len() - ENTRIES));
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
+use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
 use serde_json::json;
 
 use super::locate;
 use super::open::{PipelineArguments, StoreArguments, on_interrupt, place_or, working_directory};
-use super::output::Output;
+use super::output::{Output, Result};
 use super::progress::Progress;
-use crate::archive::{self, Archive, ArchiveError};
+use crate::archive::{self, Archive, ArchiveError, Checked};
 use crate::engine::{self, Limits, PipelineId, Store, StoreError, short};
 use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
 use crate::pipeline::Pipeline;
@@ -53,17 +53,17 @@ pub(crate) struct Arguments {
     rerun: bool,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     match archive::looks_like_one(Path::new(&arguments.pipeline.pipeline)) {
         true => verify_archive(arguments, output),
         false => verify_pipeline(arguments, output),
     }
 }
 
-fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+fn verify_pipeline(arguments: &Arguments, output: Output) -> Result {
     if arguments.rerun {
         let help = "a pipeline is always made again; an archive is a file that `hopmap export` wrote";
-        return Err(Mistake::new("--rerun is for archives", help).into());
+        return refuse("--rerun is for archives", help);
     }
     let request = arguments.pipeline.request()?;
     let pipeline = request.open()?;
@@ -81,12 +81,12 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(lock) = &lock {
         super::lock::note_differences(lock, &request, &pipeline, &mut store, output);
     }
-    let (remade, seconds) = again(arguments, &only, pipeline, store, lock.as_ref(), output)?;
-    Ok(report(&remade, seconds, output))
+    let remade = again(arguments, &only, pipeline, store, lock.as_ref(), output)?;
+    Ok(report(&remade, output))
 }
 
 /// The names of the stages and cells that are asked for; none if it is all.
-fn selected(pipeline: &Pipeline, names: &[String]) -> Result<Vec<String>, Failure> {
+fn selected(pipeline: &Pipeline, names: &[String]) -> Result<Vec<String>> {
     let mut selected = Vec::new();
     for name in names {
         match locate::in_pipeline(name, pipeline)?.as_slice() {
@@ -106,7 +106,7 @@ fn again(
     mut store: Store,
     lock: Option<&Lock>,
     output: Output,
-) -> Result<(Remade, f64), Failure> {
+) -> Result<Remade> {
     let jobs = jobs(arguments.jobs, last_jobs(&store, &pipeline), output);
     let had_store = store.root().is_dir();
     let root = store.root().to_owned();
@@ -126,13 +126,13 @@ fn again(
         // It was made for the second one; if something else is in it by now it stays.
         let _ = std::fs::remove_dir(&root);
     }
-    for settled in &remade.report.cells {
-        if let Some(error) = &settled.error {
-            output.error(error);
-        }
-    }
-    let seconds = remade.report.seconds;
-    Ok((remade, seconds))
+    remade
+        .report
+        .cells
+        .iter()
+        .filter_map(|settled| settled.error.as_ref())
+        .for_each(|error| output.error(error));
+    Ok(remade)
 }
 
 /// The cores that the newest run of a pipeline had.
@@ -157,15 +157,14 @@ fn jobs(wanted: Option<u16>, last: Option<usize>, output: Output) -> usize {
 }
 
 /// Says how everything came out.
-fn report(remade: &Remade, seconds: f64, output: Output) -> Exit {
-    if output.is_json() {
-        output.json(&json!({
-            "pipeline": remade.pipeline.name,
-            "artifacts": remade.artifacts,
-            "seconds": seconds,
-            "interrupted": remade.report.interrupted,
-        }));
-    }
+fn report(remade: &Remade, output: Output) -> Exit {
+    let seconds = remade.report.seconds;
+    output.json(&json!({
+        "pipeline": remade.pipeline.name,
+        "artifacts": remade.artifacts,
+        "seconds": seconds,
+        "interrupted": remade.report.interrupted,
+    }));
     let count = |wanted: fn(&Verdict) -> bool| {
         remade.artifacts.iter().filter(|artifact| wanted(&artifact.verdict)).count()
     };
@@ -175,11 +174,8 @@ fn report(remade: &Remade, seconds: f64, output: Output) -> Exit {
     let failed = count(|verdict| matches!(verdict, Verdict::Failed { .. }));
     print(&remade.artifacts, output);
     let counts = [(same, "the same"), (different, "different"), (open, "not comparable"), (failed, "failed")];
-    let counts: Vec<String> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
     let counts = if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") };
     let line = format!("{}: {counts} in {seconds:.2} s", remade.pipeline.name);
     if different + failed > 0 {
@@ -239,7 +235,7 @@ fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
     }
 }
 
-fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+fn verify_archive(arguments: &Arguments, output: Output) -> Result {
     let path = working_directory()?.join(&arguments.pipeline.pipeline);
     let mut archive = Archive::open(&path)?;
     let checked = archive.check()?;
@@ -247,21 +243,15 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure
         output.json(&checked);
     }
     checked.notes.iter().for_each(|note| output.note(format!("note: {note}")));
-    for finding in &checked.findings {
-        output.fault(format!("  {finding}"));
-    }
+    checked.findings.iter().for_each(|finding| output.fault(format!("  {finding}")));
     if !checked.findings.is_empty() {
         let faults = if checked.findings.len() == 1 { "fault" } else { "faults" };
         output.fault(format!("{}: {} {faults}", shown(&path), checked.findings.len()));
         return Ok(Exit::Different);
     }
-    output.line(format!(
-        "{}: {} files and {} artifacts are whole, {} bytes",
-        shown(&path),
-        checked.files,
-        checked.artifacts,
-        checked.bytes
-    ));
+    let Checked { files, artifacts, bytes, .. } = checked;
+    output
+        .line(format!("{}: {files} files and {artifacts} artifacts are whole, {bytes} bytes", shown(&path)));
     if !arguments.rerun {
         return Ok(Exit::Done);
     }
@@ -271,9 +261,9 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure
     })?;
     let pipeline = unpacked.request.open()?;
     let only = selected(&pipeline, &arguments.stage)?;
-    let (remade, seconds) = again(arguments, &only, pipeline, unpacked.store()?, None, output)?;
+    let remade = again(arguments, &only, pipeline, unpacked.store()?, None, output)?;
     if arguments.keep {
         output.note(format!("everything is in {}", unpacked.keep().display()));
     }
-    Ok(report(&remade, seconds, output))
+    Ok(report(&remade, output))
 }

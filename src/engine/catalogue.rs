@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
 use super::outcome::{RunReport, Settled};
+use super::outcome::{RunSummary, StageEvent, state_name};
 use super::record::{PipelineId, ResultRecord, names};
 use super::store::Store;
 use crate::pipeline::{Cell, Pipeline};

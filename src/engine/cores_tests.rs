@@ -13,7 +13,8 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, NoEvents, State, Store, Writer, run};
+use super::tests::NoEvents;
+use super::{Limits, State, Store, Writer, run};
 use crate::pipeline::{Pipeline, Source};
 
 /// `test/crowd`: waits on all threads that it has, and notes which these were.

@@ -19,11 +19,11 @@ use super::batch;
 use super::launch::{Launch, Launched};
 use super::outcome::Events;
 use super::plan::{ConnectedInput, Task};
-use super::record::OutputRecord;
+use super::record::{Ending, OutputRecord};
 use super::seen::look_again;
 use super::store::Store;
 use crate::pipeline::{Cell, Launcher};
-use crate::ranks::{Done, TaskInput};
+use crate::ranks::{Done, TaskInput, panic_message};
 use crate::registry::{self, StageEntry};
 
 /// How a cell ended.
@@ -37,18 +37,12 @@ pub(crate) struct Finished {
 
 /// What a stage gave.
 pub(crate) struct Given {
-    pub(crate) ending: StageEnding,
+    /// How it ended; none if it was cut short.
+    pub(crate) ending: Option<Ending>,
     pub(crate) timed: bool,
     pub(crate) outputs: BTreeMap<String, OutputRecord>,
     /// Whether the outputs are on disk, or will be when the store is synced.
     pub(crate) is_on_disk: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StageEnding {
-    Done,
-    Infeasible,
-    Partial,
 }
 
 /// What running cells share.
@@ -153,9 +147,9 @@ fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> R
         inputs.connect(port, value, digest, label);
     }
     let (ending, outputs) = match task.configured.run(inputs, cx)? {
-        Outcome::Done(outputs) => (StageEnding::Done, outputs),
-        Outcome::Infeasible(outputs) => (StageEnding::Infeasible, outputs),
-        Outcome::Partial(outputs) => (StageEnding::Partial, outputs),
+        Outcome::Done(outputs) => (Some(Ending::Done), outputs),
+        Outcome::Infeasible(outputs) => (Some(Ending::Infeasible), outputs),
+        Outcome::Partial(outputs) => (None, outputs),
     };
     if let Some(Ok(configured)) = again {
         look_again(&*configured, &task.files).inspect_err(|_| forget_state(cx))?;
@@ -238,9 +232,9 @@ pub(crate) fn take_over(
         records.insert(port.to_owned(), record);
     }
     let ending = match done {
-        Done { feasible: false, .. } => StageEnding::Infeasible,
-        Done { complete: false, .. } => StageEnding::Partial,
-        Done { .. } => StageEnding::Done,
+        Done { feasible: false, .. } => Some(Ending::Infeasible),
+        Done { complete: false, .. } => None,
+        Done { .. } => Some(Ending::Done),
     };
     Ok(Given { ending, timed: done.timed, outputs: records, is_on_disk: true })
 }
@@ -266,11 +260,8 @@ pub fn write_outputs(
             None => return Err(WriteError::NothingGiven { kind: entry.kind, port: port.name }),
         };
         let staging = Staging::new(parent)?;
-        let kind =
-            registry::kind(port.kind).ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })?;
-        let folder = kind
-            .write(staging.path(), value)
-            .ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })??;
+        let folder = registry::kind(port.kind).and_then(|kind| kind.write(staging.path(), value));
+        let folder = folder.ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })??;
         written.push((port.name, Arc::clone(value), staging, folder));
     }
     Ok(written)
@@ -315,22 +306,15 @@ pub(crate) fn explain(error: &Report) -> String {
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send), cell: &Cell) -> Report {
-    let message = panic.downcast_ref::<&str>().map(ToString::to_string);
-    let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    miette::miette!(
-        help = "this is a fault of hopmap; please report it",
-        "{} panicked: {message}",
-        cell.entry.kind
-    )
+    let (kind, message) = (cell.entry.kind, panic_message(panic));
+    miette::miette!(help = "this is a fault of hopmap; please report it", "{kind} panicked: {message}")
 }
 
 /// A file name for the log of a cell.
 pub(crate) fn log_name(id: &str) -> String {
     const LONGEST: usize = 120;
-    let safe: String = id
-        .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() || "-_=.,[]".contains(letter) { letter } else { '_' })
-        .collect();
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "-_=.,[]".contains(letter);
+    let safe = id.replace(|letter| !is_safe(letter), "_");
     if safe == id && safe.len() <= LONGEST {
         return format!("{safe}.log");
     }

@@ -333,10 +333,10 @@ impl Processes {
         let is_saved = cx.state().is_some_and(Path::exists);
         let help = match loss {
             _ if is_saved => "the state of the search is saved: the next run goes on where it was".to_owned(),
-            Some(_) => format!(
-                "it was started {}; `retries` of the stage allows more, and the next run tries again",
-                times(retried + 1)
-            ),
+            Some(_) => {
+                let times = times(retried + 1);
+                format!("it was started {times}; `retries` of the stage allows more, and the next run tries again")
+            }
             None if self.lacks_pmi => OTHER_MPI.to_owned(),
             None => "start something simple with this launcher, such as `hostname`, to see whether it works at all"
                 .to_owned(),

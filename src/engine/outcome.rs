@@ -1,18 +1,24 @@
 //! What became of a pipeline and of each of its cells, and what those who watch a run are told.
 
-use std::path::PathBuf;
+use std::fs::DirEntry;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use hopmap_durable::{AppendLog, DurableError, crash_point};
+use jiff::Timestamp;
 use miette::{Diagnostic, Report};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-use super::reason::Reason;
-use super::record::OutputRecords;
+use super::key::Reason;
+use super::record::{OutputRecords, PipelineId};
+use super::store::{Result, Store, check_format, entries};
 use crate::gates::{Standing, Verdict};
 use crate::pipeline::{Cell, Pipeline};
 use crate::query::AnsweredTable;
 
 /// What became of a pipeline.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunReport {
     /// What became of each cell.
     pub cells: Vec<Settled>,
@@ -31,6 +37,12 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// What became of cells since a moment, before anything is judged.
+    pub(super) fn new(settled: Vec<Option<Settled>>, started: Instant) -> Self {
+        let cells = settled.into_iter().flatten().collect();
+        Self { cells, seconds: started.elapsed().as_secs_f64(), ..Self::default() }
+    }
+
     /// Number of cells in a state.
     #[must_use]
     pub fn count(&self, state: State) -> usize {
@@ -68,7 +80,7 @@ impl RunReport {
 }
 
 /// What became of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Its result was in the store.
@@ -84,6 +96,7 @@ pub enum State {
     /// Something it needs failed or has no solution.
     Blocked,
     /// The run was stopped before it began.
+    #[default]
     NotStarted,
     /// It would run (in a plan).
     WouldRun,
@@ -105,7 +118,7 @@ impl State {
 }
 
 /// What became of a cell, and what it gave.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Settled {
     /// What became of it.
     pub state: State,
@@ -129,17 +142,7 @@ pub struct Settled {
 
 impl Settled {
     pub(crate) fn new(state: State) -> Self {
-        Self {
-            state,
-            reasons: Vec::new(),
-            key: None,
-            outputs: OutputRecords::default(),
-            saved: Vec::new(),
-            seconds: 0.0,
-            because_of: None,
-            log: None,
-            error: None,
-        }
+        Self { state, ..Self::default() }
     }
 
     pub(crate) fn failed(error: impl Into<Report>) -> Self {
@@ -198,17 +201,193 @@ pub trait Events: Sync {
     fn progress(&self, cell: &Cell, done: u64, total: u64);
     /// A cell has something to say.
     fn log(&self, cell: &Cell, line: &str);
-    /// A cell has settled; `remaining` have not.
-    fn settled(&self, cell: &Cell, settled: &Settled, remaining: usize);
+    /// A cell has settled.
+    fn settled(&self, cell: &Cell, settled: &Settled);
 }
 
-/// Hears nothing.
-#[derive(Debug, Clone, Copy)]
-pub struct NoEvents;
+/// One line of a journal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// The run began.
+    Start {
+        /// Name of the pipeline.
+        pipeline: String,
+        /// Its file, as [`PipelineId`] has it.
+        #[serde(default)]
+        file: String,
+        /// Version of hopmap.
+        hopmap: String,
+        /// When, in UTC.
+        time: String,
+    },
+    /// A cell settled.
+    Stage(StageEvent),
+    /// The run ended.
+    End {
+        /// Seconds it took.
+        seconds: f64,
+        /// Its exit code.
+        exit: u8,
+    },
+}
 
-impl Events for NoEvents {
-    fn started(&self, _: &Cell, _: &[Reason]) {}
-    fn progress(&self, _: &Cell, _: u64, _: u64) {}
-    fn log(&self, _: &Cell, _: &str) {}
-    fn settled(&self, _: &Cell, _: &Settled, _: usize) {}
+/// What the journal says of a cell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StageEvent {
+    /// The cell.
+    pub cell: String,
+    /// Its stage.
+    #[serde(default)]
+    pub stage: String,
+    /// Keys and values of its matrix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matrix: Vec<(String, Json)>,
+    /// Its key, if it could be computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What became of it.
+    pub state: String,
+    /// Seconds from the begin of the run to the end of the cell.
+    pub at_s: f64,
+    /// Seconds it ran.
+    pub seconds: f64,
+    /// Why it ran.
+    pub reasons: Vec<String>,
+}
+
+/// A run as its journal tells it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RunSummary {
+    /// Name of the run: when it began.
+    pub run: String,
+    /// Name of the pipeline.
+    pub pipeline: String,
+    /// Its file, as [`PipelineId`] has it; empty if an older version ran it.
+    pub file: String,
+    /// When it began, in UTC.
+    pub time: String,
+    /// Seconds it took; missing if it was killed.
+    pub seconds: Option<f64>,
+    /// Its exit code; missing if it was killed.
+    pub exit: Option<u8>,
+    /// Its cells.
+    pub stages: Vec<StageEvent>,
+}
+
+impl RunSummary {
+    /// Whether it ran a pipeline; of a run of an older version the name has to do.
+    #[must_use]
+    pub fn is_of(&self, pipeline: &PipelineId) -> bool {
+        let is_file = self.file.is_empty() || pipeline.file.is_empty() || self.file == pipeline.file;
+        self.pipeline == pipeline.name && is_file
+    }
+
+    /// What it ran.
+    #[must_use]
+    pub fn id(&self) -> PipelineId {
+        PipelineId { name: self.pipeline.clone(), file: self.file.clone() }
+    }
+}
+
+/// A journal that is being written.
+pub(crate) struct Journal {
+    log: AppendLog,
+    pub(crate) folder: PathBuf,
+}
+
+impl Journal {
+    /// Creates the folder of a new run.
+    pub(crate) fn create(store: &Store, pipeline: &PipelineId) -> Result<Self> {
+        let now = Timestamp::now();
+        let stamp = now.strftime("%Y-%m-%dT%H-%M-%S").to_string();
+        let runs = store.runs();
+        // Several runs can begin within a second.
+        let mut folder = runs.join(&stamp);
+        let mut number = 1;
+        while folder.exists() {
+            number += 1;
+            folder = runs.join(format!("{stamp}.{number}"));
+        }
+        std::fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        crash_point("store.run-begun", &folder);
+        let mut journal = Self { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder };
+        journal.write(&Event::Start {
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
+            hopmap: env!("CARGO_PKG_VERSION").into(),
+            time: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        })?;
+        Ok(journal)
+    }
+
+    pub(crate) fn settled(&mut self, cell: &Cell, settled: &Settled, at_s: f64) -> Result {
+        self.write(&Event::Stage(StageEvent {
+            cell: cell.id.clone(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
+            key: settled.key.clone(),
+            state: state_name(settled.state),
+            at_s,
+            seconds: settled.seconds,
+            reasons: settled.reasons.iter().map(ToString::to_string).collect(),
+        }))
+    }
+
+    pub(crate) fn end(&mut self, seconds: f64, exit: u8) -> Result {
+        self.write(&Event::End { seconds, exit })
+    }
+
+    fn write(&mut self, event: &Event) -> Result {
+        Ok(self.log.append(&serde_json::to_string(event).unwrap_or_default())?)
+    }
+}
+
+/// Writes down how a run ended whose gates were judged after its last cell: the later word counts.
+pub fn ended_otherwise(folder: &Path, seconds: f64, exit: u8) -> Result {
+    let mut journal =
+        Journal { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder: folder.to_owned() };
+    journal.end(seconds, exit)
+}
+
+/// A state as it is written in JSON.
+pub(crate) fn state_name(state: State) -> String {
+    match serde_json::to_value(state) {
+        Ok(Json::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// All runs of a store, the oldest first.
+pub fn read_runs(store: &Store) -> Result<Vec<RunSummary>> {
+    read_runs_below(store.root(), usize::MAX)
+}
+
+/// The newest runs of the store in a folder, the oldest of them first. What else the store knows is not read.
+pub fn read_runs_below(root: &Path, newest: usize) -> Result<Vec<RunSummary>> {
+    check_format(root)?;
+    let folder = root.join("runs");
+    let mut folders: Vec<PathBuf> = entries(&folder)?.iter().map(DirEntry::path).collect();
+    folders.sort();
+    folders.drain(..folders.len().saturating_sub(newest));
+    Ok(folders.iter().filter_map(|folder| read_run(folder).ok()).collect())
+}
+
+/// One run.
+pub fn read_run(folder: &Path) -> Result<RunSummary> {
+    let text = AppendLog::read(&folder.join("journal.jsonl"))?;
+    let mut summary = RunSummary {
+        run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        ..RunSummary::default()
+    };
+    for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match event {
+            Event::Start { pipeline, file, time, .. } => {
+                (summary.pipeline, summary.file, summary.time) = (pipeline, file, time);
+            }
+            Event::Stage(stage) => summary.stages.push(stage),
+            Event::End { seconds, exit } => (summary.seconds, summary.exit) = (Some(seconds), Some(exit)),
+        }
+    }
+    Ok(summary)
 }

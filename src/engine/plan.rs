@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hopmap_model::Arity;
-use miette::{Diagnostic, Report};
+use miette::Diagnostic;
 
-use super::key::{InputDigest, Manifest};
+use super::key::{InputDigest, Manifest, Reason, differences};
 use super::outcome::{RunReport, Settled, State};
-use super::reason::{Reason, differences};
 use super::record::{Ending, OutputRecord, PipelineId, ResultRecord};
-use super::save::{InTheWay, Standing, hash_of, look, look_at_file, only_file, save_outputs};
+use super::save::{Copies, InTheWay, Standing, hash_of, only_file};
 use super::seen::SeenFile;
 use super::store::Store;
 use crate::pipeline::{Cell, Extreme, Origin, Pipeline, Problem, Problems, Save, plain, show_bytes};
@@ -31,18 +30,10 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
             }
         };
         let cell = &pipeline.cells[index];
-        save_outputs(cell, &mut settled, &planner.id, store, None);
+        Copies { id: &planner.id, store, writer: None }.save_outputs(cell, &mut settled);
         planner.settled[index] = Some(settled.located(pipeline, cell));
     }
-    RunReport {
-        cells: planner.settled.into_iter().flatten().collect(),
-        folder: None,
-        interrupted: false,
-        seconds: started.elapsed().as_secs_f64(),
-        tables: Vec::new(),
-        gates: Vec::new(),
-        held: Vec::new(),
-    }
+    RunReport::new(planner.settled, started)
 }
 
 /// A cell that this machine has too little memory for.
@@ -126,10 +117,7 @@ impl<'a> Planner<'a> {
 
     /// What a cell needs, now that all cells before it have settled.
     pub(crate) fn decide(&self, index: usize, store: &mut Store) -> Decision {
-        match self.try_decide(index, store) {
-            Ok(decision) => decision,
-            Err(settled) => Decision::Settle(settled),
-        }
+        self.try_decide(index, store).unwrap_or_else(Decision::Settle)
     }
 
     fn try_decide(&self, index: usize, store: &mut Store) -> Result<Decision, Box<Settled>> {
@@ -151,15 +139,8 @@ impl<'a> Planner<'a> {
             Err(None) => self.reasons(cell, &key, &manifest, store),
         };
         let configured = self.configured(cell, store)?;
-        Ok(Decision::Execute(Box::new(Task {
-            cell: index,
-            key,
-            manifest,
-            files,
-            reasons,
-            configured,
-            inputs,
-        })))
+        let task = Task { cell: index, key, manifest, files, reasons, configured, inputs };
+        Ok(Decision::Execute(Box::new(task)))
     }
 
     fn inputs(&self, cell: &Cell) -> Result<Vec<ConnectedInput>, Box<Settled>> {
@@ -246,12 +227,8 @@ impl<'a> Planner<'a> {
             let record = self.at(cell).and_then(|settled| settled.outputs.get(output));
             record.map_or_else(PathBuf::new, |record| store.artifact(&record.digest))
         };
-        self.pipeline.configure(cell, &folder).map_err(|problems| {
-            let mut problems = problems.0.into_iter();
-            let first =
-                problems.next().map_or_else(|| miette::miette!("its parameters do not fit"), Report::new);
-            Box::new(Settled::failed(first))
-        })
+        let configured = self.pipeline.configure(cell, &folder);
+        configured.map_err(|problems| Box::new(Settled::failed(problems.first())))
     }
 
     /// Why a cell has to run whose key has no result: the differences to what it depended on before.
@@ -316,11 +293,8 @@ fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Opti
         Ending::Done => State::Cached,
         Ending::Infeasible => State::Infeasible,
     };
-    Ok(Box::new(Settled {
-        key: Some(key.to_owned()),
-        outputs: result.outputs.clone(),
-        ..Settled::new(state)
-    }))
+    let (key, outputs) = (Some(key.to_owned()), result.outputs.clone());
+    Ok(Box::new(Settled { key, outputs, ..Settled::new(state) }))
 }
 
 /// Refuses a pipeline whose copies would replace what is not theirs. Nothing runs for it: of a stage that has no result yet it is
@@ -341,14 +315,14 @@ pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problem
     let id = PipelineId::of(pipeline, store.root());
     let mut planned: Option<RunReport> = None;
     for (index, save) in saves {
-        let mut standing = look(save, None, &id, store);
+        let mut standing = Copies { id: &id, store, writer: None }.look(save, None);
         if standing.is_err() {
             // It may be the copy of the result that there is.
             let planned = planned.get_or_insert_with(|| plan(pipeline, store));
             let record =
                 planned.cells[index].outputs.get(save.output).filter(|_| planned.cells[index].is_usable());
             if let Some(record) = record {
-                standing = look(save, Some(record), &id, store);
+                standing = Copies { id: &id, store, writer: None }.look(save, Some(record));
             }
         }
         if !matches!(standing, Ok(Standing::Same | Standing::Ours))
@@ -359,7 +333,7 @@ pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problem
         problems.extend(standing.err().map(|in_the_way| located(&in_the_way, &save.span)));
     }
     for (path, span) in tables {
-        let standing = look_at_file(path, None, &id, store);
+        let standing = Copies { id: &id, store, writer: None }.look_at_file(path, None);
         problems.extend(standing.err().map(|in_the_way| located(&in_the_way, span)));
     }
     if problems.is_empty() { Ok(()) } else { Err(pipeline.source.tie(problems)) }
@@ -376,7 +350,8 @@ fn is_of_last_result(save: &Save, cell: &Cell, id: &PipelineId, store: &mut Stor
         Some(name) => hash_of(&record, name, store),
         None => Some(record.digest.clone()),
     };
-    let is_same = look(save, Some(&record), id, store).is_ok_and(|standing| standing == Standing::Same);
+    let standing = Copies { id, store, writer: None }.look(save, Some(&record));
+    let is_same = standing.is_ok_and(|standing| standing == Standing::Same);
     if let Some(blake3) = blake3.filter(|_| is_same) {
         store.know_saved(id, &save.path, &blake3);
         return true;

@@ -2,7 +2,7 @@
 //! and its file: a name alone would make one pipeline of two files.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, fs};
 
@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use super::key::Manifest;
+use crate::accepted::relative;
 use crate::pipeline::{EMBEDDED, Pipeline};
 
 /// How a stored result ended.
@@ -387,11 +388,7 @@ pub(super) fn beside(root: &Path, path: &Path) -> String {
 /// The way from the folder of one file to another file, whose path has no links.
 fn way(from: &Path, to: &Path) -> PathBuf {
     let from = canonical(from);
-    let folder: Vec<Component<'_>> = from.parent().into_iter().flat_map(Path::components).collect();
-    let to: Vec<Component<'_>> = to.components().collect();
-    let shared = folder.iter().zip(&to).take_while(|(one, other)| one == other).count();
-    let up = std::iter::repeat_n(Component::ParentDir, folder.len() - shared);
-    up.chain(to[shared..].iter().copied()).collect()
+    relative(to, from.parent().unwrap_or(Path::new("")))
 }
 
 /// A path without links; of something that is not there, as far as its folder is.

@@ -4,37 +4,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::Scope;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use miette::Report;
 
 use super::batch::{self, Order, Slurm};
-use super::deadline::Deadline;
-use super::execute::{Finished, Given, Shared, StageEnding, execute};
-use super::journal::Journal;
+use super::execute::{Finished, Given, Shared, execute};
 use super::key::Manifest;
-use super::machine::Cores;
+use super::key::Reason;
+use super::outcome::Journal;
 use super::outcome::{Events, RunReport, Settled, State};
 use super::plan::{Decision, Planner, Task};
-use super::reason::Reason;
 use super::record::{Ending, OutputRecords, ResultRecord};
-use super::save::save_outputs;
-use super::store::{Store, StoreError};
+use super::resources::{Cores, Deadline, Limits, Resources};
+use super::save::Copies;
+use super::store::{Result, Store};
 use super::writer::Writer;
 use crate::pipeline::{Cell, Pipeline};
-
-/// What a run may use.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Cores in all.
-    pub jobs: usize,
-    /// Bytes of memory in all; `None` if that is not known.
-    pub memory: Option<u64>,
-    /// Time after which the stages deliver what they have.
-    pub deadline: Option<Duration>,
-    /// Whether the first failure stops everything that has not begun.
-    pub fail_fast: bool,
-}
 
 /// Runs what has to run. Results are in the store the moment their cell is done.
 pub fn run(
@@ -47,12 +33,12 @@ pub fn run(
 ) -> Result<RunReport, Report> {
     let mut run = Run::new(pipeline, store, writer, limits, cancelled, events);
     run.settle_without_running()?;
-    if !run.pending.is_empty() || !run.queued.is_empty() || !run.ready.is_empty() {
+    if run.queue.has_work() {
         let cores = Cores::default();
         let journal = Journal::create(run.store, &run.planner.id)?;
-        let logs = journal.folder().join("logs");
+        let logs = journal.folder.join("logs");
         let shared = Shared::new(run.store, logs, pipeline.batch.patience, cancelled, events);
-        run.journal = Some(journal);
+        run.output.journal = Some(journal);
         let (sender, receiver) = mpsc::channel::<Finished>();
         let (orders, incoming) = mpsc::channel::<Order<'_>>();
         let manager = sender.clone();
@@ -84,32 +70,78 @@ struct Run<'a> {
     pipeline: &'a Pipeline,
     store: &'a mut Store,
     writer: &'a mut Writer,
-    limits: Limits,
+    queue: Queue,
+    resources: Resources,
+    output: Output<'a>,
     cancelled: &'a AtomicBool,
-    events: &'a dyn Events,
-    journal: Option<Journal>,
-    started: Instant,
+    /// Cells that run, by key, and the cells that wait for the same key.
+    running: HashMap<String, Running>,
+    failed: bool,
+    deadline: Option<Deadline>,
+}
+
+/// What is still to be done.
+struct Queue {
     /// Cells whose inputs are complete, ordered by index.
     ready: BTreeSet<usize>,
     /// Cells that are to run, by index.
     pending: BTreeMap<usize, Task>,
     /// The same for those that are jobs of a batch system.
     queued: BTreeMap<usize, Task>,
+    /// Number of cells of which each still waits.
     waiting: Vec<usize>,
+    /// The cells that wait for each.
     dependents: Vec<Vec<usize>>,
     /// Number of cells that may still read the outputs of each.
     readers: Vec<usize>,
-    unsettled: usize,
+}
+
+/// Where is told what happens.
+struct Output<'a> {
+    events: &'a dyn Events,
+    journal: Option<Journal>,
+    started: Instant,
     /// Cells that settled and are not in the journal yet.
     unwritten: Vec<usize>,
-    /// Cells that run, by key, and the cells that wait for the same key.
-    running: HashMap<String, Running>,
-    used_cores: usize,
-    used_memory: u64,
-    /// Jobs that are in the queue of a batch system, or run there.
-    jobs: usize,
-    failed: bool,
-    deadline: Option<Deadline>,
+}
+
+impl Queue {
+    fn new(pipeline: &Pipeline) -> Self {
+        let count = pipeline.cells.len();
+        let mut waiting = vec![0; count];
+        let mut dependents = vec![Vec::new(); count];
+        for (index, cell) in pipeline.cells.iter().enumerate() {
+            let needed: HashSet<usize> = cell.dependencies().collect();
+            waiting[index] = needed.len();
+            needed.into_iter().for_each(|other: usize| dependents[other].push(index));
+        }
+        Self {
+            ready: (0..count).filter(|&index| waiting[index] == 0).collect(),
+            pending: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            waiting,
+            readers: dependents.iter().map(Vec::len).collect(),
+            dependents,
+        }
+    }
+
+    /// Whether there is something to decide or to start.
+    fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.pending.is_empty() || !self.queued.is_empty()
+    }
+
+    /// Notes that a cell has settled: cells that waited for nothing else are ready.
+    fn settle(&mut self, index: usize, cell: &Cell) {
+        for needed in cell.dependencies().collect::<HashSet<usize>>() {
+            self.readers[needed] -= 1;
+        }
+        for dependent in std::mem::take(&mut self.dependents[index]) {
+            self.waiting[dependent] -= 1;
+            if self.waiting[dependent] == 0 {
+                self.ready.insert(dependent);
+            }
+        }
+    }
 }
 
 /// The end of a cell for which the system has no threads.
@@ -138,51 +170,32 @@ impl<'a> Run<'a> {
         cancelled: &'a AtomicBool,
         events: &'a dyn Events,
     ) -> Self {
-        let count = pipeline.cells.len();
-        let mut waiting = vec![0; count];
-        let mut dependents = vec![Vec::new(); count];
-        for (index, cell) in pipeline.cells.iter().enumerate() {
-            let needed: HashSet<usize> = cell.dependencies().collect();
-            waiting[index] = needed.len();
-            needed.into_iter().for_each(|other: usize| dependents[other].push(index));
-        }
-        let deadline = limits.deadline.and_then(|time| Deadline::new(time, pipeline, store, &dependents));
-        let ready = (0..count).filter(|&index| waiting[index] == 0).collect();
+        let queue = Queue::new(pipeline);
+        let time = limits.deadline;
+        let deadline = time.and_then(|time| Deadline::new(time, pipeline, store, &queue.dependents));
         Self {
             planner: Planner::new(pipeline, store),
             pipeline,
             store,
             writer,
-            limits,
+            queue,
+            resources: Resources { limits, used_cores: 0, used_memory: 0, jobs: 0 },
+            output: Output { events, journal: None, started: Instant::now(), unwritten: Vec::new() },
             cancelled,
-            events,
-            journal: None,
-            started: Instant::now(),
-            ready,
-            pending: BTreeMap::new(),
-            queued: BTreeMap::new(),
-            waiting,
-            readers: dependents.iter().map(Vec::len).collect(),
-            dependents,
-            unsettled: count,
-            unwritten: Vec::new(),
             running: HashMap::new(),
-            used_cores: 0,
-            used_memory: 0,
-            jobs: 0,
             failed: false,
             deadline,
         }
     }
 
     /// Decides every ready cell; what is in the store settles at once and makes others ready.
-    fn settle_without_running(&mut self) -> Result<(), StoreError> {
-        while let Some(index) = self.ready.pop_first() {
+    fn settle_without_running(&mut self) -> Result {
+        while let Some(index) = self.queue.ready.pop_first() {
             match self.planner.decide(index, self.store) {
                 Decision::Settle(settled) => self.settle(index, *settled)?,
                 Decision::Execute(task) => {
                     let is_batch = self.pipeline.cells[index].is_batch();
-                    let queue = if is_batch { &mut self.queued } else { &mut self.pending };
+                    let queue = if is_batch { &mut self.queue.queued } else { &mut self.queue.pending };
                     queue.insert(index, *task);
                 }
             }
@@ -195,7 +208,7 @@ impl<'a> Run<'a> {
         threads: &'scope Scope<'scope, '_>,
         places: (&'scope Shared<'_>, &'scope Cores),
         channels: &Channels<'a>,
-    ) -> Result<(), StoreError>
+    ) -> Result
     where
         'a: 'scope,
     {
@@ -203,8 +216,8 @@ impl<'a> Run<'a> {
         loop {
             self.settle_without_running()?;
             if self.is_stopping() {
-                self.pending.clear();
-                self.queued.clear();
+                self.queue.pending.clear();
+                self.queue.queued.clear();
             }
             while let Some(task) = self.next_task() {
                 self.start(task, threads, places, sender)?;
@@ -212,7 +225,7 @@ impl<'a> Run<'a> {
             while let Some(task) = self.next_job() {
                 self.order(task, &channels.orders)?;
             }
-            if !self.ready.is_empty() {
+            if !self.queue.ready.is_empty() {
                 continue;
             }
             if self.running.is_empty() {
@@ -226,20 +239,18 @@ impl<'a> Run<'a> {
     }
 
     fn is_stopping(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || (self.limits.fail_fast && self.failed)
+        self.cancelled.load(Ordering::Relaxed) || (self.resources.limits.fail_fast && self.failed)
     }
 
     /// The next cell to start here, if there are cores and memory for it.
     fn next_task(&mut self) -> Option<Task> {
         loop {
-            let (_, task) = self.pending.first_key_value()?;
+            let (_, task) = self.queue.pending.first_key_value()?;
             let (cores, memory) = (self.wanted_cores(task), self.pipeline.cells[task.cell].memory_here());
-            let is_too_much = self.used_cores + cores > self.limits.jobs
-                || self.limits.memory.is_some_and(|there| self.used_memory + memory > there);
-            if self.used_cores > 0 && is_too_much {
+            if !self.resources.have_room(cores, memory) {
                 return None;
             }
-            let (_, task) = self.pending.pop_first()?;
+            let (_, task) = self.queue.pending.pop_first()?;
             if let Some(task) = self.unless_somebody_else_has_it(task) {
                 return Some(task);
             }
@@ -248,8 +259,8 @@ impl<'a> Run<'a> {
 
     /// The next cell to hand to a batch system, if there is room in the queue.
     fn next_job(&mut self) -> Option<Task> {
-        while self.jobs < self.pipeline.batch.jobs {
-            let (_, task) = self.queued.pop_first()?;
+        while self.resources.jobs < self.pipeline.batch.jobs {
+            let (_, task) = self.queue.queued.pop_first()?;
             if let Some(task) = self.unless_somebody_else_has_it(task) {
                 return Some(task);
             }
@@ -260,7 +271,7 @@ impl<'a> Run<'a> {
     /// A task, unless another cell of the same key has given its result or is at it.
     fn unless_somebody_else_has_it(&mut self, task: Task) -> Option<Task> {
         if self.is_done_meanwhile(&task) {
-            self.ready.insert(task.cell);
+            self.queue.ready.insert(task.cell);
             return None;
         }
         match self.running.get_mut(&task.key) {
@@ -281,7 +292,7 @@ impl<'a> Run<'a> {
 
     /// The fewest cores with which a cell starts.
     fn wanted_cores(&self, task: &Task) -> usize {
-        self.pipeline.cells[task.cell].threads.unwrap_or(1).min(self.limits.jobs)
+        self.pipeline.cells[task.cell].threads.unwrap_or(1).min(self.resources.limits.jobs)
     }
 
     /// The cores that a cell has as long as it runs: those that it asks for, or else its share of those that are free.
@@ -290,13 +301,14 @@ impl<'a> Run<'a> {
         if cell.threads.is_some() || cell.launcher.is_some() {
             return self.wanted_cores(task);
         }
-        let free = self.limits.jobs.saturating_sub(self.used_cores);
-        if self.pending.len() >= free {
+        let Resources { limits, used_cores, .. } = self.resources;
+        let free = limits.jobs.saturating_sub(used_cores);
+        if self.queue.pending.len() >= free {
             return 1;
         }
-        let others = self.pending.keys().map(|&cell| &self.pipeline.cells[cell]);
+        let others = self.queue.pending.keys().map(|&cell| &self.pipeline.cells[cell]);
         let wanted: Vec<usize> = others.filter_map(|cell| cell.threads).collect();
-        let sharing = self.pending.len() - wanted.len() + 1;
+        let sharing = self.queue.pending.len() - wanted.len() + 1;
         free.saturating_sub(wanted.iter().sum()).div_ceil(sharing).max(1)
     }
 
@@ -307,7 +319,7 @@ impl<'a> Run<'a> {
         threads: &'scope Scope<'scope, '_>,
         (shared, pools): (&'scope Shared<'_>, &'scope Cores),
         sender: &mpsc::Sender<Finished>,
-    ) -> Result<(), StoreError>
+    ) -> Result
     where
         'a: 'scope,
     {
@@ -335,7 +347,7 @@ impl<'a> Run<'a> {
     }
 
     /// Hands a cell to the batch system of its launcher.
-    fn order(&mut self, task: Task, orders: &mpsc::Sender<Order<'a>>) -> Result<(), StoreError> {
+    fn order(&mut self, task: Task, orders: &mpsc::Sender<Order<'a>>) -> Result {
         let cell: &'a Cell = &self.pipeline.cells[task.cell];
         let Some(launcher) = &cell.launcher else { return Ok(()) };
         let deadline = self.share_of_deadline(&task);
@@ -346,15 +358,15 @@ impl<'a> Run<'a> {
     }
 
     /// Notes that a cell runs.
-    fn begin(&mut self, task: &Task, cores: usize, until: Option<Instant>) -> Result<(), StoreError> {
+    fn begin(&mut self, task: &Task, cores: usize, until: Option<Instant>) -> Result {
         let cell = &self.pipeline.cells[task.cell];
         let is_quick = self.deadline.as_ref().is_some_and(|deadline| deadline.is_quick(task.cell));
         self.writer.begin(self.store, &self.planner.id, &cell.id, &task.key)?;
-        self.events.started(cell, &task.reasons);
+        self.output.events.started(cell, &task.reasons);
         let (memory, is_batch) = (cell.memory_here(), cell.is_batch());
-        self.used_cores += cores;
-        self.used_memory += memory;
-        self.jobs += usize::from(is_batch);
+        self.resources.used_cores += cores;
+        self.resources.used_memory += memory;
+        self.resources.jobs += usize::from(is_batch);
         let running = Running {
             cores,
             until: until.filter(|_| !is_quick),
@@ -377,21 +389,21 @@ impl<'a> Run<'a> {
         let busy =
             self.running.values().filter_map(|running| running.until.map(|until| (until, running.cores)));
         let busy: Vec<Instant> = busy.flat_map(|(until, cores)| std::iter::repeat_n(until, cores)).collect();
-        let waiting = self.pending.values().filter(|task| !deadline.is_quick(task.cell));
+        let waiting = self.queue.pending.values().filter(|task| !deadline.is_quick(task.cell));
         let waiting: usize = waiting.map(|task| self.wanted_cores(task)).sum();
-        Some(deadline.of(task.cell, self.limits.jobs, &busy, waiting + self.wanted_cores(task)))
+        Some(deadline.of(task.cell, self.resources.limits.jobs, &busy, waiting + self.wanted_cores(task)))
     }
 
-    fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result<(), StoreError> {
+    fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result {
         let Finished { cell, key, result, seconds, log } = finished;
         let Some(Running { cores, memory, is_batch, reasons, manifest, twins, .. }) =
             self.running.remove(&key)
         else {
             return Ok(());
         };
-        self.used_cores -= cores;
-        self.used_memory -= memory;
-        self.jobs -= usize::from(is_batch);
+        self.resources.used_cores -= cores;
+        self.resources.used_memory -= memory;
+        self.resources.jobs -= usize::from(is_batch);
         let settled = match result {
             Ok(given) => self.keep(&key, &manifest, given, seconds)?,
             Err(error) => Settled::failed(error),
@@ -411,19 +423,13 @@ impl<'a> Run<'a> {
     }
 
     /// Puts a result on record, unless it was cut short.
-    fn keep(
-        &mut self,
-        key: &str,
-        manifest: &Manifest,
-        given: Given,
-        seconds: f64,
-    ) -> Result<Settled, StoreError> {
+    fn keep(&mut self, key: &str, manifest: &Manifest, given: Given, seconds: f64) -> Result<Settled> {
         let Given { ending, timed, outputs, is_on_disk } = given;
         let outputs: OutputRecords = Arc::new(outputs);
-        let (state, ending) = match ending {
-            StageEnding::Done => (State::Ran, Some(Ending::Done)),
-            StageEnding::Infeasible => (State::Infeasible, Some(Ending::Infeasible)),
-            StageEnding::Partial => (State::Partial, None),
+        let state = match ending {
+            Some(Ending::Done) => State::Ran,
+            Some(Ending::Infeasible) => State::Infeasible,
+            None => State::Partial,
         };
         if let Some(ending) = ending {
             let record = ResultRecord::new(key, ending, timed, outputs.clone(), manifest).took(seconds);
@@ -432,10 +438,11 @@ impl<'a> Run<'a> {
         Ok(Settled { outputs, ..Settled::new(state) })
     }
 
-    fn settle(&mut self, index: usize, mut settled: Settled) -> Result<(), StoreError> {
+    fn settle(&mut self, index: usize, mut settled: Settled) -> Result {
         let cell = &self.pipeline.cells[index];
         if !self.pipeline.holds_saves() {
-            save_outputs(cell, &mut settled, &self.planner.id, self.store, Some(self.writer));
+            let (id, store) = (&self.planner.id, &mut *self.store);
+            Copies { id, store, writer: Some(self.writer) }.save_outputs(cell, &mut settled);
         }
         let settled = settled.located(self.pipeline, cell);
         let id = &self.planner.id;
@@ -448,27 +455,18 @@ impl<'a> Run<'a> {
             None => {}
         }
         self.failed |= matches!(settled.state, State::Failed | State::Infeasible);
-        self.unsettled -= 1;
-        self.events.settled(cell, &settled, self.unsettled);
-        self.unwritten.push(index);
+        self.output.events.settled(cell, &settled);
+        self.output.unwritten.push(index);
         self.planner.settled[index] = Some(settled);
-        for needed in cell.dependencies().collect::<HashSet<usize>>() {
-            self.readers[needed] -= 1;
-        }
-        for dependent in std::mem::take(&mut self.dependents[index]) {
-            self.waiting[dependent] -= 1;
-            if self.waiting[dependent] == 0 {
-                self.ready.insert(dependent);
-            }
-        }
+        self.queue.settle(index, cell);
         self.write_journal()
     }
 
     /// Writes what has settled, once there is a journal: a run with nothing to do leaves none.
-    fn write_journal(&mut self) -> Result<(), StoreError> {
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        let now = self.started.elapsed().as_secs_f64();
-        for index in self.unwritten.drain(..) {
+    fn write_journal(&mut self) -> Result {
+        let Some(journal) = &mut self.output.journal else { return Ok(()) };
+        let now = self.output.started.elapsed().as_secs_f64();
+        for index in self.output.unwritten.drain(..) {
             if let Some(settled) = &self.planner.settled[index] {
                 journal.settled(&self.pipeline.cells[index], settled, now)?;
             }
@@ -479,7 +477,7 @@ impl<'a> Run<'a> {
     /// Lets go of values whose every reader has settled.
     fn forget_values(&self, index: usize, shared: &Shared<'_>) {
         let read = self.pipeline.cells[index].dependencies().chain([index]);
-        for cell in read.filter(|&cell| self.readers[cell] == 0) {
+        for cell in read.filter(|&cell| self.queue.readers[cell] == 0) {
             let outputs = self.planner.settled[cell].iter().flat_map(|settled| settled.outputs.values());
             outputs.for_each(|record| shared.values.forget(&record.digest));
         }
@@ -497,18 +495,11 @@ impl<'a> Run<'a> {
             self.writer.keep_cells(self.store, &self.planner.id, &self.pipeline.cells)?;
         }
         self.writer.sync(self.store)?;
-        let mut report = RunReport {
-            cells: self.planner.settled.into_iter().flatten().collect(),
-            folder: None,
-            interrupted,
-            seconds: self.started.elapsed().as_secs_f64(),
-            tables: Vec::new(),
-            gates: Vec::new(),
-            held: Vec::new(),
-        };
-        if let Some(mut journal) = self.journal {
+        let report = RunReport::new(self.planner.settled, self.output.started);
+        let mut report = RunReport { interrupted, ..report };
+        if let Some(mut journal) = self.output.journal {
             journal.end(report.seconds, report.exit_code())?;
-            report.folder = Some(journal.folder().to_owned());
+            report.folder = Some(journal.folder);
         }
         Ok(report)
     }

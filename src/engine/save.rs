@@ -18,41 +18,12 @@ use super::store::{Store, StoreError};
 use super::writer::Writer;
 use crate::pipeline::{Cell, Pipeline, Save};
 
-/// Makes the copies that a cell promises; whether that failed. Without a `writer` only says which would be made, as far as nothing
-/// is in the way.
-pub(super) fn save_outputs(
-    cell: &Cell,
-    settled: &mut Settled,
-    pipeline: &PipelineId,
-    store: &mut Store,
-    mut writer: Option<&mut Writer>,
-) -> bool {
-    if !settled.is_usable() {
-        return false;
-    }
-    for wish in &cell.saves {
-        let Some(record) = settled.outputs.get(wish.output) else { continue };
-        let written = match look(wish, Some(record), pipeline, store) {
-            Ok(standing) => match writer.as_deref_mut() {
-                Some(writer) => save(wish, record, standing, pipeline, store, writer),
-                None => Ok(standing != Standing::Same),
-            },
-            Err(_) if writer.is_none() => continue,
-            Err(in_the_way) => Err(in_the_way.into()),
-        };
-        match written {
-            Ok(written) => {
-                let (output, path) = (wish.output.to_owned(), wish.path.clone());
-                settled.saved.push(Saved { output, path, written });
-            }
-            Err(error) => {
-                settled.state = State::Failed;
-                settled.error = Some(error);
-                return true;
-            }
-        }
-    }
-    false
+/// The copies of a pipeline for people, and the store that knows which are its own. Without a `writer` it is only said which would be
+/// made, as far as nothing is in the way.
+pub(super) struct Copies<'a> {
+    pub(super) id: &'a PipelineId,
+    pub(super) store: &'a mut Store,
+    pub(super) writer: Option<&'a mut Writer>,
 }
 
 /// Makes all copies of a run that waited for its gates.
@@ -64,7 +35,7 @@ pub fn save_all(
 ) -> Result<(), StoreError> {
     let id = PipelineId::of(pipeline, store.root());
     for (cell, settled) in pipeline.cells.iter().zip(&mut report.cells) {
-        if save_outputs(cell, settled, &id, store, Some(writer)) {
+        if (Copies { id: &id, store, writer: Some(writer) }).save_outputs(cell, settled) {
             let failed = std::mem::replace(settled, Settled::new(State::Failed));
             *settled = failed.located(pipeline, cell);
         }
@@ -77,7 +48,7 @@ pub fn hold_back(pipeline: &Pipeline, store: &mut Store, report: &mut RunReport)
     let id = PipelineId::of(pipeline, store.root());
     for (cell, settled) in pipeline.cells.iter().zip(&mut report.cells) {
         settled.saved.clear();
-        save_outputs(cell, settled, &id, store, None);
+        Copies { id: &id, store, writer: None }.save_outputs(cell, settled);
         let saved = std::mem::take(&mut settled.saved);
         report.held.extend(saved.into_iter().filter(|saved| saved.written).map(|saved| saved.path));
     }
@@ -94,34 +65,186 @@ pub fn save_file(
 ) -> Result<(), Report> {
     let id = PipelineId::of(pipeline, store.root());
     let blake3 = store.hashes.blake3_of(made)?;
-    let standing = look_at_file(path, Some(&blake3), &id, store)?;
-    put(made, path, &blake3, standing, (&id, store, writer))?;
+    let mut copies = Copies { id: &id, store, writer: Some(writer) };
+    let standing = copies.look_at_file(path, Some(&blake3))?;
+    copies.put(made, path, &blake3, standing)?;
     Ok(())
 }
 
-/// What is in the place of a copy.
-pub(super) fn look(
-    wish: &Save,
-    record: Option<&OutputRecord>,
-    pipeline: &PipelineId,
-    store: &mut Store,
-) -> Result<Standing, InTheWay> {
-    let path = &wish.path;
-    let Some(record) = record else {
-        let is_file = [LaunchFile::KIND, TextFile::KIND].contains(&wish.kind) || path.is_file();
-        return match is_file {
-            true => look_at_file(path, None, pipeline, store),
-            false => look_at_folder(path, None, pipeline, store),
-        };
-    };
-    match only_file(record) {
-        Some(name) => {
-            let wanted = hash_of(record, name, store);
-            // Its bytes are not known only where the artifact is damaged, which is found when it is copied.
-            look_at_file(path, Some(wanted.as_deref().unwrap_or_default()), pipeline, store)
+impl Copies<'_> {
+    /// Makes the copies that a cell promises; whether that failed.
+    pub(super) fn save_outputs(&mut self, cell: &Cell, settled: &mut Settled) -> bool {
+        if !settled.is_usable() {
+            return false;
         }
-        None => look_at_folder(path, Some(record), pipeline, store),
+        for wish in &cell.saves {
+            let Some(record) = settled.outputs.get(wish.output) else { continue };
+            let written = match self.look(wish, Some(record)) {
+                Ok(standing) => self.save(wish, record, standing),
+                Err(_) if self.writer.is_none() => continue,
+                Err(in_the_way) => Err(in_the_way.into()),
+            };
+            match written {
+                Ok(written) => {
+                    let (output, path) = (wish.output.to_owned(), wish.path.clone());
+                    settled.saved.push(Saved { output, path, written });
+                }
+                Err(error) => {
+                    settled.state = State::Failed;
+                    settled.error = Some(error);
+                    return true;
+                }
+            }
+        }
+        false
     }
+
+    /// What is in the place of a copy.
+    pub(super) fn look(&mut self, wish: &Save, record: Option<&OutputRecord>) -> Result<Standing, InTheWay> {
+        let path = &wish.path;
+        match (record, record.and_then(only_file)) {
+            (Some(record), Some(name)) => {
+                let wanted = hash_of(record, name, self.store);
+                // Its bytes are not known only where the artifact is damaged, which is found when it is copied.
+                self.look_at_file(path, Some(wanted.as_deref().unwrap_or_default()))
+            }
+            (None, _) if [LaunchFile::KIND, TextFile::KIND].contains(&wish.kind) || path.is_file() => {
+                self.look_at_file(path, None)
+            }
+            (record, _) => self.look_at_folder(path, record),
+        }
+    }
+
+    /// Makes a copy unless it is there; whether it had to be written.
+    fn save(&mut self, wish: &Save, record: &OutputRecord, standing: Standing) -> Result<bool, Report> {
+        let source = self.store.artifact(&record.digest);
+        let path = &wish.path;
+        if self.writer.is_none() {
+            return Ok(standing != Standing::Same);
+        }
+        if let Some(name) = only_file(record) {
+            let made = source.join("files").join(name);
+            let blake3 = match hash_of(record, name, self.store) {
+                Some(blake3) => blake3,
+                None => self.store.hashes.blake3_of(&made)?,
+            };
+            return self.put(&made, path, &blake3, standing);
+        }
+        // Before it is written: what a killed process leaves is ours as well.
+        self.tell(path, &record.digest)?;
+        if standing == Standing::Same {
+            return Ok(false);
+        }
+        let staging = Staging::beside(path)?;
+        for (name, _) in &record.files {
+            copy_file(&source.join(name), &staging.path().join(name))?;
+        }
+        let provenance = source.join(PROVENANCE);
+        if provenance.is_file() {
+            copy_file(&provenance, &staging.path().join(PROVENANCE))?;
+        }
+        self.mark(&staging.path().join(DESCRIPTION), path, &record.digest);
+        staging.commit(path)?;
+        Ok(true)
+    }
+
+    fn put(&mut self, made: &Path, path: &Path, blake3: &str, standing: Standing) -> Result<bool, Report> {
+        self.tell(path, blake3)?;
+        if standing == Standing::Same {
+            return Ok(false);
+        }
+        copy_file(made, path)?;
+        self.mark(path, path, blake3);
+        Ok(true)
+    }
+
+    fn tell(&mut self, path: &Path, blake3: &str) -> Result<(), StoreError> {
+        match self.writer.as_deref_mut() {
+            Some(writer) => writer.saved(self.store, self.id, path, blake3),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at the place of a file whose bytes should have this BLAKE3, if that is known already.
+    pub(super) fn look_at_file(&mut self, path: &Path, wanted: Option<&str>) -> Result<Standing, InTheWay> {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
+        let foreign = || InTheWay::Foreign(path.into());
+        match metadata.file_type() {
+            kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
+            kind if kind.is_dir() => return Err(InTheWay::Folder(path.into())),
+            kind if !kind.is_file() => return Err(foreign()),
+            _ => {}
+        }
+        let found = self.store.hashes.blake3_of(path).map_err(|_| foreign())?;
+        if wanted == Some(&found) {
+            return Ok(Standing::Same);
+        }
+        match self.is_marked(path, path, &found) {
+            _ if self.store.has_saved(self.id, path, &found) => Ok(Standing::Ours),
+            Some(true) => Ok(Standing::Ours),
+            // What an earlier copy has become is known; of a place that the store does not know it is not.
+            None if wanted.is_none() && !self.store.knows_place(self.id, path) => Ok(Standing::Unclear),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Looks at the place of an artifact, if it is known already which one.
+    fn look_at_folder(&mut self, path: &Path, wanted: Option<&OutputRecord>) -> Result<Standing, InTheWay> {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
+        match metadata.file_type() {
+            kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
+            kind if !kind.is_dir() => return Err(InTheWay::Something(path.into())),
+            _ => {}
+        }
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
+            return Ok(Standing::Free);
+        }
+        let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something(path.into())) };
+        only_an_artifact(&folder)?;
+        let hashes = &mut self.store.hashes;
+        let mut is_whole =
+            |(path, blake3): &(PathBuf, &str)| hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
+        let changed = folder.hashes().find(|file| !is_whole(file)).map(|(path, _)| path);
+        if changed.is_none() && wanted.is_some_and(|wanted| wanted.digest == folder.digest()) {
+            return Ok(Standing::Same);
+        }
+        match (self.is_marked(&path.join(DESCRIPTION), path, folder.digest()), changed) {
+            _ if self.store.has_saved(self.id, path, folder.digest()) => Ok(Standing::Ours),
+            (Some(true), _) => Ok(Standing::Ours),
+            (_, Some(path)) => Err(InTheWay::Changed(path)),
+            (None, None) if wanted.is_none() && !self.store.knows_place(self.id, path) => {
+                Ok(Standing::Unclear)
+            }
+            _ => Err(InTheWay::Foreign(path.into())),
+        }
+    }
+
+    /// Marks a file as the copy in a place, or as the description of the artifact there. Where the file system takes no marks, the
+    /// store alone knows it.
+    fn mark(&self, file: &Path, place: &Path, blake3: &str) {
+        let value = value(place, self.id, self.store.root(), blake3);
+        let _ = setxattr(file, MARK, value.as_bytes(), XattrFlags::empty());
+    }
+
+    /// Whether a file has the mark of a copy and still its bytes; none if the file system takes no marks.
+    fn is_marked(&self, file: &Path, place: &Path, blake3: &str) -> Option<bool> {
+        let mut found = [0; 64];
+        match getxattr(file, MARK, &mut found[..]) {
+            Ok(length) => {
+                let value = |id: &PipelineId| value(place, id, self.store.root(), blake3);
+                let ids = self.id.and_embedded();
+                Some(ids.iter().any(|id| found[..length] == *value(id).as_bytes()))
+            }
+            Err(Errno::NODATA | Errno::RANGE) => Some(false),
+            Err(_) => None,
+        }
+    }
+}
+
+/// Of these bytes and this pipeline, so that neither an edited copy counts as ours nor that of another pipeline.
+fn value(place: &Path, id: &PipelineId, root: &Path, blake3: &str) -> String {
+    let pipeline = id.beside_copy(place, root);
+    blake3::hash(format!("{blake3}\n{pipeline}").as_bytes()).to_hex().to_string()
 }
 
 /// The file of an artifact that is nothing but a file.
@@ -137,57 +260,32 @@ pub(super) fn hash_of(record: &OutputRecord, name: &str, store: &Store) -> Optio
     folder.description().files.get(name).cloned()
 }
 
-/// Makes a copy unless it is there; whether it had to be written.
-fn save(
-    wish: &Save,
-    record: &OutputRecord,
-    standing: Standing,
-    pipeline: &PipelineId,
-    store: &mut Store,
-    writer: &mut Writer,
-) -> Result<bool, Report> {
-    let source = store.artifact(&record.digest);
-    let path = &wish.path;
-    if let Some(name) = only_file(record) {
-        let made = source.join("files").join(name);
-        let blake3 = match hash_of(record, name, store) {
-            Some(blake3) => blake3,
-            None => store.hashes.blake3_of(&made)?,
-        };
-        return put(&made, path, &blake3, standing, (pipeline, store, writer));
+/// Launch files, where people find them: the copy if there is one, else the store.
+pub(crate) fn launch_files<'a>(
+    report: &'a RunReport,
+    store: &Store,
+) -> Vec<(&'a str, &'a OutputRecord, PathBuf)> {
+    let mut files = Vec::new();
+    // Nobody is told how to launch what was held back.
+    for settled in report.cells.iter().filter(|_| report.held.is_empty()) {
+        for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
+            let saved =
+                settled.saved.iter().find(|saved| saved.output == *port).map(|saved| saved.path.clone());
+            let stored = || {
+                let name = record.files.iter().find(|(name, _)| name.starts_with("files/"));
+                store.artifact(&record.digest).join(name.map_or("", |(name, _)| name))
+            };
+            files.push((port.as_str(), record, saved.unwrap_or_else(stored)));
+        }
     }
-    // Before it is written: what a killed process leaves is ours as well.
-    writer.saved(store, pipeline, path, &record.digest)?;
-    if standing == Standing::Same {
-        return Ok(false);
-    }
-    let staging = Staging::beside(path)?;
-    for (name, _) in &record.files {
-        copy_file(&source.join(name), &staging.path().join(name))?;
-    }
-    let provenance = source.join(PROVENANCE);
-    if provenance.is_file() {
-        copy_file(&provenance, &staging.path().join(PROVENANCE))?;
-    }
-    mark(&staging.path().join(DESCRIPTION), path, (pipeline, store.root()), &record.digest);
-    staging.commit(path)?;
-    Ok(true)
+    files
 }
 
-fn put(
-    made: &Path,
-    path: &Path,
-    blake3: &str,
-    standing: Standing,
-    (pipeline, store, writer): (&PipelineId, &mut Store, &mut Writer),
-) -> Result<bool, Report> {
-    writer.saved(store, pipeline, path, blake3)?;
-    if standing == Standing::Same {
-        return Ok(false);
-    }
-    copy_file(made, path)?;
-    mark(path, path, (pipeline, store.root()), blake3);
-    Ok(true)
+/// The command that launches the program with a file, whose path is as people read it.
+pub(crate) fn launch_command(store: &Store, record: &OutputRecord, path: &str) -> Option<String> {
+    let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
+    let command: String = folder.attribute("command").ok()?;
+    Some(command.replace("{file}", path).replace("{program}", "PROGRAM"))
 }
 
 /// Of the names in the way, so many are told.
@@ -245,68 +343,6 @@ pub enum InTheWay {
     Changed(PathBuf),
 }
 
-/// Looks at the place of a file whose bytes should have this BLAKE3, if that is known already.
-pub(super) fn look_at_file(
-    path: &Path,
-    wanted: Option<&str>,
-    pipeline: &PipelineId,
-    store: &mut Store,
-) -> Result<Standing, InTheWay> {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
-    let foreign = || InTheWay::Foreign(path.into());
-    match metadata.file_type() {
-        kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
-        kind if kind.is_dir() => return Err(InTheWay::Folder(path.into())),
-        kind if !kind.is_file() => return Err(foreign()),
-        _ => {}
-    }
-    let found = store.hashes.blake3_of(path).map_err(|_| foreign())?;
-    if wanted == Some(&found) {
-        return Ok(Standing::Same);
-    }
-    match is_marked(path, path, (pipeline, store.root()), &found) {
-        _ if store.has_saved(pipeline, path, &found) => Ok(Standing::Ours),
-        Some(true) => Ok(Standing::Ours),
-        // What an earlier copy has become is known; of a place that the store does not know it is not.
-        None if wanted.is_none() && !store.knows_place(pipeline, path) => Ok(Standing::Unclear),
-        _ => Err(foreign()),
-    }
-}
-
-/// Looks at the place of an artifact, if it is known already which one.
-pub(super) fn look_at_folder(
-    path: &Path,
-    wanted: Option<&OutputRecord>,
-    pipeline: &PipelineId,
-    store: &mut Store,
-) -> Result<Standing, InTheWay> {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
-    match metadata.file_type() {
-        kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
-        kind if !kind.is_dir() => return Err(InTheWay::Something(path.into())),
-        _ => {}
-    }
-    if path.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
-        return Ok(Standing::Free);
-    }
-    let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something(path.into())) };
-    only_an_artifact(&folder)?;
-    let mut is_whole =
-        |(path, blake3): &(PathBuf, &str)| store.hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
-    let changed = folder.hashes().find(|file| !is_whole(file)).map(|(path, _)| path);
-    if changed.is_none() && wanted.is_some_and(|wanted| wanted.digest == folder.digest()) {
-        return Ok(Standing::Same);
-    }
-    let description = path.join(DESCRIPTION);
-    match (is_marked(&description, path, (pipeline, store.root()), folder.digest()), changed) {
-        _ if store.has_saved(pipeline, path, folder.digest()) => Ok(Standing::Ours),
-        (Some(true), _) => Ok(Standing::Ours),
-        (_, Some(path)) => Err(InTheWay::Changed(path)),
-        (None, None) if wanted.is_none() && !store.knows_place(pipeline, path) => Ok(Standing::Unclear),
-        _ => Err(InTheWay::Foreign(path.into())),
-    }
-}
-
 /// Refuses a folder in which there is more than an artifact.
 pub(crate) fn only_an_artifact(folder: &Folder) -> Result<(), InTheWay> {
     let own = [DESCRIPTION, PROVENANCE].map(|name| folder.path().join(name));
@@ -338,34 +374,4 @@ fn collect(folder: &Path, own: &HashSet<PathBuf>, others: &mut Vec<PathBuf>) {
             _ => others.push(path),
         }
     }
-}
-
-/// Marks a file as the copy in a place, or as the description of the artifact there. Where the file system takes no marks, the store
-/// alone knows it.
-pub(super) fn mark(file: &Path, place: &Path, pipeline: (&PipelineId, &Path), blake3: &str) {
-    let _ = setxattr(file, MARK, value(place, pipeline, blake3).as_bytes(), XattrFlags::empty());
-}
-
-/// Whether a file has the mark of a copy and still its bytes; none if the file system takes no marks.
-fn is_marked(
-    file: &Path,
-    place: &Path,
-    (pipeline, root): (&PipelineId, &Path),
-    blake3: &str,
-) -> Option<bool> {
-    let mut found = [0; 64];
-    match getxattr(file, MARK, &mut found[..]) {
-        Ok(length) => {
-            let is_of = |id: &PipelineId| found[..length] == *value(place, (id, root), blake3).as_bytes();
-            Some(pipeline.and_embedded().iter().any(is_of))
-        }
-        Err(Errno::NODATA | Errno::RANGE) => Some(false),
-        Err(_) => None,
-    }
-}
-
-/// Of these bytes and this pipeline, so that neither an edited copy counts as ours nor that of another pipeline.
-fn value(place: &Path, (pipeline, root): (&PipelineId, &Path), blake3: &str) -> String {
-    let pipeline = pipeline.beside_copy(place, root);
-    blake3::hash(format!("{blake3}\n{pipeline}").as_bytes()).to_hex().to_string()
 }

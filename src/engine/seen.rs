@@ -97,11 +97,6 @@ impl InputFault {
 }
 
 impl SeenFile {
-    /// A file that was hashed before and has not changed since.
-    pub(super) fn known(path: &Path, signature: Signature, blake3: String) -> Self {
-        Self { path: path.to_owned(), blake3, signature, settled: true }
-    }
-
     /// Hashes a file.
     pub(super) fn read(path: &Path) -> Result<Self, InputFault> {
         Self::read_with(path, hash_file)
@@ -127,11 +122,6 @@ impl SeenFile {
         &self.blake3
     }
 
-    /// The signature, if every change since then shows in it.
-    pub(super) fn settled(&self) -> Option<Signature> {
-        self.settled.then_some(self.signature)
-    }
-
     /// Fails if the file is not as it was.
     fn look_again(&self) -> Result<(), InputFault> {
         let is_same = Signature::of_opened(&self.path).is_ok_and(|found| found == self.signature)
@@ -146,10 +136,7 @@ impl SeenFile {
             return Ok(Self { signature, ..self.clone() });
         }
         let here = Self::read(&self.path)?;
-        match here.blake3 == self.blake3 {
-            true => Ok(here),
-            false => Err(InputFault::Changed(here.path)),
-        }
+        if here.blake3 == self.blake3 { Ok(here) } else { Err(InputFault::Changed(here.path)) }
     }
 }
 
@@ -206,11 +193,11 @@ impl Hashes {
         if let Some((known, hash)) = self.known.get(path)
             && *known == signature
         {
-            return Ok(SeenFile::known(path, signature, hash.clone()));
+            return Ok(SeenFile { path: path.into(), blake3: hash.clone(), signature, settled: true });
         }
         let seen = SeenFile::read(path)?;
-        if let Some(signature) = seen.settled() {
-            self.known.insert(path.into(), (signature, seen.blake3().to_owned()));
+        if seen.settled {
+            self.known.insert(path.into(), (seen.signature, seen.blake3.clone()));
             self.fresh.push(path.into());
         }
         Ok(seen)
@@ -259,8 +246,8 @@ mod tests {
             hash_file(path)
         };
         // Fresh when hashing began, old when it ended.
-        assert!(SeenFile::read_with(&path, slowly).unwrap().settled().is_none());
-        assert!(SeenFile::read(&path).unwrap().settled().is_some());
+        assert!(!SeenFile::read_with(&path, slowly).unwrap().settled);
+        assert!(SeenFile::read(&path).unwrap().settled);
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub(super) const FORMAT: &str = "1";
 /// So many lines are read by one thread; a log of fewer is read at once.
 const MANY_LINES: usize = 1000;
 
+/// What using a store gives.
+pub(super) type Result<T = (), E = StoreError> = std::result::Result<T, E>;
+
 /// A store on disk and what is known of it.
 #[derive(Debug)]
 pub struct Store {
@@ -92,7 +95,7 @@ impl Store {
     }
 
     /// Reads what a store knows. One that does not exist yet is empty.
-    pub fn load(root: &Path) -> Result<Self, StoreError> {
+    pub fn load(root: &Path) -> Result<Self> {
         check_format(root)?;
         let mut store = Self {
             root: root.into(),
@@ -411,7 +414,7 @@ impl Store {
     }
 }
 
-pub(super) fn check_format(root: &Path) -> Result<(), StoreError> {
+pub(super) fn check_format(root: &Path) -> Result {
     let path = root.join("format");
     match fs::read_to_string(&path) {
         Ok(found) if found == FORMAT => Ok(()),
@@ -419,6 +422,15 @@ pub(super) fn check_format(root: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(DurableError::io("read", &path)(error).into()),
     }
+}
+
+/// What is in a folder; nothing if there is no such folder.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DurableError> {
+    let found = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        found => found.and_then(Iterator::collect),
+    };
+    found.map_err(DurableError::io("read", folder))
 }
 
 /// Results whose artifacts were not on disk when the log last said so.

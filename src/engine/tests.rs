@@ -7,8 +7,18 @@ use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, TextFi
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, NoEvents, Policy, State, Store, Writer, collect, find_garbage, run};
-use crate::pipeline::{Pipeline, Source};
+use super::{Events, Limits, Policy, Reason, Settled, State, Store, Writer, collect, find_garbage, run};
+use crate::pipeline::{Cell, Pipeline, Source};
+
+/// Hears nothing.
+pub(crate) struct NoEvents;
+
+impl Events for NoEvents {
+    fn started(&self, _: &Cell, _: &[Reason]) {}
+    fn progress(&self, _: &Cell, _: u64, _: u64) {}
+    fn log(&self, _: &Cell, _: &str) {}
+    fn settled(&self, _: &Cell, _: &Settled) {}
+}
 
 /// `test/search`: counts its runs in its state; the first fails, the second is cut short, the third comes to its end.
 pub(crate) struct SearchStage;

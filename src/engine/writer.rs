@@ -1,16 +1,18 @@
 //! Writing to a store.
 
-use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use hopmap_durable::{
     AppendLog, DurableError, Lock, crash_point, is_leftover, lock_within, sync_folder, sync_tree,
 };
 
+use super::batch;
 use super::record::{Current, OutputRecords, Partial, PipelineId, Record, ResultRecord, beside, line};
-use super::store::{FORMAT, Store, StoreError, boot, check_format};
+use super::store::{FORMAT, Result, Store, boot, check_format, entries};
 use crate::pipeline::Cell;
 
 /// The right to write to a store: one process at a time.
@@ -35,11 +37,7 @@ const MANY: usize = 100;
 
 /// Removes files that killed processes were writing in a folder.
 pub(super) fn clear_leftovers(folder: &Path) -> Result<(), DurableError> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(DurableError::io("read", folder))?,
-    };
-    for entry in entries.flatten() {
+    for entry in entries(folder)? {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_file && is_leftover(&entry.file_name().to_string_lossy()) {
             fs::remove_file(entry.path()).map_err(DurableError::io("remove", &entry.path()))?;
@@ -50,17 +48,12 @@ pub(super) fn clear_leftovers(folder: &Path) -> Result<(), DurableError> {
 
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
-    pub fn open(root: &Path, holder: &str) -> Result<Self, StoreError> {
+    pub fn open(root: &Path, holder: &str) -> Result<Self> {
         Self::open_within(root, holder, Duration::ZERO, &|| false)
     }
 
     /// As [`Writer::open`], but waits for another process that has the store: for so long, and until `stop` says so.
-    pub fn open_within(
-        root: &Path,
-        holder: &str,
-        wait: Duration,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Self, StoreError> {
+    pub fn open_within(root: &Path, holder: &str, wait: Duration, stop: &dyn Fn() -> bool) -> Result<Self> {
         for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
             fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
         }
@@ -95,12 +88,7 @@ impl Writer {
     /// Records a result. The state of the search that led to it is of no more use.
     ///
     /// If its artifacts are not on disk yet the log says so until they are, which is soon.
-    pub fn record(
-        &mut self,
-        store: &mut Store,
-        result: ResultRecord,
-        is_on_disk: bool,
-    ) -> Result<(), StoreError> {
+    pub fn record(&mut self, store: &mut Store, result: ResultRecord, is_on_disk: bool) -> Result {
         if !is_on_disk {
             if self.unsynced_artifacts.is_empty() {
                 self.append(&Record::Unsynced { boot: boot() })?;
@@ -121,7 +109,7 @@ impl Writer {
     }
 
     /// Puts the artifacts of all results on disk, and says so in the log.
-    fn sync_artifacts(&mut self, store: &mut Store) -> Result<(), StoreError> {
+    fn sync_artifacts(&mut self, store: &mut Store) -> Result {
         if self.unsynced_artifacts.is_empty() {
             return Ok(());
         }
@@ -144,13 +132,7 @@ impl Writer {
     }
 
     /// Records the key with which a cell begins to run, if that is news: until it has a result its state is needed.
-    pub fn begin(
-        &mut self,
-        store: &mut Store,
-        pipeline: &PipelineId,
-        cell: &str,
-        key: &str,
-    ) -> Result<(), StoreError> {
+    pub fn begin(&mut self, store: &mut Store, pipeline: &PipelineId, cell: &str, key: &str) -> Result {
         let begun = store.pipelines.get(pipeline).and_then(|cells| cells.begun.get(cell));
         if begun.is_some_and(|begun| begun == key) {
             return Ok(());
@@ -165,7 +147,7 @@ impl Writer {
         pipeline: &PipelineId,
         cell: &Cell,
         key: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result {
         let known = store.pipelines.get(pipeline);
         let current = known.and_then(|cells| cells.current.get(&cell.id));
         let is_partial = known.is_some_and(|cells| cells.partial.contains_key(&cell.id));
@@ -176,12 +158,7 @@ impl Writer {
     }
 
     /// Records which cells a pipeline has, if it had others: nobody uses these any more.
-    pub fn keep_cells(
-        &mut self,
-        store: &mut Store,
-        pipeline: &PipelineId,
-        cells: &[Cell],
-    ) -> Result<(), StoreError> {
+    pub fn keep_cells(&mut self, store: &mut Store, pipeline: &PipelineId, cells: &[Cell]) -> Result {
         let Some(known) = store.pipelines.get(pipeline) else { return Ok(()) };
         let kept: HashSet<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
         let names = known.current.keys().chain(known.begun.keys()).chain(known.partial.keys());
@@ -203,7 +180,7 @@ impl Writer {
         (cell, key): (&Cell, &str),
         outputs: &OutputRecords,
         seconds: f64,
-    ) -> Result<(), StoreError> {
+    ) -> Result {
         let artifacts = outputs.values().map(|output| store.artifact(&output.digest));
         artifacts.into_iter().try_for_each(|artifact| sync_tree(&artifact))?;
         sync_folder(&self.root.join("artifacts"))?;
@@ -223,7 +200,7 @@ impl Writer {
         pipeline: &PipelineId,
         path: &Path,
         blake3: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result {
         if store.has_saved(pipeline, path, blake3) {
             return Ok(());
         }
@@ -232,7 +209,7 @@ impl Writer {
     }
 
     /// Puts everything recorded on disk.
-    pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
+    pub fn sync(&mut self, store: &mut Store) -> Result {
         self.sync_artifacts(store)?;
         if std::mem::take(&mut self.unsynced) {
             self.state.sync()?;
@@ -241,7 +218,7 @@ impl Writer {
     }
 
     /// Writes the log anew with only what is still known.
-    pub fn compact(&mut self, store: &mut Store) -> Result<(), StoreError> {
+    pub fn compact(&mut self, store: &mut Store) -> Result {
         if store.is_unsynced {
             self.unsynced_artifacts.push(self.root.join("artifacts"));
             return self.sync_artifacts(store);
@@ -274,13 +251,13 @@ impl Writer {
     }
 
     /// Writes a record down, and has the store know it.
-    fn tell(&mut self, store: &mut Store, record: Record) -> Result<(), StoreError> {
+    fn tell(&mut self, store: &mut Store, record: Record) -> Result {
         self.append(&record)?;
         store.learn(record);
         Ok(())
     }
 
-    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+    fn append(&mut self, record: &Record) -> Result {
         self.unsynced = true;
         Ok(self.state.append(line(record).trim_end())?)
     }
@@ -289,4 +266,156 @@ impl Writer {
 /// A cell with the key that it has now.
 fn current_of(cell: &Cell, key: &str) -> Current {
     Current { key: key.to_owned(), stage: cell.stage.clone(), matrix: cell.matrix.clone() }
+}
+
+/// What to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy {
+    /// Results that are younger than this stay even if no pipeline uses them now.
+    pub keep: Duration,
+    /// Number of the newest runs that stay.
+    pub runs: usize,
+    /// Whether what pipelines used whose files are gone may go.
+    pub gone: bool,
+}
+
+/// What can go.
+#[derive(Debug, Default)]
+pub struct Garbage {
+    /// Keys of results.
+    pub results: Vec<String>,
+    /// Folders of artifacts and the bytes of their tables and files.
+    pub artifacts: Vec<(PathBuf, u64)>,
+    /// Files with states of searches and their sizes in bytes.
+    pub states: Vec<(PathBuf, u64)>,
+    /// Folders of runs and their sizes in bytes.
+    pub runs: Vec<(PathBuf, u64)>,
+    /// Pipelines whose files are gone, and which are forgotten.
+    pub forgotten: Vec<PipelineId>,
+    /// The same that are not, so that what they used stays.
+    pub gone: Vec<PipelineId>,
+}
+
+impl Garbage {
+    /// Bytes that would be free.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.artifacts.iter().chain(&self.states).chain(&self.runs).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Whether there is nothing to clear.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let files = [&self.artifacts, &self.states, &self.runs];
+        self.results.is_empty() && self.forgotten.is_empty() && files.iter().all(|files| files.is_empty())
+    }
+}
+
+/// Finds what can go. Writes nothing.
+pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage> {
+    let gone: Vec<PipelineId> =
+        store.pipelines.keys().filter(|id| id.is_gone(store.root())).cloned().collect();
+    let (forgotten, gone) = if policy.gone { (gone, Vec::new()) } else { (Vec::new(), gone) };
+    let cells = || store.pipelines.iter().filter(|(id, _)| !forgotten.contains(id)).map(|(_, cells)| cells);
+    let used: HashSet<&str> =
+        cells().flat_map(|cells| cells.current.values()).map(|current| current.key.as_str()).collect();
+    let is_young = |path: &Path| {
+        if policy.keep.is_zero() {
+            return false;
+        }
+        let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|time| SystemTime::now().duration_since(time).unwrap_or_default() < policy.keep)
+    };
+    let mut results = Vec::new();
+    let mut needed: HashSet<&str> = HashSet::new();
+    let mut sizes: HashMap<&str, u64> = HashMap::new();
+    for (key, outputs) in store.sizes() {
+        if used.contains(key) || outputs.iter().any(|(digest, _)| is_young(&store.artifact(digest))) {
+            needed.extend(outputs.into_iter().map(|(digest, _)| digest));
+        } else {
+            results.push(key.to_owned());
+            sizes.extend(outputs);
+        }
+    }
+    // What a cell gave when it was stopped early stays until it has ended, as does its state.
+    let partial = store.all_partial().flat_map(|(.., partial)| partial.outputs.values());
+    needed.extend(partial.map(|output| output.digest.as_str()));
+    results.sort();
+    let is_needed = |name: &OsStr| name.to_str().is_some_and(|digest| needed.contains(digest));
+    let mut artifacts = Vec::new();
+    for folder in paths_but(&store.root().join("artifacts"), is_needed)? {
+        if is_young(&folder) {
+            continue;
+        }
+        let digest = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        // What the log says saves looking into a hundred thousand folders.
+        let bytes = sizes.get(digest).copied().unwrap_or_else(|| size(&folder));
+        artifacts.push((folder, bytes));
+    }
+    let begun = cells().flat_map(|cells| cells.begun.values());
+    let unfinished: HashSet<PathBuf> =
+        begun.filter(|key| !store.results.contains_key(*key)).map(|key| store.state(key)).collect();
+    let mut states = paths(&store.states())?;
+    states.retain(|file| !unfinished.contains(file) && !is_young(file));
+    let states = states.into_iter().map(|file| (file.clone(), size(&file))).collect();
+    let runs =
+        old_runs(store, policy.runs)?.into_iter().map(|folder| (folder.clone(), size(&folder))).collect();
+    Ok(Garbage { results, artifacts, states, runs, forgotten, gone })
+}
+
+/// Clears the store. The log goes first: a result without artifacts would be a lie, artifacts without a result are waste.
+pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Result {
+    let gone: HashSet<&str> = garbage.results.iter().map(String::as_str).collect();
+    garbage.forgotten.iter().for_each(|id| store.forget(id));
+    store.retain(|key| !gone.contains(key));
+    writer.compact(store)?;
+    clear_leftovers(&store.root().join("reports"))?;
+    for (folder, _) in garbage.artifacts.iter().chain(&garbage.runs) {
+        fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
+        crash_point("store.garbage-removed", folder);
+    }
+    for (file, _) in &garbage.states {
+        fs::remove_file(file).map_err(DurableError::io("remove", file))?;
+        crash_point("store.garbage-removed", file);
+    }
+    Ok(())
+}
+
+/// Removes all runs but so many of the newest: their journals and logs, no result.
+pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result {
+    for folder in old_runs(store, count)? {
+        fs::remove_dir_all(&folder).map_err(DurableError::io("remove", &folder))?;
+        crash_point("store.garbage-removed", &folder);
+    }
+    Ok(())
+}
+
+/// All runs but so many of the newest.
+fn old_runs(store: &Store, keep: usize) -> Result<Vec<PathBuf>, DurableError> {
+    let mut runs = paths(&store.runs())?;
+    runs.truncate(runs.len().saturating_sub(keep));
+    let in_use = batch::runs_with_jobs(store);
+    runs.retain(|run| !in_use.contains(run));
+    Ok(runs)
+}
+
+fn paths(folder: &Path) -> Result<Vec<PathBuf>, DurableError> {
+    paths_but(folder, |_| false)
+}
+
+/// What is in a folder, by name, without what is passed over; nothing if there is no such folder.
+fn paths_but(folder: &Path, is_passed: impl Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, DurableError> {
+    let entries = entries(folder)?;
+    let paths = entries.iter().filter(|entry| !is_passed(&entry.file_name()));
+    let mut paths: Vec<PathBuf> = paths.map(fs::DirEntry::path).collect();
+    // As bytes: comparing paths part by part takes longer than reading the folder.
+    paths.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+    Ok(paths)
+}
+
+fn size(path: &Path) -> u64 {
+    if !path.is_dir() {
+        return fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
+    }
+    paths(path).unwrap_or_default().iter().map(|entry| size(entry)).sum()
 }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::formula::{Choice, Comparison, Expression, Function, Operator, Term};
 use super::{Bound, Cells, Gate};
+use super::{Choice, Comparison, Expression, Function, Operator, Term};
 use crate::pipeline::{Extreme, Pipeline, Problem, Problems};
 use crate::renames;
 

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::formula::{Choice, Comparison, Expression, Formula, Function, Operator, Term};
+use super::{Choice, Comparison, Expression, Formula, Function, Operator, Term};
 use crate::pipeline::Problem;
 
 /// No gate that people write is longer; a text without end must not fill the stack.
@@ -89,27 +89,24 @@ impl<'a> Parser<'a> {
     }
 
     fn sum(&mut self) -> Result<Expression, Problem> {
-        let mut sum = self.product()?;
-        loop {
-            let operator = match () {
-                () if self.takes("+") => Operator::Plus,
-                () if self.takes("-") => Operator::Minus,
-                () => return Ok(sum),
-            };
-            sum = Expression::Operation(Box::new(sum), operator, Box::new(self.product()?));
-        }
+        self.operations([("+", Operator::Plus), ("-", Operator::Minus)], Self::product)
     }
 
     fn product(&mut self) -> Result<Expression, Problem> {
-        let mut product = self.factor()?;
-        loop {
-            let operator = match () {
-                () if self.takes("*") => Operator::Times,
-                () if self.takes("/") => Operator::Over,
-                () => return Ok(product),
-            };
-            product = Expression::Operation(Box::new(product), operator, Box::new(self.factor()?));
+        self.operations([("*", Operator::Times), ("/", Operator::Over)], Self::factor)
+    }
+
+    /// Parts with signs between them, put together from the left.
+    fn operations(
+        &mut self,
+        signs: [(&str, Operator); 2],
+        part: fn(&mut Self) -> Result<Expression, Problem>,
+    ) -> Result<Expression, Problem> {
+        let mut all = part(self)?;
+        while let Some((_, operator)) = signs.into_iter().find(|(sign, _)| self.takes(sign)) {
+            all = Expression::Operation(Box::new(all), operator, Box::new(part(self)?));
         }
+        Ok(all)
     }
 
     fn factor(&mut self) -> Result<Expression, Problem> {

@@ -1,10 +1,10 @@
 //! Everything made again in a store of its own, and held against what was there.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hopmap_artifact::Folder;
+use hopmap_artifact::{ArtifactError, Folder};
 use hopmap_compare::first_differences;
 use hopmap_durable::{DurableError, Lock as FileLock};
 use miette::Report;
@@ -164,13 +164,12 @@ fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[St
             Some(locked) => locked.map(|locked| locked.outputs.clone()),
             None => stored.clone(),
         };
-        let observes = expected.cell.observes;
         let timed = result.as_ref().is_some_and(|result| result.timed)
             || locked_cell.flatten().is_some_and(|locked| locked.timed);
-        let excuse = match () {
-            () if observes => Some("looks at the world"),
-            () if timed => Some("a budget in seconds shaped it"),
-            () => None,
+        let excuse = match (expected.cell.observes, timed) {
+            (true, _) => Some("looks at the world"),
+            (false, true) => Some("a budget in seconds shaped it"),
+            (false, false) => None,
         };
         let is_there = stored.is_some() && stored == digests;
         let taken = match excuse {
@@ -250,23 +249,20 @@ fn compare(
             continue;
         }
         if !is_answer_again(settled) {
-            let verdict = no_answer(pipeline, settled);
-            artifacts.push(remade(cell, None, None, verdict));
+            artifacts.push(remade(cell, None, None, no_answer(pipeline, settled)));
             continue;
         }
-        let ports: std::collections::BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
+        let ports: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
         for port in ports {
             let verdict = match (wanted.get(port), found.get(port)) {
                 _ if known.taken.is_some() => not_comparable(known.taken, "is taken as it is"),
                 (Some(wanted), Some(found)) if wanted == found => bytes(store, wanted),
                 _ if known.excuse.is_some() => not_comparable(known.excuse, "came out as another one"),
-                (Some(wanted), Some(found)) => match above {
-                    Some(needed) => Verdict::NotComparable {
-                        why: format!(
-                            "depends on {}, which came out as another one",
-                            pipeline.cells[needed].id
-                        ),
-                    },
+                (Some(wanted), Some(found)) => match above.map(|needed| &pipeline.cells[needed].id) {
+                    Some(id) => {
+                        let why = format!("depends on {id}, which came out as another one");
+                        Verdict::NotComparable { why }
+                    }
                     None => Verdict::Different { what: differences(store, second, wanted, found) },
                 },
                 (None, _) => Verdict::Different { what: vec!["there was none before".to_owned()] },
@@ -274,7 +270,7 @@ fn compare(
             };
             artifacts.push(remade(cell, Some(port.as_str()), wanted.get(port).map(String::as_str), verdict));
         }
-        if ports_are_missing(wanted, &found) {
+        if wanted.is_empty() && found.is_empty() {
             let why = "it has no solution, and no diagnosis either".to_owned();
             artifacts.push(remade(cell, None, None, Verdict::NotComparable { why }));
         }
@@ -292,10 +288,6 @@ fn differences(store: &Store, second: &Store, wanted: &str, found: &str) -> Vec<
             vec![format!("is {found} now; of what was expected only the digest is known")]
         }
     }
-}
-
-fn ports_are_missing(wanted: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> bool {
-    wanted.is_empty() && found.is_empty()
 }
 
 fn not_comparable(why: Option<&str>, rest: &str) -> Verdict {
@@ -332,9 +324,7 @@ fn bytes(store: &Store, digest: &str) -> Verdict {
         Err(error) => {
             let name = |path: &Path| path.strip_prefix(&place).unwrap_or(path).display().to_string();
             let what = match &error {
-                hopmap_artifact::ArtifactError::Damaged { path, .. } => {
-                    format!("{} in the store is damaged", name(path))
-                }
+                ArtifactError::Damaged { path, .. } => format!("{} in the store is damaged", name(path)),
                 error => error.to_string(),
             };
             Verdict::Different { what: vec![what] }

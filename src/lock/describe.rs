@@ -12,8 +12,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::file::{Ending, Lock, LockedCell, LockedFile};
-use crate::engine;
-use crate::engine::{RunReport, Settled, State, Store};
+use crate::engine::{self, Hashes, RunReport, Settled, State, Store};
 use crate::pipeline::{Cell, Extreme, Folders, Need, Origin, Pipeline, Problems, Source};
 use crate::registry::Configured;
 
@@ -125,58 +124,34 @@ pub fn describe(pipeline: &Pipeline, store: &mut Store, report: &RunReport) -> V
 
 fn describe_cell(wiring: &Wiring<'_>, cell: &Cell, store: &mut Store, report: &RunReport) -> Expected {
     let pipeline = wiring.pipeline;
+    let artifacts = store.root().join("artifacts");
     let of_artifact = |index: usize, output: &str| {
         let record = report.cells[index].outputs.get(output);
-        record.map_or_else(|| PathBuf::from("artifact"), |record| store.artifact(&record.digest))
+        record.map_or_else(|| PathBuf::from("artifact"), |record| artifacts.join(&record.digest))
     };
     let made_first = cell
         .named_artifacts()
         .find(|(index, output)| report.cells[*index].outputs.get(*output).is_none())
         .map(|(index, _)| Unknown::Made(pipeline.cells[index].id.clone()));
-    let own;
-    let configured = match cell.ready_parameters() {
-        Some(ready) => Ok(ready),
-        None => match pipeline.configure(cell, &of_artifact) {
-            Ok(configured) => {
-                own = configured;
-                Ok(&*own)
-            }
-            Err(mut problems) => Err(match problems.0.is_empty() {
-                true => miette::miette!("its parameters do not fit"),
-                false => Report::new(problems.0.remove(0)),
-            }),
-        },
-    };
     let mut described = LockedCell {
         stage: cell.stage.clone(),
         label: label(cell),
         uses: cell.entry.kind.to_owned(),
         revision: cell.entry.revision,
-        observes: false,
-        timed: false,
-        ending: Ending::Done,
         needs: wiring.needs(cell),
-        files: Vec::new(),
-        outputs: BTreeMap::new(),
-        parameters: BTreeMap::new(),
+        ..LockedCell::default()
     };
-    let unknown = match (configured, made_first) {
-        (Err(error), _) => Some(Unknown::Unreadable(error)),
-        (Ok(configured), made_first) => {
-            described.observes = configured.observes();
-            described.parameters = parameters(configured.canonical());
-            match made_first {
-                Some(unknown) => Some(unknown),
-                None => match files(configured, store) {
-                    Ok(files) => {
-                        described.files = files;
-                        None
-                    }
-                    Err(error) => Some(Unknown::Unreadable(error)),
-                },
-            }
+    let hashes = &mut store.hashes;
+    let look = |configured: &dyn Configured| {
+        described.observes = configured.observes();
+        described.parameters = parameters(configured.canonical());
+        if made_first.is_none() {
+            described.files = files(configured, &artifacts, hashes)?;
         }
+        Ok(made_first)
     };
+    let unknown = pipeline.with_parameters(cell, &of_artifact, look).map_err(Problems::first).flatten();
+    let unknown = unknown.unwrap_or_else(|error| Some(Unknown::Unreadable(error)));
     Expected { cell: described, unknown }
 }
 
@@ -187,14 +162,17 @@ fn label(cell: &Cell) -> String {
 }
 
 /// The files that a cell reads, but for those in artifacts, which have digests of their own.
-fn files(configured: &dyn Configured, store: &mut Store) -> Result<Vec<LockedFile>, Report> {
-    let artifacts = store.root().join("artifacts");
+fn files(
+    configured: &dyn Configured,
+    artifacts: &Path,
+    hashes: &mut Hashes,
+) -> Result<Vec<LockedFile>, Report> {
     let mut files = Vec::new();
     for file in configured.reads()? {
-        if file.path().starts_with(&artifacts) {
+        if file.path().starts_with(artifacts) {
             continue;
         }
-        let blake3 = store.hashes.blake3_of(file.path())?;
+        let blake3 = hashes.blake3_of(file.path())?;
         let metadata = std::fs::metadata(file.path()).map_err(DurableError::io("read", file.path()))?;
         files.push(LockedFile { name: file.name().into_owned(), bytes: metadata.len(), blake3 });
     }

@@ -39,7 +39,7 @@ pub struct Lock {
 }
 
 /// What a cell was made of, and what it gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedCell {
     /// Its stage.

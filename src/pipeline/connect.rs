@@ -11,10 +11,9 @@ use super::cells::{ArtifactReference, Need, Origin};
 use super::expand::LooseCell;
 use super::file::{NeedBlock, StageBlock};
 use super::matrix::show;
-use super::node::{Node, NodeValue};
-use super::problem::Problem;
-use super::selector::{Choice, SELECTORS, Selector};
-use super::template::{Folders, Reference, Resolved, Scope, Template};
+use super::matrix::{Choice, SELECTORS, Selector};
+use super::problem::{Node, NodeValue, Problem, Sink};
+use super::template::{Reference, Scope, Template};
 use crate::registry::StageEntry;
 
 /// Cells of a stage by the values of some of their keys: every cell is looked for in no time, however many there are.
@@ -38,35 +37,29 @@ pub(crate) struct Index<'a> {
     cells: &'a [LooseCell<'a>],
     blocks: &'a [StageBlock],
     by_stage: HashMap<&'a str, Vec<usize>>,
-    parameters: &'a [(String, Resolved)],
-    folders: &'a Folders,
+    scope: Scope<'a>,
 }
 
 impl<'a> Index<'a> {
-    pub(crate) fn new(
-        cells: &'a [LooseCell<'a>],
-        blocks: &'a [StageBlock],
-        parameters: &'a [(String, Resolved)],
-        folders: &'a Folders,
-    ) -> Self {
+    pub(crate) fn new(cells: &'a [LooseCell<'a>], blocks: &'a [StageBlock], scope: Scope<'a>) -> Self {
         let mut by_stage: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, cell) in cells.iter().enumerate() {
             by_stage.entry(&cell.block.name).or_default().push(index);
         }
-        Self { lookups: RefCell::default(), cells, blocks, by_stage, parameters, folders }
+        Self { lookups: RefCell::default(), cells, blocks, by_stage, scope }
     }
 
     /// Everything connected to the inputs of a cell.
-    pub(crate) fn needs(&self, cell: &LooseCell<'_>, problems: &mut Vec<Problem>) -> Vec<Need> {
+    pub(crate) fn needs(&self, cell: &LooseCell<'_>) -> Vec<Need> {
         let mut needs: Vec<Need> =
-            cell.block.needs.iter().filter_map(|block| self.need(cell, block, problems)).collect();
+            cell.block.needs.iter().filter_map(|block| self.need(cell, block)).collect();
         // A misspelt name is the better message than the gap it leaves.
         let is_known = |need: &NeedBlock| cell.entry.port(Direction::In, &need.port).is_some();
         let spelt_right = cell.block.needs.iter().all(is_known);
         for port in cell.entry.ports(Direction::In).filter(|_| spelt_right) {
             let connected = cell.block.needs.iter().any(|need| need.port == port.name);
             if port.arity == Arity::One && !connected {
-                problems.push(self.unconnected(cell, port));
+                self.scope.problems.push(self.unconnected(cell, port));
             }
         }
         needs.sort_by_key(|need| cell.entry.ports.iter().position(|port| port.name == need.port.name));
@@ -74,80 +67,48 @@ impl<'a> Index<'a> {
     }
 
     /// The artifacts whose folders the parameters of a cell name.
-    pub(crate) fn artifacts(
-        &self,
-        cell: &LooseCell<'_>,
-        problems: &mut Vec<Problem>,
-    ) -> Vec<ArtifactReference> {
-        let mut found = Vec::new();
-        for entry in &cell.with.entries {
-            self.artifacts_in(cell, &entry.node, &mut found, problems);
-        }
-        found
+    pub(crate) fn artifacts(&self, cell: &LooseCell<'_>) -> Vec<ArtifactReference> {
+        cell.with.entries.iter().flat_map(|entry| self.artifacts_in(cell, &entry.node)).collect()
     }
 
-    fn artifacts_in(
-        &self,
-        cell: &LooseCell<'_>,
-        node: &Node,
-        found: &mut Vec<ArtifactReference>,
-        problems: &mut Vec<Problem>,
-    ) {
+    fn artifacts_in(&self, cell: &LooseCell<'_>, node: &Node) -> Vec<ArtifactReference> {
+        let named = |reference: &Reference| {
+            let Reference::Artifact { stage, port } = reference else { return None };
+            let selector = Selector::paired(stage, port.as_deref());
+            let index = self.single(&self.candidates(cell, &selector, &node.span)?, &selector, &node.span)?;
+            let output = output_named(self.cells[index].entry, &selector, &node.span, self.scope.problems)?;
+            let (stage, port) = (stage.clone(), port.clone());
+            Some(ArtifactReference { stage, port, cell: index, output: output.name })
+        };
         match &node.value {
             NodeValue::Scalar(Json::String(text)) => {
                 // A malformed template is reported where values are resolved.
-                let Ok(template) = Template::parse(text) else { return };
-                for reference in template.references() {
-                    let Reference::Artifact { stage, port } = reference else { continue };
-                    let selector = Selector::paired(stage, port.as_deref());
-                    let Some(cells) = self.candidates(cell, &selector, &node.span, problems) else {
-                        continue;
-                    };
-                    let Some(index) = self.single(&cells, &selector, &node.span, problems) else { continue };
-                    if let Some(output) =
-                        output_named(self.cells[index].entry, &selector, &node.span, problems)
-                    {
-                        let (stage, port) = (stage.clone(), port.clone());
-                        found.push(ArtifactReference { stage, port, cell: index, output: output.name });
-                    }
-                }
+                let template = Template::parse(text);
+                template.iter().flat_map(Template::references).filter_map(named).collect()
             }
-            NodeValue::Scalar(_) => {}
-            NodeValue::Array(nodes) => {
-                nodes.iter().for_each(|node| self.artifacts_in(cell, node, found, problems));
-            }
+            NodeValue::Scalar(_) => Vec::new(),
+            NodeValue::Array(nodes) => nodes.iter().flat_map(|node| self.artifacts_in(cell, node)).collect(),
             NodeValue::Table(table) => {
-                table.entries.iter().for_each(|entry| self.artifacts_in(cell, &entry.node, found, problems));
+                table.entries.iter().flat_map(|entry| self.artifacts_in(cell, &entry.node)).collect()
             }
         }
     }
 
-    fn need(&self, cell: &LooseCell<'_>, block: &NeedBlock, problems: &mut Vec<Problem>) -> Option<Need> {
+    fn need(&self, cell: &LooseCell<'_>, block: &NeedBlock) -> Option<Need> {
+        let problems = self.scope.problems;
         let Some(port) = cell.entry.port(Direction::In, &block.port) else {
             let known = cell.entry.ports(Direction::In).map(|port| port.name);
-            let problem =
-                Problem::new(format!("{} has no input `{}`", cell.entry.kind, block.port), &block.port_span);
-            problems.push(problem.suggest(&block.port, "inputs", known));
-            return None;
+            let message = format!("{} has no input `{}`", cell.entry.kind, block.port);
+            let problem = Problem::new(message, &block.port_span);
+            return problems.refuse(problem.suggest(&block.port, "inputs", known));
         };
-        let origins: Vec<Origin> = block
-            .selectors
-            .iter()
-            .filter_map(|(text, span)| self.origins(cell, port, text, span, problems))
-            .flatten()
-            .collect();
+        let origins = block.selectors.iter().filter_map(|(text, span)| self.origins(cell, port, text, span));
+        let origins: Vec<Origin> = origins.flatten().collect();
         if port.arity != Arity::Many && origins.len() > 1 {
-            let problem = Problem::new(
-                format!(
-                    "input `{}` of {} takes one artifact, not {}",
-                    port.name,
-                    cell.entry.kind,
-                    origins.len()
-                ),
-                &block.port_span,
-            );
-            problems.push(problem.help("choose one with [min METRIC] or [key=value]"));
-            return None;
+            let (name, kind, count) = (port.name, cell.entry.kind, origins.len());
+            let message = format!("input `{name}` of {kind} takes one artifact, not {count}");
+            let problem = Problem::new(message, &block.port_span);
+            return problems.refuse(problem.help("choose one with [min METRIC] or [key=value]"));
         }
         Some(Need { port, origins })
     }
@@ -158,41 +119,29 @@ impl<'a> Index<'a> {
         port: &'static Port,
         text: &str,
         span: &Range<usize>,
-        problems: &mut Vec<Problem>,
     ) -> Option<Vec<Origin>> {
-        let scope = Scope {
-            parameters: self.parameters,
-            matrix: &cell.matrix,
-            artifact: &|_, _| None,
-            folders: self.folders,
-        };
+        let problems = self.scope.problems;
         let node = Node { span: span.clone(), value: NodeValue::Scalar(text.into()) };
-        let resolved = show(&scope.resolve_text(&node, text, problems).value);
+        let resolved = show(&self.scope.within(&cell.matrix).resolve_text(&node, text).value);
         let selector = match Selector::parse(&resolved) {
             Ok(selector) => selector,
-            Err(message) => {
-                problems.push(Problem::new(message, span).help(SELECTORS));
-                return None;
-            }
+            Err(message) => return problems.refuse(Problem::new(message, span).help(SELECTORS)),
         };
-        let cells = self.candidates(cell, &selector, span, problems)?;
-        let output = |index: usize, problems: &mut Vec<Problem>| {
-            output_for(self.cells[index].entry, &selector, port, span, problems)
-        };
+        let cells = self.candidates(cell, &selector, span)?;
+        let output = |index: usize| output_for(self.cells[index].entry, &selector, port, span, problems);
         match &selector.choice {
             Choice::Best { metric, extreme } => {
-                let output = output(*cells.first()?, problems)?;
+                let output = output(*cells.first()?)?;
                 let (metric, extreme, place) = (metric.clone(), *extreme, span.clone());
                 Some(vec![Origin::Best { cells, output, metric, extreme, place }])
             }
             Choice::One if selector.wanted.is_empty() || port.arity != Arity::Many => {
-                let cell = self.single(&cells, &selector, span, problems)?;
-                Some(vec![Origin::Cell { cell, output: output(cell, problems)? }])
+                let cell = self.single(&cells, &selector, span)?;
+                Some(vec![Origin::Cell { cell, output: output(cell)? }])
             }
-            Choice::One | Choice::All => cells
-                .into_iter()
-                .map(|cell| Some(Origin::Cell { cell, output: output(cell, problems)? }))
-                .collect(),
+            Choice::One | Choice::All => {
+                cells.into_iter().map(|cell| Some(Origin::Cell { cell, output: output(cell)? })).collect()
+            }
         }
     }
 
@@ -202,16 +151,13 @@ impl<'a> Index<'a> {
         cell: &LooseCell<'_>,
         selector: &Selector,
         span: &Range<usize>,
-        problems: &mut Vec<Problem>,
     ) -> Option<Vec<usize>> {
+        let problems = self.scope.problems;
         let Some(cells) = self.by_stage.get(selector.stage.as_str()) else {
             // A stage that is there but broken has been reported already.
             if !self.blocks.iter().any(|block| block.name == selector.stage) {
-                let known = self
-                    .blocks
-                    .iter()
-                    .map(|block| block.name.as_str())
-                    .filter(|name| *name != cell.block.name);
+                let known = self.blocks.iter().map(|block| block.name.as_str());
+                let known = known.filter(|name| *name != cell.block.name);
                 let problem = Problem::new(format!("there is no stage `{}`", selector.stage), span);
                 problems.push(problem.suggest(&selector.stage, "stages", known));
             }
@@ -222,18 +168,15 @@ impl<'a> Index<'a> {
             let known: Vec<&str> = theirs.iter().map(|(key, _)| key.as_str()).collect();
             if !known.contains(&key.as_str()) {
                 let problem = Problem::new(format!("`{}` has no matrix key `{key}`", selector.stage), span);
-                problems.push(problem.suggest(key, "its matrix keys", known));
-                return None;
+                return problems.refuse(problem.suggest(key, "its matrix keys", known));
             }
         }
         let found = self.fitting(cell, selector, cells);
         if found.is_empty() {
             let example = &self.cells[cells[0]].id;
             let problem = Problem::new(format!("no cell of `{}` fits `{}`", selector.stage, cell.id), span);
-            problems.push(
-                problem.help(format!("one of its cells is {example}; cells pair up by equal matrix keys")),
-            );
-            return None;
+            let help = format!("one of its cells is {example}; cells pair up by equal matrix keys");
+            return problems.refuse(problem.help(help));
         }
         Some(found)
     }
@@ -266,24 +209,14 @@ impl<'a> Index<'a> {
         lookup.get(&values).cloned().unwrap_or_default()
     }
 
-    fn single(
-        &self,
-        cells: &[usize],
-        selector: &Selector,
-        span: &Range<usize>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<usize> {
+    fn single(&self, cells: &[usize], selector: &Selector, span: &Range<usize>) -> Option<usize> {
         if let [cell] = cells {
             return Some(*cell);
         }
         let stage = &selector.stage;
         let problem = Problem::new(format!("`{stage}` stands for {} cells", cells.len()), span);
-        let problem = problem.label("which one?");
-        problems.push(
-            problem
-                .help(format!("choose: {stage}[min F], {stage}[*] for all, or {}", self.cells[cells[0]].id)),
-        );
-        None
+        let help = format!("choose: {stage}[min F], {stage}[*] for all, or {}", self.cells[cells[0]].id);
+        self.scope.problems.refuse(problem.label("which one?").help(help))
     }
 
     fn unconnected(&self, cell: &LooseCell<'_>, port: &Port) -> Problem {
@@ -293,18 +226,13 @@ impl<'a> Index<'a> {
                     && self.cells[cells[0]].entry.ports(Direction::Out).any(|output| output.kind == port.kind)
             })
         };
-        let problem = Problem::new(
-            format!("stage `{}` needs a {} at `{}`", cell.block.name, port.kind, port.name),
-            &cell.block.name_span,
-        );
-        let problem = problem.label(format!("`{}` is not connected", port.name));
-        match self.blocks.iter().find(gives) {
-            Some(block) => problem.help(format!("add needs = {{ {} = \"{}\" }}", port.name, block.name)),
-            None => problem.help(format!(
-                "no stage of this pipeline gives a {}; `hopmap stages` lists those that do",
-                port.kind
-            )),
-        }
+        let Port { kind, name, .. } = port;
+        let message = format!("stage `{}` needs a {kind} at `{name}`", cell.block.name);
+        let problem = Problem::new(message, &cell.block.name_span);
+        problem.label(format!("`{name}` is not connected")).help(match self.blocks.iter().find(gives) {
+            Some(block) => format!("add needs = {{ {name} = \"{}\" }}", block.name),
+            None => format!("no stage of this pipeline gives a {kind}; `hopmap stages` lists those that do"),
+        })
     }
 }
 
@@ -325,7 +253,7 @@ fn output_named(
     entry: &'static StageEntry,
     selector: &Selector,
     span: &Range<usize>,
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Option<&'static Port> {
     let outputs: Vec<&'static Port> = entry.ports(Direction::Out).collect();
     let found = match &selector.port {
@@ -333,16 +261,15 @@ fn output_named(
         None if outputs.len() == 1 => outputs.first(),
         None => None,
     };
-    if found.is_none() {
+    found.copied().or_else(|| {
         let names = outputs.iter().map(|port| port.name);
         let wrong = selector.port.as_deref().unwrap_or_default();
         let problem = match &selector.port {
             Some(name) => Problem::new(format!("{} has no output `{name}`", entry.kind), span),
             None => Problem::new(format!("{} has several outputs", entry.kind), span).label("which one?"),
         };
-        problems.push(problem.suggest(wrong, "outputs", names));
-    }
-    found.copied()
+        problems.refuse(problem.suggest(wrong, "outputs", names))
+    })
 }
 
 /// The output that goes into a port: the one that is named, or the only one of the right kind.
@@ -351,7 +278,7 @@ fn output_for(
     selector: &Selector,
     port: &Port,
     span: &Range<usize>,
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Option<&'static str> {
     let fitting: Vec<&'static Port> =
         entry.ports(Direction::Out).filter(|output| output.kind == port.kind).collect();
@@ -360,15 +287,9 @@ fn output_for(
     }
     let output = output_named(entry, selector, span, problems)?;
     if output.kind != port.kind {
-        let problem = Problem::new(
-            format!(
-                "`{}` gives a {}, but `{}` takes a {}",
-                selector.stage, output.kind, port.name, port.kind
-            ),
-            span,
-        );
-        problems.push(problem.label(format!("this is a {}", output.kind)));
-        return None;
+        let (stage, kind) = (&selector.stage, output.kind);
+        let message = format!("`{stage}` gives a {kind}, but `{}` takes a {}", port.name, port.kind);
+        return problems.refuse(Problem::new(message, span).label(format!("this is a {kind}")));
     }
     Some(output.name)
 }

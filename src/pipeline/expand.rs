@@ -1,7 +1,7 @@
 //! From stages to cells: which cells every stage has (what `foreach` gives, times `matrix`, times `zip`, without what `exclude`
 //! leaves out), kinds looked up, places of copies checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,15 +10,14 @@ use serde_json::Value as Json;
 
 use super::cells::{Cell, Pipeline, Save};
 use super::file::{Foreach, StageBlock};
+use super::matrix::Selector;
 use super::matrix::{
     Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product, show,
     without_excluded,
 };
-use super::node::{Entry, Node, NodeValue, Table};
-use super::problem::Problem;
+use super::problem::{Entry, Node, NodeValue, Problem, Sink, Table};
 use super::project::{default_in, give_your_own, is_embedded};
-use super::selector::Selector;
-use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
+use super::template::{Base, Reference, Resolved, SchemaView, Scope, Template};
 use super::{Source, glob};
 use crate::registry::StageEntry;
 use crate::{registry, renames};
@@ -34,28 +33,26 @@ pub(crate) struct LooseCell<'a> {
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// What a value of one stage may refer to.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) blocks: &'a [StageBlock],
-    pub(crate) sweeps: &'a [Sweep],
-    pub(crate) parameters: &'a [(String, Resolved)],
-    pub(crate) folders: &'a Folders,
+/// All cells of all stages.
+pub(crate) fn expand<'a>(blocks: &'a [StageBlock], sweeps: &[Sweep], scope: Scope<'_>) -> Vec<LooseCell<'a>> {
+    let mut all = Vec::new();
+    for (block, sweep) in blocks.iter().zip(sweeps) {
+        let cells = cells_of(block, sweep, scope);
+        if !cells.is_empty() {
+            unused_keys((block, sweep), (blocks, sweeps), &cells, scope.problems);
+        }
+        all.extend(cells);
+    }
+    all
 }
 
-/// All cells of a stage.
-pub(crate) fn expand<'a>(
-    block: &'a StageBlock,
-    sweep: &Sweep,
-    around: &Surroundings<'_>,
-    problems: &mut Vec<Problem>,
-) -> Vec<LooseCell<'a>> {
-    let Surroundings { parameters, folders, .. } = *around;
+fn cells_of<'a>(block: &'a StageBlock, sweep: &Sweep, scope: Scope<'_>) -> Vec<LooseCell<'a>> {
     let mut cells = Vec::new();
     for matrix in &sweep.cells {
-        let scope = Scope { parameters, matrix, artifact: &|_, _| None, folders };
+        let scope = scope.within(matrix);
         let mut warnings = Vec::new();
-        let Some((entry, renamed)) = kind_of(block, &scope, &mut warnings, problems) else {
-            check_references(block, &scope, problems);
+        let Some((entry, renamed)) = kind_of(block, &scope, &mut warnings) else {
+            check_references(block, &scope);
             continue;
         };
         let mut with = with_matrix(block, entry, &sweep.keys);
@@ -68,22 +65,17 @@ pub(crate) fn expand<'a>(
         let id = cell_id(&block.name, matrix);
         cells.push(LooseCell { id, block, matrix: matrix.clone(), entry, with, warnings });
     }
-    if !cells.is_empty() {
-        unused_keys(block, sweep, around, &cells, problems);
-    }
     cells
 }
 
-fn kind_of(
-    block: &StageBlock,
-    scope: &Scope<'_>,
-    warnings: &mut Vec<Problem>,
-    problems: &mut Vec<Problem>,
-) -> Option<(&'static StageEntry, Option<&'static renames::Kind>)> {
+/// The stage of a cell, and how its kind is called now if that is another name.
+type KindOf = (&'static StageEntry, Option<&'static renames::Kind>);
+
+fn kind_of(block: &StageBlock, scope: &Scope<'_>, warnings: &mut Vec<Problem>) -> Option<KindOf> {
     let text = block.uses.text()?;
-    let before = problems.len();
-    let kind = show(&scope.resolve_text(&block.uses, text, problems).value);
-    if problems.len() > before {
+    let before = scope.problems.count();
+    let kind = show(&scope.resolve_text(&block.uses, text).value);
+    if scope.problems.count() > before {
         return None;
     }
     let renamed = renames::kind(&kind);
@@ -94,22 +86,19 @@ fn kind_of(
         warnings.push(warning.help(format!("it is `{}`{with} now", renamed.new)));
     }
     let entry = registry::stage(renamed.map_or(&kind, |renamed| renamed.new));
-    if entry.is_none() {
+    let Some(entry) = entry else {
         let known = registry::STAGES.iter().map(|entry| entry.kind);
-        problems.push(
-            Problem::new(format!("there is no stage kind `{kind}`"), &block.uses.span)
-                .suggest(&kind, "kinds", known),
-        );
-    }
-    Some((entry?, renamed))
+        let problem = Problem::new(format!("there is no stage kind `{kind}`"), &block.uses.span);
+        return scope.problems.refuse(problem.suggest(&kind, "kinds", known));
+    };
+    Some((entry, renamed))
 }
 
 /// Reports references to nothing even where the kind is unknown, so that they are found at once.
-fn check_references(block: &StageBlock, scope: &Scope<'_>, problems: &mut Vec<Problem>) {
-    let any = |_: &str, _: Option<&str>| Some(std::path::PathBuf::new());
-    let scope = Scope { artifact: &any, ..*scope };
+fn check_references(block: &StageBlock, scope: &Scope<'_>) {
+    let scope = Scope { artifact: &|_, _| Some(PathBuf::new()), ..*scope };
     for entry in &block.with.entries {
-        scope.resolve(&entry.node, &SchemaView::new(&Json::Null), problems);
+        scope.resolve(&entry.node, &SchemaView::new(&Json::Null));
     }
 }
 
@@ -133,11 +122,10 @@ fn is_parameter(entry: &StageEntry, name: &str) -> bool {
 
 /// A matrix key has to make a difference: as a parameter of some cell, or through a reference.
 fn unused_keys(
-    block: &StageBlock,
-    sweep: &Sweep,
-    around: &Surroundings<'_>,
+    (block, sweep): (&StageBlock, &Sweep),
+    (blocks, sweeps): (&[StageBlock], &[Sweep]),
     cells: &[LooseCell<'_>],
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) {
     let mut referenced = Vec::new();
     matrix_references(&block.uses, &mut referenced);
@@ -149,8 +137,8 @@ fn unused_keys(
         text_references(text, &mut referenced);
         // A key that a stage we need has too pairs our cells with its cells.
         let stage = Selector::parse(text).ok().map(|selector| selector.stage);
-        let stage = around.blocks.iter().position(|block| Some(&block.name) == stage.as_ref());
-        let keys = stage.into_iter().flat_map(|stage| &around.sweeps[stage].keys);
+        let stage = blocks.iter().position(|block| Some(&block.name) == stage.as_ref());
+        let keys = stage.into_iter().flat_map(|stage| &sweeps[stage].keys);
         referenced.extend(keys.map(|key| key.name.clone()));
     }
     let is_used = |key: &Key| {
@@ -174,10 +162,8 @@ fn unused_keys(
         let known = SchemaView::new(&cells[0].entry.schema).property_names();
         let problem = Problem::new(format!("matrix key `{}` changes nothing", key.name), &key.span);
         let problem = problem.suggest(&key.name, "parameters", known);
-        problems.push(match problem.help.is_some() {
-            true => problem,
-            false => problem.help(format!("use it as ${{matrix.{}}}", key.name)),
-        });
+        let help = problem.help.clone().unwrap_or_else(|| format!("use it as ${{matrix.{}}}", key.name));
+        problems.push(problem.help(help));
     }
 }
 
@@ -220,19 +206,10 @@ pub(crate) struct Sweep {
 }
 
 /// The sweeps of all stages, in their order. What is wrong is reported, and such a stage has no cells.
-pub(crate) fn sweeps(
-    blocks: &[StageBlock],
-    parameters: &[(String, Resolved)],
-    folders: &Folders,
-    source: &Source,
-    problems: &mut Vec<Problem>,
-) -> Vec<Sweep> {
-    let scope = Scope { parameters, matrix: &[], artifact: &|_, _| None, folders };
+pub(crate) fn sweeps(blocks: &[StageBlock], scope: Scope<'_>, source: &Source) -> Vec<Sweep> {
     let made = blocks.iter().map(|_| None).collect();
     let mut sweeper = Sweeper { blocks, scope, source, made, total: 0 };
-    for stage in 0..blocks.len() {
-        sweeper.make_with_origins(stage, problems);
-    }
+    (0..blocks.len()).for_each(|stage| sweeper.make_with_origins(stage));
     let Sweeper { made, total, .. } = sweeper;
     let mut sweeps: Vec<Sweep> = made.into_iter().map(Option::unwrap_or_default).collect();
     if total > MOST_CELLS as u128 {
@@ -241,7 +218,8 @@ pub(crate) fn sweeps(
         if let Some(block) = blocks.get(largest).filter(|_| sweeps[largest].count <= MOST_CELLS as u128) {
             let message = format!("the pipeline has {} cells, more than {}", grouped(total), most());
             let problem = Problem::new(message, &block.name_span);
-            problems.push(problem.label(format!("the most are here: {}", grouped(sweeps[largest].count))));
+            let label = format!("the most are here: {}", grouped(sweeps[largest].count));
+            scope.problems.push(problem.label(label));
         }
         sweeps.iter_mut().for_each(|sweep| sweep.cells.clear());
     }
@@ -259,11 +237,11 @@ struct Sweeper<'a> {
 
 impl Sweeper<'_> {
     /// Makes the sweep of a stage, after those that its `foreach` follows.
-    fn make_with_origins(&mut self, stage: usize, problems: &mut Vec<Problem>) {
+    fn make_with_origins(&mut self, stage: usize) {
         let mut chain = vec![stage];
         while let Some(origin) = chain.last().and_then(|&last| self.origin(last)) {
             if let Some(begin) = chain.iter().position(|&other| other == origin) {
-                self.report_circle(&chain[begin..], problems);
+                self.report_circle(&chain[begin..]);
                 chain.into_iter().for_each(|stage| self.made[stage] = Some(Sweep::default()));
                 return;
             }
@@ -274,7 +252,7 @@ impl Sweeper<'_> {
         }
         while let Some(stage) = chain.pop() {
             if self.made[stage].is_none() {
-                let sweep = self.make(&self.blocks[stage], problems);
+                let sweep = self.make(&self.blocks[stage]);
                 self.total = self.total.saturating_add(sweep.count);
                 self.made[stage] = Some(sweep);
             }
@@ -289,29 +267,27 @@ impl Sweeper<'_> {
         }
     }
 
-    fn report_circle(&self, circle: &[usize], problems: &mut Vec<Problem>) {
+    fn report_circle(&self, circle: &[usize]) {
         let mut names: Vec<&str> = circle.iter().map(|&stage| self.blocks[stage].name.as_str()).collect();
         names.push(names[0]);
         let block = &self.blocks[circle[0]];
         let span = block.foreach.as_ref().map_or(&block.name_span, Foreach::span);
-        let problem = Problem::new("`foreach` goes in a circle", span);
-        problems
-            .push(problem.label("part of the circle").help(format!("{} (read: follows)", names.join(" → "))));
+        let problem = Problem::new("`foreach` goes in a circle", span).label("part of the circle");
+        self.scope.problems.push(problem.help(format!("{} (read: follows)", names.join(" → "))));
     }
 
-    fn make(&self, block: &StageBlock, problems: &mut Vec<Problem>) -> Sweep {
-        let before = problems.len();
+    fn make(&self, block: &StageBlock) -> Sweep {
+        let problems = self.scope.problems;
+        let before = problems.count();
         let mut dimensions = Vec::new();
         if let Some(foreach) = &block.foreach {
-            match self.followed(foreach, problems) {
-                Some(dimension) => dimensions.push(dimension),
-                None => return Sweep::default(),
-            }
+            let Some(dimension) = self.followed(foreach) else { return Sweep::default() };
+            dimensions.push(dimension);
         }
-        dimensions.extend(of_matrix(&block.matrix, &self.scope, problems));
-        dimensions.extend(of_zip(&block.zip, &self.scope, problems));
+        dimensions.extend(of_matrix(&block.matrix, &self.scope));
+        dimensions.extend(of_zip(&block.zip, &self.scope));
         repeated_keys(&dimensions, problems);
-        if problems.len() > before {
+        if problems.count() > before {
             return Sweep::default();
         }
         let count = count(&dimensions);
@@ -325,32 +301,28 @@ impl Sweeper<'_> {
             // There are too many already; the number is all that anybody wants to know.
             return Sweep { keys, count, cells: Vec::new() };
         }
-        let cells = without_excluded(product(&dimensions), &keys, &block.exclude, &self.scope, problems);
+        let cells = without_excluded(product(&dimensions), &keys, &block.exclude, &self.scope);
         Sweep { keys, count: cells.len() as u128, cells }
     }
 
     /// What `foreach` gives; `None` if there is nothing.
-    fn followed(&self, foreach: &Foreach, problems: &mut Vec<Problem>) -> Option<Dimension> {
+    fn followed(&self, foreach: &Foreach) -> Option<Dimension> {
         match foreach {
-            Foreach::Files { pattern, key } => self.files(pattern, key, problems),
-            Foreach::Stage { name, span } => self.cells_of(name, span, problems),
+            Foreach::Files { pattern, key } => self.files(pattern, key),
+            Foreach::Stage { name, span } => self.cells_of(name, span),
             Foreach::Broken { .. } => None,
         }
     }
 
-    fn files(
-        &self,
-        pattern: &super::node::Node,
-        key: &Key,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Dimension> {
-        let before = problems.len();
-        let Resolved { value, base } = self.scope.resolve_text(pattern, pattern.text()?, problems);
-        if problems.len() > before {
+    fn files(&self, pattern: &Node, key: &Key) -> Option<Dimension> {
+        let problems = self.scope.problems;
+        let before = problems.count();
+        let Resolved { value, base } = self.scope.resolve_text(pattern, pattern.text()?);
+        if problems.count() > before {
             return None;
         }
-        let text = super::matrix::show(&value);
-        let folder = self.scope.folders.resolve(std::path::Path::new(""), base);
+        let text = show(&value);
+        let folder = self.scope.folders.resolve(Path::new(""), base);
         let problem = match glob::find(&folder, &text) {
             Ok(files) if !files.is_empty() => {
                 let row = |file: String| vec![Resolved { value: file.into(), base }];
@@ -372,24 +344,17 @@ impl Sweeper<'_> {
             }
             Err(message) => Problem::new(message, &pattern.span),
         };
-        problems.push(problem);
-        None
+        problems.refuse(problem)
     }
 
-    fn cells_of(
-        &self,
-        name: &str,
-        span: &std::ops::Range<usize>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Dimension> {
+    fn cells_of(&self, name: &str, span: &Range<usize>) -> Option<Dimension> {
         let Some(origin) = self.blocks.iter().position(|block| block.name == name) else {
             let known = self.blocks.iter().map(|block| block.name.as_str());
             let problem = Problem::new(format!("there is no stage `{name}`"), span);
-            problems.push(match name.contains(['*', '/']) {
+            return self.scope.problems.refuse(match name.contains(['*', '/']) {
                 true => problem.help(format!("files are written as foreach = {{ glob = \"{name}\" }}")),
                 false => problem.suggest(name, "stages", known),
             });
-            return None;
         };
         // One without cells is broken, which has been reported.
         let sweep = self.made[origin].as_ref().filter(|sweep| sweep.count > 0)?;
@@ -399,13 +364,13 @@ impl Sweeper<'_> {
     }
 }
 
-fn repeated_keys(dimensions: &[Dimension], problems: &mut Vec<Problem>) {
-    let mut seen = std::collections::HashSet::new();
+fn repeated_keys(dimensions: &[Dimension], problems: &Sink) {
+    let mut seen = HashSet::new();
     for key in dimensions.iter().flat_map(|dimension| &dimension.keys) {
         if !seen.insert(&key.name) {
             let problem = Problem::new(format!("the matrix has the key `{}` twice", key.name), &key.span);
-            problems
-                .push(problem.help("`foreach`, `matrix` and `zip` are multiplied: each has keys of its own"));
+            let help = "`foreach`, `matrix` and `zip` are multiplied: each has keys of its own";
+            problems.push(problem.help(help));
         }
     }
 }
@@ -434,40 +399,32 @@ struct Copy<'a> {
 }
 
 /// The copies of a cell's outputs.
-pub(super) fn saves(
-    cell: &LooseCell<'_>,
-    parameters: &[(String, Resolved)],
-    folders: &Folders,
-    problems: &mut Vec<Problem>,
-) -> Vec<Save> {
-    let scope = Scope { parameters, matrix: &cell.matrix, artifact: &|_, _| None, folders };
-    let mut save = |entry: &Entry| {
+pub(super) fn saves(cell: &LooseCell<'_>, scope: &Scope<'_>) -> Vec<Save> {
+    let problems = scope.problems;
+    let save = |entry: &Entry| {
         let Some(port) = cell.entry.port(Direction::Out, &entry.key) else {
             let known = cell.entry.ports(Direction::Out).map(|port| port.name);
-            let problem =
-                Problem::new(format!("{} has no output `{}`", cell.entry.kind, entry.key), &entry.key_span);
-            problems.push(problem.suggest(&entry.key, "outputs", known));
-            return None;
+            let message = format!("{} has no output `{}`", cell.entry.kind, entry.key);
+            let problem = Problem::new(message, &entry.key_span);
+            return problems.refuse(problem.suggest(&entry.key, "outputs", known));
         };
         let span = &entry.node.span;
         let Some(text) = entry.node.text() else {
-            problems.push(Problem::new("a value of `save` should be a path", span));
-            return None;
+            return problems.refuse(Problem::new("a value of `save` should be a path", span));
         };
-        let Resolved { value, base } = scope.resolve_text(&entry.node, text, problems);
-        let path = PathBuf::from(super::matrix::show(&value));
+        let Resolved { value, base } = scope.resolve_text(&entry.node, text);
+        let path = PathBuf::from(show(&value));
         if path.file_name().is_none() {
-            problems.push(Problem::new("this path names no file", span));
-            return None;
+            return problems.refuse(Problem::new("this path names no file", span));
         }
-        let path = folders.resolve(&path, base);
+        let path = scope.folders.resolve(&path, base);
         Some(Save { output: port.name, kind: port.kind, path, span: span.clone() })
     };
-    cell.block.save.entries.iter().filter_map(&mut save).collect()
+    cell.block.save.entries.iter().filter_map(save).collect()
 }
 
 /// Finds copies that are in each other's way, or in that of the pipeline's own files; the first of them is told.
-pub(super) fn check(pipeline: &Pipeline, problems: &mut Vec<Problem>) {
+pub(super) fn check(pipeline: &Pipeline, problems: &Sink) {
     let mut copies: BTreeMap<PathBuf, Copy<'_>> = BTreeMap::new();
     let of_cells = pipeline.cells.iter().flat_map(|cell| cell.saves.iter().map(move |save| (cell, save)));
     for (cell, save) in of_cells {

@@ -6,12 +6,10 @@ use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Problem;
 use super::matrix::Key;
-use super::node::{Entry, Node, NodeValue, Table, sub_table, unknown_keys, wrong_form};
+use super::problem::{Entry, Node, NodeValue, Problem, Sink, Table, sub_table, unknown_keys, wrong_form};
 use super::template::{Resolved, Scope};
-use crate::query;
-use crate::query::{Form, TableQuestion};
+use crate::query::{self, Form, TableQuestion};
 
 const TOP_KEYS: &[&str] =
     &["name", "description", "params", "stages", "tables", "gates", "batch", "save_on_failure"];
@@ -19,7 +17,6 @@ const STAGE_KEYS: &[&str] = &[
     "uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "memory", "launcher",
     "retries",
 ];
-const FOREACH_KEYS: &[&str] = &["glob", "key"];
 /// The matrix key of files, if a pipeline gives it no name.
 const FILE_KEY: &str = "file";
 
@@ -98,186 +95,163 @@ pub(crate) struct NeedBlock {
     pub(crate) selectors: Vec<(String, Range<usize>)>,
 }
 
+/// The keys of a table, each of which has to have a value of the right form.
+struct Keys<'a> {
+    table: &'a Table,
+    problems: &'a Sink,
+}
+
+impl<'a> Keys<'a> {
+    /// The keys of a table that has no others than `known`, which are the keys of `what`.
+    fn of(table: &'a Table, known: &[&str], what: &str, problems: &'a Sink) -> Self {
+        unknown_keys(table, known, what, problems);
+        Self { table, problems }
+    }
+
+    /// The value of a key as `read` takes it; one of another form is reported.
+    fn value<T>(&self, key: &str, wanted: &str, read: impl FnOnce(&'a Node) -> Option<T>) -> Option<T> {
+        let node = &self.table.get(key)?.node;
+        read(node).or_else(|| self.problems.refuse(wrong_form(&format!("`{key}`"), wanted, node)))
+    }
+
+    fn table(&self, key: &str) -> Table {
+        sub_table(self.table, key, self.problems)
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.value(key, "text", |node| node.text().map(str::to_owned))
+    }
+
+    fn number(&self, key: &str, wanted: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        self.value(key, wanted, |node| node.plain().as_u64().filter(|number| range.contains(number)))
+    }
+}
+
 impl File {
     /// Reads a file; `None` if it is not TOML, for then nothing else that could be said of it is sure.
-    pub(crate) fn parse(text: &str, problems: &mut Vec<Problem>) -> Option<Self> {
+    pub(crate) fn parse(text: &str, problems: &Sink) -> Option<Self> {
         let table = Table::parse(text, problems);
-        if !problems.is_empty() {
+        if problems.count() > 0 {
             return None;
         }
-        unknown_keys(&table, TOP_KEYS, "keys of a pipeline file", problems);
+        let keys = Keys::of(&table, TOP_KEYS, "keys of a pipeline file", problems);
         let mut stages = Vec::new();
-        for entry in sub_table(&table, "stages", problems).entries {
+        for entry in keys.table("stages").entries {
             check_name(&entry, "a stage", problems);
             stages.extend(StageBlock::parse(entry, problems));
         }
-        if stages.is_empty() && problems.is_empty() {
-            let end = text.len();
-            let problem = Problem::new("the pipeline has no stages", &(end..end));
-            problems.push(
-                problem.help(
-                    "a stage is a table [stages.NAME] with a key `uses`; `hopmap stages` lists the kinds",
-                ),
-            );
+        if stages.is_empty() && problems.count() == 0 {
+            let problem = Problem::new("the pipeline has no stages", &(text.len()..text.len()));
+            let help = "a stage is a table [stages.NAME] with a key `uses`; `hopmap stages` lists the kinds";
+            problems.push(problem.help(help));
         }
-        Some(Self {
-            name: text_of(&table, "name", problems),
-            description: text_of(&table, "description", problems),
-            parameters: sub_table(&table, "params", problems),
-            stages,
-            tables: sub_table(&table, "tables", problems),
-            gates: gates(&table, problems),
-            batch: batch(&table, problems),
-            save_on_failure: value(&table, "save_on_failure", "true or false", problems, |node| {
-                node.plain().as_bool()
-            })
-            .unwrap_or(false),
-        })
+        let name = keys.text("name");
+        let description = keys.text("description");
+        let (parameters, tables, gates) = (keys.table("params"), keys.table("tables"), keys.table("gates"));
+        gates.entries.iter().for_each(|entry| check_name(entry, "a gate", problems));
+        let batch = batch(&keys.table("batch"), problems);
+        let save_on_failure = keys.value("save_on_failure", "true or false", |node| node.plain().as_bool());
+        let save_on_failure = save_on_failure.unwrap_or(false);
+        Some(Self { name, description, parameters, stages, tables, gates, batch, save_on_failure })
     }
 }
 
 impl StageBlock {
-    fn parse(entry: Entry, problems: &mut Vec<Problem>) -> Option<Self> {
+    fn parse(entry: Entry, problems: &Sink) -> Option<Self> {
         let Entry { key: name, key_span: name_span, node } = entry;
         let NodeValue::Table(table) = &node.value else {
-            problems.push(wrong_form("a stage", "a table", &node));
-            return None;
+            return problems.refuse(wrong_form("a stage", "a table", &node));
         };
-        unknown_keys(table, STAGE_KEYS, "keys of a stage", problems);
+        let keys = Keys::of(table, STAGE_KEYS, "keys of a stage", problems);
         let Some(uses) = table.get("uses") else {
             let problem = Problem::new(format!("stage `{name}` does not say what it uses"), &name_span);
-            problems.push(problem.label("`uses` is missing").help("`hopmap stages` lists the kinds"));
-            return None;
+            let problem = problem.label("`uses` is missing").help("`hopmap stages` lists the kinds");
+            return problems.refuse(problem);
         };
-        if uses.node.text().is_none() {
-            problems.push(wrong_form("`uses`", "text such as \"map/annealing\"", &uses.node));
-            return None;
-        }
+        keys.value("uses", "text such as \"map/annealing\"", Node::text)?;
         let with_span = table.get("with").map_or_else(|| name_span.clone(), |entry| entry.key_span.clone());
+        let tables = |node: &Node| match &node.value {
+            NodeValue::Array(nodes) if nodes.iter().all(|node| node.table().is_some()) => Some(nodes.clone()),
+            _ => None,
+        };
+        let exclude = "a list of tables such as [{ seed = 3 }]";
+        let launcher = "a command such as \"mpirun -n 4\"";
         Some(Self {
             uses: uses.node.clone(),
-            with: sub_table(table, "with", problems),
+            with: keys.table("with"),
             with_span,
-            needs: needs(&sub_table(table, "needs", problems), problems),
-            foreach: foreach(table, problems),
-            matrix: sub_table(table, "matrix", problems),
-            zip: sub_table(table, "zip", problems),
-            exclude: exclude(table, problems),
-            save: sub_table(table, "save", problems),
-            threads: threads(table, problems),
-            memory: memory(table, problems),
-            launcher: launcher(table, problems),
-            retries: retries(table, problems),
+            needs: needs(&keys.table("needs"), problems),
+            foreach: table.get("foreach").map(|entry| foreach(&entry.node, problems)),
+            matrix: keys.table("matrix"),
+            zip: keys.table("zip"),
+            exclude: keys.value("exclude", exclude, tables).unwrap_or_default(),
+            save: keys.table("save"),
+            threads: keys
+                .number("threads", "a number of cores, at least 1", 1..=u64::MAX)
+                .map(|threads| threads as usize),
+            memory: memory(&keys),
+            launcher: keys
+                .value("launcher", launcher, Node::text)
+                .and_then(|_| table.get("launcher").cloned()),
+            retries: keys
+                .number("retries", "a number such as 2; 0 for none", 0..=100)
+                .map(|number| number as u32),
             name,
             name_span,
         })
     }
 }
 
-fn needs(table: &Table, problems: &mut Vec<Problem>) -> Vec<NeedBlock> {
-    let mut selector = |node: &Node| match node.text() {
+fn needs(table: &Table, problems: &Sink) -> Vec<NeedBlock> {
+    let wanted = "the name of a stage, or a list of names";
+    let selector = |node: &Node| match node.text() {
         Some(text) => Some((text.to_owned(), node.span.clone())),
-        None => {
-            problems.push(wrong_form("a value of `needs`", "the name of a stage, or a list of names", node));
-            None
-        }
+        None => problems.refuse(wrong_form("a value of `needs`", wanted, node)),
     };
-    let mut need = |entry: &Entry| NeedBlock {
+    let need = |entry: &Entry| NeedBlock {
         port: entry.key.clone(),
         port_span: entry.key_span.clone(),
         selectors: match &entry.node.value {
-            NodeValue::Array(nodes) => nodes.iter().filter_map(&mut selector).collect(),
+            NodeValue::Array(nodes) => nodes.iter().filter_map(selector).collect(),
             _ => selector(&entry.node).into_iter().collect(),
         },
     };
-    table.entries.iter().map(&mut need).collect()
+    table.entries.iter().map(need).collect()
 }
 
-fn foreach(table: &Table, problems: &mut Vec<Problem>) -> Option<Foreach> {
-    let node = &table.get("foreach")?.node;
-    if let Some(name) = node.text() {
-        return Some(Foreach::Stage { name: name.to_owned(), span: node.span.clone() });
+fn foreach(node: &Node, problems: &Sink) -> Foreach {
+    let span = node.span.clone();
+    match node.text() {
+        Some(name) => Foreach::Stage { name: name.to_owned(), span },
+        None => files(node, problems).unwrap_or(Foreach::Broken { span }),
     }
-    let files = files(node, problems);
-    Some(files.unwrap_or_else(|| Foreach::Broken { span: node.span.clone() }))
 }
 
-fn files(node: &Node, problems: &mut Vec<Problem>) -> Option<Foreach> {
+fn files(node: &Node, problems: &Sink) -> Option<Foreach> {
     let Some(files) = node.table() else {
-        problems.push(wrong_form("`foreach`", "the name of a stage, or { glob = \"…\" }", node));
-        return None;
+        let wanted = "the name of a stage, or { glob = \"…\" }";
+        return problems.refuse(wrong_form("`foreach`", wanted, node));
     };
-    unknown_keys(files, FOREACH_KEYS, "keys of `foreach`", problems);
-    let Some(Entry { node: pattern, .. }) = files.get("glob") else {
+    let keys = Keys::of(files, &["glob", "key"], "keys of `foreach`", problems);
+    if files.get("glob").is_none() {
         let problem = Problem::new("`foreach` does not say which files", &node.span);
-        let problem = problem.label("`glob` is missing");
-        problems.push(problem.help("for example { glob = \"traces/**/*.otf2\" }"));
-        return None;
+        let problem = problem.label("`glob` is missing").help("for example { glob = \"traces/**/*.otf2\" }");
+        return problems.refuse(problem);
+    }
+    let glob = |node: &Node| node.text().map(|_| node.clone());
+    let pattern = keys.value("glob", "text such as \"traces/**/*.otf2\"", glob)?;
+    let named = |node: &Node| {
+        let name = node.text().filter(|name| is_name(name))?;
+        Some(Key { name: name.to_owned(), span: node.span.clone(), is_parameter: false })
     };
-    if pattern.text().is_none() {
-        problems.push(wrong_form("`glob`", "text such as \"traces/**/*.otf2\"", pattern));
-        return None;
-    }
-    let key = files.get("key").map(|entry| &entry.node);
-    let name = key.map_or(Some(FILE_KEY), |key| key.text().filter(|name| is_name(name)));
-    let span = key.map_or(&node.span, |key| &key.span).clone();
-    match (name, key) {
-        (Some(name), _) => Some(Foreach::Files {
-            pattern: pattern.clone(),
-            key: Key { name: name.into(), span, is_parameter: false },
-        }),
-        (None, key) => {
-            problems.push(wrong_form("`key`", "a name of letters, digits, `-` and `_`", key.unwrap_or(node)));
-            None
-        }
-    }
-}
-
-fn exclude(table: &Table, problems: &mut Vec<Problem>) -> Vec<Node> {
-    let tables = |node: &Node| match &node.value {
-        NodeValue::Array(nodes) if nodes.iter().all(|node| node.table().is_some()) => Some(nodes.clone()),
-        _ => None,
+    let key = match files.get("key") {
+        Some(_) => keys.value("key", "a name of letters, digits, `-` and `_`", named)?,
+        None => Key { name: FILE_KEY.to_owned(), span: node.span.clone(), is_parameter: false },
     };
-    value(table, "exclude", "a list of tables such as [{ seed = 3 }]", problems, tables).unwrap_or_default()
+    Some(Foreach::Files { pattern, key })
 }
 
-/// The value of a key as `read` takes it; one of another form is reported.
-fn value<'a, T>(
-    table: &'a Table,
-    key: &str,
-    wanted: &str,
-    problems: &mut Vec<Problem>,
-    read: impl FnOnce(&'a Node) -> Option<T>,
-) -> Option<T> {
-    let node = &table.get(key)?.node;
-    let value = read(node);
-    if value.is_none() {
-        problems.push(wrong_form(&format!("`{key}`"), wanted, node));
-    }
-    value
-}
-
-fn threads(table: &Table, problems: &mut Vec<Problem>) -> Option<usize> {
-    let threads = number(table, "threads", "a number of cores, at least 1", 1..=u64::MAX, problems);
-    threads.map(|threads| threads as usize)
-}
-
-fn launcher(table: &Table, problems: &mut Vec<Problem>) -> Option<Entry> {
-    value(table, "launcher", "a command such as \"mpirun -n 4\"", problems, Node::text)?;
-    table.get("launcher").cloned()
-}
-
-fn text_of(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
-    value(table, key, "text", problems, |node| node.text().map(str::to_owned))
-}
-
-fn gates(table: &Table, problems: &mut Vec<Problem>) -> Table {
-    let gates = sub_table(table, "gates", problems);
-    gates.entries.iter().for_each(|entry| check_name(entry, "a gate", problems));
-    gates
-}
-
-fn check_name(entry: &Entry, of_what: &str, problems: &mut Vec<Problem>) {
+fn check_name(entry: &Entry, of_what: &str, problems: &Sink) {
     if !is_name(&entry.key) {
         let problem = Problem::new(format!("`{}` is not a name for {of_what}", entry.key), &entry.key_span);
         problems.push(problem.help("names have letters, digits, `-` and `_`"));
@@ -285,8 +259,8 @@ fn check_name(entry: &Entry, of_what: &str, problems: &mut Vec<Problem>) {
 }
 
 pub(crate) fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_')
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    !text.is_empty() && text.chars().all(is_part)
 }
 
 /// Retries of a stage that does not say how many.
@@ -327,10 +301,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     let number: f64 = number.parse().map_err(|_| wrong())?;
     let (_, factor) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).ok_or_else(wrong)?;
     let bytes = (number * *factor as f64).round();
-    match (1.0..=i64::MAX as f64).contains(&bytes) {
-        true => Ok(bytes as u64),
-        false => Err(wrong()),
-    }
+    if (1.0..=i64::MAX as f64).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
 }
 
 /// A number of bytes as people read it.
@@ -341,41 +312,22 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{} {unit}", rounded.trim_end_matches(".0"))
 }
 
-fn memory(table: &Table, problems: &mut Vec<Problem>) -> Option<u64> {
-    let node = &table.get("memory")?.node;
-    let Some(text) = node.text() else {
-        problems.push(wrong_form("`memory`", "a size such as \"4 GB\"", node));
-        return None;
-    };
-    bytes(text).map_err(|message| problems.push(Problem::new(message, &node.span))).ok()
+fn memory(keys: &Keys<'_>) -> Option<u64> {
+    let (text, span) =
+        keys.value("memory", "a size such as \"4 GB\"", |node| Some((node.text()?, &node.span)))?;
+    bytes(text).map_or_else(|message| keys.problems.refuse(Problem::new(message, span)), Some)
 }
 
-fn retries(table: &Table, problems: &mut Vec<Problem>) -> Option<u32> {
-    number(table, "retries", "a number such as 2; 0 for none", 0..=100, problems).map(|number| number as u32)
-}
-
-fn number(
-    table: &Table,
-    key: &str,
-    wanted: &str,
-    range: RangeInclusive<u64>,
-    problems: &mut Vec<Problem>,
-) -> Option<u64> {
-    value(table, key, wanted, problems, |node| node.plain().as_u64().filter(|number| range.contains(number)))
-}
-
-fn batch(table: &Table, problems: &mut Vec<Problem>) -> Batch {
-    let table = sub_table(table, "batch", problems);
-    unknown_keys(&table, &["jobs", "patience"], "keys of [batch]", problems);
-    let mut batch = Batch::default();
-    if let Some(jobs) = number(&table, "jobs", "a number of jobs, at least 1", 1..=100_000, problems) {
-        batch.jobs = jobs as usize;
-    }
+fn batch(table: &Table, problems: &Sink) -> Batch {
+    let keys = Keys::of(table, &["jobs", "patience"], "keys of [batch]", problems);
+    let default = Batch::default();
+    let jobs = keys.number("jobs", "a number of jobs, at least 1", 1..=100_000);
     let time = |node: &Node| humantime::parse_duration(node.text()?).ok();
-    if let Some(patience) = value(&table, "patience", "a time such as \"10 min\"", problems, time) {
-        batch.patience = patience;
+    let patience = keys.value("patience", "a time such as \"10 min\"", time);
+    Batch {
+        jobs: jobs.map_or(default.jobs, |jobs| jobs as usize),
+        patience: patience.unwrap_or(default.patience),
     }
-    batch
 }
 
 /// The questions of a pipeline file, checked as far as that is possible before there are results.
@@ -384,65 +336,61 @@ pub(crate) fn questions(
     stages: &[StageBlock],
     scope: &Scope<'_>,
     text: &str,
-    problems: &mut Vec<Problem>,
 ) -> Vec<TableQuestion> {
     let stages: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
     let mut questions: Vec<TableQuestion> =
-        tables.entries.iter().filter_map(|entry| parse(entry, scope, problems)).collect();
+        tables.entries.iter().filter_map(|entry| parse(entry, scope)).collect();
     let mut checked = query::check(&questions, &stages).into_iter();
     questions.retain(|question| match checked.next() {
         Some(Err(problem)) => {
-            problems.push(question.located(problem, text));
+            scope.problems.push(question.located(problem, text));
             false
         }
         _ => true,
     });
-    repeated_saves(&questions, problems);
+    repeated_saves(&questions, scope.problems);
     questions
 }
 
-fn parse(entry: &Entry, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<TableQuestion> {
+fn parse(entry: &Entry, scope: &Scope<'_>) -> Option<TableQuestion> {
+    let problems = scope.problems;
     check_name(entry, "a table", problems);
     let NodeValue::Table(table) = &entry.node.value else {
-        problems.push(wrong_form("an entry of `tables`", "a table with the key `sql`", &entry.node));
-        return None;
+        return problems.refuse(wrong_form(
+            "an entry of `tables`",
+            "a table with the key `sql`",
+            &entry.node,
+        ));
     };
-    unknown_keys(table, &["sql", "save"], "keys of a table", problems);
-    let Some(sql) = table.get("sql") else {
+    let keys = Keys::of(table, &["sql", "save"], "keys of a table", problems);
+    let Some(Entry { node: sql, .. }) = table.get("sql") else {
         let problem = Problem::new(format!("table `{}` asks nothing", entry.key), &entry.key_span);
-        problems.push(problem.label("`sql` is missing").help("for example sql = \"SELECT * FROM cells\""));
-        return None;
+        let problem = problem.label("`sql` is missing").help("for example sql = \"SELECT * FROM cells\"");
+        return problems.refuse(problem);
     };
-    let Some(text) = sql.node.text() else {
-        problems.push(wrong_form("`sql`", "text such as \"SELECT * FROM cells\"", &sql.node));
-        return None;
-    };
-    let save = table.get("save");
+    let text = keys.value("sql", "text such as \"SELECT * FROM cells\"", Node::text)?;
+    let save = table.get("save").map(|entry| &entry.node);
+    let path = keys.value("save", "a path such as \"out/summary.csv\"", Node::text);
     Some(TableQuestion {
         name: entry.key.clone(),
         sql: text.to_owned(),
-        save: save.and_then(|entry| place(&entry.node, scope, problems)),
-        span: sql.node.span.clone(),
-        save_span: save.map_or(0..0, |entry| entry.node.span.clone()),
+        save: save.zip(path).and_then(|(node, path)| place(node, path, scope)),
+        span: sql.span.clone(),
+        save_span: save.map_or(0..0, |node| node.span.clone()),
     })
 }
 
-fn place(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<PathBuf> {
-    let Some(text) = node.text() else {
-        problems.push(wrong_form("`save`", "a path such as \"out/summary.csv\"", node));
-        return None;
-    };
-    let Resolved { value, base } = scope.resolve_text(node, text, problems);
+fn place(node: &Node, text: &str, scope: &Scope<'_>) -> Option<PathBuf> {
+    let Resolved { value, base } = scope.resolve_text(node, text);
     let path = scope.folders.resolve(Path::new(&super::matrix::show(&value)), base);
     if Form::of_path(&path).is_none() {
         let problem = Problem::new("the ending of this file stands for no form", &node.span);
-        problems.push(problem.help("endings: .csv, .json, .parquet, .arrow, .txt"));
-        return None;
+        return scope.problems.refuse(problem.help("endings: .csv, .json, .parquet, .arrow, .txt"));
     }
     Some(path)
 }
 
-fn repeated_saves(questions: &[TableQuestion], problems: &mut Vec<Problem>) {
+fn repeated_saves(questions: &[TableQuestion], problems: &Sink) {
     for (place, question) in questions.iter().enumerate() {
         let same = |other: &&TableQuestion| other.save.is_some() && other.save == question.save;
         if let Some(other) = questions[..place].iter().find(same) {

@@ -8,8 +8,7 @@ use hopmap_model::{Direction, Port};
 use super::cells::Cell;
 use super::file::StageBlock;
 use super::matrix::show;
-use super::node::{Entry, Table, wrong_form};
-use super::problem::Problem;
+use super::problem::{Entry, Problem, Sink, Table, wrong_form};
 use super::template::Scope;
 use crate::gates::{Bound, Cells, Choice, FORM, Formula, Gate, Term};
 
@@ -20,36 +19,27 @@ pub(crate) fn gates(
     blocks: &[StageBlock],
     scope: &Scope<'_>,
     source: &str,
-    problems: &mut Vec<Problem>,
 ) -> Vec<Gate> {
     let mut by_stage: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, cell) in cells.iter().enumerate() {
-        by_stage.entry(&cell.stage).or_default().push(index);
-    }
-    let binder = Binder { cells, blocks, by_stage };
-    let mut gate = |entry: &Entry| {
-        let (formula, places) = read(entry, scope, source, problems)?;
-        let bounds = binder.bounds(&formula, places, problems)?;
+    cells.iter().enumerate().for_each(|(index, cell)| by_stage.entry(&cell.stage).or_default().push(index));
+    let binder = Binder { cells, blocks, by_stage, problems: scope.problems };
+    let gate = |entry: &Entry| {
+        let (formula, places) = read(entry, scope, source)?;
+        let bounds = binder.bounds(&formula, places)?;
         Some(Gate { name: entry.key.clone(), place: entry.node.span.clone(), formula, bounds })
     };
-    table.entries.iter().filter_map(&mut gate).collect()
+    table.entries.iter().filter_map(gate).collect()
 }
 
 /// The formula of a gate and where its terms stand in the file.
-fn read(
-    entry: &Entry,
-    scope: &Scope<'_>,
-    source: &str,
-    problems: &mut Vec<Problem>,
-) -> Option<(Formula, Vec<Range<usize>>)> {
+fn read(entry: &Entry, scope: &Scope<'_>, source: &str) -> Option<(Formula, Vec<Range<usize>>)> {
     let span = &entry.node.span;
     let Some(text) = entry.node.text() else {
-        problems.push(wrong_form("a gate", "text", &entry.node).help(FORM));
-        return None;
+        return scope.problems.refuse(wrong_form("a gate", "text", &entry.node).help(FORM));
     };
-    let before = problems.len();
-    let resolved = show(&scope.resolve_text(&entry.node, text, problems).value);
-    if problems.len() > before {
+    let before = scope.problems.count();
+    let resolved = show(&scope.resolve_text(&entry.node, text).value);
+    if scope.problems.count() > before {
         return None;
     }
     // Within a text that stands in the file as it is, places are known to the letter.
@@ -67,8 +57,7 @@ fn read(
         },
         Err(problem) => Problem { span: place(problem.span.clone()), ..problem },
     };
-    problems.push(problem);
-    None
+    scope.problems.refuse(problem)
 }
 
 /// What no gate may say, though it is well written.
@@ -90,32 +79,20 @@ struct Binder<'a> {
     cells: &'a [Cell],
     blocks: &'a [StageBlock],
     by_stage: HashMap<&'a str, Vec<usize>>,
+    problems: &'a Sink,
 }
 
 impl Binder<'_> {
     /// The cells of every term of a gate.
-    fn bounds(
-        &self,
-        formula: &Formula,
-        places: Vec<Range<usize>>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Vec<Bound>> {
-        let before = problems.len();
-        let bounds: Vec<Bound> = formula
-            .terms
-            .iter()
-            .zip(places)
-            .filter_map(|(term, place)| self.bound(term, place, problems))
-            .collect();
-        if problems.len() > before || bounds.len() < formula.terms.len() {
-            return None;
-        }
-        self.paired(&formula.terms, bounds, problems)
+    fn bounds(&self, formula: &Formula, places: Vec<Range<usize>>) -> Option<Vec<Bound>> {
+        let terms = formula.terms.iter().zip(places);
+        let bounds: Vec<Bound> = terms.filter_map(|(term, place)| self.bound(term, place)).collect();
+        if bounds.len() < formula.terms.len() { None } else { self.paired(&formula.terms, bounds) }
     }
 
-    fn bound(&self, term: &Term, place: Range<usize>, problems: &mut Vec<Problem>) -> Option<Bound> {
-        let cells = self.candidates(term, &place, problems)?;
-        let output = self.output(term, &cells, &place, problems)?;
+    fn bound(&self, term: &Term, place: Range<usize>) -> Option<Bound> {
+        let cells = self.candidates(term, &place)?;
+        let output = self.output(term, &cells, &place)?;
         let stage = &term.stage;
         let cells = match (term.function, &term.choice) {
             (None, Choice::Paired | Choice::Where(_)) => Cells::Each(cells),
@@ -124,33 +101,26 @@ impl Binder<'_> {
                 let problem = Problem::new(format!("`{stage}[*]` stands for {} cells", cells.len()), &place);
                 let help =
                     format!("put them together: max({term}), min({term}), mean({term}) or median({term})");
-                problems.push(problem.label("which value?").help(help));
-                return None;
+                return self.problems.refuse(problem.label("which value?").help(help));
             }
             (Some(function), Choice::Paired) => {
                 let problem = Problem::new(format!("`{}` takes several cells", function.name()), &place);
                 let all = Term { choice: Choice::All, ..term.clone() };
-                problems.push(problem.help(format!("write {all} for all of them")));
-                return None;
+                return self.problems.refuse(problem.help(format!("write {all} for all of them")));
             }
         };
         Some(Bound { place, output, cells })
     }
 
     /// The cells that a term may mean; at least one.
-    fn candidates(
-        &self,
-        term: &Term,
-        place: &Range<usize>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Vec<usize>> {
+    fn candidates(&self, term: &Term, place: &Range<usize>) -> Option<Vec<usize>> {
         let stage = term.stage.as_str();
         let Some(cells) = self.by_stage.get(stage) else {
             // A stage without cells has a problem of its own.
             if !self.blocks.iter().any(|block| block.name == stage) {
                 let known = self.blocks.iter().map(|block| block.name.as_str());
                 let problem = Problem::new(format!("there is no stage `{stage}`"), place);
-                problems.push(problem.suggest(stage, "stages", known));
+                self.problems.push(problem.suggest(stage, "stages", known));
             }
             return None;
         };
@@ -163,8 +133,7 @@ impl Binder<'_> {
             let known: Vec<&str> = self.cells[cells[0]].matrix.iter().map(|(key, _)| key.as_str()).collect();
             if !known.contains(&key.as_str()) {
                 let problem = Problem::new(format!("`{stage}` has no matrix key `{key}`"), place);
-                problems.push(problem.suggest(key, "its matrix keys", known));
-                return None;
+                return self.problems.refuse(problem.suggest(key, "its matrix keys", known));
             }
             let mut values: Vec<String> = cells.iter().filter_map(|&cell| value(cell, key)).collect();
             if !values.contains(wanted) {
@@ -172,8 +141,7 @@ impl Binder<'_> {
                 values.truncate(20);
                 let problem = Problem::new(format!("no cell of `{stage}` has {key}={wanted}"), place);
                 let known = values.iter().map(String::as_str);
-                problems.push(problem.suggest(wanted, &format!("values of {key}"), known));
-                return None;
+                return self.problems.refuse(problem.suggest(wanted, &format!("values of {key}"), known));
             }
         }
         let fits =
@@ -181,20 +149,14 @@ impl Binder<'_> {
         let found: Vec<usize> = cells.iter().copied().filter(fits).collect();
         if found.is_empty() {
             let problem = Problem::new(format!("`{stage}` has no such cell"), place);
-            problems.push(problem.help(format!("one of its cells is {}", self.cells[cells[0]].id)));
-            return None;
+            let help = format!("one of its cells is {}", self.cells[cells[0]].id);
+            return self.problems.refuse(problem.help(help));
         }
         Some(found)
     }
 
     /// The output that a term names, or the only one.
-    fn output(
-        &self,
-        term: &Term,
-        cells: &[usize],
-        place: &Range<usize>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<&'static str> {
+    fn output(&self, term: &Term, cells: &[usize], place: &Range<usize>) -> Option<&'static str> {
         let entry = self.cells[*cells.first()?].entry;
         let outputs: Vec<&'static Port> = entry.ports(Direction::Out).collect();
         let names = outputs.iter().map(|port| port.name);
@@ -209,18 +171,12 @@ impl Binder<'_> {
                     .suggest(wanted, "outputs", names),
             },
         };
-        problems.push(problem);
-        None
+        self.problems.refuse(problem)
     }
 
     /// Terms with a value for each cell, put beside each other: the one with the most matrix keys leads, and every one of
     /// its cells has to find exactly one cell of each other term.
-    fn paired(
-        &self,
-        terms: &[Term],
-        mut bounds: Vec<Bound>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Vec<Bound>> {
+    fn paired(&self, terms: &[Term], mut bounds: Vec<Bound>) -> Option<Vec<Bound>> {
         let keys = |index: usize| match &bounds[index].cells {
             Cells::Each(cells) => {
                 let asked: &[(String, String)] =
@@ -247,8 +203,8 @@ impl Binder<'_> {
             for &cell in &leading {
                 let fitting = groups.get(&self.values(cell, &shared)).map_or(&[][..], Vec::as_slice);
                 let [partner] = fitting else {
-                    problems.push(self.unpaired(&terms[*index], cell, fitting, &bounds[*index].place));
-                    return None;
+                    let problem = self.unpaired(&terms[*index], cell, fitting, &bounds[*index].place);
+                    return self.problems.refuse(problem);
                 };
                 partners.push(*partner);
             }

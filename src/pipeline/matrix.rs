@@ -1,13 +1,14 @@
-//! Matrices: keys, their values, every combination of them, and the combinations that `exclude` leaves out.
+//! Matrices: keys, their values, every combination of them, and the combinations that `exclude` leaves out. Selectors of cells by
+//! them, which `needs` has: `stage`, `stage.port`, `stage[*]`, `stage[min F]`, `stage[key=value]`.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt;
 use std::ops::Range as Span;
 
 use hopmap_text::closest;
 use serde_json::Value as Json;
 
-use super::Problem;
-use super::node::{Entry, Node, NodeValue, Table};
+use super::problem::{Entry, Node, NodeValue, Problem, Sink, Table};
 use super::range::{Bounds, RANGES, Range};
 use super::template::{Base, Resolved, SchemaView, Scope};
 
@@ -43,39 +44,34 @@ struct Values {
 }
 
 /// The keys of `matrix`, each varying by itself.
-pub(crate) fn of_matrix(matrix: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Vec<Dimension> {
+pub(crate) fn of_matrix(matrix: &Table, scope: &Scope<'_>) -> Vec<Dimension> {
     let dimension = |entry: &Entry| {
-        let Values { count, listed } = values(&entry.node, scope, problems);
+        let Values { count, listed } = values(&entry.node, scope);
         let rows: Vec<Vec<Resolved>> = listed.into_iter().map(|value| vec![value]).collect();
-        distinct(&rows, &entry.node.span, problems);
+        distinct(&rows, &entry.node.span, scope.problems);
         Dimension { keys: vec![key(entry)], count, rows }
     };
     matrix.entries.iter().map(dimension).collect()
 }
 
 /// The keys of `zip`, whose values go side by side.
-pub(crate) fn of_zip(zip: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<Dimension> {
-    let columns: Vec<Values> = zip.entries.iter().map(|entry| values(&entry.node, scope, problems)).collect();
+pub(crate) fn of_zip(zip: &Table, scope: &Scope<'_>) -> Option<Dimension> {
+    let columns: Vec<Values> = zip.entries.iter().map(|entry| values(&entry.node, scope)).collect();
     let (first, entry) = (columns.first()?, zip.entries.first()?);
     for (other, column) in zip.entries.iter().zip(&columns).skip(1) {
         // One without values has been reported already.
         if column.count != first.count && column.count > 0 && first.count > 0 {
-            let message = format!(
-                "`{}` has {} values, `{}` has {}",
-                entry.key,
-                grouped(first.count),
-                other.key,
-                grouped(column.count)
-            );
+            let (few, many) = (grouped(first.count), grouped(column.count));
+            let message = format!("`{}` has {few} values, `{}` has {many}", entry.key, other.key);
             let problem = Problem::new(message, &other.key_span).label("not the same number");
-            problems.push(problem.help("values of `zip` go side by side; `matrix` has every combination"));
-            return None;
+            let help = "values of `zip` go side by side; `matrix` has every combination";
+            return scope.problems.refuse(problem.help(help));
         }
     }
     let length = columns.iter().map(|column| column.listed.len()).min()?;
     let row = |index: usize| columns.iter().map(|column| column.listed[index].clone()).collect();
     let rows: Vec<Vec<Resolved>> = (0..length).map(row).collect();
-    distinct(&rows, &entry.node.span, problems);
+    distinct(&rows, &entry.node.span, scope.problems);
     Some(Dimension { keys: zip.entries.iter().map(key).collect(), count: first.count, rows })
 }
 
@@ -89,14 +85,15 @@ fn key(entry: &Entry) -> Key {
 }
 
 /// The values of a key: a list, or a range. References are filled in.
-fn values(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Values {
-    let before = problems.len();
+fn values(node: &Node, scope: &Scope<'_>) -> Values {
+    let problems = scope.problems;
+    let before = problems.count();
     let listed = match &node.value {
-        NodeValue::Array(nodes) => nodes.iter().map(|node| value(node, scope, problems)).collect(),
+        NodeValue::Array(nodes) => nodes.iter().map(|node| value(node, scope)).collect(),
         NodeValue::Scalar(Json::String(text)) => {
-            let Resolved { value, base } = scope.resolve_text(node, text, problems);
+            let Resolved { value, base } = scope.resolve_text(node, text);
             match value {
-                _ if problems.len() > before => Vec::new(),
+                _ if problems.count() > before => Vec::new(),
                 Json::Array(values) => {
                     values.into_iter().map(|value| plain(Resolved { value, base }, node, problems)).collect()
                 }
@@ -106,7 +103,7 @@ fn values(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Values
         }
         _ => vec![no_values(node, problems)],
     };
-    if problems.len() > before {
+    if problems.count() > before {
         return Values { count: 0, listed: Vec::new() };
     }
     if listed.is_empty() {
@@ -116,7 +113,7 @@ fn values(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Values
 }
 
 /// Reports a row that stands twice, which would be two cells of one name.
-fn distinct(rows: &[Vec<Resolved>], span: &Span<usize>, problems: &mut Vec<Problem>) {
+fn distinct(rows: &[Vec<Resolved>], span: &Span<usize>, problems: &Sink) {
     let mut seen = HashSet::new();
     let shown =
         |row: &Vec<Resolved>| row.iter().map(|resolved| resolved.value.to_string()).collect::<Vec<_>>();
@@ -125,7 +122,7 @@ fn distinct(rows: &[Vec<Resolved>], span: &Span<usize>, problems: &mut Vec<Probl
     }
 }
 
-fn range(text: &str, node: &Node, problems: &mut Vec<Problem>) -> Values {
+fn range(text: &str, node: &Node, problems: &Sink) -> Values {
     let problem = match Range::parse(text) {
         Some(Ok(range)) => {
             let count = range.count();
@@ -140,15 +137,15 @@ fn range(text: &str, node: &Node, problems: &mut Vec<Problem>) -> Values {
     Values { count: 0, listed: Vec::new() }
 }
 
-fn value(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Resolved {
+fn value(node: &Node, scope: &Scope<'_>) -> Resolved {
     let resolved = match &node.value {
-        NodeValue::Scalar(Json::String(text)) => scope.resolve_text(node, text, problems),
+        NodeValue::Scalar(Json::String(text)) => scope.resolve_text(node, text),
         _ => Resolved { value: node.plain(), base: Base::File },
     };
-    plain(resolved, node, problems)
+    plain(resolved, node, scope.problems)
 }
 
-fn plain(resolved: Resolved, node: &Node, problems: &mut Vec<Problem>) -> Resolved {
+fn plain(resolved: Resolved, node: &Node, problems: &Sink) -> Resolved {
     let value = &resolved.value;
     if value.is_object() || value.is_array() || value.is_null() {
         problems.push(Problem::new("a value of a matrix key is text, a number or a truth value", &node.span));
@@ -156,7 +153,7 @@ fn plain(resolved: Resolved, node: &Node, problems: &mut Vec<Problem>) -> Resolv
     resolved
 }
 
-fn no_values(node: &Node, problems: &mut Vec<Problem>) -> Resolved {
+fn no_values(node: &Node, problems: &Sink) -> Resolved {
     let message = format!("a matrix key takes a list of values, not {}", node.describe());
     problems.push(Problem::new(message, &node.span).help(RANGES));
     Resolved { value: Json::Null, base: Base::File }
@@ -196,14 +193,8 @@ pub(crate) fn show(value: &Json) -> String {
 /// A number with its thousands apart, as `1,000,000`.
 pub(crate) fn grouped(number: u128) -> String {
     let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let threes = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    threes.collect::<Vec<_>>().join(",")
 }
 
 /// Combinations that are left out: those that meet all conditions.
@@ -265,10 +256,9 @@ pub(crate) fn without_excluded(
     keys: &[Key],
     entries: &[Node],
     scope: &Scope<'_>,
-    problems: &mut Vec<Problem>,
 ) -> Vec<Combination> {
     let exclusions: Vec<Exclusion<'_>> =
-        entries.iter().filter_map(|entry| exclusion(entry, keys, scope, problems)).collect();
+        entries.iter().filter_map(|entry| exclusion(entry, keys, scope)).collect();
     let mut used = vec![false; exclusions.len()];
     let had_some = !combinations.is_empty();
     let stays = |combination: &Combination| {
@@ -282,41 +272,35 @@ pub(crate) fn without_excluded(
     };
     let (left, gone): (Vec<Combination>, Vec<Combination>) = combinations.into_iter().partition(stays);
     if let (true, Some(last)) = (left.is_empty() && had_some, entries.last()) {
-        problems.push(Problem::new("every combination of the matrix is left out", &last.span));
+        scope.problems.push(Problem::new("every combination of the matrix is left out", &last.span));
     }
     let is_known = |exclusion: &Exclusion<'_>| {
         !exclusion.conditions.iter().any(|condition| keys[condition.key].is_parameter)
     };
     let unused_ones = exclusions.iter().zip(&used).filter(|(_, used)| had_some && !**used);
     for (exclusion, _) in unused_ones.filter(|(exclusion, _)| is_known(exclusion)) {
-        problems.push(unused(exclusion, keys, || left.iter().chain(&gone)));
+        scope.problems.push(unused(exclusion, keys, || left.iter().chain(&gone)));
     }
     left
 }
 
-fn exclusion<'a>(
-    node: &'a Node,
-    keys: &[Key],
-    scope: &Scope<'_>,
-    problems: &mut Vec<Problem>,
-) -> Option<Exclusion<'a>> {
+fn exclusion<'a>(node: &'a Node, keys: &[Key], scope: &Scope<'_>) -> Option<Exclusion<'a>> {
     let entries = node.table().map_or(&[][..], |table| &table.entries);
     let mut conditions = Vec::new();
     for entry in entries {
         let Some(key) = keys.iter().position(|key| key.name == entry.key) else {
             let problem = Problem::new(format!("the matrix has no key `{}`", entry.key), &entry.key_span);
-            problems.push(problem.suggest(&entry.key, "its keys", keys.iter().map(|key| key.name.as_str())));
-            return None;
+            let known = keys.iter().map(|key| key.name.as_str());
+            return scope.problems.refuse(problem.suggest(&entry.key, "its keys", known));
         };
-        let wanted = match scope.resolve(&entry.node, &SchemaView::new(&Json::Null), problems) {
+        let wanted = match scope.resolve(&entry.node, &SchemaView::new(&Json::Null)) {
             Json::Array(values) => values.into_iter().map(Wanted::new).collect(),
             value => vec![Wanted::new(value)],
         };
         conditions.push(Condition { key, node: &entry.node, wanted });
     }
     if conditions.is_empty() {
-        problems.push(Problem::new("this would leave out every combination", &node.span));
-        return None;
+        return scope.problems.refuse(Problem::new("this would leave out every combination", &node.span));
     }
     Some(Exclusion { node, conditions })
 }
@@ -357,6 +341,125 @@ fn first_few(values: &[&str]) -> String {
     if values.len() > FEW { format!("{shown}, … ({} in all)", values.len()) } else { shown }
 }
 
+/// A stage, perhaps one of its ports, perhaps some of its cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Selector {
+    pub(crate) stage: String,
+    pub(crate) port: Option<String>,
+    /// Values that keys of its matrix have to have; the other keys equal ours.
+    pub(crate) wanted: Vec<(String, String)>,
+    pub(crate) choice: Choice,
+}
+
+/// Which of the cells that fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The only one.
+    One,
+    /// All of them.
+    All,
+    /// The one with the smallest or largest metric; the first of them where several have it.
+    Best {
+        /// The metric.
+        metric: String,
+        /// Smallest or largest.
+        extreme: Extreme,
+    },
+}
+
+/// Which end of a metric is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extreme {
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+}
+
+/// How selectors are written, for messages.
+pub(crate) const SELECTORS: &str = "written as `stage`, `stage.port`, `stage[*]`, `stage[min METRIC]`, `stage[max METRIC]`, `stage[key=value, …]` or `stage[key=value, min METRIC]`";
+
+impl Selector {
+    /// The cells of a stage whose keys equal ours.
+    pub(crate) fn paired(stage: &str, port: Option<&str>) -> Self {
+        let (stage, port) = (stage.to_owned(), port.map(str::to_owned));
+        Self { stage, port, wanted: Vec::new(), choice: Choice::One }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (path, inside) = match text.split_once('[') {
+            None => (text, None),
+            Some((path, rest)) => {
+                let inside = rest.strip_suffix(']').ok_or_else(|| format!("`{text}` lacks a closing `]`"))?;
+                (path, Some(inside.trim()))
+            }
+        };
+        let (stage, port) = match path.split_once('.') {
+            None => (path, None),
+            Some((stage, port)) => (stage, Some(port)),
+        };
+        if stage.is_empty() || port.is_some_and(str::is_empty) {
+            return Err(format!("`{text}` names no stage"));
+        }
+        let mut selector = Self::paired(stage, port);
+        if let Some(inside) = inside {
+            selector.choose(inside).ok_or_else(|| format!("`[{inside}]` is not a choice of cells"))?;
+        }
+        Ok(selector)
+    }
+
+    /// Reads what stands between the brackets: values of keys, then perhaps `*` or an extreme.
+    fn choose(&mut self, inside: &str) -> Option<()> {
+        let mut parts: Vec<&str> = inside.split(',').map(str::trim).collect();
+        if let Some(choice) = parts.last().and_then(|last| Choice::parse(last)) {
+            self.choice = choice;
+            parts.pop();
+        }
+        for part in parts {
+            let (key, value) = part.split_once('=')?;
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() {
+                return None;
+            }
+            self.wanted.push((key.to_owned(), value.to_owned()));
+        }
+        Some(())
+    }
+
+    /// Whether a cell has the values that its keys have to have.
+    pub(crate) fn fits(&self, matrix: &[(String, Json)]) -> bool {
+        let has = |(key, wanted): &(String, String)| {
+            matrix.iter().any(|(name, value)| name == key && show(value) == *wanted)
+        };
+        self.wanted.iter().all(has)
+    }
+}
+
+impl Choice {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::All);
+        }
+        let (word, metric) = text.split_once(char::is_whitespace)?;
+        let extreme = match word {
+            "min" => Extreme::Min,
+            "max" => Extreme::Max,
+            _ => return None,
+        };
+        Some(Self::Best { metric: metric.trim().to_owned(), extreme })
+    }
+}
+
+impl fmt::Display for Extreme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Min => "min",
+            Self::Max => "max",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,5 +495,35 @@ mod tests {
     #[test]
     fn thousands_stand_apart() {
         assert_eq!([7, 100, 1000, 1_234_567].map(grouped), ["7", "100", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        let parse = |text: &str| Selector::parse(text).unwrap();
+        let wanted = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|&(key, value)| (key.into(), value.into())).collect()
+        };
+        assert_eq!(parse("import.system"), Selector::paired("import", Some("system")));
+        assert_eq!(parse(" a "), Selector::paired("a", None));
+        assert_eq!(parse("a[*]").choice, Choice::All);
+        let best = Choice::Best { metric: "F".into(), extreme: Extreme::Min };
+        assert_eq!(parse("a[min F]").choice, best);
+        assert_eq!(parse("a[mapper=annealing, seed=3]").choice, Choice::One);
+        assert_eq!(
+            parse("a[mapper=annealing, seed=3]").wanted,
+            wanted(&[("mapper", "annealing"), ("seed", "3")])
+        );
+        let both = parse("a[mapper = annealing, min F]");
+        assert_eq!((both.wanted, both.choice), (wanted(&[("mapper", "annealing")]), best));
+        assert_eq!(parse("a[seed=1,*]").choice, Choice::All);
+    }
+
+    #[test]
+    fn malformed_ones_are_refused() {
+        for text in
+            ["", "[*]", "a[", "a[]", "a[min]", "a[x]", "a[=1]", "a.", "a[min F, seed=1]", "a[*, min F]"]
+        {
+            assert!(Selector::parse(text).is_err(), "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use super::cells::Pipeline;
-use super::node::Node;
+use super::problem::Node;
 use super::problem::Source;
 use super::template::{Base, Folders, Reference, Resolved, Template};
 

@@ -1,11 +1,11 @@
 //! `${…}` in the values of a pipeline file.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 
-use super::node::{Node, NodeValue};
-use super::problem::Problem;
+use super::problem::{Entry, Node, NodeValue, Problem, Sink};
 
 /// A text that may hold references.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Template {
         })
     }
 
-    fn resolve(&self, scope: &Scope<'_>) -> Result<Resolved, Missing> {
+    fn resolve(&self, scope: &Scope<'_>, span: &Range<usize>) -> Result<Resolved, Problem> {
         if let [Piece::Reference(reference)] = self.0.as_slice() {
-            return scope.look_up(reference);
+            return scope.look_up(reference, span);
         }
         let mut text = String::new();
         let mut base = Base::File;
@@ -79,7 +79,7 @@ impl Template {
             match piece {
                 Piece::Text(literal) => text.push_str(literal),
                 Piece::Reference(reference) => {
-                    let resolved = scope.look_up(reference)?;
+                    let resolved = scope.look_up(reference, span)?;
                     if index == 0 {
                         base = resolved.base;
                     }
@@ -131,35 +131,20 @@ pub(crate) struct Resolved {
     pub(crate) base: Base,
 }
 
-/// A reference to something that does not exist.
-#[derive(Debug)]
-pub(crate) struct Missing {
-    message: String,
-    name: String,
-    what: &'static str,
-    known: Vec<String>,
-}
+/// The folder of an artifact by stage and output; `None` if the stage or the output does not exist.
+pub(crate) type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
 
-impl Missing {
-    fn problem(&self, span: &std::ops::Range<usize>) -> Problem {
-        Problem::new(&self.message, span).suggest(
-            &self.name,
-            self.what,
-            self.known.iter().map(String::as_str),
-        )
-    }
-}
-
-/// What references can name at some place.
+/// What references can name at some place, and who hears of those to nothing.
+#[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     /// Parameters of the pipeline.
     pub(crate) parameters: &'a [(String, Resolved)],
     /// Keys and values of the cell.
     pub(crate) matrix: &'a [(String, Resolved)],
-    /// Folder of an artifact; `None` if the stage or the port does not exist.
-    pub(crate) artifact: &'a dyn Fn(&str, Option<&str>) -> Option<PathBuf>,
+    pub(crate) artifact: &'a Lookup<'a>,
     /// Folders against which paths are resolved.
     pub(crate) folders: &'a Folders,
+    pub(crate) problems: &'a Sink,
 }
 
 /// The folders against which paths are resolved.
@@ -190,33 +175,41 @@ impl Folders {
     }
 }
 
-impl Scope<'_> {
-    fn look_up(&self, reference: &Reference) -> Result<Resolved, Missing> {
-        let value = |values: &[(String, Resolved)], name: &String, what, message: &dyn Fn() -> String| {
-            let found = values.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.clone()).ok_or_else(|| Missing {
-                message: message(),
-                name: name.clone(),
-                what,
-                known: values.iter().map(|(key, _)| key.clone()).collect(),
+impl<'a> Scope<'a> {
+    /// The scope of what belongs to no cell.
+    pub(crate) fn new(
+        parameters: &'a [(String, Resolved)],
+        folders: &'a Folders,
+        problems: &'a Sink,
+    ) -> Self {
+        Self { parameters, matrix: &[], artifact: &|_, _| None, folders, problems }
+    }
+
+    /// The same within a cell.
+    pub(crate) fn within(self, matrix: &'a [(String, Resolved)]) -> Self {
+        Self { matrix, ..self }
+    }
+
+    /// What a reference stands for; what to say at its place if there is no such thing.
+    fn look_up(&self, reference: &Reference, span: &Range<usize>) -> Result<Resolved, Problem> {
+        let value = |values: &[(String, Resolved)], name: &str, what: &str, here: &str| {
+            let found = values.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+            found.ok_or_else(|| {
+                let known = values.iter().map(|(key, _)| key.as_str());
+                let problem = Problem::new(format!("there is no {what} `{name}`{here}"), span);
+                problem.suggest(name, &format!("{what}s"), known)
             })
         };
         match reference {
-            Reference::Parameter(name) => {
-                value(self.parameters, name, "parameters", &|| format!("there is no parameter `{name}`"))
-            }
-            Reference::Matrix(name) => {
-                value(self.matrix, name, "matrix keys", &|| format!("there is no matrix key `{name}` here"))
-            }
+            Reference::Parameter(name) => value(self.parameters, name, "parameter", ""),
+            Reference::Matrix(name) => value(self.matrix, name, "matrix key", " here"),
             Reference::Artifact { stage, port } => {
-                let path = (self.artifact)(stage, port.as_deref()).ok_or_else(|| Missing {
-                    message: match port {
-                        Some(port) => format!("there is no stage `{stage}` with an output `{port}`"),
-                        None => format!("there is no stage `{stage}` with exactly one output"),
-                    },
-                    name: stage.clone(),
-                    what: "stages",
-                    known: Vec::new(),
+                let path = (self.artifact)(stage, port.as_deref()).ok_or_else(|| {
+                    let output = match port {
+                        Some(port) => format!("an output `{port}`"),
+                        None => "exactly one output".to_owned(),
+                    };
+                    Problem::new(format!("there is no stage `{stage}` with {output}"), span)
                 })?;
                 Ok(Resolved { value: path.to_string_lossy().into_owned().into(), base: Base::Store })
             }
@@ -224,35 +217,32 @@ impl Scope<'_> {
     }
 
     /// A value with its references filled in, and paths resolved wherever `schema` asks for one.
-    pub(crate) fn resolve(&self, node: &Node, schema: &SchemaView<'_>, problems: &mut Vec<Problem>) -> Json {
+    pub(crate) fn resolve(&self, node: &Node, schema: &SchemaView<'_>) -> Json {
         match &node.value {
             NodeValue::Scalar(Json::String(text)) => {
-                let Resolved { value, base } = self.resolve_text(node, text, problems);
+                let Resolved { value, base } = self.resolve_text(node, text);
                 self.resolve_paths(value, base, schema)
             }
             NodeValue::Scalar(value) => value.clone(),
-            NodeValue::Array(nodes) => {
-                nodes.iter().map(|node| self.resolve(node, &schema.items(), problems)).collect()
-            }
+            NodeValue::Array(nodes) => nodes.iter().map(|node| self.resolve(node, &schema.items())).collect(),
             NodeValue::Table(table) => {
-                let pairs = table.entries.iter().map(|entry| {
-                    (entry.key.clone(), self.resolve(&entry.node, &schema.property(&entry.key), problems))
-                });
+                let value = |entry: &Entry| self.resolve(&entry.node, &schema.property(&entry.key));
+                let pairs = table.entries.iter().map(|entry| (entry.key.clone(), value(entry)));
                 Json::Object(pairs.collect::<Map<_, _>>())
             }
         }
     }
 
     /// A text with its references filled in. Problems are reported and the text stays as it is.
-    pub(crate) fn resolve_text(&self, node: &Node, text: &str, problems: &mut Vec<Problem>) -> Resolved {
+    pub(crate) fn resolve_text(&self, node: &Node, text: &str) -> Resolved {
         let problem = match Template::parse(text) {
             Err(message) => Problem::new(message, &node.span).help(REFERENCES),
-            Ok(template) => match template.resolve(self) {
+            Ok(template) => match template.resolve(self, &node.span) {
                 Ok(resolved) => return resolved,
-                Err(missing) => missing.problem(&node.span),
+                Err(problem) => problem,
             },
         };
-        problems.push(problem);
+        self.problems.push(problem);
         Resolved { value: text.into(), base: Base::File }
     }
 
@@ -338,19 +328,20 @@ impl<'a> SchemaView<'a> {
 mod tests {
     use super::*;
 
-    fn resolve(text: &str) -> Result<Resolved, Missing> {
+    fn resolve(text: &str) -> Result<Resolved, Problem> {
         let parameters = [
             ("n".to_owned(), Resolved { value: 4.into(), base: Base::File }),
             ("dir".to_owned(), Resolved { value: "in".into(), base: Base::WorkingDirectory }),
         ];
-        let folders = Folders::new("/file", "/work");
+        let (folders, problems) = (Folders::new("/file", "/work"), Sink::default());
         let scope = Scope {
             parameters: &parameters,
             matrix: &[("seed".to_owned(), Resolved { value: 7.into(), base: Base::File })],
             artifact: &|stage, _| (stage == "s").then(|| "/store/a".into()),
             folders: &folders,
+            problems: &problems,
         };
-        Template::parse(text).unwrap().resolve(&scope)
+        Template::parse(text).unwrap().resolve(&scope, &(0..0))
     }
 
     #[test]

@@ -13,9 +13,9 @@ use hopmap_durable::DurableError;
 use hopmap_model::{Communicator, Context, Inputs, Observer, Outcome, Outputs};
 use miette::{Diagnostic, Report};
 
-use super::task;
-use super::task::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, is_stopped};
+use super::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, is_stopped};
 use crate::engine::{SeenFile, look_again, write_outputs};
+use crate::ranks;
 use crate::registry;
 use crate::registry::{Configured, StageEntry};
 
@@ -63,7 +63,7 @@ pub fn run(
     let task = Task::read(folder)?;
     let (entry, configured) = configure(&task)?;
     let is_first = communicator.is_none_or(|communicator| communicator.process() == 0);
-    if is_first && !task::begin(folder)? {
+    if is_first && !ranks::begin(folder)? {
         let alone = || TaskError::SeveralAlone { kind: entry.kind };
         return Err(communicator.map_or_else(alone, |_| TaskError::SeveralFirst).into());
     }
@@ -74,10 +74,7 @@ pub fn run(
         // The state is one of other inputs than its name says.
         let _ = task.state.as_ref().map(fs::remove_file);
     })?;
-    match is_first {
-        true => deliver(entry, outcome, folder),
-        false => Ok(()),
-    }
+    if is_first { deliver(entry, outcome, folder) } else { Ok(()) }
 }
 
 /// Whether the task of a folder is to look at the world, such as to time messages.
@@ -117,11 +114,8 @@ fn search(
     let pool =
         pool.map_err(|error| TaskError::Threads { threads: task.threads, problem: error.to_string() })?;
     let run = || pool.install(|| configured.run(inputs, &cx));
-    std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(TaskError::Panicked(message).into())
-    })
+    std::panic::catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(TaskError::Panicked(ranks::panic_message(&*panic)).into()))
 }
 
 fn inputs(task: &Task) -> Result<Inputs, Report> {
@@ -147,7 +141,7 @@ fn deliver(entry: &StageEntry, outcome: Outcome, folder: &Path) -> Result<(), Re
     for (port, _, staging, _) in write_outputs(entry, &outputs, &out)? {
         staging.commit(&out.join(port))?;
     }
-    task::write(&folder.join(DONE), &Done { feasible, complete, timed: outputs.is_timed() })
+    ranks::write(&folder.join(DONE), &Done { feasible, complete, timed: outputs.is_timed() })
 }
 
 /// Leaves word of a failure; `false` if another process was first, and what it says counts.
@@ -156,7 +150,7 @@ pub fn blame(folder: &Path, rank: u32, error: &Report) -> bool {
     let fault = Fault { rank, message, help: error.help().map(|help| help.to_string()) };
     let own = folder.join(format!("fault-{rank}.json"));
     // It appears whole or not at all: whoever comes second aborts everybody at once.
-    let linked = task::write(&own, &fault).is_ok().then(|| fs::hard_link(&own, folder.join(FAULT)));
+    let linked = ranks::write(&own, &fault).is_ok().then(|| fs::hard_link(&own, folder.join(FAULT)));
     // Where it cannot be written, printing it is all that is left.
     !matches!(linked, Some(Err(error)) if error.kind() == std::io::ErrorKind::AlreadyExists)
 }
@@ -174,7 +168,7 @@ pub fn stop_with_the_engine(folder: &Path) {
         }
         while lines.next().is_some_and(|line| line.is_ok()) {}
         // If this fails the folder is gone, which is a reason to stop as well.
-        let _ = task::stop(&folder);
+        let _ = ranks::stop(&folder);
         std::thread::sleep(GRACE);
         #[expect(clippy::exit, reason = "nobody waits for what these processes do")]
         std::process::exit(1);
@@ -303,7 +297,7 @@ mod tests {
     fn the_first_process_writes_the_outputs_and_then_that_it_is_done() {
         let folder = tempfile::tempdir().unwrap();
         run_task(&task(), folder.path()).unwrap();
-        let done: Done = task::read(&folder.path().join(DONE)).unwrap();
+        let done: Done = ranks::read(&folder.path().join(DONE)).unwrap();
         assert_eq!(done, Done { feasible: true, complete: true, timed: false });
         registry::kind("system-graph").unwrap().read(&folder.path().join("out/system-graph")).unwrap();
     }
@@ -333,7 +327,7 @@ mod tests {
         let error = miette::miette!(help = "do that", "this went wrong");
         assert!(blame(folder.path(), 3, &error));
         assert!(!blame(folder.path(), 1, &error));
-        let fault: Fault = task::read(&folder.path().join(FAULT)).unwrap();
+        let fault: Fault = ranks::read(&folder.path().join(FAULT)).unwrap();
         assert_eq!(
             (fault.rank, fault.message.as_str(), fault.help.as_deref()),
             (3, "this went wrong", Some("do that"))

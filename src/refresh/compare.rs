@@ -90,10 +90,7 @@ impl LookSettings {
     /// What is different; nothing where that is only who is down and nobody wants to know.
     pub(super) fn changes(&self, before: &Machine, after: &Machine) -> Vec<Change> {
         let changes = differences(before, after, &self.thresholds);
-        match self.ignore_down && changes.iter().all(Change::is_about_state) {
-            true => Vec::new(),
-            false => changes,
-        }
+        if self.ignore_down && changes.iter().all(Change::is_about_state) { Vec::new() } else { changes }
     }
 
     /// Refuses a machine that has lost too many of the hosts that were up. The number that may be lost is rounded up: on a

@@ -4,17 +4,21 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hopmap_artifact::{Codec, Folder};
-use hopmap_changes::{Change, Machine, changes};
+use hopmap_artifact::{ArtifactError, Codec, Folder};
+use hopmap_changes::{Change, Machine, Thresholds, changes};
 use hopmap_durable::{
     DurableError, Lock, Staging, crash_point, is_leftover, replace_file, replace_symlink, sync_folder,
 };
 use hopmap_model::{Measurements, SystemGraph};
 use jiff::Timestamp;
-use serde_json::{Value as Json, json};
+use miette::Diagnostic;
+use serde_json::json;
 
-use super::RefreshError;
-use crate::accepted::{Accepted, AcceptedError};
+use crate::accepted::{Accepted, AcceptedError, write_json};
+use crate::engine::entries;
+
+/// What working on a publish folder gives.
+pub(super) type Result<T = (), E = RefreshError> = std::result::Result<T, E>;
 
 /// The publish folder.
 #[derive(Debug)]
@@ -37,7 +41,7 @@ impl Publication {
     }
 
     /// Creates what is missing and takes the lock.
-    pub(super) fn lock(&self, holder: &str) -> Result<Lock, RefreshError> {
+    pub(super) fn lock(&self, holder: &str) -> Result<Lock> {
         self.refuse_foreign()?;
         for folder in [self.history(), self.state()] {
             fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
@@ -49,13 +53,8 @@ impl Publication {
     }
 
     /// A folder with other things in it is not ours.
-    fn refuse_foreign(&self) -> Result<(), RefreshError> {
-        let entries = match fs::read_dir(&self.root) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(DurableError::io("read", &self.root)(error).into()),
-        };
-        let is_empty = entries.count() == 0;
+    fn refuse_foreign(&self) -> Result {
+        let is_empty = entries(&self.root)?.is_empty();
         match is_empty || self.history().is_dir() || self.state().is_dir() {
             true => Ok(()),
             false => Err(RefreshError::Foreign(self.root.clone())),
@@ -63,11 +62,9 @@ impl Publication {
     }
 
     /// Removes what killed refreshes left. The caller holds the lock.
-    pub(super) fn tidy(&self) -> Result<(), RefreshError> {
+    pub(super) fn tidy(&self) -> Result {
         for folder in [&self.root, &self.history(), &self.state()] {
-            let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
-            for entry in entries {
-                let path = entry.map_err(DurableError::io("read", folder))?.path();
+            for path in entries(folder)?.iter().map(fs::DirEntry::path) {
                 if path.file_name().is_some_and(|name| is_leftover(&name.to_string_lossy())) {
                     let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
                     let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -119,27 +116,16 @@ impl Publication {
     }
 
     /// All entries, in the order of their names.
-    pub fn entries(&self) -> Result<Vec<Entry>, RefreshError> {
-        let folder = self.history();
-        let found = match fs::read_dir(&folder) {
-            Ok(found) => found,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(DurableError::io("read", &folder)(error).into()),
-        };
-        let mut entries = Vec::new();
-        for entry in found {
-            let name = entry.map_err(DurableError::io("read", &folder))?.file_name();
-            let name = name.to_string_lossy();
-            if !name.starts_with('.') {
-                entries.push(Entry(name.into_owned()));
-            }
-        }
+    pub fn entries(&self) -> Result<Vec<Entry>> {
+        let names = entries(&self.history())?.into_iter().map(|entry| entry.file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        let mut entries: Vec<Entry> = names.filter(|name| !name.starts_with('.')).map(Entry).collect();
         entries.sort();
         Ok(entries)
     }
 
     /// The entry that is published.
-    pub fn current(&self) -> Result<Option<Entry>, RefreshError> {
+    pub fn current(&self) -> Result<Option<Entry>> {
         let link = self.current_link();
         match fs::read_link(&link) {
             Ok(target) => self.entry_of(&target).map(Some),
@@ -149,7 +135,7 @@ impl Publication {
     }
 
     /// The entry that is accepted.
-    pub fn accepted(&self) -> Result<Option<Entry>, RefreshError> {
+    pub fn accepted(&self) -> Result<Option<Entry>> {
         match Accepted::read(&self.accepted_file()) {
             Ok(accepted) => {
                 let folder = accepted.artifact.parent().unwrap_or(Path::new(""));
@@ -161,7 +147,7 @@ impl Publication {
     }
 
     /// The entry that a path from the publish folder leads to.
-    fn entry_of(&self, path: &Path) -> Result<Entry, RefreshError> {
+    fn entry_of(&self, path: &Path) -> Result<Entry> {
         let name =
             path.strip_prefix("history").ok().and_then(Path::to_str).filter(|name| !name.contains('/'));
         match name {
@@ -171,7 +157,7 @@ impl Publication {
     }
 
     /// What is published, checked byte by byte.
-    pub(super) fn read_current(&self) -> Result<Option<Published>, RefreshError> {
+    pub(super) fn read_current(&self) -> Result<Option<Published>> {
         let damaged = |source| RefreshError::Damaged { path: self.current_link(), source: Box::new(source) };
         let Some(entry) = self.current().map_err(damaged)? else { return Ok(None) };
         let machine = read_machine(&self.folder(&entry)).map_err(damaged)?;
@@ -179,7 +165,7 @@ impl Publication {
     }
 
     /// What is accepted, checked byte by byte.
-    pub(super) fn read_accepted(&self) -> Result<Option<Published>, RefreshError> {
+    pub(super) fn read_accepted(&self) -> Result<Option<Published>> {
         let damaged = |source| RefreshError::Damaged { path: self.accepted_file(), source: Box::new(source) };
         let Some(entry) = self.accepted().map_err(damaged)? else { return Ok(None) };
         let accepted = Accepted::read(&self.accepted_file())?;
@@ -193,12 +179,7 @@ impl Publication {
     }
 
     /// Adds an entry to the history: complete and on disk when this returns.
-    pub(super) fn add(
-        &self,
-        machine: &Machine,
-        before: Option<&Entry>,
-        changes: &[Change],
-    ) -> Result<Entry, RefreshError> {
+    pub(super) fn add(&self, machine: &Machine, before: Option<&Entry>, changes: &[Change]) -> Result<Entry> {
         let staging = Staging::new(&self.history())?;
         let digest = write_machine(&staging, machine)?;
         write_changes(staging.path(), before, changes)?;
@@ -217,12 +198,12 @@ impl Publication {
     }
 
     /// Publishes an entry.
-    pub(super) fn point_to(&self, entry: &Entry) -> Result<(), RefreshError> {
+    pub(super) fn point_to(&self, entry: &Entry) -> Result {
         Ok(replace_symlink(&self.current_link(), &Path::new("history").join(&entry.0))?)
     }
 
     /// Accepts an entry. One that is accepted already changes nothing.
-    pub(super) fn accept(&self, entry: &Entry) -> Result<(), RefreshError> {
+    pub(super) fn accept(&self, entry: &Entry) -> Result {
         let system = Folder::open(&self.folder(entry).join(SYSTEM))?;
         let place = self.accepted_file();
         Accepted::of(&system, &place, None)?.write(&place)?;
@@ -230,7 +211,7 @@ impl Publication {
     }
 
     /// Remembers that the consumer has to run, and the changes it has to be told.
-    pub(super) fn set_pending(&self, changes: &Path) -> Result<(), RefreshError> {
+    pub(super) fn set_pending(&self, changes: &Path) -> Result {
         let text = changes.strip_prefix(&self.root).unwrap_or(changes).to_string_lossy().into_owned();
         Ok(replace_file(&self.pending_file(), text.as_bytes())?)
     }
@@ -241,7 +222,7 @@ impl Publication {
         Some(self.root.join(text.trim_end()))
     }
 
-    fn clear_pending(&self) -> Result<(), RefreshError> {
+    fn clear_pending(&self) -> Result {
         let file = self.pending_file();
         match fs::remove_file(&file) {
             Ok(()) => {
@@ -282,19 +263,16 @@ impl Entry {
 }
 
 /// Reads the machine in a folder: an entry, or a folder with a system graph and perhaps measurements. Every byte is checked.
-pub fn read_machine(folder: &Path) -> Result<Machine, RefreshError> {
+pub fn read_machine(folder: &Path) -> Result<Machine> {
     let measured = folder.join(MEASUREMENTS);
     Ok(Machine {
         system: Folder::read::<SystemGraph>(&folder.join(SYSTEM))?,
-        measurements: match measured.is_dir() {
-            true => Some(Folder::read::<Measurements>(&measured)?),
-            false => None,
-        },
+        measurements: if measured.is_dir() { Some(Folder::read::<Measurements>(&measured)?) } else { None },
     })
 }
 
 /// Fills a folder that becomes an entry, reads it back, and gives its digest.
-pub(super) fn write_machine(staging: &Staging, machine: &Machine) -> Result<String, RefreshError> {
+pub(super) fn write_machine(staging: &Staging, machine: &Machine) -> Result<String> {
     let folder = staging.path();
     let mut digests = write(&folder.join(SYSTEM), &machine.system)?;
     if let Some(measured) = &machine.measurements {
@@ -304,42 +282,28 @@ pub(super) fn write_machine(staging: &Staging, machine: &Machine) -> Result<Stri
     Ok(blake3::hash(digests.as_bytes()).to_hex().to_string())
 }
 
-fn write<C: Codec>(folder: &Path, value: &C) -> Result<String, RefreshError> {
-    std::fs::create_dir(folder).map_err(hopmap_durable::DurableError::io("create", folder))?;
+fn write<C: Codec>(folder: &Path, value: &C) -> Result<String> {
+    fs::create_dir(folder).map_err(DurableError::io("create", folder))?;
     Ok(Folder::write(folder, value)?.digest().to_owned())
 }
 
 /// What is different, as `changes.json` and `changes.txt` beside each other.
-pub(super) fn write_changes(
-    folder: &Path,
-    before: Option<&Entry>,
-    found: &[Change],
-) -> Result<(), RefreshError> {
-    let value = changes_as_json(before, found);
-    let text = serde_json::to_string_pretty(&value).unwrap_or_default() + "\n";
-    replace_file(&folder.join(CHANGES), text.as_bytes())?;
+pub(super) fn write_changes(folder: &Path, before: Option<&Entry>, found: &[Change]) -> Result {
+    let value = json!({
+        "format": 1,
+        "before": before.map(|entry| &entry.0),
+        "changes": found.iter().map(Change::as_json).collect::<Vec<_>>(),
+    });
+    write_json(&folder.join(CHANGES), &value)?;
     let mut lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     if before.is_none() {
         lines.push("first snapshot".to_owned());
     }
-    replace_file(&folder.join("changes.txt"), (lines.join("\n") + "\n").as_bytes())?;
-    Ok(())
-}
-
-fn changes_as_json(before: Option<&Entry>, found: &[Change]) -> Json {
-    json!({
-        "format": 1,
-        "before": before.map(|entry| &entry.0),
-        "changes": found.iter().map(Change::as_json).collect::<Vec<_>>(),
-    })
+    Ok(replace_file(&folder.join("changes.txt"), (lines.join("\n") + "\n").as_bytes())?)
 }
 
 /// What is different between two machines.
-pub(super) fn differences(
-    before: &Machine,
-    after: &Machine,
-    thresholds: &hopmap_changes::Thresholds,
-) -> Vec<Change> {
+pub(super) fn differences(before: &Machine, after: &Machine, thresholds: &Thresholds) -> Vec<Change> {
     changes(&before.snapshot(), &after.snapshot(), thresholds)
 }
 
@@ -365,14 +329,12 @@ impl Retention {
             days.zip(entry.made_s()).is_some_and(|(days, made)| now_s - made > days)
         };
         let candidates = unused.into_iter().enumerate();
-        candidates
-            .filter(|(index, entry)| *index < surplus || is_old(entry))
-            .map(|(_, entry)| entry)
-            .collect()
+        let gone = candidates.filter(|(index, entry)| *index < surplus || is_old(entry));
+        gone.map(|(_, entry)| entry).collect()
     }
 
     /// Removes what is not kept. An entry disappears at once: a kill leaves no half of it.
-    pub(super) fn apply(self, publication: &Publication) -> Result<(), RefreshError> {
+    pub(super) fn apply(self, publication: &Publication) -> Result {
         let entries = publication.entries()?;
         let used: Vec<Entry> =
             [publication.current()?, publication.accepted()?].into_iter().flatten().collect();
@@ -387,6 +349,86 @@ impl Retention {
         }
         Ok(())
     }
+}
+
+/// A refresh that did not end as it should. What is published stays what it was, unless it says otherwise.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum RefreshError {
+    /// The system is in the way.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// An artifact is damaged.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// The accepted state cannot be used.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Accepted(#[from] AcceptedError),
+    /// Another refresh is at it.
+    #[error("{} is being refreshed by {holder}", path.display())]
+    #[diagnostic(help("wait for it to end: its lock goes when the process does"))]
+    Busy {
+        /// The publish folder.
+        path: PathBuf,
+        /// Process, host and command of the holder.
+        holder: String,
+    },
+    /// The folder holds something else.
+    #[error("{} holds something that is not a published topology", .0.display())]
+    #[diagnostic(help("name a new folder, an empty one, or one that `hopmap topology refresh` made"))]
+    Foreign(PathBuf),
+    /// Nothing is published.
+    #[error("nothing is published in {}", .0.display())]
+    #[diagnostic(help("`hopmap topology refresh --publish {}` publishes the machine as it is", .0.display()))]
+    Nothing(PathBuf),
+    /// What is published or accepted is damaged or missing.
+    #[error("{} leads to no sound snapshot", path.display())]
+    #[diagnostic(help(
+        "see what is in `history`; `--baseline` publishes and accepts the machine as it is now"
+    ))]
+    Damaged {
+        /// `current` or `accepted.json`.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: Box<Self>,
+    },
+    /// An entry of the history is missing.
+    #[error("there is no {}", .0.display())]
+    NoEntry(PathBuf),
+    /// The machine has no hosts.
+    #[error("the pipeline gave a machine without hosts")]
+    #[diagnostic(help("see what its source gives: nothing was published"))]
+    NoHosts,
+    /// Too few hosts are up.
+    #[error("only {up} of {hosts} hosts that were up still are ({:.1} %), fewer than --min-coverage asks for: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
+    #[diagnostic(help(
+        "not up: {missing}; if this is how the machine is now, run once with --baseline or a lower --min-coverage"
+    ))]
+    Coverage {
+        /// Hosts that were up and still are.
+        up: usize,
+        /// Hosts that were up.
+        hosts: usize,
+        /// Those that are not up.
+        missing: String,
+    },
+    /// The consumer did not succeed.
+    #[error("the consumer {how}: {} is published, but not accepted", entry)]
+    #[diagnostic(help("the next refresh runs it again. It said:\n{said}"))]
+    Consumer {
+        /// How it ended.
+        how: String,
+        /// The entry that it was told about.
+        entry: String,
+        /// The end of what it said.
+        said: String,
+    },
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 #[cfg(test)]

@@ -12,27 +12,25 @@ use hopmap_statistics::lower_median;
 use hopmap_views::{DriftPoint, drift, found_levels, latencies, topology};
 use miette::Report;
 
-use super::page::{MOST_BYTES, Page, escape};
-use super::solutions::{needed, own};
-use crate::engine::{RunReport, Store};
-use crate::pipeline::{Origin, Pipeline};
+use super::page::{MOST_BYTES, Page, Results, escape};
+use crate::pipeline::Origin;
 use crate::refresh::{Outcome, Record};
 
 /// Machines that are drawn.
 const MOST_DRAWN: usize = 6;
 
 /// Draws what was measured with the levels found in it, then levels that were found in matrices.
-pub(crate) fn measured(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+pub(crate) fn measured(page: &mut Page, results: Results<'_>) {
     let mut drawn = 0;
-    for cell in 0..pipeline.cells.len() {
+    for cell in 0..results.pipeline.cells.len() {
         if drawn == MOST_DRAWN {
             page.note(&format!("The first {MOST_DRAWN} are shown."));
             return;
         }
-        let measured = own::<Measurements>(store, report, cell);
+        let measured = results.own::<Measurements>(cell);
         let system = match &measured {
-            Some(_) => levels_of(pipeline, store, report, cell),
-            None => levels_of_matrix(pipeline, store, report, cell),
+            Some(_) => levels_of(results, cell),
+            None => levels_of_matrix(results, cell),
         };
         if measured.is_none() && system.is_none() {
             continue;
@@ -41,7 +39,7 @@ pub(crate) fn measured(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
             page.heading(if measured.is_some() { "The machine, measured" } else { "Levels of the machine" });
         }
         drawn += 1;
-        page.cell_heading(&pipeline.cells[cell]);
+        page.cell_heading(&results.pipeline.cells[cell]);
         draw(page, measured.as_deref(), system.as_deref());
     }
 }
@@ -58,44 +56,31 @@ pub(crate) fn draw(page: &mut Page, measured: Option<&Measurements>, system: Opt
     }
     let unit = if measured.is_some() { "µs" } else { "" };
     if let Some(picture) = found_levels(system, unit) {
-        page.figure(
-            &picture,
-            "What costs how much, from the whole machine on the left to its hosts on the right.",
-        );
+        let caption = "What costs how much, from the whole machine on the left to its hosts on the right.";
+        page.figure(&picture, caption);
     }
 }
 
 /// The machine with levels that a cell gives beside its measurements, or that another one found in them.
-fn levels_of(
-    pipeline: &Pipeline,
-    store: &Store,
-    report: &RunReport,
-    cell: usize,
-) -> Option<Arc<SystemGraph>> {
+fn levels_of(results: Results<'_>, cell: usize) -> Option<Arc<SystemGraph>> {
     let takes = |other: &usize| {
-        let needs = &pipeline.cells[*other].needs;
+        let needs = &results.pipeline.cells[*other].needs;
         let measurements = needs.iter().filter(|need| need.port.kind == Measurements::KIND);
         measurements
             .flat_map(|need| &need.origins)
             .any(|origin| matches!(origin, Origin::Cell { cell: from, .. } if *from == cell))
     };
-    let others = (0..pipeline.cells.len()).filter(takes);
-    let mut systems =
-        std::iter::once(cell).chain(others).filter_map(|cell| own::<SystemGraph>(store, report, cell));
+    let others = (0..results.pipeline.cells.len()).filter(takes);
+    let mut systems = std::iter::once(cell).chain(others).filter_map(|cell| results.own::<SystemGraph>(cell));
     systems.find(|system| matches!(system.cost, CostModel::Levels(_)))
 }
 
 /// The machine of a cell that has levels where the one it was made of has a matrix.
-fn levels_of_matrix(
-    pipeline: &Pipeline,
-    store: &Store,
-    report: &RunReport,
-    cell: usize,
-) -> Option<Arc<SystemGraph>> {
-    let needs = &pipeline.cells[cell].needs;
+fn levels_of_matrix(results: Results<'_>, cell: usize) -> Option<Arc<SystemGraph>> {
+    let needs = &results.pipeline.cells[cell].needs;
     needs.iter().find(|need| need.port.kind == SystemGraph::KIND)?;
-    let found = own::<SystemGraph>(store, report, cell)?;
-    let given = needed::<SystemGraph>(&pipeline.cells[cell], store, report)?;
+    let found = results.own::<SystemGraph>(cell)?;
+    let given = results.needed::<SystemGraph>(&results.pipeline.cells[cell])?;
     let is_found = matches!((&given.cost, &found.cost), (CostModel::Matrix(_), CostModel::Levels(_)));
     is_found.then_some(found)
 }
@@ -109,11 +94,10 @@ struct Level {
 
 fn table(page: &mut Page, measured: &Measurements, system: &SystemGraph, levels: &Levels) {
     let row = |(level, found): (usize, &Level)| {
-        let microseconds =
-            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| digits(value * 1e6));
+        let said = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), digits);
+        let microseconds = |value: Option<f64>| said(value.map(|value| value * 1e6));
         let (shortest, longest) = (found.latencies.first().copied(), found.latencies.last().copied());
-        let bandwidth = lower_median(found.bandwidths.clone())
-            .map_or_else(|| "–".to_owned(), |value| digits(value / 1e9));
+        let bandwidth = said(lower_median(found.bandwidths.clone()).map(|value| value / 1e9));
         vec![
             (level + 1).to_string(),
             digits(levels.costs[level]),
@@ -174,10 +158,8 @@ pub fn write_published(path: &Path, machine: Option<&Machine>, records: &[Record
     summary(&mut page, machine, records);
     page.heading("Over time");
     let points: Vec<DriftPoint> = records.iter().filter_map(point).collect();
-    page.figure(
-        &drift(&points),
-        "Median latencies of the levels, and what is furthest from the accepted machine.",
-    );
+    let caption = "Median latencies of the levels, and what is furthest from the accepted machine.";
+    page.figure(&drift(&points), caption);
     refreshes(&mut page, records);
     if let Some(machine) = machine {
         page.heading("The machine");
@@ -204,13 +186,11 @@ fn summary(page: &mut Page, machine: Option<&Machine>, records: &[Record]) {
     tiles.push_str(&tile(published.to_string(), "published"));
     page.add(&format!("<div class=\"tiles\">{tiles}</div>\n"));
     if let Some(last) = records.last() {
-        let said = match &last.error {
-            Some(error) => {
-                format!("<p class=\"failed\">The last refresh, of {}: {}</p>\n", last.time, escape(error))
-            }
-            None => format!("<p>The last refresh ended at {}.</p>\n", last.time),
-        };
-        page.add(&said);
+        let ended = &last.time;
+        page.add(&match last.error.as_deref().map(escape) {
+            Some(error) => format!("<p class=\"failed\">The last refresh, of {ended}: {error}</p>\n"),
+            None => format!("<p>The last refresh ended at {ended}.</p>\n"),
+        });
     }
 }
 

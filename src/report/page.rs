@@ -5,11 +5,52 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
+use hopmap_artifact::{Codec, Folder};
 use serde_json::json;
 
-use crate::engine::{PipelineId, RunReport, Store};
-use crate::pipeline::{Cell, Pipeline};
+use crate::engine::{OutputRecord, PipelineId, RunReport, Settled, Store};
+use crate::pipeline::{Cell, Origin, Pipeline};
+
+/// What a report is about: a pipeline, and what became of its cells.
+#[derive(Clone, Copy)]
+pub(crate) struct Results<'a> {
+    pub(crate) pipeline: &'a Pipeline,
+    pub(crate) store: &'a Store,
+    pub(crate) report: &'a RunReport,
+}
+
+impl<'a> Results<'a> {
+    pub(crate) fn cells(self) -> impl ExactSizeIterator<Item = (&'a Cell, &'a Settled)> {
+        self.pipeline.cells.iter().zip(&self.report.cells)
+    }
+
+    pub(crate) fn read<C: Codec>(self, record: &OutputRecord) -> Option<C> {
+        Folder::read::<C>(&self.store.artifact(&record.digest)).ok()
+    }
+
+    /// The output of a cell that is of a kind.
+    pub(crate) fn own<C: Codec>(self, cell: usize) -> Option<Arc<C>> {
+        let mut outputs = self.report.cells[cell].outputs.values();
+        self.read(outputs.find(|record| record.kind == C::KIND)?).map(Arc::new)
+    }
+
+    /// The cells with an output of a kind that can be read.
+    pub(crate) fn all<C: Codec>(self) -> impl Iterator<Item = (&'a Cell, Arc<C>)> {
+        let cells = self.pipeline.cells.iter().enumerate();
+        cells.filter_map(move |(index, cell)| Some((cell, self.own(index)?)))
+    }
+
+    /// The input of a cell that is of a kind.
+    pub(crate) fn needed<C: Codec>(self, cell: &Cell) -> Option<Arc<C>> {
+        let need = cell.needs.iter().find(|need| need.port.kind == C::KIND)?;
+        match need.origins.first()? {
+            Origin::Cell { cell, .. } => self.own(*cell),
+            Origin::Best { .. } => None,
+        }
+    }
+}
 
 /// A report never grows beyond this, whatever it is about.
 pub(super) const MOST_BYTES: usize = 5_000_000;
@@ -196,8 +237,9 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// Whether a cell ran or was up to date makes no other report.
-    pub(super) fn of(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Self {
-        let cells = pipeline.cells.iter().zip(&report.cells).map(|(cell, settled)| {
+    pub(super) fn of(results: Results<'_>) -> Self {
+        let Results { pipeline, store, report } = results;
+        let cells = results.cells().map(|(cell, settled)| {
             let digests: Vec<&str> = settled.outputs.values().map(|output| output.digest.as_str()).collect();
             json!([cell.id, settled.key, settled.is_usable(), digests])
         });

@@ -8,10 +8,10 @@ use hopmap_model::{Artifact, ConvergencePoint, Mapping, Schedule, TextFile};
 use hopmap_statistics::Sample;
 use hopmap_views::{Band, Cloud, bands, makespan_searches, pareto, searches as cost_searches};
 
-use super::page::{Page, escape};
+use super::page::{Page, Results, escape};
 use super::sweep::front;
-use crate::engine::{RunReport, Settled, Store};
-use crate::pipeline::{Cell, Origin, Pipeline};
+use crate::engine::{Settled, Store};
+use crate::pipeline::{Cell, Origin, Pipeline, show};
 
 /// Problems whose searches are drawn.
 const MOST_PROBLEMS: usize = 12;
@@ -69,18 +69,16 @@ const SOUGHT: [Sought; 2] = [
 ];
 
 /// Draws how the searches of each problem went, where there are several of them.
-pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    for sought in &SOUGHT {
-        of_kind(page, pipeline, store, report, sought);
-    }
+pub(crate) fn searches(page: &mut Page, results: Results<'_>) {
+    SOUGHT.iter().for_each(|sought| of_kind(page, results, sought));
 }
 
-fn of_kind(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport, sought: &Sought) {
+fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
     let mut problems: Vec<(Vec<usize>, Runs<'_>)> = Vec::new();
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        let Some(run) = run(store, settled, sought) else { continue };
+    for (cell, settled) in results.cells() {
+        let Some(run) = run(results.store, settled, sought) else { continue };
         let problem = problem(cell);
-        let way = way(pipeline, &problem, cell);
+        let way = way(results.pipeline, &problem, cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
             problems.push((problem, Runs::new()));
             problems.len() - 1
@@ -94,13 +92,13 @@ fn of_kind(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRepo
     page.heading(sought.heading);
     let mut curves_left = MOST_CURVES;
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
-        let names: Vec<&str> = problem.iter().map(|&cell| pipeline.cells[cell].id.as_str()).collect();
+        let names: Vec<&str> = problem.iter().map(|&cell| results.pipeline.cells[cell].id.as_str()).collect();
         page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
         let quality_against_cost = clouds(page, runs, sought);
         if runs.values().any(|runs| runs.len() > 2) {
-            draw_bands(page, store, runs, sought, &mut curves_left);
+            draw_bands(page, results.store, runs, sought, &mut curves_left);
         } else {
-            draw_best(page, store, runs, sought);
+            draw_best(page, results.store, runs, sought);
         }
         if quality_against_cost {
             page.add("</div>\n");
@@ -122,10 +120,8 @@ fn run<'a>(store: &Store, settled: &'a Settled, sought: &Sought) -> Option<Run<'
 /// Draws what was found against the seconds it took, and begins a pair of pictures with it, if there is anything to compare.
 fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought) -> bool {
     let cloud = |(name, runs): (&String, &Vec<Run<'_>>)| {
-        let points: Vec<(f64, f64)> = runs
-            .iter()
-            .filter_map(|run| Some((run.seconds.filter(|seconds| *seconds > 0.0)?, run.found)))
-            .collect();
+        let point = |run: &Run<'_>| Some((run.seconds.filter(|seconds| *seconds > 0.0)?, run.found));
+        let points: Vec<(f64, f64)> = runs.iter().filter_map(point).collect();
         let cost = Sample::new(points.iter().map(|point| point.0)).quartiles();
         let quality = Sample::new(points.iter().map(|point| point.1)).quartiles();
         Cloud { name: name.clone(), points, cost, quality, is_on_front: false }
@@ -172,11 +168,11 @@ fn draw_bands(page: &mut Page, store: &Store, runs: &Runs<'_>, sought: &Sought, 
     if drawn.is_empty() {
         return;
     }
-    let first =
-        if most > MOST_RUNS { format!(" Of each way the first {MOST_RUNS} runs.") } else { String::new() };
-    let caption = format!(
-        "The best found so far: the median of the runs, and the band of the middle half of them.{first}"
-    );
+    let mut caption =
+        "The best found so far: the median of the runs, and the band of the middle half of them.".to_owned();
+    if most > MOST_RUNS {
+        caption.push_str(&format!(" Of each way the first {MOST_RUNS} runs."));
+    }
     page.figure(&bands(&drawn, sought.metric), &caption);
 }
 
@@ -200,11 +196,8 @@ fn band(way: &str, curves: &[Vec<(u64, f64)>]) -> Option<Band> {
         };
         (evaluations, Sample::new(curves.iter().filter_map(by_then)).quartiles())
     };
-    Some(Band {
-        name: way.to_owned(),
-        runs: curves.len(),
-        points: evaluations.into_iter().map(point).collect(),
-    })
+    let points = evaluations.into_iter().map(point).collect();
+    Some(Band { name: way.to_owned(), runs: curves.len(), points })
 }
 
 /// The best so far after every evaluation.
@@ -220,12 +213,11 @@ fn falling(curve: &[(u64, f64)]) -> Vec<(u64, f64)> {
 /// The cells that a mapping's program and machine come from.
 fn problem(cell: &Cell) -> Vec<usize> {
     let origins = cell.needs.iter().flat_map(|need| &need.origins);
-    let mut cells: Vec<usize> = origins
-        .filter_map(|origin| match origin {
-            Origin::Cell { cell, .. } => Some(*cell),
-            Origin::Best { .. } => None,
-        })
-        .collect();
+    let known = |origin: &Origin| match origin {
+        Origin::Cell { cell, .. } => Some(*cell),
+        Origin::Best { .. } => None,
+    };
+    let mut cells: Vec<usize> = origins.filter_map(known).collect();
     cells.sort_unstable();
     cells.dedup();
     cells
@@ -237,11 +229,7 @@ fn way(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
         problem.iter().any(|&cell| pipeline.cells[cell].matrix.iter().any(|(other, _)| other == key))
     };
     let keys = cell.matrix.iter().filter(|(key, _)| key != "seed" && key != "mapper" && !of_problem(key));
-    let keys: Vec<String> = keys
-        .map(|(key, value)| {
-            format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        })
-        .collect();
+    let keys: Vec<String> = keys.map(|(key, value)| format!("{key}={}", show(value))).collect();
     let kind = cell.entry.kind.rsplit('/').next().unwrap_or_default();
     if keys.is_empty() { kind.to_owned() } else { format!("{kind} {}", keys.join(" ")) }
 }
@@ -255,10 +243,10 @@ fn curve(store: &Store, digest: &str, sought: &Sought) -> Option<Vec<(u64, f64)>
 }
 
 /// Shows the tables that stages made as CSV.
-pub(crate) fn tables(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+pub(crate) fn tables(page: &mut Page, results: Results<'_>) {
+    for (cell, settled) in results.cells() {
         for record in settled.outputs.values().filter(|record| record.kind == TextFile::KIND) {
-            let Ok(file) = Folder::read::<TextFile>(&store.artifact(&record.digest)) else { continue };
+            let Some(file) = results.read::<TextFile>(record) else { continue };
             if Path::new(&file.name).extension().is_some_and(|extension| extension == "csv") {
                 table(page, cell, &file.text);
             }

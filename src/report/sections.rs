@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use hopmap_artifact::Folder;
-use hopmap_model::{Artifact, LaunchFile, Metrics};
+use hopmap_model::{Artifact, Metrics};
 use hopmap_views::{DagNode, NodeState, comparison, dag};
 
-use super::page::{Field, Page, escape};
-use crate::engine::{OutputRecord, RunReport, Settled, State, Store, short, state_name};
+use super::page::{Field, Page, Results, escape};
+use crate::engine::{OutputRecord, Settled, State, launch_command, launch_files, short, state_name};
 use crate::gates::{Standing, Verdict, number};
-use crate::pipeline::{Cell, Pipeline};
+use crate::pipeline::Cell;
 
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;
@@ -20,28 +19,20 @@ const MOST_ERRORS: usize = 20;
 const MOST_COMPARED: usize = 6;
 
 /// Name, what happened, and how to launch.
-pub(crate) fn summary(
-    page: &mut Page,
-    pipeline: &Pipeline,
-    store: &Store,
-    report: &RunReport,
-    shown: &dyn Fn(&Path) -> String,
-) {
-    page.add(&format!("<h1>{}</h1>\n", escape(&pipeline.name)));
-    if let Some(description) = &pipeline.description {
+pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
+    page.add(&format!("<h1>{}</h1>\n", escape(&results.pipeline.name)));
+    if let Some(description) = &results.pipeline.description {
         page.add(&format!("<p class=\"lead\">{}</p>\n", escape(description)));
     }
     let mut tiles = String::new();
-    for state in State::ENDINGS.into_iter().filter(|&state| report.count(state) > 0) {
-        let name = state_name(state);
-        tiles.push_str(&format!(
-            "<div class=\"tile\"><b class=\"{name}\">{}</b><span>{name}</span></div>",
-            report.count(state)
-        ));
+    for state in State::ENDINGS.into_iter().filter(|&state| results.report.count(state) > 0) {
+        let (name, count) = (state_name(state), results.report.count(state));
+        let tile = format!("<div class=\"tile\"><b class=\"{name}\">{count}</b><span>{name}</span></div>");
+        tiles.push_str(&tile);
     }
     page.add(&format!("<div class=\"tiles\">{tiles}</div>\n"));
     let errors: Vec<&miette::Report> =
-        report.cells.iter().filter_map(|settled| settled.error.as_ref()).collect();
+        results.report.cells.iter().filter_map(|settled| settled.error.as_ref()).collect();
     for error in errors.iter().take(MOST_ERRORS) {
         let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
         page.add(&format!("<p class=\"failed\">{}</p>\n", escape(&text)));
@@ -49,29 +40,13 @@ pub(crate) fn summary(
     if errors.len() > MOST_ERRORS {
         page.add(&format!("<p class=\"failed\">… and {} more.</p>\n", errors.len() - MOST_ERRORS));
     }
-    launch(page, store, report, shown);
+    launch(page, results, shown);
 }
 
-fn launch(page: &mut Page, store: &Store, report: &RunReport, shown: &dyn Fn(&Path) -> String) {
-    let mut commands = Vec::new();
-    // Nobody is told how to launch what was held back.
-    for settled in report.cells.iter().filter(|_| report.held.is_empty()) {
-        for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
-            let Ok(folder) = Folder::open(&store.artifact(&record.digest)) else { continue };
-            let Ok(command) = folder.attribute::<String>("command") else { continue };
-            let saved =
-                settled.saved.iter().find(|saved| saved.output == *port).map(|saved| saved.path.clone());
-            let path = saved.unwrap_or_else(|| {
-                folder
-                    .description()
-                    .files
-                    .keys()
-                    .next()
-                    .map_or_else(|| folder.path().to_owned(), |name| folder.file_path(name))
-            });
-            commands.push(command.replace("{file}", &shown(&path)).replace("{program}", "PROGRAM"));
-        }
-    }
+fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
+    let files = launch_files(results.report, results.store).into_iter();
+    let command = |record: &OutputRecord, path: &Path| launch_command(results.store, record, &shown(path));
+    let mut commands: Vec<String> = files.filter_map(|(_, record, path)| command(record, &path)).collect();
     commands.dedup();
     if commands.is_empty() {
         return;
@@ -83,9 +58,9 @@ fn launch(page: &mut Page, store: &Store, report: &RunReport, shown: &dyn Fn(&Pa
 }
 
 /// Metrics beside linear, round-robin and random.
-pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+pub(crate) fn quality(page: &mut Page, results: Results<'_>) {
     let mut compared: Vec<(&Cell, &OutputRecord)> = Vec::new();
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+    for (cell, settled) in results.cells() {
         let metrics = settled.outputs.values().filter(|record| record.kind == Metrics::KIND);
         compared.extend(metrics.map(|record| (cell, record)));
     }
@@ -94,7 +69,7 @@ pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, repor
     }
     page.heading("Quality");
     for (cell, record) in compared.iter().take(MOST_COMPARED) {
-        let Ok(metrics) = Folder::read::<Metrics>(&store.artifact(&record.digest)) else { continue };
+        let Some(metrics) = results.read::<Metrics>(record) else { continue };
         page.add(&format!("<h3>{}</h3>\n", escape(&cell.id)));
         page.figure(&comparison(&metrics), "");
         metrics_table(page, record);
@@ -128,7 +103,7 @@ fn metrics_table(page: &mut Page, record: &OutputRecord) {
 }
 
 /// The pipeline as a graph.
-pub(crate) fn pipeline(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
+pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
     let node = |(cell, settled): (&Cell, &Settled)| DagNode {
         name: cell.id.clone(),
         kind: cell.entry.kind.to_owned(),
@@ -144,9 +119,9 @@ pub(crate) fn pipeline(page: &mut Page, pipeline: &Pipeline, report: &RunReport)
         reason: settled.reasons.first().map(ToString::to_string).unwrap_or_default(),
         group: cell.stage.clone(),
     };
-    let nodes: Vec<DagNode> = pipeline.cells.iter().zip(&report.cells).map(node).collect();
+    let nodes: Vec<DagNode> = results.cells().map(node).collect();
     let mut edges = Vec::new();
-    for (index, cell) in pipeline.cells.iter().enumerate() {
+    for (index, cell) in results.pipeline.cells.iter().enumerate() {
         let mut from: Vec<usize> = cell.dependencies().collect();
         from.sort_unstable();
         from.dedup();
@@ -157,16 +132,15 @@ pub(crate) fn pipeline(page: &mut Page, pipeline: &Pipeline, report: &RunReport)
 }
 
 /// Every stage with its state, reason, time and results.
-pub(crate) fn stages(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
+pub(crate) fn stages(page: &mut Page, results: Results<'_>) {
     page.heading("Stages");
     let row = |(cell, settled): (&Cell, &Settled)| {
         let state = state_name(settled.state);
         let reasons =
             settled.reasons.iter().map(|reason| escape(&reason.to_string())).collect::<Vec<_>>().join("<br>");
-        let outputs = settled
-            .outputs
-            .iter()
-            .map(|(port, record)| format!("{} <code>{}</code>", escape(port), short(&record.digest)));
+        let output = |(port, record): (&String, &OutputRecord)| {
+            format!("{} <code>{}</code>", escape(port), short(&record.digest))
+        };
         let time = if settled.seconds > 0.0 { format!("{:.2} s", settled.seconds) } else { String::new() };
         vec![
             escape(&cell.id),
@@ -174,11 +148,11 @@ pub(crate) fn stages(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
             format!("<span class=\"state {state}\">{state}</span>"),
             reasons,
             time,
-            outputs.collect::<Vec<_>>().join("<br>"),
+            settled.outputs.iter().map(output).collect::<Vec<_>>().join("<br>"),
         ]
     };
     let head = "stage | kind | state | why | time | artifacts";
-    page.first_rows(head, pipeline.cells.iter().zip(&report.cells).map(row), MOST_ROWS);
+    page.first_rows(head, results.cells().map(row), MOST_ROWS);
 }
 
 /// A number with as many digits as people read.
@@ -194,7 +168,8 @@ fn rounded(value: f64) -> String {
 const MOST_GATES: usize = 300;
 
 /// Shows how every gate stands, broken ones first.
-pub(crate) fn gates(page: &mut Page, report: &RunReport) {
+pub(crate) fn gates(page: &mut Page, results: Results<'_>) {
+    let report = results.report;
     if report.gates.is_empty() {
         return;
     }
@@ -225,7 +200,8 @@ fn row(verdict: &Verdict) -> Vec<String> {
 }
 
 /// Every `[tables.NAME]` as a table.
-pub(crate) fn tables(page: &mut Page, report: &RunReport) {
+pub(crate) fn tables(page: &mut Page, results: Results<'_>) {
+    let report = results.report;
     if report.tables.is_empty() {
         return;
     }

@@ -3,8 +3,7 @@
 //!
 //! # Limits
 //!
-//! `src/report/sweep` gathers the cells of a stage by their matrix without `seed`; `statistics.rs` has medians, their intervals and fronts;
-//! `timeline.rs` puts the cells of a journal into lanes, of which the picture and the trace events for Perfetto are made. Whatever the size of
+//! Cells of a stage are gathered by their matrix without `seed`; `core/statistics` has medians and their intervals. Whatever the size of
 //! a sweep, tables have 300 rows, lists 20 names, and of 400 searches the convergence is read.
 
 use std::collections::BTreeMap;
@@ -12,26 +11,24 @@ use std::collections::BTreeMap;
 use hopmap_statistics::Sample;
 use serde_json::Value as Json;
 
-use super::page::{Field, Page, escape};
-use crate::engine::{RunReport, State, Store};
-use crate::pipeline::Pipeline;
+use super::page::{Field, Page, Results, escape};
+use crate::engine::State;
 
 /// Cells that are named in a sentence.
 const MOST_NAMED: usize = 20;
 
 /// A table for every stage that has a matrix, with a row for all cells that differ in their seed only.
-pub(crate) fn sweeps(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+pub(crate) fn sweeps(page: &mut Page, results: Results<'_>) {
     let mut stages: Vec<&str> = Vec::new();
-    for cell in pipeline.cells.iter().filter(|cell| !cell.matrix.is_empty()) {
+    for cell in results.pipeline.cells.iter().filter(|cell| !cell.matrix.is_empty()) {
         if stages.last() != Some(&cell.stage.as_str()) && !stages.contains(&cell.stage.as_str()) {
             stages.push(&cell.stage);
         }
     }
-    let sweeps: Vec<(&str, Sweep<'_>)> = stages
-        .into_iter()
-        .map(|stage| (stage, gather(stage, pipeline, store, report)))
-        .filter(|(_, sweep)| sweep.cells > 1 && (!sweep.metrics.is_empty() || !sweep.failed.is_empty()))
-        .collect();
+    let is_told =
+        |sweep: &Sweep<'_>| sweep.cells > 1 && (!sweep.metrics.is_empty() || !sweep.failed.is_empty());
+    let sweeps = stages.into_iter().map(|stage| (stage, gather(stage, results)));
+    let sweeps: Vec<(&str, Sweep<'_>)> = sweeps.filter(|(_, sweep)| is_told(sweep)).collect();
     if sweeps.is_empty() {
         return;
     }
@@ -54,18 +51,15 @@ fn failures(page: &mut Page, sweep: &Sweep<'_>) {
         0 => String::new(),
         more => format!(" … and {more} more"),
     };
-    page.add(&format!(
-        "<p class=\"failed\">{} of {} cells have no result: {}{more}</p>\n",
-        sweep.failed.len(),
-        sweep.cells,
-        named.join(", ")
-    ));
+    let (failed, cells, named) = (sweep.failed.len(), sweep.cells, named.join(", "));
+    page.add(&format!("<p class=\"failed\">{failed} of {cells} cells have no result: {named}{more}</p>\n"));
 }
 
 /// The matrix key that only repeats what is done.
 const REPEATS: &str = "seed";
 
 /// The cells of a stage that has a matrix.
+#[derive(Default)]
 struct Sweep<'a> {
     /// Keys of the matrix that say what is done.
     keys: Vec<&'a str>,
@@ -94,17 +88,10 @@ impl Way {
     }
 }
 
-fn gather<'a>(stage: &str, pipeline: &'a Pipeline, store: &Store, report: &RunReport) -> Sweep<'a> {
-    let mut sweep = Sweep {
-        keys: Vec::new(),
-        is_repeated: false,
-        ways: Vec::new(),
-        metrics: Vec::new(),
-        failed: Vec::new(),
-        cells: 0,
-    };
+fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
+    let mut sweep = Sweep::default();
     let mut index: BTreeMap<String, usize> = BTreeMap::new();
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells).filter(|(cell, _)| cell.stage == stage) {
+    for (cell, settled) in results.cells().filter(|(cell, _)| cell.stage == stage) {
         sweep.cells += 1;
         let told = cell.matrix.iter().filter(|(key, _)| key != REPEATS);
         let (keys, values): (Vec<&str>, Vec<Json>) =
@@ -128,7 +115,7 @@ fn gather<'a>(stage: &str, pipeline: &'a Pipeline, store: &Store, report: &RunRe
                 metrics.insert(name, value);
             }
         }
-        let result = settled.key.as_deref().and_then(|key| store.result(key));
+        let result = settled.key.as_deref().and_then(|key| results.store.result(key));
         let seconds = result.and_then(|result| result.seconds).filter(|_| !metrics.is_empty());
         metrics.extend(seconds.map(|seconds| ("seconds".to_owned(), seconds)));
         if !metrics.is_empty() {
@@ -171,13 +158,10 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
     } else {
         plain(page, sweep, &different);
     }
-    let same: Vec<String> = same
-        .into_iter()
-        .take(MOST_METRICS)
-        .filter_map(|metric| {
-            Some(format!("{} = {}", escape(metric), digits(value(sweep.ways.first()?, metric)?)))
-        })
-        .collect();
+    let told = |metric: &String| {
+        Some(format!("{} = {}", escape(metric), digits(value(sweep.ways.first()?, metric)?)))
+    };
+    let same: Vec<String> = same.into_iter().take(MOST_METRICS).filter_map(told).collect();
     if !same.is_empty() {
         page.note(&format!("The same in all cells: {}.", same.join(", ")));
     }
@@ -198,16 +182,8 @@ fn is_same(sweep: &Sweep<'_>, metric: &str) -> bool {
 fn statistics(page: &mut Page, sweep: &Sweep<'_>, metric: &str, is_open: bool) {
     let best = if COSTS.contains(&metric) { "best" } else { "lowest" };
     let mut head = sweep.keys.clone();
-    head.extend([
-        "n",
-        "median",
-        "lower quartile",
-        "upper quartile",
-        best,
-        "highest",
-        "95 % of median from",
-        "to",
-    ]);
+    head.extend(["n", "median", "lower quartile", "upper quartile", best, "highest"]);
+    head.extend(["95 % of median from", "to"]);
     if !sweep.failed.is_empty() {
         head.push("no result");
     }

@@ -514,26 +514,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
 }
 
 #[test]
-fn accept_says_what_it_needs() {
-    let sandbox = Sandbox::with_ring();
-    assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r#"
-    ------- stderr -------
-    error: ring.toml has no gates, so there is nothing to accept
-      help: a gate is a line below [gates], such as quality = "placement.F <= N.NN * accepted"
-    [exit code 2]
-    "#);
-    assert_snapshot!(sandbox.seen(&["accept", "placement"]), @r"
-    ------- stderr -------
-    error: `placement` is no pipeline file: say where, with --to FILE
-      help: without --to, and with -p, name a pipeline file
-    [exit code 2]
-    ");
-    assert_snapshot!(sandbox.seen(&["accept", "placement", "--to", "x.json", "-p", "a=1"]), @r"
-    ------- stderr -------
-    error: `placement` is no pipeline file: an artifact takes no -p
-      help: without --to, and with -p, name a pipeline file
-    [exit code 2]
-    ");
+fn accepted_values_that_cannot_be_read_are_refused() {
     let sandbox = with_gates(GATES);
     sandbox.write("ring.accepted.json", "{ \"format\": 1, \"digest\": \"\" }");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"

@@ -587,24 +587,3 @@ fn a_sweep_that_was_killed_goes_on_with_the_cells_that_are_left() {
     assert_eq!(results(), before + ran);
     assert!(sandbox.stdout(&["run", "sweep.toml"]).contains("nothing to do"));
 }
-
-/// Rows in another order are other files and the same graph: all cells put one artifact into the store.
-#[test]
-fn cells_that_give_the_same_at_the_same_moment_do_not_get_in_each_others_way() {
-    let sandbox = Sandbox::new();
-    let rows: Vec<String> =
-        (0..60).map(|rank| format!("{rank},{},3,{}\n", (rank + 1) % 60, 100 + rank)).collect();
-    for file in 0..60 {
-        let (last, first) = rows.split_at(file);
-        let text = format!("source,destination,messages,bytes\n{}{}", first.concat(), last.concat());
-        sandbox.write(&format!("{file}.csv"), text);
-    }
-    let stage = "uses = \"trace/import\"\nwith = { path = \"${matrix.n}.csv\", format = \"csv\" }\nmatrix = { n = \"0..59\" }\n";
-    sandbox.write("p.toml", format!("[stages.program]\n{stage}"));
-    for round in 0..5 {
-        let store = format!("store-{round}");
-        sandbox.stdout(&["run", "p.toml", "-j8", "--quiet", "--no-report", "--store", &store]);
-        let artifacts = std::fs::read_dir(sandbox.path().join(store).join("artifacts")).unwrap().count();
-        assert_eq!(artifacts, 1);
-    }
-}

@@ -40,6 +40,16 @@ pub(crate) fn names<'a, A, B>(
     before.keys().chain(after.keys()).collect()
 }
 
+/// What two maps do not have alike: names and values, in the order of the names.
+pub fn differing<'a, T: PartialEq>(
+    before: &'a BTreeMap<String, T>,
+    after: &'a BTreeMap<String, T>,
+) -> impl Iterator<Item = (&'a str, Option<&'a T>, Option<&'a T>)> {
+    let all = names(before, after).into_iter();
+    let all = all.map(|name| (name.as_str(), before.get(name), after.get(name)));
+    all.filter(|(_, before, after)| before != after)
+}
+
 /// Items of a list that are shown to people.
 pub const MOST_SHOWN: usize = 10;
 

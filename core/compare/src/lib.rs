@@ -9,15 +9,13 @@
 mod artifact;
 mod common;
 mod edges;
-mod first;
 mod mapping;
 mod schedule;
 mod tables;
 
 pub use artifact::{ArtifactChanges, Contents, MetricChange, MetricChanges, compare, metric_changes};
-pub use common::{Compared, MOST_SHOWN, more, percent};
+pub use common::{Compared, MOST_SHOWN, differing, more, percent};
 pub use edges::{EdgeChange, GraphChanges, Traffic};
-pub use first::first_differences;
 pub use mapping::{LevelCost, LevelShare, MappingChanges, Move};
 pub use schedule::{ScheduleChanges, TaskChange};
-pub use tables::{FileChange, RowChange, TableChanges};
+pub use tables::{FileChange, RowChange, TableChanges, first_differences};

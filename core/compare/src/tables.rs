@@ -3,14 +3,21 @@
 //! The first integer columns that tell all rows apart in the order in which they stand are the key: rows of such tables are
 //! merged as they are read. Tables without a key are compared as sets of rows.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::DataType;
-use hopmap_artifact::{ArtifactError, Cell, Folder};
+use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use serde::Serialize;
 use similar::TextDiff;
 
-use crate::common::{MOST_SHOWN, merge, more, names};
+use crate::common::{MOST_SHOWN, differing, merge, more};
 
+/// Differences beyond this number would bury the first ones.
+const MOST_DIFFERENCES: usize = 8;
 /// Most rows of tables without a key that are compared.
 const MOST_ROWS: usize = 1 << 20;
 
@@ -55,15 +62,13 @@ pub(super) fn compare(
     covered: &[&str],
 ) -> Result<Vec<TableChanges>, ArtifactError> {
     let (old, new) = (&before.description().tables, &after.description().tables);
-    let differs = |name: &&String| old.get(*name) != new.get(*name) && !covered.contains(&name.as_str());
     let mut found = Vec::new();
-    for name in names(old, new).into_iter().filter(differs) {
-        let rows = [old, new].map(|tables| tables.get(name).map_or(0, |table| table.rows));
-        let is_both = old.contains_key(name) && new.contains_key(name);
-        let empty = TableChanges { table: name.clone(), rows, ..TableChanges::default() };
-        found.push(match is_both {
-            true => rows_of(before, after, empty)?,
-            false => TableChanges { gone: rows[0], new: rows[1], compared: true, ..empty },
+    for (name, old, new) in differing(old, new).filter(|(name, ..)| !covered.contains(name)) {
+        let rows = [old, new].map(|table| table.map_or(0, |table| table.rows));
+        let empty = TableChanges { table: name.to_owned(), rows, ..TableChanges::default() };
+        found.push(match (old, new) {
+            (Some(_), Some(_)) => rows_of(before, after, empty)?,
+            _ => TableChanges { gone: rows[0], new: rows[1], compared: true, ..empty },
         });
     }
     Ok(found)
@@ -71,12 +76,7 @@ pub(super) fn compare(
 
 fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<TableChanges, ArtifactError> {
     let name = empty.table.clone();
-    let columns = |folder: &Folder| {
-        let reader = folder.stream(&name)?;
-        let fields = reader.schema().fields();
-        Ok::<_, ArtifactError>(fields.iter().map(|field| field.name().clone()).collect::<Vec<_>>())
-    };
-    let (old, new) = (columns(before)?, columns(after)?);
+    let (old, new) = (column_names(&before.stream(&name)?), column_names(&after.stream(&name)?));
     let common: Vec<String> = old.iter().filter(|column| new.contains(column)).cloned().collect();
     let only = |these: &[String], others: &[String]| {
         these.iter().filter(|column| !others.contains(column)).cloned().collect::<Vec<_>>()
@@ -90,7 +90,8 @@ fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<Table
         compared: true,
         ..empty
     };
-    let (old, new) = (rows(before, &found)?, rows(after, &found)?);
+    let (mut old, mut new) =
+        (rows(before, &name, &found.columns, key)?, rows(after, &name, &found.columns, key)?);
     if key > 0 {
         merge(old, new, |_, rows| found.visit(rows))?;
     } else if found.rows.iter().sum::<u64>() <= MOST_ROWS as u64 {
@@ -100,7 +101,6 @@ fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<Table
             rows.sort();
             Ok::<_, ArtifactError>(rows.into_iter().map(Ok))
         };
-        let (mut old, mut new) = (old, new);
         merge(sorted(&mut old)?, sorted(&mut new)?, |_, rows| found.visit(rows))?;
     } else {
         found.compared = false;
@@ -153,9 +153,11 @@ type Row = (Vec<u64>, Vec<String>);
 /// The rows of a table one by one: the key, and the text of all values.
 fn rows(
     folder: &Folder,
-    found: &TableChanges,
+    table: &str,
+    names: &[String],
+    key: usize,
 ) -> Result<impl Iterator<Item = Result<Row, ArtifactError>> + use<>, ArtifactError> {
-    let (names, key) = (found.columns.clone(), found.key);
+    let names = names.to_vec();
     let of_batch = move |batch: &RecordBatch| {
         let columns: Vec<_> = names.iter().filter_map(|name| batch.column_by_name(name)).collect();
         let numbers = numbers(batch, &names[..key]);
@@ -171,7 +173,11 @@ fn rows(
     };
     let rows =
         move |batch: Result<_, _>| batch.map_or_else(|error| vec![Err(error)], |batch| of_batch(&batch));
-    Ok(folder.stream(&found.table)?.flat_map(rows))
+    Ok(folder.stream(table)?.flat_map(rows))
+}
+
+fn column_names(reader: &TableReader) -> Vec<String> {
+    reader.schema().fields().iter().map(|field| field.name().clone()).collect()
 }
 
 impl TableChanges {
@@ -228,6 +234,91 @@ impl TableChanges {
     }
 }
 
+/// Where an artifact that was made again differs from the one before, for people: the first row, value or byte of each part.
+#[must_use]
+pub fn first_differences(before: &Path, again: &Path) -> Vec<String> {
+    let mut lines = match (Folder::open(before), Folder::open(again)) {
+        (Err(error), _) | (_, Err(error)) => vec![error.to_string()],
+        (Ok(before), Ok(again)) => first_of_parts(&before, &again),
+    };
+    if lines.is_empty() {
+        lines.push("other bytes in artifact.json".to_owned());
+    }
+    if lines.len() > MOST_DIFFERENCES {
+        let more = lines.len() - MOST_DIFFERENCES;
+        lines.truncate(MOST_DIFFERENCES);
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+fn first_of_parts(before: &Folder, again: &Folder) -> Vec<String> {
+    let (old, new) = (before.description(), again.description());
+    if (&old.kind, old.schema) != (&new.kind, new.schema) {
+        return vec![format!("{} of schema {}, was {} of {}", new.kind, new.schema, old.kind, old.schema)];
+    }
+    let table = |(name, one, other): (&str, Option<_>, Option<_>)| match (one, other) {
+        (Some(_), Some(_)) => {
+            let line = first_row(before, again, name).unwrap_or_else(|error| error.to_string());
+            format!("table {name}: {line}")
+        }
+        (Some(_), None) => format!("table {name} is gone"),
+        (None, _) => format!("table {name} is new"),
+    };
+    let file = |(name, ..): (&str, Option<_>, Option<_>)| {
+        let place = first_byte(&before.file_path(name), &again.file_path(name));
+        format!("file {name}: {}", place.unwrap_or_else(|error| error.to_string()))
+    };
+    let mut lines: Vec<String> = differing(&old.tables, &new.tables).map(table).collect();
+    lines.extend(differing(&old.files, &new.files).map(file));
+    lines.extend(values(&old.metrics, &new.metrics));
+    lines.extend(values(&old.attributes, &new.attributes));
+    lines
+}
+
+fn values<T: PartialEq + Display>(old: &BTreeMap<String, T>, new: &BTreeMap<String, T>) -> Vec<String> {
+    let said = |value: Option<&T>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    differing(old, new).map(|(name, old, new)| format!("{name} {}, was {}", said(new), said(old))).collect()
+}
+
+/// The first row that is not the same, with what is different in it. Rows are counted from 0, like ranks.
+fn first_row(before: &Folder, again: &Folder, table: &str) -> Result<String, ArtifactError> {
+    let (old, new) = (before.stream(table)?, again.stream(table)?);
+    if old.schema() != new.schema() {
+        return Ok("other columns".to_owned());
+    }
+    let columns = column_names(&old);
+    let rows = rows(before, table, &columns, 0)?.zip(rows(again, table, &columns, 0)?);
+    for (place, (one, other)) in rows.enumerate() {
+        let values = columns.iter().zip(one?.1.into_iter().zip(other?.1));
+        let differing = values.filter(|(_, (one, other))| one != other);
+        let said: Vec<String> =
+            differing.map(|(name, (one, other))| format!("{name} {other}, was {one}")).collect();
+        if !said.is_empty() {
+            return Ok(format!("row {place}: {}", said.join("; ")));
+        }
+    }
+    Ok(match (old.rows(), new.rows()) {
+        (one, other) if one != other => format!("{other} rows, was {one}"),
+        _ => "the same rows in other bytes".to_owned(),
+    })
+}
+
+fn first_byte(before: &Path, again: &Path) -> std::io::Result<String> {
+    let open = |path: &Path| std::fs::File::open(path).map(BufReader::new);
+    let (old, new) = (open(before)?, open(again)?);
+    let mut count = 0_u64;
+    let mut new = new.bytes();
+    for old in old.bytes() {
+        match new.next().transpose()? {
+            Some(new) if old? == new => count += 1,
+            Some(_) => return Ok(format!("other bytes from byte {count}")),
+            None => return Ok(format!("ends at byte {count}")),
+        }
+    }
+    Ok(format!("goes on after byte {count}"))
+}
+
 /// Most lines of a file that are compared line by line: the time grows with their square where all are different.
 const MOST_LINES: usize = 5000;
 /// Most bytes of a file that is read.
@@ -249,16 +340,12 @@ pub struct FileChange {
 /// The files that are not the same.
 pub(super) fn compare_files(before: &Folder, after: &Folder) -> Result<Vec<FileChange>, ArtifactError> {
     let (old, new) = (&before.description().files, &after.description().files);
-    let mut found = Vec::new();
-    for name in names(old, new).into_iter().filter(|name| old.get(*name) != new.get(*name)) {
-        let lines = match (text(before, name)?, text(after, name)?) {
-            (Some(before), Some(after)) => line_diff(&before, &after),
-            _ => None,
-        };
-        let (before, after) = (old.get(name).cloned(), new.get(name).cloned());
-        found.push(FileChange { file: name.clone(), before, after, lines });
-    }
-    Ok(found)
+    let change = |(name, old, new): (&str, Option<&String>, Option<&String>)| {
+        let texts = text(before, name)?.zip(text(after, name)?);
+        let lines = texts.and_then(|(before, after)| line_diff(&before, &after));
+        Ok(FileChange { file: name.to_owned(), before: old.cloned(), after: new.cloned(), lines })
+    };
+    differing(old, new).map(change).collect()
 }
 
 /// The text of a file; empty if there is no such file, nothing if it is no text or too long.
@@ -292,7 +379,7 @@ impl FileChange {
         let mut lines = vec![format!("file {name} {what}")];
         match &self.lines {
             Some(text) => lines.extend(text.lines().map(|line| format!("  {line}"))),
-            None => lines.push("  it is no text, or too long to compare_files line by line".to_owned()),
+            None => lines.push("  it is no text, or too long to compare line by line".to_owned()),
         }
         lines
     }
@@ -301,7 +388,7 @@ impl FileChange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{Edge, Process, TaskGraph};
+    use hopmap_model::{Edge, Metrics, Process, TaskGraph};
 
     #[expect(clippy::ref_option_ref, reason = "a slice gives references")]
     fn stored(edges: &[(u32, u32, u64)], hosts: &[Option<&str>]) -> (tempfile::TempDir, Folder) {
@@ -361,5 +448,29 @@ mod tests {
         assert_eq!(found, "@@ -2,3 +2,3 @@\n b\n-c\n+x\n d\n");
         assert_eq!(line_diff(&"x\n".repeat(MOST_LINES + 1), ""), None);
         assert_eq!(line_diff("a\n", "a\n").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_metric_that_differs_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, value: f64| {
+            let place = folder.path().join(name);
+            std::fs::create_dir_all(&place).unwrap();
+            let metrics = Metrics { placements: Vec::new(), summary: [("F".to_owned(), value)].into() };
+            Folder::write(&place, &metrics).unwrap();
+            place
+        };
+        let lines = first_differences(&write("one", 1.5), &write("other", 2.0));
+        assert!(lines.contains(&"F 2, was 1.5".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn the_first_row_that_differs_is_found() {
+        let (_a, old) = stored(&[(0, 1, 5), (0, 2, 6), (1, 0, 7)], &[Some("a"), None, Some("c")]);
+        let (_b, new) = stored(&[(0, 1, 5), (0, 2, 9), (2, 0, 1)], &[Some("a"), Some("b")]);
+        let first = |table: &str| first_row(&old, &new, table).unwrap();
+        assert_eq!(first("edges"), "row 1: bytes 9, was 6");
+        assert_eq!(first("processes"), "row 1: host b, was nothing");
+        assert_eq!(first_row(&old, &old, "edges").unwrap(), "the same rows in other bytes");
     }
 }

@@ -3,12 +3,10 @@
 mod error;
 mod input;
 mod lines;
-mod names;
 pub mod numbers;
 mod words;
 
 pub use error::FileError;
 pub use input::{read, read_text, utf8};
 pub use lines::{Line, Lines, lines_of};
-pub use names::{closest, shown};
-pub use words::Words;
+pub use words::{Words, closest, shown};

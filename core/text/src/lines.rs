@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hopmap_model::Context;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use crate::input::{Input, NOT_TEXT};
 use crate::{FileError, numbers, shown};
@@ -81,6 +81,10 @@ impl<'a> Lines<'a> {
 
     /// The next line; none at the end of the file.
     #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a line is lent until the next one, which no iterator can"
+    )]
     pub fn next(&mut self) -> Result<Option<Line<'_>>, FileError> {
         match self.pass_line()? {
             Some(length) => self.line(length).map(Some),
@@ -194,7 +198,7 @@ impl<'a> Lines<'a> {
         self.input.pass(length);
         self.number += match self.separator {
             b'\n' => 1,
-            _ => self.input.before(length).iter().filter(|&&byte| byte == b'\n').count(),
+            _ => memchr_iter(b'\n', self.input.before(length)).count(),
         };
         Ok(Some(length))
     }

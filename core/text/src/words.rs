@@ -5,10 +5,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 use hopmap_model::Context;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use crate::input::Input;
-use crate::{FileError, numbers, shown};
+use crate::{FileError, numbers};
 
 /// The longest word, if nothing else is said.
 const LONGEST: usize = 1 << 12;
@@ -82,6 +82,10 @@ impl<'a> Words<'a> {
 
     /// Goes to the next word. False at the end of the file.
     #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it goes to a word and gives none, as an iterator would"
+    )]
     pub fn next(&mut self) -> Result<bool, FileError> {
         self.scan(false)
     }
@@ -94,10 +98,7 @@ impl<'a> Words<'a> {
 
     /// Goes to the next word, which has to be there.
     pub fn word(&mut self) -> Result<&str, FileError> {
-        match self.next()? {
-            true => self.text(),
-            false => Err(self.error_at(self.here, "the file ends here")),
-        }
+        if self.next()? { self.text() } else { Err(self.error_at(self.here, "the file ends here")) }
     }
 
     /// The word that was read last.
@@ -124,19 +125,19 @@ impl<'a> Words<'a> {
     /// The next word as a whole number; none at the end of the file.
     #[inline]
     pub fn whole(&mut self) -> Result<Option<u64>, FileError> {
-        if self.next()? { self.parsed(numbers::amount).map(Some) } else { Ok(None) }
+        self.next()?.then(|| self.parsed(numbers::amount)).transpose()
     }
 
     /// The next word of the line as a whole number; none at its end.
     #[inline]
     pub fn whole_in_line(&mut self) -> Result<Option<u64>, FileError> {
-        if self.next_in_line()? { self.parsed(numbers::amount).map(Some) } else { Ok(None) }
+        self.next_in_line()?.then(|| self.parsed(numbers::amount)).transpose()
     }
 
     /// The next word as a finite number that is not negative; none at the end of the file.
     #[inline]
     pub fn real(&mut self) -> Result<Option<f64>, FileError> {
-        if self.next()? { self.parsed(numbers::real).map(Some) } else { Ok(None) }
+        self.next()?.then(|| self.parsed(numbers::real)).transpose()
     }
 
     /// The next word as a number of some type, which has to be there.
@@ -373,10 +374,42 @@ impl<'a> Words<'a> {
         self.input.pass(bytes);
         let passed = self.input.before(bytes);
         if let Some(end) = passed.iter().rposition(|&byte| byte == b'\n') {
-            self.here += passed.iter().filter(|&&byte| byte == b'\n').count();
+            self.here += memchr_iter(b'\n', passed).count();
             self.before_here = self.input.passed() - (bytes - end - 1) as u64;
         }
     }
+}
+
+/// How much of a text a message shows, in characters.
+const SHOWN: usize = 40;
+
+/// Similarity from which a name may be the one that was meant.
+const ALIKE: f64 = 0.75;
+
+/// The known name most like a wrong one (Jaro-Winkler, in either case), if any is like it at all.
+#[must_use]
+pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    let likeness = |name: &str| strsim::jaro_winkler(&wrong, &name.to_lowercase());
+    let alike = known.iter().map(|name| (*name, likeness(name))).filter(|(_, likeness)| *likeness > ALIKE);
+    alike.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+}
+
+/// The beginning of a text, as a message shows it: on one line, and without what a terminal would obey.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        match letter {
+            _ if count == SHOWN => {
+                shown.push('…');
+                break;
+            }
+            letter if letter.is_control() => shown.extend(letter.escape_debug()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -464,5 +497,20 @@ mod tests {
         assert!(words("A_b c").expect("a_B C").is_ok());
         let wrong = words("a b").expect("a c").unwrap_err();
         assert_eq!(wrong.to_string(), "line 1, column 3: `b` stands where `c` of `a c` should be");
+    }
+
+    #[test]
+    fn names_that_are_alike_are_found() {
+        let known = ["annealing", "greedy", "Tabu"];
+        assert_eq!(closest("anealing", &known), Some("annealing"));
+        assert_eq!(closest("tabu", &known), Some("Tabu"));
+        assert_eq!(closest("xyz", &known), None);
+    }
+
+    #[test]
+    fn texts_are_shown_short_and_harmless() {
+        assert_eq!(shown("a\"b\u{1b}[1m\n"), "a\"b\\u{1b}[1m\\n");
+        assert_eq!(shown(&"é".repeat(40)), "é".repeat(40));
+        assert_eq!(shown(&"é".repeat(41)), "é".repeat(40) + "…");
     }
 }

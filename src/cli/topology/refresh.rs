@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use hopmap_artifact::{Codec, Folder};
 use hopmap_changes::{Change, Machine, Missing, Thresholds};
-use hopmap_command::{Exit, Failure, Mistake, all_cores, holder, shown};
+use hopmap_command::{Exit, Failure, all_cores, holder, refuse, shown};
 use hopmap_durable::{Staging, replace_file};
 use hopmap_model::{Artifact, Measurements, SystemGraph};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use miette::Report;
 use serde_json::json;
 
 use crate::cli::open::{PipelineArguments, duration, on_interrupt, working_directory};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, Result};
 use crate::cli::progress::Progress;
 use crate::engine::{Limits, Policy, RunReport, State, Store, StoreError, Writer};
 use crate::pipeline::{Cell, Pipeline};
@@ -135,7 +135,7 @@ impl Arguments {
     }
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
     let publication = arguments.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
     let given = PipelineArguments::new(arguments.pipeline.clone(), arguments.parameters.clone());
@@ -188,7 +188,7 @@ impl Place {
 }
 
 /// The last success, if it is younger than asked for. One from the future is no reason to do nothing.
-fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<Option<Record>, Failure> {
+fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<Option<Record>> {
     let Some(max_age) = max_age else { return Ok(None) };
     let record = last_success(publication)?;
     let age = |record: &Record| record.ended_s().map(|ended| Timestamp::now().as_second() - ended);
@@ -197,9 +197,7 @@ fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<O
 }
 
 fn say_fresh(record: &Record, output: Output) -> Exit {
-    if output.is_json() {
-        output.json(&json!({ "outcome": "fresh", "last_success": record.time }));
-    }
+    output.json(&json!({ "outcome": "fresh", "last_success": record.time }));
     output.line(format!("nothing to do: the last success is of {}", record.time));
     Exit::Done
 }
@@ -209,7 +207,7 @@ fn say_checked(
     publication: Option<&Publication>,
     look: &mut Look<'_>,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result {
     if let Some(publication) = publication.filter(|_| arguments.check)
         && publication.current()?.is_none()
     {
@@ -224,10 +222,8 @@ fn say_checked(
         false => checked.changes.iter().map(|change| (change.to_string(), change.as_json())).unzip(),
     };
     let is_good = lines.is_empty() && (checked.is_covered || !arguments.health);
-    if output.is_json() {
-        let what = if arguments.health { "findings" } else { "changes" };
-        output.json(&json!({ what: values, "coverage": checked.coverage }));
-    }
+    let what = if arguments.health { "findings" } else { "changes" };
+    output.json(&json!({ what: values, "coverage": checked.coverage }));
     lines.iter().for_each(|line| output.line(line));
     let (up, down) = {
         let snapshot = checked.machine.snapshot();
@@ -238,20 +234,13 @@ fn say_checked(
         (true, false) => "no changes".to_owned(),
         (true, true) => format!("healthy: {up} hosts are up"),
         (false, false) => counted(lines.len(), "change"),
-        (false, true) => {
-            format!("{}, {up} hosts are up, {down} are down", counted(lines.len(), "finding"))
-        }
+        (false, true) => format!("{}, {up} hosts are up, {down} are down", counted(lines.len(), "finding")),
     });
     Ok(if is_good || !arguments.exit_code { Exit::Done } else { Exit::Different })
 }
 
 /// Says what was done, and writes the metrics whether it succeeded or not.
-fn finish(
-    arguments: &Arguments,
-    publication: &Publication,
-    updated: Updated,
-    output: Output,
-) -> Result<Exit, Failure> {
+fn finish(arguments: &Arguments, publication: &Publication, updated: Updated, output: Output) -> Result {
     let Updated { record, changes, error } = updated;
     let written = match &arguments.metrics {
         Some(file) => write_metrics(&working_directory()?.join(file), publication, &record),
@@ -264,18 +253,16 @@ fn finish(
         return Err(failure(error));
     }
     written?;
-    if output.is_json() {
-        output.json(&json!({
-            "outcome": record.outcome,
-            "entry": record.entry,
-            "changes": changes.iter().map(Change::as_json).collect::<Vec<_>>(),
-            "hosts": record.hosts,
-            "down": record.down,
-            "coverage": record.coverage,
-            "confirmations": record.confirmations,
-            "seconds": record.seconds,
-        }));
-    }
+    output.json(&json!({
+        "outcome": record.outcome,
+        "entry": record.entry,
+        "changes": changes.iter().map(Change::as_json).collect::<Vec<_>>(),
+        "hosts": record.hosts,
+        "down": record.down,
+        "coverage": record.coverage,
+        "confirmations": record.confirmations,
+        "seconds": record.seconds,
+    }));
     output.line(headline(&record, publication));
     let has_changed = !matches!(record.outcome, Outcome::Unchanged | Outcome::Consumed | Outcome::Baseline);
     Ok(if has_changed && arguments.exit_code { Exit::Different } else { Exit::Done })
@@ -308,15 +295,13 @@ fn headline(record: &Record, publication: &Publication) -> String {
 
 /// The report beside what is published: the machine, and how it has changed.
 fn write_report(publication: &Publication) -> Result<(), Report> {
-    let machine = match publication.current()? {
-        Some(entry) => Some(read_machine(&publication.folder(&entry))?),
-        None => None,
-    };
+    let entry = publication.current()?;
+    let machine = entry.map(|entry| read_machine(&publication.folder(&entry))).transpose()?;
     let records = read_records(publication)?;
     report::write_published(&publication.state().join("report.html"), machine.as_ref(), &records)
 }
 
-fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Result<(), Failure> {
+fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Result<()> {
     let last = last_success(publication)?.and_then(|record| record.ended_s());
     replace_file(file, exposition(record, last).as_bytes()).map_err(Report::new)?;
     Ok(())
@@ -341,21 +326,20 @@ impl<'a> Source<'a> {
         limits: Limits,
         cancelled: &'a AtomicBool,
         output: Output,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let last = |kind: &str, wanted: Option<&str>| {
             let is_wanted = |cell: &Cell| wanted.is_none_or(|name| cell.stage == name || cell.id == name);
             let mut cells = pipeline.cells.iter().enumerate().rev().filter(|(_, cell)| is_wanted(cell));
             cells.find_map(|(index, cell)| Some((index, port(cell, kind)?)))
         };
         let Some(system) = last(SystemGraph::KIND, stage) else {
+            let name = &pipeline.name;
             let message = match stage {
-                Some(stage) => {
-                    format!("`{}` has no stage `{stage}` that gives a system graph", pipeline.name)
-                }
-                None => format!("no stage of `{}` gives a system graph", pipeline.name),
+                Some(stage) => format!("`{name}` has no stage `{stage}` that gives a system graph"),
+                None => format!("no stage of `{name}` gives a system graph"),
             };
             let help = format!("its stages are: {}", pipeline.stages().join(", "));
-            return Err(Mistake::new(message, help).into());
+            return refuse(message, help);
         };
         let measurements = last(Measurements::KIND, None);
         Ok(Self { pipeline, system, measurements, limits, cancelled, output })
@@ -376,10 +360,7 @@ impl<'a> Source<'a> {
         let report = self.succeeded(report)?;
         let machine = Machine {
             system: read::<SystemGraph>(&store, &report, self.system)?,
-            measurements: match self.measurements {
-                Some(place) => Some(read::<Measurements>(&store, &report, place)?),
-                None => None,
-            },
+            measurements: self.measurements.map(|place| read(&store, &report, place)).transpose()?,
         };
         if is_ours {
             // Nobody looks at what earlier refreshes saw.

@@ -1,6 +1,5 @@
 //! All jobs of a run, watched by one thread: submitted, asked for together, stopped, tried again, their results taken over.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -10,10 +9,9 @@ use std::time::{Duration, Instant};
 use hopmap_durable::crash_point;
 use miette::Report;
 
-use super::failure::{End, Ended, Given as Unfinished, JobFailure};
-use super::job::{Job, Order, Phase, failed_stage, learn};
-use super::record::{Record, leave};
-use super::{BatchError, BatchSystem, JobState, NewJob, record};
+use super::job::{End, Job, JobFailure, NotTaken, Order, Phase, Queued, failed_stage};
+use super::{BatchError, BatchSystem, JobState, NewJob, Record, Unfinished, leave};
+use crate::engine::batch;
 use crate::engine::execute::{Finished, Given, Shared, StageLog, take_over};
 use crate::engine::launch;
 use crate::pipeline::{Cell, Launcher};
@@ -58,12 +56,20 @@ struct JobManager<'a> {
     system: &'a dyn BatchSystem,
     shared: &'a Shared<'a>,
     patience: Duration,
-    jobs: Vec<Job<'a>>,
+    jobs: Vec<(Job<'a>, Phase)>,
     pause: Duration,
     question: Duration,
     next_question: Instant,
     /// Since when the batch system does not answer, and when it is asked again.
     silent: Option<(Instant, Instant)>,
+}
+
+/// What a look at a job in the queue has shown.
+enum Seen {
+    Nothing,
+    /// It is to be submitted once more.
+    Lost,
+    Result(Given),
 }
 
 impl<'a> JobManager<'a> {
@@ -85,15 +91,15 @@ impl<'a> JobManager<'a> {
         let folder = self.shared.jobs.join(&order.task.key);
         let launcher = order.launcher.with(&[]);
         let before = Record::read(&folder);
-        let phase = before.as_ref().map_or(Phase::New, |record| {
+        let phase = before.as_ref().map_or(Phase::New(None), |record| {
             let task = record.task(&folder);
             let is_emptied = task.join(DONE).exists() && is_emptied(order.cell.entry, &task);
             let is_other = record.launcher != launcher && !ranks::has_begun(&task);
             match record.job {
                 _ if order.task.configured.observes() || ranks::is_stopped(&task) => Phase::Leaving,
                 _ if is_emptied || is_other => Phase::Leaving,
-                Some(_) => Phase::Queued,
-                None => Phase::Sought,
+                Some(_) => Phase::Queued(Queued::default()),
+                None => Phase::Sought(None),
             }
         });
         let record = before.unwrap_or_else(|| Record {
@@ -110,28 +116,19 @@ impl<'a> JobManager<'a> {
             started: Instant::now(),
             folder,
             record,
-            phase,
-            not_taken: None,
             retried: 0,
-            status: None,
-            end: None,
-            left: None,
-            last_moment: None,
-            stopped: None,
-            is_cancelled: false,
-            heard: 0,
         };
-        if let (Phase::Queued, Some(number)) = (&job.phase, job.record.job) {
+        if let (Phase::Queued(_), Some(number)) = (&phase, job.record.job) {
             job.say(self.shared, &format!("job {number} of an earlier run is taken over"));
         }
-        self.jobs.push(job);
+        self.jobs.push((job, phase));
     }
 
     fn turn(&mut self, finished: &Sender<Finished>) {
         self.ask();
         let mut jobs = std::mem::take(&mut self.jobs);
-        jobs.retain_mut(|job| {
-            let Some(result) = self.advance(job).transpose() else { return true };
+        jobs.retain_mut(|(job, phase)| {
+            let Some(result) = self.advance(job, phase).transpose() else { return true };
             if let Err(error) = &result {
                 job.log.write(&format!("failed: {}", crate::engine::execute::explain(error)));
             }
@@ -170,9 +167,11 @@ impl<'a> JobManager<'a> {
 
     /// Asks how all jobs stand, if it is time.
     fn ask(&mut self) {
-        let is_open = |job: &&Job<'_>| matches!(job.phase, Phase::Queued) && job.end.is_none();
-        let open: Vec<u64> = self.jobs.iter().filter(is_open).filter_map(|job| job.record.job).collect();
-        let was_asked: HashSet<u64> = open.iter().copied().collect();
+        let number = |(job, phase): &(Job<'_>, Phase)| match phase {
+            Phase::Queued(Queued { end: None, .. }) => job.record.job,
+            _ => None,
+        };
+        let open: Vec<u64> = self.jobs.iter().filter_map(number).collect();
         if open.is_empty() || Instant::now() < self.next_question || !self.may_ask() {
             return;
         }
@@ -181,12 +180,12 @@ impl<'a> JobManager<'a> {
         self.question = (self.question * 4 / 3).min(QUESTIONS.1);
         self.next_question = now + self.question;
         let Ok(Some(mut answer)) = self.heard(answer) else { return };
-        for job in self.jobs.iter_mut().filter(|job| matches!(job.phase, Phase::Queued) && job.end.is_none())
-        {
-            let Some(number) = job.record.job.filter(|number| was_asked.contains(number)) else { continue };
+        for (job, phase) in &mut self.jobs {
+            let Phase::Queued(queued) = phase else { continue };
+            let Some(number) = job.record.job.filter(|_| queued.end.is_none()) else { continue };
             match answer.remove(&number).filter(|status| status.name == job.record.name) {
-                Some(status) => learn(job, number, status, now, self.shared),
-                None => job.end = Some((End::Forgotten, now)),
+                Some(status) => queued.learn(job, number, status, now, self.shared),
+                None => queued.end = Some((End::Forgotten, now)),
             }
         }
     }
@@ -198,12 +197,16 @@ impl<'a> JobManager<'a> {
     }
 
     /// Does what is next for a job; its result, if it has come to its end.
-    fn advance(&mut self, job: &mut Job<'a>) -> Result<Option<Given>, Report> {
-        match job.phase {
-            Phase::New => self.submit(job)?,
-            Phase::Sought => self.seek(job)?,
-            Phase::Leaving => self.send_away(job)?,
-            Phase::Queued => return self.look(job),
+    fn advance(&mut self, job: &mut Job<'a>, phase: &mut Phase) -> Result<Option<Given>, Report> {
+        match phase {
+            Phase::New(not_taken) => *phase = self.submit(job, *not_taken)?,
+            Phase::Sought(not_taken) => *phase = self.seek(job, *not_taken)?,
+            Phase::Leaving => *phase = self.send_away(job)?,
+            Phase::Queued(queued) => match self.look(job, queued)? {
+                Seen::Nothing => {}
+                Seen::Lost => *phase = Phase::New(None),
+                Seen::Result(given) => return Ok(Some(given)),
+            },
         }
         Ok(None)
     }
@@ -218,13 +221,13 @@ impl<'a> JobManager<'a> {
             || job.order.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    fn submit(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+    fn submit(&mut self, job: &mut Job<'a>, not_taken: NotTaken) -> Result<Phase, Report> {
         if self.wants_stop(job) {
             let _ = fs::remove_dir_all(&job.folder);
             return Err(Unfinished::NotBegun.into());
         }
-        if !self.may_ask() || job.not_taken.is_some_and(|(_, again)| Instant::now() < again) {
-            return Ok(());
+        if !self.may_ask() || not_taken.is_some_and(|(_, again)| Instant::now() < again) {
+            return Ok(Phase::New(not_taken));
         }
         let script = job.prepare(self.system, self.shared)?;
         let Order { cell, launcher, .. } = job.order;
@@ -238,100 +241,101 @@ impl<'a> JobManager<'a> {
             threads: cell.threads.filter(|_| is_one),
             memory: cell.memory.filter(|_| is_one),
         });
-        match &answer {
-            Err(BatchError::Silent(why)) => self.is_not_taken(job, why)?,
-            _ => job.not_taken = None,
-        }
+        let not_taken = match &answer {
+            Err(BatchError::Silent(why)) => Some(self.is_not_taken(job, not_taken, why)?),
+            _ => None,
+        };
         let answer = self.heard(answer).inspect_err(|error| {
             if matches!(error, BatchError::Refused { .. }) {
                 let _ = fs::remove_dir_all(&job.folder);
             }
         })?;
         // It may have been accepted though the answer got lost.
-        job.phase = if answer.is_some() { Phase::Queued } else { Phase::Sought };
-        if let Some(number) = answer {
-            crash_point("job.submitted", &job.folder);
-            self.is_queued(job, number)?;
-        }
-        Ok(())
+        let Some(number) = answer else { return Ok(Phase::Sought(not_taken)) };
+        crash_point("job.submitted", &job.folder);
+        self.is_queued(job, number)
     }
 
     /// Notes that the batch system did not take a job; an error once that has been so for too long.
-    fn is_not_taken(&self, job: &mut Job<'a>, why: &str) -> Result<(), Report> {
+    fn is_not_taken(
+        &self,
+        job: &Job<'a>,
+        not_taken: NotTaken,
+        why: &str,
+    ) -> Result<(Instant, Instant), Report> {
         let now = Instant::now();
-        if job.not_taken.is_none() {
+        if not_taken.is_none() {
             job.say(self.shared, &format!("not submitted yet: {why}"));
         }
-        let since = job.not_taken.map_or(now, |(since, _)| since);
-        job.not_taken = Some((since, now + (now - since).clamp(QUESTIONS.0, QUESTIONS.1)));
-        match now - since < self.patience {
-            true => Ok(()),
-            false => Err(BatchError::Silent(why.to_owned()).into()),
-        }
+        let since = not_taken.map_or(now, |(since, _)| since);
+        let again = now + (now - since).clamp(QUESTIONS.0, QUESTIONS.1);
+        let is_early = now - since < self.patience;
+        if is_early { Ok((since, again)) } else { Err(BatchError::Silent(why.to_owned()).into()) }
     }
 
-    fn is_queued(&mut self, job: &mut Job<'a>, number: u64) -> Result<(), Report> {
-        job.phase = Phase::Queued;
+    fn is_queued(&mut self, job: &mut Job<'a>, number: u64) -> Result<Phase, Report> {
         job.record.job = Some(number);
         job.record.write(&job.folder)?;
         self.ask_soon(QUESTIONS.0 * 2);
-        Ok(())
+        Ok(Phase::Queued(Queued::default()))
     }
 
     /// Looks for a job whose number got lost, by its name.
-    fn seek(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+    fn seek(&mut self, job: &mut Job<'a>, not_taken: NotTaken) -> Result<Phase, Report> {
         if !self.may_ask() {
-            return if self.wants_stop(job) { Err(Unfinished::NotBegun.into()) } else { Ok(()) };
+            let wants_stop = self.wants_stop(job);
+            return if wants_stop { Err(Unfinished::NotBegun.into()) } else { Ok(Phase::Sought(not_taken)) };
         }
         let answer = self.system.find(&job.record.name);
         match self.heard(answer)? {
-            Some(Some(number)) => self.is_queued(job, number)?,
+            Some(Some(number)) => self.is_queued(job, number),
             // It has come to its end, and the batch system has forgotten it since.
-            Some(None) if is_complete(job) => job.phase = Phase::Queued,
-            Some(None) => job.forget_attempt(),
-            None => {}
+            Some(None) if is_complete(job) => Ok(Phase::Queued(Queued::default())),
+            Some(None) => Ok(Phase::New(not_taken)),
+            None => Ok(Phase::Sought(not_taken)),
         }
-        Ok(())
     }
 
     /// Ends a job of an earlier run before another one is submitted.
-    fn send_away(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+    fn send_away(&mut self, job: &mut Job<'a>) -> Result<Phase, Report> {
         if self.may_ask() {
             let answer = leave(self.system, &job.record);
             if self.heard(answer)? == Some(true) {
-                job.forget_attempt();
                 job.record.launcher = job.order.launcher.with(&[]);
-                return Ok(());
+                return Ok(Phase::New(None));
             }
         }
         if self.wants_stop(job) {
             return Err(Unfinished::NotEnded(job.record.job.unwrap_or_default()).into());
         }
-        Ok(())
+        Ok(Phase::Leaving)
     }
 
-    fn look(&mut self, job: &mut Job<'a>) -> Result<Option<Given>, Report> {
-        job.hear(self.shared);
+    fn look(&mut self, job: &mut Job<'a>, queued: &mut Queued) -> Result<Seen, Report> {
+        queued.hear(job, self.shared);
         let task = job.task();
         // The end first: what was there before it is seen then.
-        let status = record::ended(&task);
+        let status = batch::ended(&task);
         let done = ranks::read::<Done>(&task.join(DONE)).ok();
         if done.is_some_and(|done| done.complete) {
-            return self.collect(job).map(Some);
+            return self.collect(job).map(Seen::Result);
         }
-        self.stop_if_needed(job)?;
-        if status.is_some() && job.left.is_none() {
-            job.left = Some(Instant::now());
+        self.stop_if_needed(job, queued)?;
+        if status.is_some() && queued.left.is_none() {
+            queued.left = Some(Instant::now());
             self.ask_soon(Duration::ZERO);
         }
         // A budget that has run out is the end of its search. Why a signal came is for the batch system to say.
         let is_timed = done.is_some_and(|done| done.timed);
         let is_wanted = self.wants_stop(job) || (is_timed && !ranks::is_stopped(&task));
         if done.is_some() && status.is_some() && is_wanted {
-            return self.collect(job).map(Some);
+            return self.collect(job).map(Seen::Result);
         }
-        let Some(end) = Self::end(job, status, done.is_some()) else { return self.is_given_up() };
-        if let Some(fault) = failed_stage(job, end, self.is_one(job.order.cell, job.order.launcher)) {
+        let Some(end) = queued_end(queued, &task, status, done.is_some()) else {
+            return self.is_given_up().map(|()| Seen::Nothing);
+        };
+        let is_one = self.is_one(job.order.cell, job.order.launcher);
+        if let Some(fault) = failed_stage(job, queued, end, is_one) {
             let _ = fs::remove_dir_all(&job.folder);
             return Err(fault);
         }
@@ -341,28 +345,28 @@ impl<'a> JobManager<'a> {
             end => end,
         };
         if done.is_some() && is_wanted {
-            return self.collect(job).map(Some);
+            return self.collect(job).map(Seen::Result);
         }
         let goes_on = end == End::As(JobState::OutOfTime) && !is_timed && self.is_saved(job);
         if (end.is_outside() || goes_on) && job.retried < job.order.cell.retries && !self.wants_stop(job) {
             self.again(job, end);
-            return Ok(None);
+            return Ok(Seen::Lost);
         }
         if done.is_some() && end == End::As(JobState::OutOfTime) {
             job.say(self.shared, "the time of its job is over: this is the best so far");
-            return self.collect(job).map(Some);
+            return self.collect(job).map(Seen::Result);
         }
-        self.fail(job, end, status).map(Some)
+        Err(self.failure(job, queued, end, status))
     }
 
     /// An error if the batch system has been silent for too long.
-    fn is_given_up(&self) -> Result<Option<Given>, Report> {
+    fn is_given_up(&self) -> Result<(), Report> {
         match self.silent {
             Some((since, _)) if since.elapsed() >= self.patience => {
                 let text = format!("no answer for {}", humantime::format_duration(self.patience));
                 Err(BatchError::Silent(text).into())
             }
-            _ => Ok(None),
+            _ => Ok(()),
         }
     }
 
@@ -370,51 +374,24 @@ impl<'a> JobManager<'a> {
         job.state(self.shared).is_some_and(|state| state.exists())
     }
 
-    /// How a job ended, once all that it can have left is there to be seen.
-    fn end(job: &Job<'_>, status: Option<i32>, is_done: bool) -> Option<End> {
-        let task = job.task();
-        let left_something = status.is_some() || is_done || task.join(FAULT).exists();
-        match (job.end, job.left) {
-            (Some((End::As(JobState::Completed), heard)), _) if !left_something => {
-                (heard.elapsed() >= SETTLED.1).then_some(End::As(JobState::Completed))
-            }
-            (Some((end @ (End::As(JobState::Failed) | End::Forgotten), heard)), _) if !left_something => {
-                (heard.elapsed() >= SETTLED.0).then_some(end)
-            }
-            // What was ended from outside may have been about to deliver.
-            (Some((end, heard)), _) if !left_something && ranks::has_begun(&task) => {
-                (heard.elapsed() >= SETTLED.0).then_some(end)
-            }
-            // What ended by itself and is not known any more has ended as its script says.
-            (Some((End::Forgotten, _)), _) | (None, Some(_)) => {
-                let is_settled =
-                    job.end.is_some() || job.left.is_some_and(|left| left.elapsed() >= SETTLED.1);
-                let state = if status == Some(0) { JobState::Completed } else { JobState::Failed };
-                (is_settled && left_something).then_some(End::As(state))
-            }
-            (Some((end, _)), _) => Some(end),
-            (None, None) => None,
-        }
-    }
-
     /// Asks a job for what it has: because the user or the deadline want it, or because its time is nearly over.
-    fn stop_if_needed(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+    fn stop_if_needed(&mut self, job: &Job<'a>, queued: &mut Queued) -> Result<(), Report> {
         if self.wants_stop(job) {
-            let stopped = *job.stopped.get_or_insert_with(Instant::now);
+            let stopped = *queued.stopped.get_or_insert_with(Instant::now);
             if stopped.elapsed() < LOOKS.1 {
                 // Where this fails the folder is gone, which the processes notice.
                 let _ = ranks::stop(&job.task());
             }
             let is_late = stopped.elapsed() >= GRACE;
-            if (!ranks::has_begun(&job.task()) || is_late) && !job.is_cancelled {
-                job.is_cancelled = self.cancel(job);
+            if (!ranks::has_begun(&job.task()) || is_late) && !queued.is_cancelled {
+                queued.is_cancelled = self.cancel(job);
                 self.ask_soon(Duration::from_millis(200));
             }
             if stopped.elapsed() >= GRACE * 2 {
                 return Err(Unfinished::NotEnded(job.record.job.unwrap_or_default()).into());
             }
-        } else if job.last_moment.is_some_and(|moment| Instant::now() >= moment) {
-            job.last_moment = None;
+        } else if queued.last_moment.is_some_and(|moment| Instant::now() >= moment) {
+            queued.last_moment = None;
             if ranks::has_begun(&job.task()) {
                 job.say(self.shared, "the time of its job is nearly over: it is asked for what it has");
                 let _ = ranks::stop(&job.task());
@@ -439,40 +416,18 @@ impl<'a> JobManager<'a> {
         if end == End::Forgotten {
             self.cancel(job);
         }
-        job.forget_attempt();
         // A process that goes on though its node is lost finds its task gone and stops.
         let _ = fs::remove_dir_all(job.task());
         self.pause = LOOKS.0;
     }
 
-    fn fail(&self, job: &mut Job<'a>, end: End, status: Option<i32>) -> Result<Given, Report> {
-        let number = job.record.job.unwrap_or_default();
-        let launcher = job.order.launcher.with(&[]);
-        let limit = job.status.as_ref().and_then(|status| status.limit);
-        let limit =
-            limit.map(|limit| format!(" of {}", humantime::format_duration(limit))).unwrap_or_default();
-        let (nodes, reason) =
-            job.status.as_ref().map_or(("", ""), |status| (status.nodes.as_str(), status.reason.as_str()));
-        if job.stopped.is_some() && !ranks::has_begun(&job.task()) {
-            let _ = fs::remove_dir_all(&job.folder);
-            return Err(Unfinished::NotBegun.into());
-        }
-        let failure = JobFailure::new(
-            end,
-            &Ended {
-                job: number,
-                launcher: &launcher,
-                nodes,
-                reason,
-                limit: &limit,
-                log: &job.record.log,
-                status,
-                is_saved: self.is_saved(job),
-                retried: job.retried,
-            },
-        );
+    fn failure(&self, job: &Job<'a>, queued: &Queued, end: End, status: Option<i32>) -> Report {
+        let failure = match queued.stopped.is_some() && !ranks::has_begun(&job.task()) {
+            true => Unfinished::NotBegun.into(),
+            false => JobFailure::new(job, queued, end, status, self.is_saved(job)).into(),
+        };
         let _ = fs::remove_dir_all(&job.folder);
-        Err(failure.into())
+        failure
     }
 
     fn collect(&self, job: &mut Job<'a>) -> Result<Given, Report> {
@@ -483,6 +438,32 @@ impl<'a> JobManager<'a> {
         let _ = fs::remove_dir_all(&job.folder);
         crash_point("job.forgotten", &job.folder);
         Ok(given)
+    }
+}
+
+/// How a job ended, once all that it can have left is there to be seen.
+fn queued_end(queued: &Queued, task: &Path, status: Option<i32>, is_done: bool) -> Option<End> {
+    let left_something = status.is_some() || is_done || task.join(FAULT).exists();
+    match (queued.end, queued.left) {
+        (Some((End::As(JobState::Completed), heard)), _) if !left_something => {
+            (heard.elapsed() >= SETTLED.1).then_some(End::As(JobState::Completed))
+        }
+        (Some((end @ (End::As(JobState::Failed) | End::Forgotten), heard)), _) if !left_something => {
+            (heard.elapsed() >= SETTLED.0).then_some(end)
+        }
+        // What was ended from outside may have been about to deliver.
+        (Some((end, heard)), _) if !left_something && ranks::has_begun(task) => {
+            (heard.elapsed() >= SETTLED.0).then_some(end)
+        }
+        // What ended by itself and is not known any more has ended as its script says.
+        (Some((End::Forgotten, _)), _) | (None, Some(_)) => {
+            let is_settled =
+                queued.end.is_some() || queued.left.is_some_and(|left| left.elapsed() >= SETTLED.1);
+            let state = if status == Some(0) { JobState::Completed } else { JobState::Failed };
+            (is_settled && left_something).then_some(End::As(state))
+        }
+        (Some((end, _)), _) => Some(end),
+        (None, None) => None,
     }
 }
 

@@ -99,10 +99,7 @@ fn complaint(error: &RunError, help: &str) -> BatchError {
         // A job may be there all the same.
         _ => true,
     };
-    match is_silent {
-        true => BatchError::Silent(message),
-        false => BatchError::Refused { message, help: help.into() },
-    }
+    if is_silent { BatchError::Silent(message) } else { BatchError::Refused { message, help: help.into() } }
 }
 
 /// Jobs whose numbers fit into one argument of a command.

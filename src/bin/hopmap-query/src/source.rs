@@ -295,10 +295,7 @@ impl Piece<'_> {
         let TableFile { path, before, after, .. } = &self.file.file;
         let schema = self.file.metadata.schema();
         let roots: Vec<usize> = wanted.iter().filter_map(|(name, _)| schema.index_of(name).ok()).collect();
-        let batch = match roots.is_empty() {
-            true => None,
-            false => Some(self.batch(&roots)?),
-        };
+        let batch = if roots.is_empty() { None } else { Some(self.batch(&roots)?) };
         let column = |&(name, kind): &(&str, ColumnType)| {
             if let Some(array) = batch.as_ref().and_then(|batch| batch.column_by_name(name)) {
                 return to_polars(name, kind, array).map_err(|error| damaged(path, &error));

@@ -1,10 +1,46 @@
-//! How the time until the deadline of a run is shared: with what runs behind a cell, and with cells that wait for the same cores.
+//! What a run may use: cores, memory, and time. Each cell has threads of its own, and none of them ever works for another cell. The time
+//! until the deadline is shared with what runs behind a cell, and with cells that wait for the same cores.
 
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::record::{PipelineId, ResultRecord};
 use super::store::Store;
 use crate::pipeline::Pipeline;
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Cores in all.
+    pub jobs: usize,
+    /// Bytes of memory in all; `None` if that is not known.
+    pub memory: Option<u64>,
+    /// Time after which the stages deliver what they have.
+    pub deadline: Option<Duration>,
+    /// Whether the first failure stops everything that has not begun.
+    pub fail_fast: bool,
+}
+
+/// What a run may use, and what its cells have of it.
+pub(super) struct Resources {
+    pub(super) limits: Limits,
+    pub(super) used_cores: usize,
+    pub(super) used_memory: u64,
+    /// Jobs that are in the queue of a batch system, or run there.
+    pub(super) jobs: usize,
+}
+
+impl Resources {
+    /// Whether a cell can begin now; one that is too large for this machine runs alone.
+    pub(super) fn have_room(&self, cores: usize, memory: u64) -> bool {
+        let has_memory = self.limits.memory.is_none_or(|there| self.used_memory + memory <= there);
+        self.used_cores == 0 || (self.used_cores + cores <= self.limits.jobs && has_memory)
+    }
+}
 
 /// A stage that never ended here and is no search is taken to need this part of the time in all.
 const UNKNOWN: f64 = 0.05;
@@ -117,12 +153,78 @@ fn share(left: f64, jobs: usize, busy: &[f64], waiting: usize) -> f64 {
     }
     for _ in 0..50 {
         let middle = f64::midpoint(enough, too_much);
-        match fit(middle) >= waiting as f64 {
-            true => enough = middle,
-            false => too_much = middle,
-        }
+        if fit(middle) >= waiting as f64 { enough = middle } else { too_much = middle }
     }
     enough
+}
+
+/// Bytes of memory that processes here may use: those of the machine, or of the control group we are in if it has a limit.
+#[must_use]
+pub fn memory() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = groups.lines().flat_map(|line| limits(Path::new("/sys/fs/cgroup"), line));
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| in_all(&text));
+    limits.chain(machine).min()
+}
+
+/// `MemTotal` of /proc/meminfo in bytes.
+fn in_all(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// The limits of a control group and of those it is in; `line` is one of /proc/self/cgroup: `0::/a/b`, or `4:memory:/a/b`.
+fn limits(root: &Path, line: &str) -> Vec<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
+    let (top, file) = match controllers {
+        "" => (root.to_owned(), "memory.max"),
+        _ if controllers.split(',').any(|name| name == "memory") => {
+            (root.join("memory"), "memory.limit_in_bytes")
+        }
+        _ => return Vec::new(),
+    };
+    let group = top.join(path.trim_start_matches('/'));
+    let groups = group.ancestors().take_while(|group| group.starts_with(&top));
+    let limit = |group: &Path| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
+    groups.filter_map(limit).collect()
+}
+
+/// Pools of threads that no cell has now. One is used again by the next cell that is given as many cores.
+#[derive(Default)]
+pub(super) struct Cores {
+    idle: Mutex<Vec<ThreadPool>>,
+}
+
+impl Cores {
+    /// Does some work in a pool of exactly so many threads, which nobody else has meanwhile. The thread that calls waits.
+    pub(super) fn lend<R: Send>(
+        &self,
+        threads: usize,
+        work: impl FnOnce() -> R + Send,
+    ) -> Result<R, ThreadPoolBuildError> {
+        let pool = match self.take(threads) {
+            Some(pool) => pool,
+            None => ThreadPoolBuilder::new().num_threads(threads).build()?,
+        };
+        let result = pool.install(work);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pool);
+        Ok(result)
+    }
+
+    /// An idle pool of that size. Where there is none the others go, so that there are never many threads that do nothing.
+    fn take(&self, threads: usize) -> Option<ThreadPool> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = idle.iter().position(|pool| pool.current_num_threads() == threads);
+        match fits {
+            Some(index) => Some(idle.swap_remove(index)),
+            None => {
+                idle.clear();
+                None
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -165,5 +267,26 @@ mod tests {
         assert!(close(share(10.0, 2, &[], 3), 5.0));
         assert!(close(share(10.0, 4, &[10.0, 10.0, 10.0], 2), 5.0));
         assert!(close(share(0.0, 2, &[], 8), 0.0));
+    }
+
+    #[test]
+    fn the_memory_of_this_machine_is_known() {
+        assert!(memory().unwrap() > 1 << 20);
+        assert_eq!(in_all("MemTotal:       16384 kB\nMemFree: 1 kB\n"), Some(16384 * 1024));
+    }
+
+    #[test]
+    fn every_control_group_around_us_may_have_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("slice/job")).unwrap();
+        fs::create_dir_all(root.join("memory/slice")).unwrap();
+        fs::write(root.join("slice/memory.max"), "4096\n").unwrap();
+        fs::write(root.join("slice/job/memory.max"), "max\n").unwrap();
+        fs::write(root.join("memory/slice/memory.limit_in_bytes"), "8192\n").unwrap();
+        assert_eq!(limits(root, "0::/slice/job"), [4096]);
+        assert_eq!(limits(root, "4:cpu,memory:/slice"), [8192]);
+        assert_eq!(limits(root, "5:cpu:/slice"), [] as [u64; 0]);
+        assert_eq!(limits(root, "nonsense"), [] as [u64; 0]);
     }
 }

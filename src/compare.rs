@@ -1,12 +1,170 @@
-//! Two runs: which cells are new, gone, the same, made again, or different, and what came first.
+//! What is different between two artifacts, or between two runs, and why.
+//!
+//! Knows what the keys of artifacts were made of, and nothing of pipeline files; what is inside artifacts `core/compare` compares.
+//!
+//! # Parts
+//!
+//! Two artifacts of a kind are compared, or the cells of two runs; `src/cli/diff.rs` decides what a name
+//! stands for (`src/cli/locate.rs` which cells, for all commands) and prints. Why two artifacts differ is read off their manifests
+//! (`provenance.json`, or the result of the cell that was named); inputs are found beside the artifact in its store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 
-use hopmap_compare::{MOST_SHOWN, MetricChange, MetricChanges, metric_changes, more, percent};
+use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
+use hopmap_compare::{
+    ArtifactChanges, Compared, MOST_SHOWN, MetricChange, MetricChanges, compare, metric_changes, more,
+    percent,
+};
 use hopmap_statistics::median;
 use serde::Serialize;
+use serde_json::Value as Json;
 
-use crate::engine::{Catalogue, Reason, StoredCell, differences};
+use crate::engine::{Catalogue, Manifest, OutputRecord, Reason, StoredCell, differences};
+
+/// How to compare.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// Relative changes of metrics that are smaller are left out.
+    pub threshold: f64,
+    /// Whether causes are followed to the first ones.
+    pub is_deep: bool,
+}
+
+/// What is different between two artifacts of one kind.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Kind of both.
+    pub kind: String,
+    /// Digest of the first.
+    pub before: String,
+    /// Digest of the second.
+    pub after: String,
+    /// Why they are different: parameters, inputs, files, revisions.
+    pub causes: Vec<Cause>,
+    /// Whether it is known how both were made.
+    pub origin_known: bool,
+    /// What is different inside.
+    #[serde(flatten)]
+    pub changes: ArtifactChanges,
+}
+
+impl Comparison {
+    /// Whether the artifacts are different.
+    #[must_use]
+    pub fn is_different(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+/// Compares two artifacts of one kind.
+pub fn artifacts(before: &Side, after: &Side, settings: Settings) -> Result<Comparison, ArtifactError> {
+    let inputs = [before, after].map(|side| |kind: &str| side.input_of(kind));
+    let changes = compare(
+        &Compared { folder: &before.folder, input: &inputs[0] },
+        &Compared { folder: &after.folder, input: &inputs[1] },
+        settings.threshold,
+    )?;
+    Ok(Comparison {
+        kind: before.folder.description().kind.clone(),
+        before: before.folder.digest().to_owned(),
+        after: after.folder.digest().to_owned(),
+        causes: origin(before, after, settings.is_deep),
+        origin_known: before.manifest.is_some() && after.manifest.is_some(),
+        changes,
+    })
+}
+
+/// A difference between what two artifacts were made from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// The difference.
+    pub difference: Reason,
+    /// Of an input, why it is another one; empty if that is not known.
+    pub because: Vec<Self>,
+}
+
+/// What is different between what two artifacts were made from, and one level down why inputs are; to the first causes if
+/// `is_deep`.
+#[must_use]
+pub fn origin(before: &Side, after: &Side, is_deep: bool) -> Vec<Cause> {
+    let levels = if is_deep { usize::MAX } else { 1 };
+    causes(before, after, levels, &mut HashSet::new())
+}
+
+/// Inputs that several paths lead to are explained once.
+fn causes(before: &Side, after: &Side, levels: usize, seen: &mut HashSet<(String, String)>) -> Vec<Cause> {
+    let (Some(old), Some(new)) = (&before.manifest, &after.manifest) else { return Vec::new() };
+    let cause = |difference: Reason| {
+        let pairs: Vec<(String, String)> = match &difference {
+            Reason::Input { old, new, .. } if levels > 0 && old.len() == new.len() => {
+                old.iter().cloned().zip(new.iter().cloned()).filter(|(old, new)| old != new).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut because = Vec::new();
+        for pair in pairs {
+            if !seen.insert(pair.clone()) {
+                continue;
+            }
+            if let (Some(old), Some(new)) = (before.input(&pair.0), after.input(&pair.1)) {
+                because.extend(causes(&old, &new, levels - 1, seen));
+            }
+        }
+        Cause { difference, because }
+    };
+    differences(old, new).into_iter().map(cause).collect()
+}
+
+impl Cause {
+    /// The difference and why, each level further to the right.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut lines = vec![self.difference.to_string()];
+        for cause in &self.because {
+            let inner = cause.words();
+            lines.extend(inner.iter().enumerate().map(|(index, line)| {
+                if index == 0 { format!("  because {line}") } else { format!("  {line}") }
+            }));
+        }
+        lines
+    }
+}
+
+/// One of two artifacts.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// The artifact.
+    pub folder: Folder,
+    /// What its key was made of, if that is known.
+    pub manifest: Option<Manifest>,
+}
+
+impl Side {
+    /// Opens an artifact; what it was made from stands beside it.
+    pub fn open(path: &Path) -> Result<Self, ArtifactError> {
+        let folder = Folder::open(path)?;
+        let manifest = std::fs::read(path.join(PROVENANCE))
+            .ok()
+            .and_then(|text| serde_json::from_slice::<Json>(&text).ok())
+            .and_then(|provenance| serde_json::from_value(provenance.get("manifest")?.clone()).ok());
+        Ok(Self { folder, manifest })
+    }
+
+    /// An artifact that it was made from, if it is still in the same store.
+    fn input(&self, digest: &str) -> Option<Self> {
+        Self::open(&self.folder.path().parent()?.join(digest)).ok()
+    }
+
+    /// The first input of a kind.
+    fn input_of(&self, kind: &str) -> Option<PathBuf> {
+        let inputs =
+            self.manifest.iter().flat_map(|manifest| &manifest.inputs).flat_map(|(_, inputs)| inputs);
+        let mut sides = inputs.filter_map(|input| self.input(&input.digest));
+        let found = sides.find(|side| side.folder.description().kind == kind)?;
+        Some(found.folder.path().to_owned())
+    }
+}
 
 /// What became of a cell from one run to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -60,7 +218,7 @@ pub struct StageSummary {
 }
 
 /// What is different between two runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RunChanges {
     /// Names of the runs.
     pub runs: [String; 2],
@@ -88,11 +246,8 @@ pub fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshol
     let mut found = RunChanges {
         runs: [before, after].map(|catalogue| catalogue.run.clone().unwrap_or_default()),
         pipelines: [before, after].map(|catalogue| catalogue.pipeline.clone()),
-        new: Vec::new(),
-        gone: Vec::new(),
-        changed: Vec::new(),
-        stages: BTreeMap::new(),
         first_causes: first_causes(&old, &new),
+        ..RunChanges::default()
     };
     let order: Vec<&StoredCell> =
         before.cells.iter().chain(after.cells.iter().filter(|cell| !old.contains_key(&cell.id))).collect();
@@ -130,14 +285,9 @@ fn state_of(pair: (Option<&StoredCell>, Option<&StoredCell>)) -> CellState {
     match (&old.result, &new.result) {
         _ if old.key.is_some() && old.key == new.key => CellState::Same,
         (Some(one), Some(other)) => {
-            let digests = |record: &crate::engine::ResultRecord| {
-                record
-                    .outputs
-                    .iter()
-                    .map(|(port, output)| (port.clone(), output.digest.clone()))
-                    .collect::<Vec<_>>()
-            };
-            if digests(one) == digests(other) { CellState::SameResult } else { CellState::Changed }
+            let digests = |(port, output): (&String, &OutputRecord)| (port.clone(), output.digest.clone());
+            let is_same = one.outputs.iter().map(digests).eq(other.outputs.iter().map(digests));
+            if is_same { CellState::SameResult } else { CellState::Changed }
         }
         _ => CellState::Unknown,
     }
@@ -166,13 +316,11 @@ fn medians<'a>(changes: impl Iterator<Item = &'a CellChange>) -> BTreeMap<String
 /// Parameters, files, kinds and revisions that are different, and inputs that no other difference explains: such as what a stage saw
 /// that looks at the world, whose key stays the same.
 fn first_causes(old: &BTreeMap<String, StoredCell>, new: &BTreeMap<String, StoredCell>) -> Vec<FirstCause> {
-    let explained: BTreeSet<&str> = new
-        .iter()
-        .filter(|(name, cell)| old.get(*name).is_none_or(|old| old.key != cell.key))
-        .map(|(_, cell)| cell)
-        .filter_map(|cell| cell.result.as_ref())
-        .flat_map(|result| result.outputs.values().map(|output| output.digest.as_str()))
-        .collect();
+    let is_new = |name: &str, cell: &StoredCell| old.get(name).is_none_or(|old| old.key != cell.key);
+    let cells = new.iter().filter(|(name, cell)| is_new(name, cell));
+    let outputs =
+        cells.filter_map(|(_, cell)| cell.result.as_ref()).flat_map(|result| result.outputs.values());
+    let explained: BTreeSet<&str> = outputs.map(|output| output.digest.as_str()).collect();
     let is_first = |reason: &Reason| match reason {
         Reason::Input { new, .. } => {
             new.is_empty() || new.iter().any(|digest| !explained.contains(digest.as_str()))
@@ -181,21 +329,17 @@ fn first_causes(old: &BTreeMap<String, StoredCell>, new: &BTreeMap<String, Store
     };
     let mut causes: Vec<FirstCause> = Vec::new();
     for (name, after) in new {
-        let Some((before, after_manifest)) =
-            old.get(name).and_then(StoredCell::manifest).zip(after.manifest())
-        else {
-            continue;
-        };
-        for difference in differences(&before, &after_manifest).into_iter().filter(is_first) {
+        let manifests = old.get(name).and_then(StoredCell::manifest).zip(after.manifest());
+        let Some((old, new)) = manifests else { continue };
+        for difference in differences(&old, &new).into_iter().filter(is_first) {
             let same =
                 causes.iter_mut().find(|cause| cause.stage == after.stage && cause.difference == difference);
             match same {
                 Some(cause) => cause.cells.push(name.clone()),
-                None => causes.push(FirstCause {
-                    stage: after.stage.clone(),
-                    difference,
-                    cells: vec![name.clone()],
-                }),
+                None => {
+                    let (stage, cells) = (after.stage.clone(), vec![name.clone()]);
+                    causes.push(FirstCause { stage, difference, cells });
+                }
             }
         }
     }
@@ -225,10 +369,9 @@ impl RunChanges {
             lines.push(format!("pipeline: {} → {}", self.pipelines[0], self.pipelines[1]));
         }
         for cause in &self.first_causes {
-            let more = if cause.cells.len() > 1 {
-                format!("  ({} cells)", cause.cells.len())
-            } else {
-                String::new()
+            let more = match cause.cells.len() {
+                0 | 1 => String::new(),
+                count => format!("  ({count} cells)"),
             };
             lines.push(format!("cause: {}: {}{more}", cause.stage, cause.difference));
         }
@@ -248,12 +391,8 @@ impl RunChanges {
         }
         for change in self.changed.iter().take(MOST_SHOWN) {
             let [old, new] = &change.states;
-            let state =
-                if old == new || [old, new].iter().all(|state| ["ran", "cached"].contains(&state.as_str())) {
-                    String::new()
-                } else {
-                    format!(" ({old} → {new})")
-                };
+            let is_good = [old, new].iter().all(|state| ["ran", "cached"].contains(&state.as_str()));
+            let state = if old == new || is_good { String::new() } else { format!(" ({old} → {new})") };
             lines.push(format!("{}{state}", change.cell));
             lines.extend(change.metrics.changed.iter().map(|metric| format!("    {}", metric.words())));
         }

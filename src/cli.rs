@@ -1,21 +1,17 @@
 //! The command line: a file for each command or a few that belong together, and the commands of the registry. The only part of
 //! hopmap that prints.
 
-mod accept;
 mod diff;
 mod exec;
-mod export;
 mod gates;
 mod init;
 mod locate;
 mod lock;
 mod open;
 mod output;
-mod plan;
 mod progress;
 mod query;
 mod run;
-mod runs;
 mod show;
 mod stages;
 mod summary;
@@ -36,7 +32,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::registry::COMMANDS;
 use open::on_interrupt;
 pub use output::Output;
-use output::unbuffered;
+use output::{Result, unbuffered};
 pub use query::{Request as QueryRequest, Stored};
 
 /// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
@@ -76,13 +72,13 @@ enum Command {
     /// Run what has to run.
     Run(run::Arguments),
     /// Say what would run, and why.
-    Plan(plan::Arguments),
+    Plan(run::PlanArguments),
     /// Say why a stage would run, or why it would not.
-    Why(plan::WhyArguments),
+    Why(run::WhyArguments),
     /// Check a pipeline file without running anything.
-    Check(plan::CheckArguments),
+    Check(run::CheckArguments),
     /// Draw a pipeline as a graph in DOT.
-    Graph(plan::GraphArguments),
+    Graph(run::GraphArguments),
     /// Run one stage without a pipeline and without a store.
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
@@ -96,15 +92,15 @@ enum Command {
     /// Make everything again and compare bytes, or check an archive.
     Verify(verify::Arguments),
     /// Pack a run into one archive that another machine can verify.
-    Export(export::Arguments),
+    Export(lock::ArchiveArguments),
     /// Write the HTML report of a pipeline from what is in the store.
     Report(run::ReportArguments),
     /// List the runs of a store.
-    Runs(runs::Arguments),
+    Runs(locate::RunsArguments),
     /// Clear a store of what no pipeline uses any more.
-    Gc(runs::GcArguments),
+    Gc(locate::GcArguments),
     /// Say which values of gates, or which artifact, are the right ones, or whether they are.
-    Accept(accept::Arguments),
+    Accept(gates::Arguments),
     #[command(flatten)]
     Registered(Registered),
     /// Keep the topology of a machine true: refresh it, compare two, say what is published.
@@ -133,21 +129,21 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let ended = match cli.command {
         Command::Init(arguments) => init::main(&arguments, output),
         Command::Run(arguments) => run::main(&arguments, output),
-        Command::Plan(arguments) => plan::main(&arguments, output),
-        Command::Why(arguments) => plan::why(&arguments, output),
-        Command::Check(arguments) => plan::check(&arguments, output),
-        Command::Graph(arguments) => plan::graph(&arguments, output),
+        Command::Plan(arguments) => run::plan(&arguments, output),
+        Command::Why(arguments) => run::why(&arguments, output),
+        Command::Check(arguments) => run::check(&arguments, output),
+        Command::Graph(arguments) => run::graph(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
         Command::Query(_) => Err(Failure::usage(crate::query::exec(&arguments[1..]))),
         Command::Diff(arguments) => diff::main(&arguments, output),
         Command::Lock(arguments) => lock::main(&arguments, output),
         Command::Verify(arguments) => verify::main(&arguments, output),
-        Command::Export(arguments) => export::main(&arguments, output),
+        Command::Export(arguments) => lock::export(&arguments, output),
         Command::Report(arguments) => run::report(&arguments, output),
-        Command::Runs(arguments) => runs::main(&arguments, output),
-        Command::Gc(arguments) => runs::gc(&arguments, output),
-        Command::Accept(arguments) => accept::main(&arguments, output),
+        Command::Runs(arguments) => locate::runs(&arguments, output),
+        Command::Gc(arguments) => locate::gc(&arguments, output),
+        Command::Accept(arguments) => gates::main(&arguments, output),
         Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
@@ -214,7 +210,7 @@ impl FromArgMatches for Registered {
     }
 }
 
-pub(crate) fn run_registered(Registered(command): &Registered, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn run_registered(Registered(command): &Registered, output: Output) -> Result {
     let cancelled = command.is_stoppable().then(on_interrupt).transpose()?;
     let bar = match output.is_interactive() {
         true => ProgressBar::new(0).with_style(style()),

@@ -1,12 +1,85 @@
-//! What a gate says: two sums of numbers and metrics, which of them has to be the larger one, and which cells of a stage it
-//! means.
+//! Gates: what the results of a pipeline have to keep, and whether they do.
+//!
+//! A gate compares two sums of numbers and metrics. `pipeline` ties its metrics to cells, [`judge`] looks at what the cells
+//! gave, and [`AcceptedMetrics`] is the small file with the values that were right before.
+//!
+//! # Parts
+//!
+//! `src/gates`: `parse` makes a `Formula` of a gate's text (recursive descent, with places), `pipeline/gates.rs` ties its terms to cells
+//! when the file is read, `metrics` asks the store for metrics that do not exist and has the accepted values, `judge` looks at the outputs of all cells after a run
+//! or a plan and gives a `Verdict` for each cell. Accepted values are kept by what they are of (`placement[seed=1].F`), not by gate, so
+//! that a gate may be renamed or rewritten. Gates enter no key.
+//!
+//! `src/provenance.rs` follows digests from one `provenance.json` to the next. One whose manifest does not give its key is not
+//! believed (`a_changed_provenance_is_not_believed`). Where an artifact was cleared, `state.log` still tells what its key was made of.
+
+mod judge;
+mod metrics;
+mod parse;
 
 use std::fmt;
-use std::fmt::Write;
+use std::ops::Range;
 
 use hopmap_statistics::median;
 
 use crate::pipeline::{Choice as Chosen, Extreme, Selector};
+pub use judge::{Judged, Standing, Verdict, judge, number};
+pub use metrics::{AcceptedMetrics, check_metrics};
+pub(crate) use parse::FORM;
+
+/// A gate of a pipeline.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    /// Its name.
+    pub name: String,
+    /// Where it stands in the pipeline file.
+    pub place: Range<usize>,
+    /// What it says.
+    pub formula: Formula,
+    /// The cells of each term of the formula.
+    pub bounds: Vec<Bound>,
+}
+
+/// The cells that a term of a gate is about.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// Where the term stands in the pipeline file.
+    pub place: Range<usize>,
+    /// The output port whose metrics are meant.
+    pub output: &'static str,
+    /// The cells.
+    pub cells: Cells,
+}
+
+/// Cells of a term, as indexes.
+#[derive(Debug, Clone)]
+pub enum Cells {
+    /// The gate holds for each; those of all terms of a gate stand in the same order.
+    Each(Vec<usize>),
+    /// They have one value together.
+    Together(Vec<usize>),
+}
+
+impl Cells {
+    /// Their indexes.
+    #[must_use]
+    pub fn indexes(&self) -> &[usize] {
+        let (Self::Each(cells) | Self::Together(cells)) = self;
+        cells
+    }
+}
+
+impl Gate {
+    /// How many times it is judged: once for each cell of a sweep.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let each = |bound: &Bound| match &bound.cells {
+            Cells::Each(cells) => Some(cells.len()),
+            Cells::Together(_) => None,
+        };
+        self.bounds.iter().find_map(each).unwrap_or(1)
+    }
+}
 
 /// A gate's text, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,59 +188,41 @@ impl Expression {
     /// Whether the accepted value stands in it.
     #[must_use]
     pub fn needs_accepted(&self) -> bool {
-        match self {
-            Self::Accepted => true,
-            Self::Number(_) | Self::Term(_) => false,
-            Self::Negative(inner) => inner.needs_accepted(),
-            Self::Operation(left, _, right) => left.needs_accepted() || right.needs_accepted(),
-        }
+        self.leaves().contains(&&Self::Accepted)
     }
 
     /// Indexes of the terms in it.
     #[must_use]
     pub fn terms(&self) -> Vec<usize> {
+        let index = |leaf: &Self| if let Self::Term(index) = leaf { Some(*index) } else { None };
+        self.leaves().into_iter().filter_map(index).collect()
+    }
+
+    /// What is put together in it.
+    fn leaves(&self) -> Vec<&Self> {
         match self {
-            Self::Term(index) => vec![*index],
-            Self::Number(_) | Self::Accepted => Vec::new(),
-            Self::Negative(inner) => inner.terms(),
-            Self::Operation(left, _, right) => [left.terms(), right.terms()].concat(),
+            Self::Negative(inner) => inner.leaves(),
+            Self::Operation(left, _, right) => [left.leaves(), right.leaves()].concat(),
+            leaf => vec![leaf],
         }
     }
 
     /// The expression as text, every leaf as `leaf` writes it and operators as `sign` does.
-    pub(super) fn written(
-        &self,
-        leaf: &dyn Fn(&Self) -> String,
-        sign: &dyn Fn(Operator) -> &'static str,
-    ) -> String {
-        let mut text = String::new();
-        self.write(&mut text, leaf, sign);
-        text
-    }
-
-    fn write(
-        &self,
-        text: &mut String,
-        leaf: &dyn Fn(&Self) -> String,
-        sign: &dyn Fn(Operator) -> &'static str,
-    ) {
-        let inner = |inner: &Self, text: &mut String, in_parentheses: bool| {
-            text.push_str(if in_parentheses { "(" } else { "" });
-            inner.write(text, leaf, sign);
-            text.push_str(if in_parentheses { ")" } else { "" });
+    fn written(&self, leaf: &dyn Fn(&Self) -> String, sign: &dyn Fn(Operator) -> &'static str) -> String {
+        let inner = |inner: &Self, in_parentheses: bool| {
+            let text = inner.written(leaf, sign);
+            if in_parentheses { format!("({text})") } else { text }
         };
         match self {
             Self::Negative(negated) => {
-                text.push('-');
-                inner(negated, text, matches!(**negated, Self::Operation(..)));
+                format!("-{}", inner(negated, matches!(**negated, Self::Operation(..))))
             }
             Self::Operation(left, operator, right) => {
-                inner(left, text, left.rank() < operator.rank());
-                // Writing to a string cannot fail.
-                let _ = write!(text, " {} ", sign(*operator));
-                inner(right, text, right.rank() <= operator.rank());
+                let left = inner(left, left.rank() < operator.rank());
+                let right = inner(right, right.rank() <= operator.rank());
+                format!("{left} {} {right}", sign(*operator))
             }
-            value => text.push_str(&leaf(value)),
+            value => leaf(value),
         }
     }
 
@@ -198,7 +253,7 @@ impl Operator {
     }
 
     /// As it stands in a pipeline file.
-    pub(super) fn sign(self) -> &'static str {
+    fn sign(self) -> &'static str {
         match self {
             Self::Plus => "+",
             Self::Minus => "-",
@@ -208,7 +263,7 @@ impl Operator {
     }
 
     /// As people write it.
-    pub(super) fn printed(self) -> &'static str {
+    fn printed(self) -> &'static str {
         match self {
             Self::Plus => "+",
             Self::Minus => "−",
@@ -220,7 +275,7 @@ impl Operator {
 
 impl Comparison {
     /// All of them, the longer signs first.
-    pub(super) const ALL: [Self; 6] =
+    const ALL: [Self; 6] =
         [Self::AtMost, Self::AtLeast, Self::Equal, Self::Unequal, Self::Below, Self::Above];
 
     /// As it stands in a pipeline file.
@@ -256,7 +311,7 @@ impl Comparison {
 
 impl Function {
     /// All of them.
-    pub(super) const ALL: [Self; 4] = [Self::Min, Self::Max, Self::Mean, Self::Median];
+    const ALL: [Self; 4] = [Self::Min, Self::Max, Self::Mean, Self::Median];
 
     /// Its name.
     #[must_use]

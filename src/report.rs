@@ -1,11 +1,82 @@
-//! When the cells of a run ran, and side by side with which others: as a picture, and for <https://ui.perfetto.dev>.
+//! The report: one self-contained HTML file that needs no network and no server.
+//!
+//! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
+//! machine as it was measured, the matrix in rank order and in slot order, the machine with its loads, schedules as
+//! Gantt charts, routes on their network, deltas and stores of checkpoints, the metrics beside linear and random, and the commands that
+//! launch the program. The cells of a journal are put into lanes, of which the timeline and the trace events for Perfetto are made.
 
+mod measured;
+mod page;
+mod searches;
+mod sections;
+mod solutions;
+mod sweep;
+
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::replace_file;
 use hopmap_views::{Slice, timeline};
+use miette::Report;
 use serde_json::{Value as Json, json};
 
-use super::page::Page;
 use crate::engine::{PipelineId, RunReport, RunSummary, StageEvent, Store, read_run, read_runs};
 use crate::pipeline::Pipeline;
+pub use measured::write_published;
+use page::{Page, Results, Stamp};
+
+/// Where the report of a pipeline is kept: under its name, with digits of its own where another file has that name.
+#[must_use]
+pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
+    let safe: String = pipeline
+        .name
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect();
+    let folder = store.root().join("reports");
+    let place = folder.join(format!("{safe}.html"));
+    let digits = PipelineId::of(pipeline, store.root()).digits();
+    match Stamp::read(&place) {
+        Some(other) if other.pipeline != digits => folder.join(format!("{safe}-{digits}.html")),
+        _ => place,
+    }
+}
+
+/// Whether the report in a place says what another one would say: it is of the same results.
+#[must_use]
+pub fn is_current(place: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> bool {
+    Stamp::read(place).is_some_and(|stamp| stamp == Stamp::of(Results { pipeline, store, report }))
+}
+
+/// Writes the report of a run or a plan. `shown` says how to write the path of a file in a command.
+pub fn write(
+    path: &Path,
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+    shown: &dyn Fn(&Path) -> String,
+) -> Result<(), Report> {
+    let results = Results { pipeline, store, report };
+    let mut page = Page::new(page::MOST_BYTES);
+    sections::summary(&mut page, results, shown);
+    sections::gates(&mut page, results);
+    sections::quality(&mut page, results);
+    sections::tables(&mut page, results);
+    sections::pipeline(&mut page, results);
+    sweep::sweeps(&mut page, results);
+    solutions::matrices(&mut page, results);
+    searches::tables(&mut page, results);
+    searches::searches(&mut page, results);
+    measured::measured(&mut page, results);
+    solutions::schedules(&mut page, results);
+    solutions::routes(&mut page, results);
+    solutions::deltas(&mut page, results);
+    solutions::stored(&mut page, results);
+    solutions::placements(&mut page, results);
+    draw(&mut page, results);
+    sections::stages(&mut page, results);
+    replace_file(path, page.finish(&pipeline.name, &Stamp::of(results).to_string()).as_bytes())?;
+    Ok(())
+}
 
 /// Journals round, and tell of an end a moment after it.
 const TOLERANCE_S: f64 = 1e-3;
@@ -90,10 +161,10 @@ pub fn latest_run(store: &Store, pipeline: &Pipeline) -> Option<RunSummary> {
 }
 
 /// Draws the run that the report is about, or the last one.
-pub(crate) fn draw(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    let run = match &report.folder {
+pub(crate) fn draw(page: &mut Page, results: Results<'_>) {
+    let run = match &results.report.folder {
         Some(folder) => read_run(folder).ok(),
-        None => latest_run(store, pipeline),
+        None => latest_run(results.store, results.pipeline),
     };
     let Some(run) = run else { return };
     let slices: Vec<Slice> = lanes(&run).iter().map(slice).collect();

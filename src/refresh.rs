@@ -1,5 +1,41 @@
-//! One refresh from look to acceptance, with the command that takes a new topology.
+//! Keeping the topology of a machine true: look at it, compare by meaning, publish what changed, tell a consumer, and only then
+//! accept it.
+//!
+//! A publish folder:
+//!
+//! ```text
+//! DIR/
+//!   current         a symbolic link to the entry of the history that is published
+//!   accepted.json   the entry that the consumer has taken, as `hopmap accept` writes it
+//!   history/TIME-DIGEST/   system/, measurements/ if it was measured, changes.json, changes.txt
+//!   state/          lock, refreshes.jsonl (every refresh), pending (the consumer has to run), consumer.log, report.html, store/
+//! ```
+//!
+//! An entry is complete and on disk before `current` leads to it. `accepted.json` is advanced after the consumer has succeeded, so
+//! that a kill at any moment leaves either the old or the new state, and what has still to be done can be seen from outside.
+//!
+//! # Decisions
+//!
+//! `src/refresh` runs no pipeline itself: it is given a function that looks at the machine (`src/cli/topology/refresh.rs` runs the
+//! pipeline) and works on the publish folder, described above. `compare` looks until it is certain what has changed, `refresh` decides
+//! and runs the consumer, and remembers it in a log, `publication` writes.
+//!
+//! | what was seen | what happens |
+//! |---|---|
+//! | the machine is as it is published, and that is accepted | a line in the log, nothing else |
+//! | … and the consumer has still to run (`pending`, or `current` is not `accepted`) | the consumer runs, then it is accepted |
+//! | … as it was accepted, but something else is published | `current` goes back, the consumer runs |
+//! | another one | a new entry, `current`, the consumer, `accepted.json`, in this order |
+//!
+//! `core/changes` compares two snapshots by names; switches with made-up names, and groups of a level, stand for each other when they
+//! have most hosts in common. What a source cannot know of a host that is down is taken from what is published (`keep_down`).
+//!
+//! A consumer that is still running when its refresh is killed goes on: the next refresh runs it once more, at the same time if need be.
 
+mod compare;
+mod publication;
+
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,14 +43,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hopmap_changes::{Change, Finding, Machine, health};
-use hopmap_durable::{DurableError, crash_point};
+use hopmap_durable::{AppendLog, DurableError, crash_point};
 use hopmap_process::Group;
+use jiff::Timestamp;
 use miette::Report;
+use serde::{Deserialize, Serialize};
 
-use super::compare::{Look, LookSettings, Seen};
-use super::log::{append, now};
-use super::publication::{CHANGES, Published};
-use super::{Entry, Outcome, Publication, Record, RefreshError, Retention};
+use crate::accepted::now;
+use compare::Seen;
+pub use compare::{Look, LookSettings};
+use publication::{CHANGES, Published};
+pub use publication::{Entry, Publication, RefreshError, Retention, read_machine};
 
 /// How to refresh.
 #[derive(Debug, Clone)]
@@ -143,10 +182,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn run(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
-        let outcome = match self.settings.baseline {
-            true => self.baseline(look)?,
-            false => self.update(look)?,
-        };
+        let outcome = if self.settings.baseline { self.baseline(look)? } else { self.update(look)? };
         self.settings.retention.apply(self.publication)?;
         Ok(outcome)
     }
@@ -221,7 +257,7 @@ impl Attempt<'_> {
         }
         // The entry itself stays as it is: what has changed since is told beside it.
         let place = self.publication.state();
-        super::publication::write_changes(&place, current.map(|found| &found.entry), &self.changes)?;
+        publication::write_changes(&place, current.map(|found| &found.entry), &self.changes)?;
         self.publish(&accepted.entry, &place.join(CHANGES))?;
         Ok(Outcome::Reverted)
     }
@@ -238,9 +274,10 @@ impl Attempt<'_> {
         if let Some(consumer) = &self.settings.consumer {
             let log: PathBuf = self.publication.state().join("consumer.log");
             let topology = self.publication.current_link();
-            if let Err(failed) = consumer.run(&topology, changes, &log, self.cancelled)? {
-                let entry = entry.0.clone();
-                return Err(RefreshError::Consumer { how: failed.how, said: failed.said, entry });
+            let failed = consumer.run(&topology, changes, &log, self.cancelled)?;
+            if let Some(how) = failed {
+                let (entry, said) = (entry.0.clone(), end_of(&log));
+                return Err(RefreshError::Consumer { how, said, entry });
             }
             crash_point("refresh.consumer-done", &log);
         }
@@ -272,21 +309,15 @@ pub struct Consumer {
     pub limit: Duration,
 }
 
-/// How it ended, where it did not succeed.
-pub(super) struct Failed {
-    pub(super) how: String,
-    pub(super) said: String,
-}
-
 impl Consumer {
-    /// Runs it in a process group of its own. What it says goes to `log`, so that whatever it leaves running holds nobody up.
-    pub(super) fn run(
+    /// Runs it in a process group of its own; how it ended, where it did not succeed. What it says goes to `log`, so that whatever it leaves running holds nobody up.
+    fn run(
         &self,
         topology: &Path,
         changes: &Path,
         log: &Path,
         cancelled: &AtomicBool,
-    ) -> Result<Result<(), Failed>, RefreshError> {
+    ) -> Result<Option<String>, RefreshError> {
         let output = File::create(log).map_err(DurableError::io("create", log))?;
         let errors = output.try_clone().map_err(DurableError::io("create", log))?;
         let mut command = Command::new("sh");
@@ -304,15 +335,13 @@ impl Consumer {
             let status = if reason.is_some() { group.stop(GRACE) } else { group.leave() };
             Ok((reason, status?))
         });
-        let how = match ended.map_err(DurableError::io("wait for", Path::new("sh")))? {
-            (Some(Unfinished::Interrupted), _) => return Err(RefreshError::Interrupted),
+        match ended.map_err(DurableError::io("wait for", Path::new("sh")))? {
+            (Some(Unfinished::Interrupted), _) => Err(RefreshError::Interrupted),
             (Some(Unfinished::TooLong), _) => {
-                format!("took longer than {}", humantime::format_duration(self.limit))
+                Ok(Some(format!("took longer than {}", humantime::format_duration(self.limit))))
             }
-            (None, status) if status.success() => return Ok(Ok(())),
-            (None, status) => format!("ended with {status}"),
-        };
-        Ok(Err(Failed { how, said: end_of(log) }))
+            (None, status) => Ok((!status.success()).then(|| format!("ended with {status}"))),
+        }
     }
 }
 
@@ -330,9 +359,129 @@ fn end_of(log: &Path) -> String {
     if text.is_empty() { "nothing".to_owned() } else { text }
 }
 
+/// How a refresh ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The machine was published for the first time.
+    First,
+    /// The machine has changed and was published.
+    Published,
+    /// The machine is as it was.
+    Unchanged,
+    /// The machine is as it was, and the consumer that had not succeeded did now.
+    Consumed,
+    /// The machine is again as it was when it was last accepted.
+    Reverted,
+    /// The machine was accepted without a comparison.
+    Baseline,
+    /// The consumer did not succeed.
+    ConsumerFailed,
+    /// Too few hosts are up.
+    Coverage,
+    /// Something else went wrong.
+    #[default]
+    Failed,
+}
+
+impl Outcome {
+    /// Whether all is as it should be.
+    #[must_use]
+    pub fn is_success(self) -> bool {
+        !matches!(self, Self::ConsumerFailed | Self::Coverage | Self::Failed)
+    }
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// When it ended, in UTC.
+    pub time: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What is published now.
+    pub entry: Option<String>,
+    /// What was different, for people.
+    pub changes: Vec<String>,
+    /// Median latency in seconds of pairs of hosts by the level on which they meet; empty where nothing was measured.
+    #[serde(default)]
+    pub medians_s: BTreeMap<usize, f64>,
+    /// The largest ratio between the latency of two hosts and that of the baseline; 1 where nothing was measured, 0 where nothing was
+    /// seen.
+    #[serde(default)]
+    pub largest_ratio: f64,
+    /// Hosts in all.
+    pub hosts: usize,
+    /// Names of those that are down.
+    pub down: Vec<String>,
+    /// The part of the hosts of the baseline that are up.
+    pub coverage: f64,
+    /// How often the machine was looked at once more to confirm changes.
+    #[serde(default)]
+    pub confirmations: u32,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Record {
+    /// When it ended, in seconds since 1970.
+    #[must_use]
+    pub fn ended_s(&self) -> Option<i64> {
+        self.time.parse::<Timestamp>().ok().map(Timestamp::as_second)
+    }
+}
+
+/// Appends a line and puts it on disk. The caller holds the lock.
+fn append(publication: &Publication, record: &Record) -> Result<(), RefreshError> {
+    let mut log = AppendLog::open(&publication.state().join("refreshes.jsonl"))?;
+    log.append(&serde_json::to_string(record).unwrap_or_default())?;
+    Ok(log.sync()?)
+}
+
+/// All refreshes, the oldest first. Lines that cannot be read are left out.
+pub fn read_records(publication: &Publication) -> Result<Vec<Record>, RefreshError> {
+    let text = AppendLog::read(&publication.state().join("refreshes.jsonl"))?;
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// The last refresh that succeeded.
+pub fn last_success(publication: &Publication) -> Result<Option<Record>, RefreshError> {
+    let mut records = read_records(publication)?;
+    records.retain(|record| record.outcome.is_success());
+    Ok(records.pop())
+}
+
+/// What names of metrics begin with.
+const PRODUCT: &str = "hopmap";
+
+/// Metrics of the last refresh. `last_success_s` is when one last succeeded, in seconds since 1970.
+#[must_use]
+pub fn exposition(record: &Record, last_success_s: Option<i64>) -> String {
+    let [ended, success] = [record.ended_s(), last_success_s].map(|time| time.unwrap_or_default() as f64);
+    let succeeded = u8::from(record.outcome.is_success());
+    let rows = [
+        ("last_run_timestamp_seconds", "When the last refresh ended.", ended),
+        ("last_success_timestamp_seconds", "When a refresh last succeeded; 0 if none has.", success),
+        ("result", "1 if the last refresh succeeded, 0 if not.", f64::from(succeeded)),
+        ("changes", "Changes that the last refresh found.", record.changes.len() as f64),
+        ("hosts", "Hosts of the machine.", record.hosts as f64),
+        ("hosts_down", "Hosts that are down.", record.down.len() as f64),
+        ("coverage", "Part of the hosts of the baseline that are up.", record.coverage),
+        ("duration_seconds", "How long the last refresh took.", record.seconds),
+    ];
+    let metric = |(name, help, value): &(&str, &str, f64)| {
+        let name = format!("{PRODUCT}_topology_{name}");
+        format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
+    };
+    rows.iter().map(metric).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::compare::tests::machine;
+    use super::compare::tests::machine;
     use super::*;
     use hopmap_changes::{Missing, Thresholds};
 

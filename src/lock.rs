@@ -1,14 +1,35 @@
-//! A pipeline held against its lock: before a run what goes in, after it what came out.
+//! Reproducibility: what a result was made of as a file for people and git, and everything made again to compare.
+//!
+//! A [`Lock`] says of every cell what went into it and what came out. It holds no path of this machine, no time and no
+//! number of threads: it stays as it is until a result changes, or what the result was made of.
+//!
+//! # Parts
+//!
+//! `src/lock` describes a pipeline (`describe`: what goes in, without running anything), writes that with the results as a lock file
+//! (`file`), holds one against the other (here), and makes everything again in a second store (`again`). For all of it the world is
+//! taken to be as it was seen last (`Store::trust_observations`), so that what depends on an observation can be planned and compared.
+//! Every run leaves `request.json` in its folder: text, parameters and folders, with which it can be planned again.
+//!
+//! `src/archive` packs a run. Input files get places at which the pipeline finds them (`inputs`): values of parameters are looked at
+//! from folders of other names, which tells paths from text and what they are relative to. `read` believes nothing: names, kinds and
+//! sizes of the whole directory are looked at before anything is read, and no file is read further than its directory says.
+
+mod again;
+mod describe;
+mod file;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
+use hopmap_compare::differing;
 use serde::Serialize;
 
-use super::describe::{Expected, Request, Unknown, some, text_hash};
-use super::file::{Ending, Lock, LockedCell, LockedFile};
 use crate::engine::short;
 use crate::pipeline::Pipeline;
+pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
+pub use describe::{Expected, REQUEST, Request, Unfinished, Unknown, describe, expect, lock};
+use describe::{some, text_hash};
+pub use file::{Ending, Lock, LockError, LockedCell, LockedFile};
 
 /// What is different before anything has run.
 #[derive(Debug, Default, Serialize)]
@@ -76,16 +97,10 @@ fn notes(lock: &Lock, request: &Request) -> Vec<String> {
     if lock.text != text_hash(&request.text) {
         notes.push("the text of the pipeline has changed since it was locked".to_owned());
     }
-    let given: BTreeMap<&String, &String> =
-        request.parameters.iter().map(|(name, value)| (name, value)).collect();
-    let names: BTreeSet<&String> = lock.parameters.keys().chain(given.keys().copied()).collect();
-    for name in names {
-        let (old, new) = (lock.parameters.get(name), given.get(name).copied());
-        if old != new {
-            let said = |value: Option<&String>| value.map_or("not given", String::as_str).to_owned();
-            notes.push(format!("-p {name}: {} → {}", said(old), said(new)));
-        }
-    }
+    let given: BTreeMap<String, String> = request.parameters.iter().cloned().collect();
+    let said = |value: Option<&String>| value.map_or("not given", String::as_str).to_owned();
+    let parameters = differing(&lock.parameters, &given);
+    notes.extend(parameters.map(|(name, old, new)| format!("-p {name}: {} → {}", said(old), said(new))));
     notes
 }
 
@@ -116,10 +131,9 @@ fn entries<T: PartialEq + fmt::Display>(
     old: &BTreeMap<String, T>,
     new: &BTreeMap<String, T>,
 ) -> Vec<String> {
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let said = |value: Option<&T>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    let differs = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
-    differs.map(|name| format!("{what}{name}: {} → {}", said(old.get(name)), said(new.get(name)))).collect()
+    let line = |(name, old, new)| format!("{what}{name}: {} → {}", said(old), said(new));
+    differing(old, new).map(line).collect()
 }
 
 fn files(old: &[LockedFile], new: &[LockedFile]) -> Vec<String> {
@@ -131,18 +145,16 @@ fn files(old: &[LockedFile], new: &[LockedFile]) -> Vec<String> {
         by_name
     };
     let (old, new) = (hashes(old), hashes(new));
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let said = |files: &BTreeSet<(String, u64)>| {
         let texts = files.iter().map(|(hash, bytes)| format!("{} of {bytes} bytes", short(hash)));
         texts.collect::<Vec<_>>().join(" and ")
     };
-    let change = |name: &String| match (old.get(name), new.get(name)) {
-        (Some(old), Some(new)) if old != new => Some(format!("file {name}: {} → {}", said(old), said(new))),
-        (Some(_), None) => Some(format!("file {name} is gone")),
-        (None, Some(_)) => Some(format!("file {name} is new")),
-        _ => None,
+    let change = |(name, old, new): (&str, Option<_>, Option<_>)| match (old, new) {
+        (Some(old), Some(new)) => format!("file {name}: {} → {}", said(old), said(new)),
+        (_, None) => format!("file {name} is gone"),
+        (None, _) => format!("file {name} is new"),
     };
-    names.into_iter().filter_map(change).collect()
+    differing(&old, &new).map(change).collect()
 }
 
 /// A cell whose results are not those of the lock.
@@ -205,13 +217,7 @@ fn results(locked: &LockedCell, now: &LockedCell) -> Vec<String> {
         };
         return vec![format!("has {}, locked was {}", said(now.ending), said(locked.ending))];
     }
-    let ports: BTreeSet<&String> = locked.outputs.keys().chain(now.outputs.keys()).collect();
     let said = |digest: Option<&String>| digest.map_or("nothing", |digest| short(digest)).to_owned();
-    let differs = ports.into_iter().filter(|port| locked.outputs.get(*port) != now.outputs.get(*port));
-    differs
-        .map(|port| {
-            let (old, new) = (locked.outputs.get(port), now.outputs.get(port));
-            format!("{port} is {} and not {}", said(new), said(old))
-        })
-        .collect()
+    let line = |(port, old, new)| format!("{port} is {} and not {}", said(new), said(old));
+    differing(&locked.outputs, &now.outputs).map(line).collect()
 }

@@ -33,12 +33,12 @@
 //! 6. **A failed stage stops only what needs it** (`run::a_failed_stage_stops_only_what_needs_it`,
 //!    `sweep::one_failing_cell_fails_alone`).
 //! 7. **The same inputs give the same bytes**, see above.
-//! 8. **A cell owns its cores** from its begin to its end (`machine.rs`): its thread waits while its stage runs in a pool of exactly so many
+//! 8. **A cell owns its cores** from its begin to its end (`resources.rs`): its thread waits while its stage runs in a pool of exactly so many
 //!    threads, none of which ever works for another cell (`cores_tests::no_thread_of_a_cell_ever_works_for_another_cell`). So a budget in
 //!    seconds, and the seconds on record, are wall time of that cell. Where `threads` is not given, cells that are ready share the free cores
 //!    equally, and one alone has all (`cells_that_are_ready_share_the_cores_and_one_alone_has_all`). Processes of a launcher count as many
 //!    cores as `threads` says, or one.
-//! 9. **A deadline is shared** (`deadline.rs`): a cell has the time left, less what the stages behind it took when they last ended, but no less
+//! 9. **A deadline is shared** (`resources.rs`): a cell has the time left, less what the stages behind it took when they last ended, but no less
 //!    than an equal share. A search that never ended takes what it is given, so it counts as much as the one before it; any other stage that
 //!    never ended counts a twentieth of the whole time. Cells that wait for the same cores all get as much
 //!    (`run::a_search_has_all_the_time_that_what_follows_it_does_not_need`, `searches_that_wait_for_the_same_core_all_get_a_part_of_the_time`).
@@ -84,19 +84,15 @@ mod batch;
 mod catalogue;
 #[cfg(test)]
 pub(crate) mod cores_tests;
-mod deadline;
 mod execute;
-mod garbage;
 #[cfg(test)]
 mod input_tests;
-mod journal;
 mod key;
 mod launch;
-mod machine;
 mod outcome;
 mod plan;
-mod reason;
 mod record;
+mod resources;
 mod run;
 mod save;
 mod seen;
@@ -109,26 +105,27 @@ pub use crate::pipeline::STORE_FOLDER;
 pub(crate) use catalogue::by_matrix;
 pub use catalogue::{Catalogue, StoredCell};
 pub use execute::{WriteError, write_outputs};
-pub use garbage::{Garbage, Policy, collect, find_garbage, keep_runs};
-pub(crate) use journal::state_name;
-pub use journal::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
+pub(crate) use key::differences;
 pub use key::{InputDigest, Key, Manifest};
+pub use key::{Reason, short};
 pub use launch::{Launch, Launched, launch};
-pub use machine::memory;
+pub use outcome::Events;
 pub use outcome::RunReport;
-pub use outcome::{Events, NoEvents};
+pub(crate) use outcome::state_name;
+pub use outcome::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
 pub use outcome::{Saved, Settled, State};
 pub use plan::check_saves;
 pub use plan::{TooLarge, check_memory, plan};
-pub(crate) use reason::differences;
-pub use reason::{Reason, short};
 pub use record::PipelineId;
 pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, ResultRecord};
-pub use run::{Limits, run};
+pub use resources::{Limits, memory};
+pub use run::run;
 pub use save::InTheWay;
-pub(crate) use save::only_an_artifact;
 pub use save::{hold_back, save_all, save_file};
+pub(crate) use save::{launch_command, launch_files, only_an_artifact};
 pub(crate) use seen::look_again;
-pub use seen::{InputFault, SeenFile};
+pub use seen::{Hashes, InputFault, SeenFile};
+pub(crate) use store::entries;
 pub use store::{Store, StoreError};
 pub use writer::Writer;
+pub use writer::{Garbage, Policy, collect, find_garbage, keep_runs};

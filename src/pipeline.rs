@@ -1,24 +1,71 @@
-//! From the text of a pipeline file to a [`Pipeline`], with the values of `with` checked against the parameters of a stage.
+//! The pipeline file: parsed, checked, its matrices expanded, and built into a typed graph of cells.
+//!
+//! Everything that is wrong with a file is found before anything runs, and reported at once.
+//!
+//! # From text to cells
+//!
+//! `src/pipeline`: `node` (TOML that knows where every value stands) → `file` (known keys, right forms) → `expand` (which cells a stage
+//! has: `foreach` × `matrix` × `zip` without `exclude`, each a dimension whose rows are counted before they are made; kinds looked up) →
+//! `connect` (selectors to edges, ports checked, circles found) → and here (values of `with` against the stage's schema and types). All
+//! problems are collected; nothing runs while there is one (`tests/cli/broken.rs`).
+//!
+//! `project` has the pipelines that come with hopmap, and makes files of one's own of them (`hopmap init`): read line by line, so
+//! each parameter stands in a line (`parameters_of_embedded_pipelines_are_those_that_toml_has`).
+//!
+//! Help, completions and manual pages come from the one definition of the command line (`src/cli.rs`). `ci/install.sh` is the only
+//! place that says what is installed where; `ci/deb.sh` and `ci/tarball.sh` pack what it installs, `pyproject.toml` has Maturin pack the
+//! program alone, and `ci/try-packages.sh` tries all three in a clean Debian. A tarball with a library that another machine may not have is
+//! refused when it is made. The C library stays the system's: a static glibc loads modules at run time to resolve names, of exactly its own
+//! version, and `hopmap agent` asks for the address of its host.
+//!
+//! Cells pair up by equal matrix keys, also inside `[*]` and `[min F]`: `placement[min F]` in a cell with `mapper=linear` chooses
+//! among the cells of `placement` with `mapper=linear`. They are looked up by the values of these keys, so that 10,000 cells pair up with
+//! 10,000 others in no time.
+//!
+//! `range` counts in decimals: `0.1..0.5 step 0.1` has 0.3, not 0.30000000000000004. `glob` walks folders itself and takes only the
+//! patterns from the crate of that name, which passes over names that are not UTF-8 without a word.
+//!
+//! Paths in a pipeline file are relative to the file, values of `-p` to the working directory: a value remembers where it was
+//! written (`template::Base`).
+
+mod cells;
+mod connect;
+mod expand;
+mod file;
+mod gates;
+mod glob;
+mod matrix;
+mod problem;
+mod project;
+mod range;
+mod template;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::cells::{ArtifactReference, Cell, Pipeline, Settings};
-use super::connect::{Index, order};
-use super::expand::{LooseCell, Surroundings, check, expand, saves, sweeps};
-use super::file::{File, RETRIES, questions};
-use super::gates::gates;
-use super::launcher::launcher;
-use super::node::{Entry, Node, NodeValue, Table};
-use super::problem::{Problem, Problems, Source};
-use super::project::{default_in, find_samples, give_your_own, is_embedded};
-use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
+pub use crate::query::TableQuestion;
 use crate::registry::{Configured, StageEntry};
 use crate::renames;
-
-type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
+use cells::{ArtifactReference, Settings, launcher};
+pub use cells::{Cell, Launcher, Need, Origin, Pipeline, Save};
+pub(crate) use cells::{LAUNCHERS, distributed_stages};
+use connect::{Index, order};
+pub(crate) use expand::plain;
+use expand::{LooseCell, check, expand, saves, sweeps};
+pub use file::{Batch, bytes, show_bytes};
+use file::{File, RETRIES, questions};
+use gates::gates;
+pub use glob::STORE_FOLDER;
+pub use matrix::Extreme;
+pub(crate) use matrix::{Choice, Selector, grouped, show};
+pub(crate) use problem::{Entry, Node, NodeValue, Sink, Table};
+pub use problem::{LocatedProblem, Problem, Problems, Source};
+pub use project::{EMBEDDED, Embedded, Parameter, SCHEMA_FILE, parameters};
+use project::{default_in, find_samples, give_your_own, is_embedded};
+pub use template::Folders;
+use template::{Base, Lookup, Reference, Resolved, SchemaView, Scope, Template};
 
 impl Pipeline {
     /// The parameters of a cell, with the folders of artifacts filled in.
@@ -34,9 +81,21 @@ impl Pipeline {
             let reference = cell.settings.artifacts.iter().find(named)?;
             Some(folder(reference.cell, reference.output))
         };
-        let mut problems = Vec::new();
-        let configured = configure(self, cell, &artifact, &mut problems);
-        configured.ok_or_else(|| self.source.tie(problems))
+        let problems = Sink::default();
+        configure(self, cell, &artifact, &problems).ok_or_else(|| self.source.tie(problems.take()))
+    }
+
+    /// Does something with the parameters of a cell: those that are ready, else those with the folders of artifacts filled in.
+    pub(crate) fn with_parameters<R>(
+        &self,
+        cell: &Cell,
+        folder: &dyn Fn(usize, &str) -> PathBuf,
+        work: impl FnOnce(&dyn Configured) -> R,
+    ) -> Result<R, Problems> {
+        Ok(match cell.ready_parameters() {
+            Some(ready) => work(ready),
+            None => work(&*self.configure(cell, folder)?),
+        })
     }
 
     /// The values of a cell's parameters as they would be if paths were seen from other folders.
@@ -44,7 +103,7 @@ impl Pipeline {
     /// What a value is relative to can be told by asking with folders of different names.
     #[must_use]
     pub fn values_seen_from(&self, cell: &Cell, folders: &Folders) -> Json {
-        values(self, cell, &|_, _| Some(PathBuf::from("artifact")), folders, &mut Vec::new())
+        values(self, cell, &|_, _| Some(PathBuf::from("artifact")), folders, &Sink::default())
     }
 
     /// How to give a cell files of one's own, if its pipeline comes with hopmap and they are not where that has them.
@@ -80,125 +139,96 @@ impl Pipeline {
     pub fn parse_in(
         source: Source,
         folders: Folders,
-        parameters: &[(String, String)],
+        from_command_line: &[(String, String)],
     ) -> Result<Self, Problems> {
-        pipeline(source, folders, parameters)
-    }
-}
-
-fn pipeline(
-    source: Source,
-    folders: Folders,
-    from_command_line: &[(String, String)],
-) -> Result<Pipeline, Problems> {
-    let mut problems = Vec::new();
-    let file =
-        File::parse(source.text(), &mut problems).ok_or_else(|| source.tie(std::mem::take(&mut problems)))?;
-    let parameters = parameters(&source, &folders, &file.parameters, from_command_line, &mut problems)?;
-    let blocks = file.stages;
-    let sweeps = sweeps(&blocks, &parameters, &folders, &source, &mut problems);
-    let around =
-        Surroundings { blocks: &blocks, sweeps: &sweeps, parameters: &parameters, folders: &folders };
-    let pairs = blocks.iter().zip(&sweeps);
-    let loose: Vec<LooseCell<'_>> =
-        pairs.flat_map(|(block, sweep)| expand(block, sweep, &around, &mut problems)).collect();
-    let index = Index::new(&loose, &blocks, &parameters, &folders);
-    let cells: Vec<Cell> =
-        loose.iter().map(|cell| connected(cell, &index, &parameters, &folders, &mut problems)).collect();
-    let cells = sorted(cells, &loose, &mut problems);
-    let scope = Scope { parameters: &parameters, matrix: &[], artifact: &|_, _| None, folders: &folders };
-    let tables = questions(&file.tables, &blocks, &scope, source.text(), &mut problems);
-    let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
-    let name = file.name.unwrap_or_else(|| source.stem());
-    let File { description, batch, save_on_failure, .. } = file;
-    let warnings = loose.into_iter().flat_map(|cell| cell.warnings).collect();
-    let warnings = source.tie(warnings).0;
-    let mut pipeline = Pipeline {
-        name,
-        description,
-        source,
-        cells,
-        tables,
-        gates,
-        batch,
-        save_on_failure,
-        warnings,
-        folders,
-        parameters,
-    };
-    configure_all(&mut pipeline, &mut problems);
-    check(&pipeline, &mut problems);
-    match problems.is_empty() {
-        true => Ok(pipeline),
-        false => Err(pipeline.source.tie(problems)),
+        let problems = Sink::default();
+        let file = File::parse(source.text(), &problems).ok_or_else(|| source.tie(problems.take()))?;
+        let parameters = all_parameters(&source, &folders, &file.parameters, from_command_line, &problems)?;
+        let blocks = file.stages;
+        let scope = Scope::new(&parameters, &folders, &problems);
+        let sweeps = sweeps(&blocks, scope, &source);
+        let loose = expand(&blocks, &sweeps, scope);
+        let index = Index::new(&loose, &blocks, scope);
+        let cells: Vec<Cell> = loose.iter().map(|cell| connected(cell, &index, scope)).collect();
+        let cells = sorted(cells, &loose, &problems);
+        let tables = questions(&file.tables, &blocks, &scope, source.text());
+        let gates = gates(&file.gates, &cells, &blocks, &scope, source.text());
+        let name = file.name.unwrap_or_else(|| source.stem());
+        let File { description, batch, save_on_failure, .. } = file;
+        let warnings = source.tie(loose.into_iter().flat_map(|cell| cell.warnings).collect()).0;
+        let mut pipeline = Self {
+            name,
+            description,
+            source,
+            cells,
+            tables,
+            gates,
+            batch,
+            save_on_failure,
+            warnings,
+            folders,
+            parameters,
+        };
+        configure_all(&mut pipeline, &problems);
+        check(&pipeline, &problems);
+        let problems = problems.take();
+        if problems.is_empty() { Ok(pipeline) } else { Err(pipeline.source.tie(problems)) }
     }
 }
 
 /// The parameters of the file, those of the command line in their place.
-fn parameters(
+fn all_parameters(
     source: &Source,
     folders: &Folders,
     written: &Table,
     from_command_line: &[(String, String)],
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Result<Vec<(String, Resolved)>, Problems> {
-    let nowhere =
-        Scope { parameters: &[], matrix: &[], artifact: &|_, _| None, folders: &Folders::new("", "") };
-    let no_schema = Json::Null;
+    let nowhere = Folders::new("", "");
+    let nowhere = Scope::new(&[], &nowhere, problems);
     let mut parameters: Vec<(String, Resolved)> = Vec::new();
     for entry in &written.entries {
-        let mut value = nowhere.resolve(&entry.node, &SchemaView::new(&no_schema), problems);
+        let mut value = nowhere.resolve(&entry.node, &SchemaView::new(&Json::Null));
         if is_embedded(source) {
             find_samples(&mut value, folders);
         }
         parameters.push((entry.key.clone(), Resolved { value, base: Base::File }));
     }
-    let mut strange = Vec::new();
+    let strange = Sink::default();
     let line = |(key, value): &(String, String)| {
         let is_text = written.get(key).is_some_and(|entry| entry.node.text().is_some());
         format!("{key} = {}\n", as_toml(value, is_text))
     };
     let text = from_command_line.iter().map(line).collect::<Vec<_>>().concat();
-    for given in Table::parse(&text, &mut strange).entries {
+    for given in Table::parse(&text, &strange).entries {
         match parameters.iter_mut().find(|(key, _)| *key == given.key) {
             Some((_, value)) => *value = Resolved { value: given.node.plain(), base: Base::WorkingDirectory },
             None => {
                 let known = written.entries.iter().map(|entry| entry.key.as_str());
-                let problem = Problem::new(
-                    format!("{} has no parameter `{}`", source.name(), given.key),
-                    &given.key_span,
-                );
+                let message = format!("{} has no parameter `{}`", source.name(), given.key);
+                let problem = Problem::new(message, &given.key_span);
                 strange.push(problem.suggest(&given.key, "parameters", known));
             }
         }
     }
-    match strange.is_empty() {
-        true => Ok(parameters),
-        false => Err(Source::new("-p", text).tie(strange)),
-    }
+    let strange = strange.take();
+    if strange.is_empty() { Ok(parameters) } else { Err(Source::new("-p", text).tie(strange)) }
 }
 
-fn connected(
-    cell: &LooseCell<'_>,
-    index: &Index<'_>,
-    parameters: &[(String, Resolved)],
-    folders: &Folders,
-    problems: &mut Vec<Problem>,
-) -> Cell {
-    let needs = index.needs(cell, problems);
-    let artifacts = index.artifacts(cell, problems);
-    let scope = Scope { parameters, matrix: &cell.matrix, artifact: &|_, _| None, folders };
+fn connected(cell: &LooseCell<'_>, index: &Index<'_>, scope: Scope<'_>) -> Cell {
+    let (needs, artifacts) = (index.needs(cell), index.artifacts(cell));
+    let scope = scope.within(&cell.matrix);
     Cell {
         id: cell.id.clone(),
         stage: cell.block.name.clone(),
         matrix: cell.matrix.iter().map(|(key, resolved)| (key.clone(), resolved.value.clone())).collect(),
         entry: cell.entry,
         needs,
-        saves: saves(cell, parameters, folders, problems),
+        saves: saves(cell, &scope),
         threads: cell.block.threads,
         memory: cell.block.memory,
         retries: cell.block.retries.unwrap_or(RETRIES),
-        launcher: launcher(cell.block, cell.entry, &scope, problems),
+        launcher: launcher(cell.block, cell.entry, &scope),
         settings: Settings {
             with: cell.with.clone(),
             matrix: cell.matrix.clone(),
@@ -210,18 +240,17 @@ fn connected(
 }
 
 /// Puts what a cell needs before it and renumbers.
-fn sorted(cells: Vec<Cell>, loose: &[LooseCell<'_>], problems: &mut Vec<Problem>) -> Vec<Cell> {
+fn sorted(cells: Vec<Cell>, loose: &[LooseCell<'_>], problems: &Sink) -> Vec<Cell> {
     let dependencies: Vec<Vec<usize>> = cells.iter().map(|cell| cell.dependencies().collect()).collect();
     let order = match order(&dependencies) {
         Ok(order) => order,
         Err(cycle) => {
             let mut names: Vec<&str> = cycle.iter().map(|&cell| cells[cell].id.as_str()).collect();
             names.push(names[0]);
+            let place = &loose[cycle[0]].block.name_span;
             let problem =
-                Problem::new("stages need each other in a circle", &loose[cycle[0]].block.name_span);
-            problems.push(
-                problem.label("part of the circle").help(format!("{} (read: needs)", names.join(" → "))),
-            );
+                Problem::new("stages need each other in a circle", place).label("part of the circle");
+            problems.push(problem.help(format!("{} (read: needs)", names.join(" → "))));
             return Vec::new();
         }
     };
@@ -236,7 +265,7 @@ fn sorted(cells: Vec<Cell>, loose: &[LooseCell<'_>], problems: &mut Vec<Problem>
 }
 
 /// Reads the parameters of every cell. Where they name the folder of an artifact, any folder does for checking.
-fn configure_all(pipeline: &mut Pipeline, problems: &mut Vec<Problem>) {
+fn configure_all(pipeline: &mut Pipeline, problems: &Sink) {
     for index in 0..pipeline.cells.len() {
         let cell = &pipeline.cells[index];
         let any_folder = |_: &str, _: Option<&str>| Some(PathBuf::from("artifact"));
@@ -266,14 +295,15 @@ pub(crate) fn configure(
     pipeline: &Pipeline,
     cell: &Cell,
     artifact: &Lookup<'_>,
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Option<Box<dyn Configured>> {
-    let before = problems.len();
+    let before = problems.count();
     let values = values(pipeline, cell, artifact, &pipeline.folders, problems);
     let Settings { with, span, .. } = &cell.settings;
-    match problems.len() == before {
-        true => configure_settings(cell.entry, with, values, span, problems),
-        false => None,
+    if problems.count() == before {
+        configure_settings(cell.entry, with, values, span, problems)
+    } else {
+        None
     }
 }
 
@@ -283,12 +313,11 @@ pub(crate) fn values(
     cell: &Cell,
     artifact: &Lookup<'_>,
     folders: &Folders,
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Json {
-    let scope = Scope { parameters: &pipeline.parameters, matrix: &cell.settings.matrix, artifact, folders };
-    let Settings { with, span, .. } = &cell.settings;
-    let node = node_of(with.clone(), span.clone());
-    scope.resolve(&node, &SchemaView::new(&cell.entry.schema), problems)
+    let (parameters, Settings { with, matrix, span, .. }) = (&pipeline.parameters, &cell.settings);
+    let scope = Scope { parameters, matrix, artifact, folders, problems };
+    scope.resolve(&node_of(with.clone(), span.clone()), &SchemaView::new(&cell.entry.schema))
 }
 
 /// Reads the parameters of a stage that is in no pipeline, from a text of its own.
@@ -297,18 +326,15 @@ pub(crate) fn configure_alone(
     source: &Source,
     folders: &Folders,
 ) -> Result<Box<dyn Configured>, Problems> {
-    let mut problems = Vec::new();
-    let mut with = Table::parse(source.text(), &mut problems);
+    let problems = Sink::default();
+    let mut with = Table::parse(source.text(), &problems);
     renames::renew(entry.kind, &mut with);
-    let scope = Scope { parameters: &[], matrix: &[], artifact: &|_, _| None, folders };
     let span = 0..source.text().len();
-    let values =
-        scope.resolve(&node_of(with.clone(), span.clone()), &SchemaView::new(&entry.schema), &mut problems);
-    let configured = match problems.is_empty() {
-        true => configure_settings(entry, &with, values, &span, &mut problems),
-        false => None,
-    };
-    configured.ok_or_else(|| source.tie(problems))
+    let node = node_of(with.clone(), span.clone());
+    let values = Scope::new(&[], folders, &problems).resolve(&node, &SchemaView::new(&entry.schema));
+    let is_sound = problems.count() == 0;
+    let configured = is_sound.then(|| configure_settings(entry, &with, values, &span, &problems)).flatten();
+    configured.ok_or_else(|| source.tie(problems.take()))
 }
 
 /// Checks keys, then reads the parameters. Reports unknown and missing keys all at once.
@@ -319,10 +345,10 @@ pub(crate) fn configure_settings(
     written: &Table,
     values: Json,
     span: &Range<usize>,
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Option<Box<dyn Configured>> {
     let schema = SchemaView::new(&entry.schema);
-    let before = problems.len();
+    let before = problems.count();
     check_keys(written, &schema, entry.kind, problems);
     for name in schema.required() {
         if values.get(name).is_none() {
@@ -334,13 +360,13 @@ pub(crate) fn configure_settings(
             });
         }
     }
-    if problems.len() > before {
+    if problems.count() > before {
         return None;
     }
     read(entry, written, values, span, problems)
 }
 
-fn check_keys(table: &Table, schema: &SchemaView<'_>, kind: &str, problems: &mut Vec<Problem>) {
+fn check_keys(table: &Table, schema: &SchemaView<'_>, kind: &str, problems: &Sink) {
     if !schema.is_closed_table() {
         return;
     }
@@ -361,7 +387,7 @@ fn read(
     written: &Table,
     mut values: Json,
     span: &Range<usize>,
-    problems: &mut Vec<Problem>,
+    problems: &Sink,
 ) -> Option<Box<dyn Configured>> {
     let mut sound = true;
     loop {
@@ -420,10 +446,10 @@ pub(crate) fn assignments(entry: &StageEntry, pairs: &[(String, String)]) -> Str
 
 /// A value of the command line as TOML. Where text is wanted, `5` and `[a]` are text; text in quotes is what they hold.
 pub(crate) fn as_toml(value: &str, is_text: bool) -> String {
-    let mut problems = Vec::new();
-    let parsed = Table::parse(&format!("value = {value}"), &mut problems);
+    let problems = Sink::default();
+    let parsed = Table::parse(&format!("value = {value}"), &problems);
     let is_quoted = parsed.get("value").is_some_and(|entry| entry.node.text().is_some());
-    let is_toml = !value.contains('\n') && problems.is_empty();
+    let is_toml = !value.contains('\n') && problems.count() == 0;
     match is_toml && (is_quoted || !is_text) {
         true => value.to_owned(),
         false => toml::Value::String(value.to_owned()).to_string(),
