@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::Kind;
-
 /// Rows and columns of the plane.
 const SIDE: usize = 600;
 
@@ -14,6 +12,30 @@ const INSERTED: usize = 60;
 /// Entries of the map, and those added between two checkpoints.
 const ENTRIES: u64 = 60_000;
 const ADDED: u64 = 4_000;
+
+/// What the program computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Heat spreads over a plane, in doubles: nearly every word of the field changes.
+    Heat,
+    /// A hash map in which entries change and that grows: a few words change in many pages, and it moves when it grows.
+    Map,
+    /// A sorted list into which numbers are inserted: all behind them is shifted.
+    Sorted,
+}
+
+impl Kind {
+    /// All kinds.
+    pub(crate) const ALL: [Self; 3] = [Self::Heat, Self::Map, Self::Sorted];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Heat => "heat",
+            Self::Map => "map",
+            Self::Sorted => "sorted",
+        }
+    }
+}
 
 pub(crate) enum Computation {
     Heat { now: Vec<f64>, next: Vec<f64> },

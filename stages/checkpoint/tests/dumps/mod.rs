@@ -13,36 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compute::Computation;
+pub(crate) use compute::Kind;
 
 /// What the program is to compute, and how often.
 const TASK: &str = "HOPMAP_COMPUTE";
 
 /// What it says when its memory can be read.
 const READY: &str = "ready to be read";
-
-/// What the program computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Heat spreads over a plane, in doubles: nearly every word of the field changes.
-    Heat,
-    /// A hash map in which entries change and that grows: a few words change in many pages, and it moves when it grows.
-    Map,
-    /// A sorted list into which numbers are inserted: all behind them is shifted.
-    Sorted,
-}
-
-impl Kind {
-    /// All kinds.
-    pub(crate) const ALL: [Self; 3] = [Self::Heat, Self::Map, Self::Sorted];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Heat => "heat",
-            Self::Map => "map",
-            Self::Sorted => "sorted",
-        }
-    }
-}
 
 /// Makes a series of so many checkpoints in a folder that is there: `01/ckpt_KIND.dmtcp` and so on. The folders of the
 /// checkpoints, in order.
