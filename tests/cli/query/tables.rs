@@ -166,6 +166,7 @@ fn tables_are_listed() {
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
+      parameter_evaluations        BIGINT
       exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
@@ -180,7 +181,6 @@ fn tables_are_listed() {
       moves_per_temperature        TEXT
       moves_unit                   TEXT
       objective                    TEXT
-      parameter_evaluations        BIGINT
       patience                     TEXT
       pinned                       TEXT
       preset                       TEXT
