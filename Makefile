@@ -16,7 +16,7 @@ FLAGS = $(if $(WANTED),--features "$(WANTED)")
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench release install uninstall deb dist wheel try-packages missing
+.PHONY: demo test quick check soak bench release install uninstall deb dist wheel try-packages missing book reference
 
 # The main job on two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -96,3 +96,12 @@ wheel:
 # As root, with debootstrap: installs, uses and removes them in a clean Debian.
 try-packages: deb dist wheel
 	sh ci/try-packages.sh $(PACKAGES)/*.deb $(PACKAGES)/*.tar.gz $(PACKAGES)/*.whl
+
+# The book in docs/ as web pages in target/book, where mdbook is installed.
+book:
+	@command -v mdbook >/dev/null 2>&1 || { echo "mdbook is missing: cargo install mdbook; docs/SUMMARY.md lists the pages" >&2; exit 1; }
+	mdbook build
+
+# The generated pages of the reference.
+reference:
+	$(CARGO) run --locked $(FLAGS) --bin hopmap -- docs docs/reference

@@ -68,17 +68,17 @@ DESTDIR=$work/hopmap PREFIX=/usr ZSH_FOLDER=vendor-completions sh ci/install.sh 
 [ ! -e "$work/hopmap/usr/bin/hopmap-ranks" ] || split hopmap-mpi bin/hopmap-ranks share/man/man1/hopmap-ranks.1
 
 finish hopmap "Suggests: hopmap-query, hopmap-mpi
-Depends: " "placement of the ranks of a parallel program on a machine
- hopmap reads a trace of what a parallel program did, knows what the machine
- is, and searches the placement in which the heavy traffic stays close. The
- result is a file that mpirun or srun reads. Every step is a stage of a
- pipeline, every result can be made again bit for bit, and nothing is computed
- twice."
-[ ! -e "$work/hopmap-query" ] || finish hopmap-query "Depends: hopmap (= $version), " "questions in SQL about results of hopmap
- hopmap searches the placement of the ranks of a parallel program on a machine.
- This package has the program behind \"hopmap query\" and tables in pipelines:
- SQL over parameters, metrics and tables of all results."
+Depends: " "topology-aware process mapping for MPI applications
+ hopmap reads a trace of an MPI program, builds its communication matrix, and
+ searches for a mapping that keeps heavily communicating ranks close to each
+ other. The result is a rank file, machine file or host file for mpirun or
+ srun. Every step is a stage of a pipeline, and every result is reproduced
+ bit-identically."
+[ ! -e "$work/hopmap-query" ] || finish hopmap-query "Depends: hopmap (= $version), " "SQL queries over results of hopmap
+ hopmap computes topology-aware process mappings for MPI applications. This
+ package has the program behind \"hopmap query\" and tables in pipelines: SQL
+ over parameters, metrics and tables of all results."
 [ ! -e "$work/hopmap-mpi" ] || finish hopmap-mpi "Depends: hopmap (= $version), " "stages of hopmap as MPI ranks
- hopmap searches the placement of the ranks of a parallel program on a machine.
- With this package a stage runs as many processes of Open MPI, on as many
- hosts as its launcher takes."
+ hopmap computes topology-aware process mappings for MPI applications. With
+ this package a stage runs as MPI ranks of Open MPI, on as many hosts as its
+ launcher uses."

@@ -122,8 +122,10 @@ def main():
             (GALLERY / f"{name}.svg").write_text(picture(html, title) + "\n")
     parts = [
         "# Gallery\n\n"
-        "Every pipeline that comes with hopmap, run in the root of the project, with what it prints (standard output; `ci/gallery.py`\n"
-        "makes this page). `hopmap init --from NAME` makes a project of your own from one of them.\n"
+        "Every pipeline that comes with hopmap, run in the root of a clone, with what it prints on standard output. `ci/gallery.py`\n"
+        "writes this page. `hopmap init --from NAME` makes a project of your own from one of them, and [Pipelines](reference/pipelines.md)\n"
+        "lists their parameters. `batch`, `table-1`, `figure-3`, `figure-3-traces` and `claims` end in SQL queries, so they need\n"
+        "`hopmap-query` ([Install](howto/install.md#sql-queries)).\n"
     ]
     for name, _, title in ENTRIES:
         if not (GALLERY / f"{name}.txt").exists():

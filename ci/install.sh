@@ -38,3 +38,9 @@ examples=$share/doc/hopmap/examples
 for file in $(find pipelines sample-traces sample-topologies sample-schedules sample-networks -type f ! -path '*/out/*' ! -path '*/.hopmap/*'); do
   install -Dm 644 "$file" "$examples/$file"
 done
+
+# The book as Markdown, with the units for systemd and the gzip for DMTCP that its pages name.
+for file in $(find docs -type f); do
+  install -Dm 644 "$file" "$share/doc/hopmap/$file"
+done
+chmod 755 "$share/doc/hopmap/docs/dmtcp/gzip"

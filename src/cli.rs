@@ -2,6 +2,7 @@
 //! hopmap that prints.
 
 mod diff;
+mod docs;
 mod exec;
 mod gates;
 mod init;
@@ -113,6 +114,9 @@ enum Command {
     Completions(stages::CompletionsArguments),
     /// Write the manual pages into a folder.
     Man(stages::ManArguments),
+    /// Write the generated pages of the reference into a folder.
+    #[command(hide = true)]
+    Docs(docs::Arguments),
     /// Run the stage of a folder that hopmap wrote.
     #[command(hide = true)]
     Worker(exec::WorkerArguments),
@@ -150,6 +154,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Schema(arguments) => stages::schema(&arguments, output),
         Command::Completions(arguments) => Ok(stages::completions(&arguments, Cli::command(), output)),
         Command::Man(arguments) => stages::man(&arguments, Cli::command()),
+        Command::Docs(arguments) => docs::main(&arguments, Cli::command()),
         Command::Worker(arguments) => exec::worker(&arguments),
     };
     ended.unwrap_or_else(|failure| output::report(&failure, output)).into()

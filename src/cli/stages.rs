@@ -121,7 +121,8 @@ fn values<'a>(schema: &'a Json, root: &'a Json) -> Vec<(&'a str, String)> {
     words.map(|word| (word, String::new())).chain(others).collect()
 }
 
-fn arity(port: &Port) -> &'static str {
+/// How many artifacts a port takes or gives, unless it is one.
+pub(crate) fn arity(port: &Port) -> &'static str {
     match port.arity {
         Arity::One => "",
         Arity::Optional => " (optional)",

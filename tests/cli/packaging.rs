@@ -86,6 +86,7 @@ fn install_puts_everything_below_the_prefix_and_takes_it_away() {
         "opt/hopmap/share/bash-completion/completions/hopmap",
         "opt/hopmap/share/zsh/site-functions/_hopmap",
         "opt/hopmap/share/fish/vendor_completions.d/hopmap.fish",
+        "opt/hopmap/share/doc/hopmap/docs/SUMMARY.md",
         &format!("{examples}/pipelines/place.toml"),
         &format!("{examples}/sample-traces/rows-columns-16/eztrace_log.otf2"),
     ] {

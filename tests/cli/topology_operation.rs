@@ -1,4 +1,4 @@
-//! What the README gives to cron, systemd and Slurm, taken from there and run.
+//! What the page on refreshing the topology gives to cron, systemd and Slurm, taken from there and run.
 
 use hopmap_test_support::{skipped, system_tests};
 use std::os::unix::fs::PermissionsExt;
@@ -10,13 +10,12 @@ use crate::cluster::Cluster;
 use crate::sandbox::{Sandbox, project};
 use crate::topology_site::{Plan, Site};
 
-/// The text between a line and the end of its code block in the section of the README.
+/// The text between a line and the end of its code block on the page.
 fn block(first: &str) -> Vec<String> {
-    let readme = std::fs::read_to_string(project().join("README.md")).unwrap();
-    let (_, section) = readme.split_once("## Refresh the topology from cron").unwrap();
-    let mut lines = section.lines().skip_while(|line| !line.starts_with(first));
+    let page = std::fs::read_to_string(project().join("docs/howto/refresh-topology.md")).unwrap();
+    let mut lines = page.lines().skip_while(|line| !line.starts_with(first));
     let block: Vec<String> = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned).collect();
-    assert!(!block.is_empty(), "the README has no `{first}`");
+    assert!(!block.is_empty(), "the page has no `{first}`");
     block
 }
 

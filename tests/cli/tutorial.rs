@@ -1,4 +1,4 @@
-//! The commands of `docs/tutorial.md`, run as they stand there.
+//! The commands of the tutorials, run as they are typed there, one page after the other.
 
 use std::process::Command;
 
@@ -40,9 +40,9 @@ fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
-/// The exit code that a comment says: `# ends with 3`.
+/// The exit code that a comment says: `# exit code 3`.
 fn expected_code(typed: &str) -> i32 {
-    typed.split_once("# ends with ").map_or(0, |(_, code)| code.trim().parse().unwrap())
+    typed.split_once("# exit code ").map_or(0, |(_, code)| code.trim().parse().unwrap())
 }
 
 /// Whether a line is as shown, where `…` is any text.
@@ -77,7 +77,7 @@ fn compare(typed: &str, printed: &str, shown: &[String]) {
 }
 
 /// A shell in which `hopmap` is the one of this build.
-fn shell(sandbox: &Sandbox) -> Command {
+pub(crate) fn shell(sandbox: &Sandbox) -> Command {
     let folder = sandbox.path().join("bin");
     std::fs::create_dir_all(&folder).unwrap();
     let hopmap = folder.join("hopmap");
@@ -90,6 +90,9 @@ fn shell(sandbox: &Sandbox) -> Command {
     command
 }
 
+/// The tutorials, in their order: the second goes on where the first ends.
+const TUTORIALS: [&str; 3] = ["first-mapping", "compare-and-guard", "job-script"];
+
 #[test]
 fn every_command_does_what_is_shown() {
     if query_program().is_none() {
@@ -97,16 +100,21 @@ fn every_command_does_what_is_shown() {
     }
     let sandbox = Sandbox::new();
     std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
-    let text = std::fs::read_to_string(project().join("docs/tutorial.md")).unwrap();
-    let mut folder = sandbox.path().clone();
-    let steps = steps(&text);
-    assert!(steps.len() > 15, "{steps:?}");
+    TUTORIALS.iter().for_each(|name| follow(&sandbox, name));
+}
+
+/// Types the commands of a tutorial, from the folder in which each begins.
+fn follow(sandbox: &Sandbox, name: &str) {
+    let page = project().join(format!("docs/tutorials/{name}.md"));
+    let steps = steps(&std::fs::read_to_string(page).unwrap());
+    assert!(steps.len() > 5, "{steps:?}");
+    let mut folder = sandbox.path();
     for Step { typed, shown } in steps {
         if let Some(inner) = typed.strip_prefix("cd ") {
             folder.push(inner);
             continue;
         }
-        let output = shell(&sandbox).args(["-c", &typed]).current_dir(&folder).output().unwrap();
+        let output = shell(sandbox).args(["-c", &typed]).current_dir(&folder).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(expected_code(&typed)), "{typed}: {errors}");
         // Progress goes to standard error; where a command fails, the error is what matters.
@@ -139,7 +147,10 @@ fn a_recorded_program_is_taken_as_the_pages_say() {
         };
         beginnings.iter().map(command).collect::<Vec<String>>()
     };
-    let tutorial = commands("docs/tutorial.md", &["mpicc -O2 -o rows_columns", "mpirun", "hopmap init halo"]);
+    let tutorial = commands(
+        "docs/tutorials/first-mapping.md",
+        &["mpicc -O2 -o rows_columns", "mpirun", "hopmap init halo"],
+    );
     tutorial.iter().for_each(|typed| run(typed));
     run("cd halo && hopmap run place.toml");
     let readme = commands("README.md", &["mpirun -n 16 eztrace", "hopmap run place -p trace="]);
@@ -151,14 +162,14 @@ fn a_recorded_program_is_taken_as_the_pages_say() {
 #[test]
 fn blocks_are_read_as_they_are_meant() {
     let text =
-        "```console\n$ cat <<'END'\n> a\n>\n> END\na\n\n$ false # ends with 1\n```\n```sh\n$ no\n```\n";
-    let expected = [("cat <<'END'\na\n\nEND", vec!["a", ""]), ("false # ends with 1", vec![])];
+        "```console\n$ cat <<'END'\n> a\n>\n> END\na\n\n$ false # exit code 1\n```\n```sh\n$ no\n```\n";
+    let expected = [("cat <<'END'\na\n\nEND", vec!["a", ""]), ("false # exit code 1", vec![])];
     let expected = expected.map(|(typed, shown)| Step {
         typed: typed.to_owned(),
         shown: shown.into_iter().map(str::to_owned).collect(),
     });
     assert_eq!(steps(text), expected);
-    assert_eq!(expected_code("false # ends with 1"), 1);
+    assert_eq!(expected_code("false # exit code 1"), 1);
     assert!(is_like("ran in 0.1 s", "ran in … s") && !is_like("ran in 0.1 m", "ran in … s"));
     assert!(is_like("a b c", "a b c") && !is_like("a b c d", "a b c"));
 }

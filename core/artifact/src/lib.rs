@@ -5,12 +5,14 @@
 //! digest covers every byte that counts. The same value always gives the same bytes.
 
 mod codec;
+mod columns;
 mod error;
 mod folder;
 mod kinds;
 mod table;
 
 pub use codec::{Codec, Contents};
+pub use columns::{ColumnForm, FORMS, KindForm, TableForm, form};
 pub use error::ArtifactError;
 pub use folder::{DESCRIPTION, Description, Folder, PROVENANCE, TableDescription};
 pub use table::Cell;

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use hopmap_artifact::{ArtifactError, Codec, Folder};
+use arrow_schema::DataType;
+use hopmap_artifact::{ArtifactError, Codec, Folder, TableReader, form};
 use hopmap_model::{
     Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint,
     CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis, Edge, Endpoint,
@@ -88,6 +89,36 @@ fn round_trip<C: Codec + PartialEq + std::fmt::Debug>(value: &C) {
     let written = Folder::write(one.path(), value).unwrap();
     assert_eq!(&Folder::read::<C>(one.path()).unwrap(), value);
     assert_eq!(written.digest(), Folder::write(other.path(), value).unwrap().digest());
+    is_in_the_reference(&written);
+}
+
+/// Every table and column that was written is in the reference, with its type, and in the same order.
+fn is_in_the_reference(written: &Folder) {
+    let kind = &written.description().kind;
+    let form = form(kind).unwrap_or_else(|| panic!("the reference lacks the kind {kind}"));
+    for name in written.description().tables.keys() {
+        let table = form.tables.iter().find(|table| table.name == name);
+        let table = table.unwrap_or_else(|| panic!("the reference lacks the table {name} of {kind}"));
+        let mut described = table.columns.iter();
+        for field in TableReader::open(&written.table_path(name)).unwrap().schema().fields() {
+            let kind_of = match field.data_type() {
+                DataType::UInt32 => "u32",
+                DataType::UInt64 => "u64",
+                DataType::Float64 => "f64",
+                DataType::Utf8 => "text",
+                other => panic!("{kind}, {name}: the reference has no word for {other}"),
+            };
+            let kind_of = format!("{kind_of}{}", if field.is_nullable() { "?" } else { "" });
+            let found = described
+                .clone()
+                .find(|column| column.name == field.name() || column.name == "*")
+                .unwrap_or_else(|| panic!("{kind}, {name}: {} is not there, or out of order", field.name()));
+            assert_eq!(found.kind, kind_of, "{kind}, {name}: {}", field.name());
+            if found.name != "*" {
+                described.find(|column| column.name == field.name());
+            }
+        }
+    }
 }
 
 #[test]

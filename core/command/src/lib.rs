@@ -53,6 +53,27 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 6] =
+        [Self::Done, Self::Failed, Self::Usage, Self::Different, Self::Locked, Self::Interrupted];
+
+    /// What it means, for the reference.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "The command succeeded.",
+            Self::Failed => "A stage failed, a problem is infeasible, or data is damaged.",
+            Self::Usage => {
+                "The command line or the pipeline file is wrong; with `run --locked`, something differs from the lock file. Nothing ran."
+            }
+            Self::Different => {
+                "A check failed: a gate, a lock file, an accepted baseline, an archive, or a comparison with `--exit-code`."
+            }
+            Self::Locked => "Another process has locked the store. Try again later, or pass `--wait`.",
+            Self::Interrupted => "Ctrl-C or a signal interrupted the command.",
+        }
+    }
+
     /// The number the shell sees.
     #[must_use]
     pub fn code(self) -> u8 {
@@ -69,8 +90,7 @@ impl Exit {
     /// The exit status that a number stands for.
     #[must_use]
     pub fn of_code(code: u8) -> Self {
-        let all = [Self::Done, Self::Failed, Self::Usage, Self::Different, Self::Locked, Self::Interrupted];
-        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
+        Self::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
     }
 }
 

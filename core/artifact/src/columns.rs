@@ -1,0 +1,40 @@
+//! What artifacts of every kind hold: tables, columns, metrics and files, as the reference describes them. `tests/round_trip.rs` compares
+//! tables, columns and types with what is written.
+
+mod checkpoints;
+mod form;
+mod machines;
+mod mappings;
+mod programs;
+mod routes;
+
+pub use form::{ColumnForm, KindForm, TableForm};
+
+/// All kinds, in the order of the registry.
+pub static FORMS: &[KindForm] = &[
+    programs::TASK_GRAPH,
+    programs::TASK_DAG,
+    machines::SYSTEM_GRAPH,
+    mappings::MAPPING,
+    mappings::SCHEDULE,
+    routes::ROUTES,
+    routes::TABLES,
+    routes::DIAGNOSIS,
+    routes::FAILURES,
+    checkpoints::DELTAS,
+    machines::MEASUREMENTS,
+    mappings::METRICS,
+    mappings::LAUNCH_FILE,
+    mappings::TEXT_FILE,
+    programs::TRACE,
+    checkpoints::CHECKPOINTS,
+    checkpoints::CHECKPOINT_STORE,
+    programs::TRACE_SUMMARY,
+    programs::EVENTS,
+];
+
+/// What artifacts of a kind hold.
+#[must_use]
+pub fn form(kind: &str) -> Option<&'static KindForm> {
+    FORMS.iter().find(|form| form.kind == kind)
+}

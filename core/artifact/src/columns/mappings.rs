@@ -1,0 +1,109 @@
+//! Columns of mappings, their metrics and schedules, and the files that are made from them.
+
+use super::form::{KindForm, TableForm, always, column, files};
+
+const CONVERGENCE: TableForm = always(
+    "convergence",
+    &[
+        column("island", "u32", "island of the search, from 0"),
+        column("evaluations", "u64", "evaluations of this island so far"),
+        column("cost", "f64", "best objective of the island so far"),
+    ],
+);
+
+pub(super) const MAPPING: KindForm = KindForm {
+    kind: "mapping",
+    summary: "A process mapping: the slot of every rank.",
+    tables: &[
+        always(
+            "ranks",
+            &[
+                column("rank", "u32", "MPI rank"),
+                column("slot", "u32", "slot of the machine"),
+                column("host", "text", "name of the host"),
+                column("core", "u32?", "core of the host, where cores are known"),
+            ],
+        ),
+        always(
+            "hosts",
+            &[
+                column("host", "text", "name of a host"),
+                column("first_slot", "u32", "its first slot"),
+                column("slots", "u32", "number of its slots"),
+            ],
+        ),
+        CONVERGENCE,
+    ],
+    metrics: &[
+        ("bound", "`map/exact`: lower bound of F"),
+        ("gap", "`map/exact`: (F − bound) / bound"),
+        ("proven", "`map/exact`: 1 if the mapping is proven optimal, else 0"),
+        ("nodes", "`map/exact`: nodes of the search tree"),
+        ("latency_s", "`weight = \"time\"`: latency that was used"),
+        ("bandwidth_bytes_per_s", "`weight = \"time\"`: bandwidth that was used"),
+    ],
+};
+
+pub(super) const METRICS: KindForm = KindForm {
+    kind: "metrics",
+    summary: "A mapping compared with baselines: linear, round-robin and random.",
+    tables: &[always(
+        "placements",
+        &[
+            column("placement", "text", "`mapping`, `linear`, `round-robin` or `random`"),
+            column("sample", "u32", "number of the random mapping"),
+            column("*", "f64?", "one column per metric"),
+        ],
+    )],
+    metrics: &[
+        ("F", "communication cost of the mapping; every other metric of mappings likewise"),
+        ("F_linear", "the same of the linear mapping"),
+        ("F_round_robin", "the same of the round-robin mapping"),
+        ("F_random", "mean of the random mappings"),
+        ("F_over_linear", "F / F_linear; also `_over_round_robin` and `_over_random`"),
+    ],
+};
+
+pub(super) const SCHEDULE: KindForm = KindForm {
+    kind: "schedule",
+    summary: "The processor and the start time of every task.",
+    tables: &[
+        always(
+            "tasks",
+            &[
+                column("task", "u32", "task of the task DAG"),
+                column("processor", "u32", "processor that runs it"),
+                column("turn", "u32", "position of the task on the processor, from 0"),
+                column("start", "f64", "start time, in the unit of the work"),
+                column("finish", "f64", "finish time, in the unit of the work"),
+                column("waits_for", "u32?", "task that keeps this one from starting earlier"),
+                column("name", "text", "name of the task; written only if tasks have names"),
+                column("process", "u32?", "MPI rank of the task; written only for traced programs"),
+                column("segment", "u32?", "position of the task within its MPI rank"),
+            ],
+        ),
+        always(
+            "processors",
+            &[
+                column("processor", "u32", "processor, from 0"),
+                column("name", "text", "its name"),
+                column("available", "f64", "time at which it becomes available"),
+                column("slot", "u32?", "slot of the machine, where one is connected"),
+            ],
+        ),
+        CONVERGENCE,
+    ],
+    metrics: &[
+        ("makespan", "finish time of the last task"),
+        ("lower_bound", "no schedule has a smaller makespan"),
+        ("gap", "(makespan − lower bound) / lower bound"),
+        ("proven", "1 if the schedule is proven optimal, else 0"),
+        ("idle", "fraction of time that processors idle"),
+        ("evaluations", "schedules that the search evaluated"),
+    ],
+};
+
+pub(super) const LAUNCH_FILE: KindForm =
+    files("launch-file", "A file for an MPI launcher or a batch system, with the command that uses it.");
+
+pub(super) const TEXT_FILE: KindForm = files("text-file", "A text file in a format of another program.");
