@@ -192,9 +192,7 @@ fn both_stages_say_what_they_take() {
 
     parameters
       format           default "auto"
-          What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`,
-          `simgrid-tagged`, `simgrid-untagged` or `tau`. `auto` looks into it; its name does not
-          matter
+          What it is. `auto` looks into it; its name does not matter
             auto              Whatever it looks like
             clog2             A CLOG-2 file, as MPE writes it
             csv               A header `source,destination,messages,bytes`, then a line for every pair. Lines that begin with `#` are comments. Pairs that are there several times are added up

@@ -2,7 +2,7 @@
 
 use crate::dense::CompactAssignment;
 use crate::error::{FREE, check_length, ranks_by_slot};
-use crate::objective::{Terms, Values};
+use crate::objective::{HOPS, Terms, Values};
 use crate::{ObjectiveError, Problem};
 
 /// A placement of all ranks of a problem that knows its cost and what an exchange would change.
@@ -206,7 +206,7 @@ impl<'p> Assignment<'p> {
 struct Tracked<'p> {
     terms: &'p Terms,
     values: Values,
-    hops: Option<Assignment<'p>>,
+    hops: [Option<Assignment<'p>>; HOPS],
     /// Twice the share of every rank in F.
     shares: Option<Tournament>,
     /// Bytes over every link.
@@ -228,13 +228,16 @@ impl<'p> Tracked<'p> {
         slots: &[u32],
         quadratic: i64,
     ) -> Result<Self, ObjectiveError> {
-        let hops = problem.hops.as_deref().map(|hops| Assignment::new(hops, slots)).transpose()?;
+        let mut hops = [const { None }; HOPS];
+        for (place, problem) in hops.iter_mut().zip(&problem.hops) {
+            *place = problem.as_deref().map(|problem| Assignment::new(problem, slots)).transpose()?;
+        }
         let shares = terms.counts_shares().then(|| Tournament::new(&problem.shares(slots)));
         let loads = terms.traffic.as_ref().map(|traffic| Tournament::new(&traffic.loads(slots)));
         let largest = |tournament: &Option<Tournament>| tournament.as_ref().map_or(0, Tournament::largest);
         let values = Values {
             quadratic,
-            hops: hops.as_ref().map_or(0, Assignment::cost),
+            hops: hops.each_ref().map(|hops| hops.as_ref().map_or(0, Assignment::cost)),
             share: largest(&shares),
             load: largest(&loads),
         };
@@ -262,7 +265,7 @@ impl<'p> Tracked<'p> {
         if let Some(loads) = &mut self.loads {
             loads.add(&change.loads);
         }
-        if let Some(hops) = &mut self.hops {
+        for hops in self.hops.iter_mut().flatten() {
             let delta = hops.delta(rank, slot);
             hops.exchange(rank, slot, delta);
         }
@@ -296,8 +299,8 @@ impl<'p> Tracked<'p> {
             change.loads = joined(changes);
             change.values.load = loads.largest_after(&change.loads);
         }
-        if let Some(hops) = &self.hops {
-            change.values.hops += hops.delta(rank, slot);
+        for (sum, hops) in change.values.hops.iter_mut().zip(&self.hops) {
+            *sum += hops.as_ref().map_or(0, |hops| hops.delta(rank, slot));
         }
         change
     }

@@ -8,7 +8,7 @@ use crate::constraints::{Admission, Constraints};
 use crate::dense::Compact;
 use crate::error::check_size;
 use crate::forms::{Form, Sides, both_ways, neighbours, with_hops};
-use crate::objective::{Terms, Values};
+use crate::objective::{HOPS, Terms, Values};
 use crate::scale::{Room, Scales, check_weight};
 use crate::traffic::Traffic;
 use crate::{Distance, Objective, ObjectiveError};
@@ -34,8 +34,8 @@ pub struct Problem {
     pub(crate) admission: Option<Admission>,
     /// What counts besides the quadratic form of weights and costs, or in its place.
     pub(crate) terms: Option<Box<Terms>>,
-    /// The problem of which the cost is hop-bytes, if they count beside F or T.
-    pub(crate) hops: Option<Box<Self>>,
+    /// The problems of which the costs are the sums of hops that count beside the quadratic form.
+    pub(crate) hops: [Option<Box<Self>>; HOPS],
     /// No placement has a larger quadratic form.
     bound: f64,
     slots: usize,
@@ -63,23 +63,31 @@ impl Problem {
         objective: &Objective,
     ) -> Result<Self, ObjectiveError> {
         objective.check()?;
-        let &Objective { f, t, hop_bytes, max_link_load } = objective;
-        if t == 0.0 && max_link_load == 0.0 && (f == 0.0 || hop_bytes == 0.0) {
-            let mut problem = match f > 0.0 {
-                true => Self::new(graph, system, weight)?,
-                false => Self::of_hops(graph, system)?,
+        let hops = objective.hops();
+        if let Some(factor) = objective.only_sum() {
+            let mut problem = match hops.iter().find(|sum| sum.0 > 0.0) {
+                None => Self::new(graph, system, weight)?,
+                Some(&(_, weight)) => Self::of_hops(graph, system, weight)?,
             };
-            problem.scale /= f + hop_bytes;
+            problem.scale /= factor;
             return Ok(problem);
         }
-        let mut problem = match objective.counts_costs() {
-            true => Self::quadratic(graph, system, weight, Room::Shared)?,
-            false => Self::of_hops(graph, system)?,
+        // Where no costs count, the first sum of hops that does is the quadratic form, or any with a factor of zero.
+        let first = hops.iter().position(|sum| sum.0 > 0.0).unwrap_or(0);
+        let (factor, own) = match objective.counts_costs() {
+            true => (objective.f, None),
+            false => (hops[first].0, Some(first)),
         };
-        if objective.counts_costs() && hop_bytes > 0.0 {
-            problem.hops = Some(Box::new(Self::of_hops(graph, system)?));
+        let mut problem = match own {
+            None => Self::quadratic(graph, system, weight, Room::Shared)?,
+            Some(own) => Self::of_hops(graph, system, hops[own].1)?,
+        };
+        for (index, &(factor, weight)) in hops.iter().enumerate() {
+            if factor > 0.0 && own != Some(index) {
+                problem.hops[index] = Some(Box::new(Self::of_hops(graph, system, weight)?));
+            }
         }
-        let traffic = match max_link_load > 0.0 {
+        let traffic = match objective.max_link_load > 0.0 {
             true => {
                 let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
                 Some(Traffic::new(graph, system, paths)?)
@@ -87,8 +95,9 @@ impl Problem {
             false => None,
         };
         let size = |problem: &Self| [problem.scale, problem.bound];
-        let terms = Terms::new(objective, size(&problem), problem.hops.as_deref().map(size), traffic)?;
-        let follows_from_costs = problem.hops.is_none() && terms.traffic.as_ref().is_none();
+        let sizes = problem.hops.each_ref().map(|hops| hops.as_deref().map(size));
+        let terms = Terms::new(objective, factor, size(&problem), sizes, traffic)?;
+        let follows_from_costs = !problem.counts_hops_beside() && terms.traffic.as_ref().is_none();
         if !follows_from_costs && !problem.groups_are_inside_hosts(system) {
             problem.distance = problem.distance.without_groups();
         }
@@ -100,11 +109,16 @@ impl Problem {
         Ok(problem)
     }
 
-    /// The problem of which the cost is hop-bytes.
-    fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
+    /// The problem of which the cost is a sum of hops: hop-bytes if pairs weigh their bytes.
+    fn of_hops(graph: &TaskGraph, system: &SystemGraph, weight: Weight) -> Result<Self, ObjectiveError> {
         system.check()?;
         let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
-        Self::quadratic(graph, &with_hops(system, &paths), Weight::Bytes, Room::Shared)
+        Self::quadratic(graph, &with_hops(system, &paths), weight, Room::Shared)
+    }
+
+    /// Whether sums of hops count beside the quadratic form.
+    fn counts_hops_beside(&self) -> bool {
+        self.hops.iter().any(Option::is_some)
     }
 
     /// Whether all slots of an innermost group are on one host.
@@ -167,7 +181,7 @@ impl Problem {
             movable: Vec::new(),
             admission: None,
             terms: None,
-            hops: None,
+            hops: Default::default(),
             bound,
             slots,
             scale: scales.weight * scales.cost,
@@ -232,7 +246,7 @@ impl Problem {
     #[must_use]
     pub fn without_maxima(&self) -> Option<Self> {
         self.terms.as_ref()?;
-        let mut sum = Self { terms: None, hops: None, ..self.clone() };
+        let mut sum = Self { terms: None, hops: Default::default(), ..self.clone() };
         let allowed = |rank: &u32| sum.matters(*rank);
         sum.movable = self.movable.iter().copied().filter(allowed).collect();
         Some(sum)
@@ -255,7 +269,7 @@ impl Problem {
     #[must_use]
     pub fn is_about_closeness(&self) -> bool {
         self.distance.is_tree()
-            && self.hops.is_none()
+            && !self.counts_hops_beside()
             && self.terms.as_ref().is_none_or(|terms| terms.traffic.as_ref().is_none())
     }
 
@@ -297,7 +311,7 @@ impl Problem {
         let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(0);
         terms.cost(&Values {
             quadratic,
-            hops: self.hops.as_ref().map_or(0, |hops| hops.cost(slots)),
+            hops: self.hops.each_ref().map(|hops| hops.as_ref().map_or(0, |hops| hops.cost(slots))),
             share: if terms.counts_shares() { largest(self.shares(slots)) } else { 0 },
             load: terms.traffic.as_ref().map_or(0, |traffic| largest(traffic.loads(slots))),
         })

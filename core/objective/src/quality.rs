@@ -19,22 +19,22 @@ pub struct Metric {
     pub explanation: &'static str,
 }
 
-const F: Metric = Metric {
+pub(crate) const F: Metric = Metric {
     name: "F",
     unit: "weight × cost",
     explanation: "Sum over all ordered pairs of ranks of the weight of what one sends to the other times the cost between their slots.",
 };
-const T: Metric = Metric {
+pub(crate) const T: Metric = Metric {
     name: "T",
     unit: "weight × cost",
     explanation: "The largest share that one rank has in F: half of what it sends and half of what it receives, times the cost between the slots. Half of the T of the paper on HierarchicalMap where the weight of a pair is what goes both ways.",
 };
-const HOP_BYTES: Metric = Metric {
+pub(crate) const HOP_BYTES: Metric = Metric {
     name: "hop_bytes",
     unit: "bytes × hops",
     explanation: "Bytes times the number of links they pass; nothing inside a host.",
 };
-const MAX_LINK_LOAD: Metric = Metric {
+pub(crate) const MAX_LINK_LOAD: Metric = Metric {
     name: "max_link_load_bytes",
     unit: "bytes",
     explanation: "Bytes over the busiest directed link.",

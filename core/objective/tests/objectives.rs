@@ -92,12 +92,14 @@ fn programs() -> impl Strategy<Value = TaskGraph> {
 
 fn objectives() -> impl Strategy<Value = Objective> {
     let weight = || prop_oneof![2 => Just(0.0), 1 => Just(1.0), 1 => Just(0.5), 1 => (1u32..1000).prop_map(|w| f64::from(w) / 100.0)];
-    let sums = (weight(), weight(), weight(), weight());
-    let sums = sums.prop_map(|(f, t, hop_bytes, max_link_load)| Objective { f, t, hop_bytes, max_link_load });
+    let sums = Objective::NAMES.map(|_| weight()).prop_map(Objective::of_weights);
     let sums = sums.prop_filter("something counts", |objective| objective.check().is_ok());
-    let single = [Objective::F, Objective::T, Objective::HOP_BYTES, Objective::MAX_LINK_LOAD].map(Just);
-    let [f, t, hop_bytes, max_link_load] = single;
-    prop_oneof![f, t, hop_bytes, max_link_load, sums]
+    let alone = (0..Objective::NAMES.len()).prop_map(|index| {
+        let mut weights = Objective::NAMES.map(|_| 0.0);
+        weights[index] = 1.0;
+        Objective::of_weights(weights)
+    });
+    prop_oneof![4 => alone, 1 => sums]
 }
 
 /// The objective as the metrics of a placement say.
@@ -110,11 +112,7 @@ fn measured(
 ) -> f64 {
     let paths = Paths::new(system);
     let quality = Quality::new(graph, system, paths.as_ref(), slots, weight).unwrap();
-    let network = quality.network.unwrap();
-    objective.f * quality.f
-        + objective.t * quality.t
-        + objective.hop_bytes * network.hop_bytes
-        + objective.max_link_load * network.max_link_load_bytes
+    objective.of_metrics(&quality.metrics()).unwrap()
 }
 
 proptest! {

@@ -6,7 +6,7 @@ macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
         params! {
             $(#[$meta])* pub struct $name { $($own)* }
-            /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+            /// What is minimised: a metric, or a weighted sum of several, as in `{ F = 1.0, T = 0.5 }`.
             objective
         }
     };
@@ -247,7 +247,7 @@ pub struct ExternalParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: WeightChoice,
-    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    /// What is minimised: a metric, or a weighted sum of several, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
     /// Ranks that have to be on a slot or a host.
@@ -385,7 +385,7 @@ params! {
         /// again bit for bit.
         pub time_limit_s: Option<f64>,
     }
-    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`. Partitions have
+    /// What is minimised: a metric, or a weighted sum of several, as in `{ F = 1.0, T = 0.5 }`. Partitions have
     /// a small F; the refinement minimises the objective.
     objective
 }
@@ -397,7 +397,7 @@ impl HierarchicalParams {
         Self {
             preset: Preset::Paper,
             partition_only: Some(true),
-            objective: Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 }),
+            objective: Goal(Objective::T),
             ..Self::default()
         }
     }

@@ -221,7 +221,7 @@ fn constraints_are_kept() {
 #[test]
 fn other_objectives_are_refined() {
     let (graph, system) = (shuffled(&grid(8, 8), 13), tree(&[4, 4, 4]));
-    let objective = Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 });
+    let objective = Goal(Objective::T);
     let found = place(HierarchicalParams { objective, ..HierarchicalParams::default() }, &graph, &system);
     assert!(found.metrics["T"] <= default(&graph, &system).metrics["T"]);
     assert!(found.metrics["evaluations"] > 0.0);

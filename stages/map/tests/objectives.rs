@@ -12,20 +12,12 @@ use proptest::prelude::*;
 
 use crate::common::{graph, grid, inputs, run, tree};
 
-/// The objective as the metrics of a mapping say.
-fn value(objective: &Objective, metrics: &std::collections::BTreeMap<String, f64>) -> f64 {
-    objective.f * metrics["F"]
-        + objective.t * metrics["T"]
-        + objective.hop_bytes * metrics["hop_bytes"]
-        + objective.max_link_load * metrics["max_link_load_bytes"]
-}
-
 /// The least value of all placements, by trying each.
 fn best(objective: &Objective, graph: &TaskGraph, system: &SystemGraph, slots: &mut Vec<u32>) -> f64 {
     if slots.len() == graph.ranks() {
         let paths = Paths::new(system);
         let quality = Quality::new(graph, system, paths.as_ref(), slots, Weight::Bytes).unwrap();
-        return value(objective, &quality.metrics());
+        return objective.of_metrics(&quality.metrics()).unwrap();
     }
     let mut least = f64::INFINITY;
     for slot in 0..system.slots.len() as u32 {
@@ -51,14 +43,22 @@ fn tabu(objective: Objective, evaluations: u64, graph: &TaskGraph, system: &Syst
 }
 
 fn objectives() -> impl Strategy<Value = Objective> {
-    let sum = Objective { f: 1.0, t: 0.5, hop_bytes: 0.25, max_link_load: 3.0 };
-    prop_oneof![
-        Just(Objective::T),
-        Just(Objective::HOP_BYTES),
-        Just(Objective::MAX_LINK_LOAD),
-        Just(Objective { t: 0.5, ..Objective::F }),
-        Just(sum),
-    ]
+    // 1, 1/2, 1/4 and so on.
+    let mut weight = 2.0;
+    let sum = Objective::of_weights(Objective::NAMES.map(|_| {
+        weight /= 2.0;
+        weight
+    }));
+    prop_oneof![each(), Just(Objective { t: 0.5, ..Objective::F }), Just(sum)]
+}
+
+/// Every metric alone.
+fn each() -> impl Strategy<Value = Objective> {
+    (0..Objective::NAMES.len()).prop_map(|index| {
+        let mut weights = Objective::NAMES.map(|_| 0.0);
+        weights[index] = 1.0;
+        Objective::of_weights(weights)
+    })
 }
 
 proptest! {
@@ -70,7 +70,7 @@ proptest! {
         let (graph, system) = (graph(5, edges), tree(&[2, 3]));
         let least = best(&objective, &graph, &system, &mut Vec::new());
         for mapping in [annealed(objective, 4000, &graph, &system), tabu(objective, 4000, &graph, &system)] {
-            let found = value(&objective, &mapping.metrics);
+            let found = objective.of_metrics(&mapping.metrics).unwrap();
             prop_assert!((found - least).abs() <= 1e-6 * least, "{} and not {}", found, least);
             let last = mapping.convergence.iter().map(|point| point.cost).fold(f64::INFINITY, f64::min);
             prop_assert!(mapping.convergence.is_empty() || (last - found).abs() <= 1e-6 * found);

@@ -246,8 +246,7 @@ fn ten() -> u32 {
 pub struct ImportParams {
     /// The file; for profiles of TAU, their folder.
     pub path: InputPath,
-    /// What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged` or
-    /// `tau`. `auto` looks into it; its name does not matter.
+    /// What it is. `auto` looks into it; its name does not matter.
     #[serde(default)]
     pub format: Format,
     /// Number of ranks; without it, as many as the file says or one more than its highest rank. Ranks that the file does

@@ -1,6 +1,7 @@
 //! What every mapper is told of its problem: what to minimise, and under which constraints.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hopmap_model::{Error, SystemGraph, TaskGraph, Weight, WeightChoice};
@@ -81,26 +82,17 @@ impl Pin {
 }
 
 /// The metrics by their names in a pipeline file.
-const NAMES: [&str; 4] = ["F", "T", "hop-bytes", "max-link-load"];
-const EXPECTED: &str = "`F`, `T`, `hop-bytes`, `max-link-load`, or a table with a weight for some of these";
+const NAMES: &[&str] = &Objective::NAMES;
 
 /// What a mapper minimises: a metric by its name, or the weights of several.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Goal(pub Objective);
 
 impl Goal {
-    fn weights(self) -> [f64; 4] {
-        let Objective { f, t, hop_bytes, max_link_load } = self.0;
-        [f, t, hop_bytes, max_link_load]
-    }
-
-    fn of_weights([f, t, hop_bytes, max_link_load]: [f64; 4]) -> Self {
-        Self(Objective { f, t, hop_bytes, max_link_load })
-    }
-
     /// One metric alone.
     fn only(name: &str) -> Option<Self> {
-        NAMES.contains(&name).then(|| Self::of_weights(NAMES.map(|other| f64::from(u8::from(other == name)))))
+        let weights = Objective::NAMES.map(|other| f64::from(u8::from(other == name)));
+        NAMES.contains(&name).then(|| Self(Objective::of_weights(weights)))
     }
 }
 
@@ -109,7 +101,7 @@ impl Serialize for Goal {
         if let Some(name) = NAMES.iter().find(|name| Self::only(name) == Some(*self)) {
             return serializer.serialize_str(name);
         }
-        let weights = NAMES.iter().zip(self.weights()).filter(|(_, weight)| *weight != 0.0);
+        let weights = NAMES.iter().zip(self.0.weights()).filter(|(_, weight)| *weight != 0.0);
         let mut map = serializer.serialize_map(None)?;
         for (name, weight) in weights {
             map.serialize_entry(name, &weight)?;
@@ -130,21 +122,22 @@ impl<'de> Visitor<'de> for GoalVisitor {
     type Value = Goal;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(EXPECTED)
+        NAMES.iter().try_for_each(|name| write!(f, "`{name}`, "))?;
+        f.write_str("or a table with a weight for some of these")
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Goal, E> {
-        Goal::only(name).ok_or_else(|| E::unknown_variant(name, &NAMES))
+        Goal::only(name).ok_or_else(|| E::unknown_variant(name, NAMES))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Goal, A::Error> {
-        let mut weights = [0.0; 4];
+        let mut weights = [0.0; NAMES.len()];
         while let Some(name) = map.next_key::<Cow<'_, str>>()? {
             let index = NAMES.iter().position(|other| *other == name);
-            let index = index.ok_or_else(|| de::Error::unknown_field(&name, &NAMES))?;
+            let index = index.ok_or_else(|| de::Error::unknown_field(&name, NAMES))?;
             weights[index] = map.next_value()?;
         }
-        Ok(Goal::of_weights(weights))
+        Ok(Goal(Objective::of_weights(weights)))
     }
 }
 
@@ -155,14 +148,14 @@ impl JsonSchema for Goal {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let weight = json_schema!({ "type": "number", "minimum": 0.0 });
-        let [f, t, hop_bytes, max_link_load] = NAMES;
+        let weights: BTreeMap<&str, &Schema> = NAMES.iter().map(|&name| (name, &weight)).collect();
         json_schema!({
             "description": "What a mapper minimises: a metric by its name, or the weights of several.",
             "anyOf": [
                 { "type": "string", "enum": NAMES },
                 {
                     "type": "object",
-                    "properties": { f: weight, t: weight, hop_bytes: weight, max_link_load: weight },
+                    "properties": weights,
                     "additionalProperties": false,
                 },
             ],
