@@ -19,12 +19,12 @@ use crate::pipeline::Problem;
 const PROGRAM: &str = "hopmap-query";
 /// Variable that names the program.
 const VARIABLE: &str = "HOPMAP_QUERY";
-/// The argument with which the program reads [`Asked`] and writes a `Result` for every question, both as JSON.
+/// The argument with which the program reads [`QueryRequest`] and writes a `Result` for every question, both as JSON.
 pub const TABLES: &str = "tables";
 
 /// The questions of a pipeline file, and the catalogue `C` of its cells.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Asked<C> {
+pub enum QueryRequest<C> {
     /// What is wrong with them, as far as that can be known before there are results?
     Check {
         /// Names of the stages.
@@ -162,8 +162,8 @@ pub(crate) fn exec(arguments: &[OsString]) -> ProgramError {
 /// What is wrong with questions, as far as that can be known before there are results.
 pub(crate) fn check(questions: &[TableQuestion], stages: &[&str]) -> Vec<Result<(), Problem>> {
     let stages = stages.iter().copied().map(str::to_owned).collect();
-    let asked = questions.iter().map(|question| question.sql.clone()).collect();
-    ask(&Asked::<()>::Check { stages, questions: asked }, questions)
+    let texts = questions.iter().map(|question| question.sql.clone()).collect();
+    ask(&QueryRequest::<()>::Check { stages, questions: texts }, questions)
 }
 
 /// Asks questions about what there is of a pipeline now; the program saves the answers.
@@ -172,16 +172,19 @@ pub(crate) fn answer(
     store: &Path,
     catalogue: impl Serialize,
 ) -> Vec<Result<AnsweredTable, Problem>> {
-    let (store, asked) = (store.to_owned(), questions.to_vec());
-    ask(&Asked::Answer { store, catalogue, questions: asked }, questions)
+    let (store, owned) = (store.to_owned(), questions.to_vec());
+    ask(&QueryRequest::Answer { store, catalogue, questions: owned }, questions)
 }
 
 /// Asks all questions at once, none if there are none. What is wrong with the program is wrong with each of them.
-fn ask<T: DeserializeOwned>(asked: &impl Serialize, questions: &[TableQuestion]) -> Vec<Result<T, Problem>> {
+fn ask<T: DeserializeOwned>(
+    request: &impl Serialize,
+    questions: &[TableQuestion],
+) -> Vec<Result<T, Problem>> {
     if questions.is_empty() {
         return Vec::new();
     }
-    exchange(asked, questions.len()).unwrap_or_else(|error| {
+    exchange(request, questions.len()).unwrap_or_else(|error| {
         let help = error.help().map(|help| help.to_string());
         let problem = |_: &_| Err(Problem { help: help.clone(), ..Problem::new(error.to_string(), &(0..0)) });
         questions.iter().map(problem).collect()
@@ -189,13 +192,14 @@ fn ask<T: DeserializeOwned>(asked: &impl Serialize, questions: &[TableQuestion])
 }
 
 fn exchange<T: DeserializeOwned>(
-    asked: &impl Serialize,
+    request: &impl Serialize,
     count: usize,
 ) -> Result<Vec<Result<T, Problem>>, ProgramError> {
     let no_answer = |reason: String| ProgramError::NoAnswer { reason };
     // Fails for paths that are not UTF-8.
-    let asked = serde_json::to_vec(asked).map_err(|error| no_answer(error.to_string()))?;
+    let request = serde_json::to_vec(request).map_err(|error| no_answer(error.to_string()))?;
     let (path, mut command) = program()?;
+    // Our own program, so it stays in our process group, where Ctrl-C on the terminal ends it as well.
     let mut child = command
         .arg(TABLES)
         .stdin(Stdio::piped())
@@ -204,7 +208,7 @@ fn exchange<T: DeserializeOwned>(
         .spawn()
         .map_err(|reason| ProgramError::NotStarted { path, reason })?;
     // One that ends before it has read everything says why.
-    let _ = child.stdin.take().map(|mut input| input.write_all(&asked));
+    let _ = child.stdin.take().map(|mut input| input.write_all(&request));
     let output = child.wait_with_output().map_err(|error| no_answer(error.to_string()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -30,13 +30,13 @@ use crate::registry::{self, StageEntry};
 pub(crate) struct Finished {
     pub(crate) cell: usize,
     pub(crate) key: String,
-    pub(crate) result: Result<Given, Report>,
+    pub(crate) result: Result<StageResult, Report>,
     pub(crate) seconds: f64,
     pub(crate) log: Option<PathBuf>,
 }
 
 /// What a stage gave.
-pub(crate) struct Given {
+pub(crate) struct StageResult {
     /// How it ended; none if it was cut short.
     pub(crate) ending: Option<Ending>,
     pub(crate) timed: bool,
@@ -110,7 +110,7 @@ pub(crate) fn execute(
     Finished { cell: index, key, result, seconds: started.elapsed().as_secs_f64(), log: log.written() }
 }
 
-fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
+fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<StageResult, Report> {
     let job = shared.jobs.join(&task.key);
     if job.exists() {
         // A run that queued this cell was killed, and now it is to run here.
@@ -136,7 +136,7 @@ fn provenance(task: &Task, cell: &Cell) -> Json {
 const LARGE: u64 = 1 << 18;
 
 /// Runs the stage in our own process.
-fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
+fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<StageResult, Report> {
     let provenance = provenance(&task, cell);
     // To be asked again for its files when it has run.
     let reads_files = !task.files.is_empty();
@@ -166,7 +166,7 @@ fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> R
         shared.values.lock().insert(record.digest.clone(), value);
         records.insert(port.to_owned(), record);
     }
-    Ok(Given { ending, timed: outputs.is_timed(), outputs: records, is_on_disk: false })
+    Ok(StageResult { ending, timed: outputs.is_timed(), outputs: records, is_on_disk: false })
 }
 
 /// Forgets what a search knows whose inputs changed: its state would be taken for one of the inputs as they were.
@@ -183,7 +183,7 @@ fn run_launched(
     launcher: &Launcher,
     cx: &Context<'_>,
     shared: &Shared<'_>,
-) -> Result<Given, Report> {
+) -> Result<StageResult, Report> {
     let launch = Launch {
         launcher,
         entry: cell.entry,
@@ -219,7 +219,7 @@ pub(crate) fn take_over(
     task: &Task,
     cell: &Cell,
     shared: &Shared<'_>,
-) -> Result<Given, Report> {
+) -> Result<StageResult, Report> {
     let Launched { done, outputs } = launched;
     look_again(&*task.configured, &task.files)?;
     let provenance = provenance(task, cell);
@@ -236,7 +236,7 @@ pub(crate) fn take_over(
         Done { complete: false, .. } => None,
         Done { .. } => Some(Ending::Done),
     };
-    Ok(Given { ending, timed: done.timed, outputs: records, is_on_disk: true })
+    Ok(StageResult { ending, timed: done.timed, outputs: records, is_on_disk: true })
 }
 
 fn is_whole(record: &OutputRecord, place: &Path) -> bool {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use miette::Report;
 
 use super::batch::{self, Order, Slurm};
-use super::execute::{Finished, Given, Shared, execute};
+use super::execute::{Finished, Shared, StageResult, execute};
 use super::key::Manifest;
 use super::key::Reason;
 use super::outcome::Journal;
@@ -423,8 +423,8 @@ impl<'a> Run<'a> {
     }
 
     /// Puts a result on record, unless it was cut short.
-    fn keep(&mut self, key: &str, manifest: &Manifest, given: Given, seconds: f64) -> Result<Settled> {
-        let Given { ending, timed, outputs, is_on_disk } = given;
+    fn keep(&mut self, key: &str, manifest: &Manifest, result: StageResult, seconds: f64) -> Result<Settled> {
+        let StageResult { ending, timed, outputs, is_on_disk } = result;
         let outputs: OutputRecords = Arc::new(outputs);
         let state = match ending {
             Some(Ending::Done) => State::Ran,

@@ -77,16 +77,16 @@ impl Copies<'_> {
         if !settled.is_usable() {
             return false;
         }
-        for wish in &cell.saves {
-            let Some(record) = settled.outputs.get(wish.output) else { continue };
-            let written = match self.look(wish, Some(record)) {
-                Ok(standing) => self.save(wish, record, standing),
+        for save in &cell.saves {
+            let Some(record) = settled.outputs.get(save.output) else { continue };
+            let written = match self.look(save, Some(record)) {
+                Ok(standing) => self.save(save, record, standing),
                 Err(_) if self.writer.is_none() => continue,
                 Err(in_the_way) => Err(in_the_way.into()),
             };
             match written {
                 Ok(written) => {
-                    let (output, path) = (wish.output.to_owned(), wish.path.clone());
+                    let (output, path) = (save.output.to_owned(), save.path.clone());
                     settled.saved.push(Saved { output, path, written });
                 }
                 Err(error) => {
@@ -100,15 +100,15 @@ impl Copies<'_> {
     }
 
     /// What is in the place of a copy.
-    pub(super) fn look(&mut self, wish: &Save, record: Option<&OutputRecord>) -> Result<Standing, InTheWay> {
-        let path = &wish.path;
+    pub(super) fn look(&mut self, save: &Save, record: Option<&OutputRecord>) -> Result<Standing, InTheWay> {
+        let path = &save.path;
         match (record, record.and_then(only_file)) {
             (Some(record), Some(name)) => {
                 let wanted = hash_of(record, name, self.store);
                 // Its bytes are not known only where the artifact is damaged, which is found when it is copied.
                 self.look_at_file(path, Some(wanted.as_deref().unwrap_or_default()))
             }
-            (None, _) if [LaunchFile::KIND, TextFile::KIND].contains(&wish.kind) || path.is_file() => {
+            (None, _) if [LaunchFile::KIND, TextFile::KIND].contains(&save.kind) || path.is_file() => {
                 self.look_at_file(path, None)
             }
             (record, _) => self.look_at_folder(path, record),
@@ -116,9 +116,9 @@ impl Copies<'_> {
     }
 
     /// Makes a copy unless it is there; whether it had to be written.
-    fn save(&mut self, wish: &Save, record: &OutputRecord, standing: Standing) -> Result<bool, Report> {
+    fn save(&mut self, save: &Save, record: &OutputRecord, standing: Standing) -> Result<bool, Report> {
         let source = self.store.artifact(&record.digest);
-        let path = &wish.path;
+        let path = &save.path;
         if self.writer.is_none() {
             return Ok(standing != Standing::Same);
         }

@@ -128,7 +128,6 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
 
 /// What people look at first comes first.
 fn names(ways: &[Way]) -> Vec<String> {
-    const FIRST: [&str; 5] = ["F", "makespan", "T", "hop_bytes", "seconds"];
     let cells = ways.iter().flat_map(|way| &way.cells);
     let mut names: Vec<String> = cells.flat_map(|cell| cell.keys().cloned()).collect();
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
@@ -141,8 +140,10 @@ fn names(ways: &[Way]) -> Vec<String> {
 const MOST_ROWS: usize = 300;
 /// Metrics of a stage that have a table, or a column.
 const MOST_METRICS: usize = 24;
+/// The metrics that come first, in this order.
+const FIRST: [&str; 5] = ["F", "makespan", "T", "hop_bytes", "seconds"];
 /// Metrics of which less is better; that of others is called the lowest.
-const COSTS: [&str; 6] = ["F", "T", "makespan", "hop_bytes", "seconds", "max_link_load"];
+const COSTS: [&str; 6] = ["F", "T", "makespan", "hop_bytes", "seconds", "max_link_load_bytes"];
 
 /// A table for every metric where there are seeds, else one for all.
 fn tables(page: &mut Page, sweep: &Sweep<'_>) {
@@ -278,7 +279,17 @@ pub(crate) fn front(points: &[(f64, f64)]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopmap_objective::METRICS;
     use proptest::prelude::*;
+
+    #[test]
+    fn metrics_of_placements_that_tables_know_exist() {
+        // These are of schedules and of any stage.
+        let is_of_others = |name: &&&str| ["makespan", "seconds"].contains(*name);
+        for name in FIRST.iter().chain(&COSTS).filter(|name| !is_of_others(name)) {
+            assert!(METRICS.iter().any(|metric| metric.name == *name), "{name}");
+        }
+    }
 
     proptest! {
         #[test]

@@ -54,7 +54,7 @@ pub type Counts = BTreeMap<String, u64>;
 
 /// What all islands found.
 #[derive(Debug, Clone)]
-pub struct Found<S> {
+pub struct SearchResult<S> {
     /// The best of all islands, the lowest of equals.
     pub best: Candidate<S>,
     /// The best of every island.
@@ -69,7 +69,7 @@ pub struct Found<S> {
     pub counts: Counts,
 }
 
-impl<S: Clone> Found<S> {
+impl<S: Clone> SearchResult<S> {
     /// What took no search.
     pub fn at_once(best: Candidate<S>) -> Self {
         let (bests, convergence, counts) = (vec![best.clone()], Vec::new(), Counts::new());
@@ -157,7 +157,7 @@ impl Budget {
         default: u64,
         cx: &Context<'_>,
         search: impl Fn(u32, Meter<'_>) -> Result<Island<S>, E> + Sync,
-    ) -> Result<Found<S>, Error>
+    ) -> Result<SearchResult<S>, Error>
     where
         S: Clone + Serialize + DeserializeOwned + Send,
         E: Into<Error> + Send,
@@ -201,7 +201,7 @@ pub(crate) fn row(islands: usize, cx: &Context<'_>) -> usize {
 }
 
 /// Joins the islands; the best one wins, the lowest of equals.
-pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, SearchError> {
+pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>, SearchError> {
     let mut evaluations = 0;
     let mut complete = true;
     let mut convergence = Vec::new();
@@ -224,7 +224,7 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, Search
     }
     let best = bests.iter().min_by_key(|best| best.cost).cloned();
     let best = best.ok_or(SearchError::Islands { islands: 0 })?;
-    Ok(Found { best, bests, evaluations, convergence, complete, counts })
+    Ok(SearchResult { best, bests, evaluations, convergence, complete, counts })
 }
 
 /// Parameters that make no search.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::budget::{Budget, Candidate, Counts, Found, Island, join, row};
+use crate::budget::{Budget, Candidate, Counts, Island, SearchResult, join, row};
 use crate::meter::{Meter, Progress, share};
 use crate::spread::{IslandState, Spread, State, load, parse, written};
 
@@ -94,7 +94,7 @@ impl Budget {
         evolution: &E,
         default: u64,
         cx: &Context<'_>,
-    ) -> Result<Found<E::Solution>, Error> {
+    ) -> Result<SearchResult<E::Solution>, Error> {
         let spread = Spread::new(self.islands(), cx.communicator());
         let evaluations = self.evaluations(default);
         let progress = Progress::new(evaluations.checked_mul(spread.own().len() as u64));

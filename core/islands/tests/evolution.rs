@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Climb, on_processes};
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Found, Meter, SearchError};
+use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter, SearchError, SearchResult};
 use hopmap_model::{Context, Error, Observer};
 use proptest::prelude::*;
 
-fn run(climb: &Climb, budget: &Budget, cx: &Context<'_>) -> Found<u64> {
+fn run(climb: &Climb, budget: &Budget, cx: &Context<'_>) -> SearchResult<u64> {
     budget.evolve(climb, 1000, cx).expect("a search")
 }
 
-fn summary(found: &Found<u64>) -> (i64, u64, u64, Vec<(u32, u64, i64)>) {
+fn summary(found: &SearchResult<u64>) -> (i64, u64, u64, Vec<(u32, u64, i64)>) {
     let points = found.convergence.iter().map(|point| (point.island, point.evaluations, point.cost));
     (found.best.cost, found.best.solution, found.evaluations, points.collect())
 }
@@ -53,7 +53,7 @@ impl Observer for Impatient {
     }
 }
 
-fn stopped(climb: &Climb, budget: &Budget, patience: u64, file: &Path) -> Found<u64> {
+fn stopped(climb: &Climb, budget: &Budget, patience: u64, file: &Path) -> SearchResult<u64> {
     let observer = Impatient { looks: AtomicU64::new(0), patience };
     run(climb, budget, &Context::new(1, None, &observer).with_state(file))
 }

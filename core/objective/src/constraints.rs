@@ -210,9 +210,9 @@ impl Admission {
         slots
     }
 
-    pub(crate) fn admit(&self, wishes: &[u32]) -> Vec<u32> {
+    pub(crate) fn admit(&self, wanted: &[u32]) -> Vec<u32> {
         let count = self.open.len() as u32;
-        let wish = |rank: usize| wishes.get(rank).map_or(0, |&slot| slot.min(count - 1));
+        let wanted_slot = |rank: usize| wanted.get(rank).map_or(0, |&slot| slot.min(count - 1));
         let mut filling = Filling::new(self);
         let ranks =
             |kind: fn(Admitted) -> bool| (0..self.ranks.len()).filter(move |&rank| kind(self.ranks[rank]));
@@ -225,8 +225,8 @@ impl Admission {
             [|admitted| matches!(admitted, Admitted::Host(_)), |admitted| admitted == Admitted::Anywhere]
         {
             for rank in ranks(kind) {
-                if filling.is_free(wish(rank)) && self.admits(rank as u32, wish(rank)) {
-                    filling.take(rank, wish(rank));
+                if filling.is_free(wanted_slot(rank)) && self.admits(rank as u32, wanted_slot(rank)) {
+                    filling.take(rank, wanted_slot(rank));
                 }
             }
             for rank in ranks(kind) {
@@ -235,7 +235,7 @@ impl Admission {
                         Admitted::Host(host) => self.host_of.iter().position(|&other| other == host),
                         _ => None,
                     };
-                    let slot = filling.next_free(from.map_or(wish(rank), |slot| slot as u32));
+                    let slot = filling.next_free(from.map_or(wanted_slot(rank), |slot| slot as u32));
                     filling.take(rank, slot);
                 }
             }

@@ -75,11 +75,11 @@ fn constraints() -> impl Strategy<Value = (Vec<(u32, Place)>, Vec<u32>)> {
 proptest! {
     #[test]
     fn what_is_admitted_or_dealt_keeps_all_constraints(
-        (pins, forbidden) in constraints(), wishes in prop::collection::vec(0u32..14, 0..8), seed in any::<u8>(),
+        (pins, forbidden) in constraints(), wanted in prop::collection::vec(0u32..14, 0..8), seed in any::<u8>(),
     ) {
         prop_assume!(!pins.is_empty() || !forbidden.is_empty());
         let Ok(problem) = constrained(&pins, &forbidden) else { return Ok(()) };
-        let admitted = problem.admit(wishes.clone());
+        let admitted = problem.admit(wanted.clone());
         prop_assert!(is_kept(&admitted, &pins, &forbidden), "{:?}", admitted);
         prop_assert_eq!(problem.admit(admitted.clone()), admitted);
         for slots in [problem.linear(), problem.random([seed; 32])] {

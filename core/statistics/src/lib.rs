@@ -9,6 +9,7 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The middle value, or the lower of the two in the middle, so that it is one of them; none of no values.
+/// For what was measured, where the mean of two measurements is none itself; [`median`] is for summaries of results.
 #[must_use]
 pub fn lower_median(mut values: Vec<f64>) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;

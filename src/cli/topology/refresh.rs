@@ -44,12 +44,8 @@ pub(crate) struct Arguments {
     /// Value of a parameter of the pipeline; paths are relative to the working directory.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// Folder in which the topology is published.
-    #[arg(long, value_name = "DIR", required_unless_present = "health")]
-    publish: Option<PathBuf>,
-    /// Folder of the store of results [default: state/store in the publish folder; --check and --health keep none].
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
+    #[command(flatten)]
+    publishing: PublishArguments,
     /// Stage whose system graph is the machine [default: the last one that gives a system graph].
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
@@ -65,27 +61,10 @@ pub(crate) struct Arguments {
     /// End with 3 if something has changed, or is not healthy.
     #[arg(long)]
     exit_code: bool,
-    /// By which part a latency, a bandwidth or a cost may change without being another one.
-    #[arg(long, value_name = "PART", default_value = "0.3", value_parser = drift)]
-    drift: f64,
-    /// How often a machine that was measured is measured again at once to confirm what has changed.
-    #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=100))]
-    confirm: u32,
-    /// What a host is that the source does not name any more; measurements name all that were asked, others are gone.
-    #[arg(long, value_enum, default_value_t = MissingHosts::Down)]
-    missing: MissingHosts,
-    /// Publish nothing when all that changed is that hosts went down or came back.
-    #[arg(long)]
-    ignore_down: bool,
-    /// Which part of the hosts that were up has to be up for anything to be published; one may always be lost, unless this is 1.
-    #[arg(long, value_name = "PART", default_value = "0.95", value_parser = part)]
-    min_coverage: f64,
-    /// Command that takes a new topology, run by `sh -c` with `HOPMAP_TOPOLOGY` and `HOPMAP_CHANGES`.
-    #[arg(long, value_name = "COMMAND")]
-    consumer: Option<String>,
-    /// Time for the consumer.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
-    consumer_timeout: Duration,
+    #[command(flatten)]
+    comparison: CompareArguments,
+    #[command(flatten)]
+    consumer: ConsumerArguments,
     /// Entries of the history that are kept.
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     keep: usize,
@@ -106,6 +85,48 @@ pub(crate) struct Arguments {
     deadline: Option<Duration>,
 }
 
+/// Where the topology is published, and where results are kept meanwhile.
+#[derive(Debug, Args)]
+struct PublishArguments {
+    /// Folder in which the topology is published.
+    #[arg(long, value_name = "DIR", required_unless_present = "health")]
+    publish: Option<PathBuf>,
+    /// Folder of the store of results [default: state/store in the publish folder; --check and --health keep none].
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+}
+
+/// What counts as a change, and which changes are published.
+#[derive(Debug, Args)]
+struct CompareArguments {
+    /// By which part a latency, a bandwidth or a cost may change without being another one.
+    #[arg(long, value_name = "PART", default_value = "0.3", value_parser = drift)]
+    drift: f64,
+    /// How often a machine that was measured is measured again at once to confirm what has changed.
+    #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=100))]
+    confirm: u32,
+    /// What a host is that the source does not name any more; measurements name all that were asked, others are gone.
+    #[arg(long, value_enum, default_value_t = MissingHosts::Down)]
+    missing: MissingHosts,
+    /// Publish nothing when all that changed is that hosts went down or came back.
+    #[arg(long)]
+    ignore_down: bool,
+    /// Which part of the hosts that were up has to be up for anything to be published; one may always be lost, unless this is 1.
+    #[arg(long, value_name = "PART", default_value = "0.95", value_parser = part)]
+    min_coverage: f64,
+}
+
+/// Who takes what is published.
+#[derive(Debug, Args)]
+struct ConsumerArguments {
+    /// Command that takes a new topology, run by `sh -c` with `HOPMAP_TOPOLOGY` and `HOPMAP_CHANGES`.
+    #[arg(long, value_name = "COMMAND")]
+    consumer: Option<String>,
+    /// Time for the consumer.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    consumer_timeout: Duration,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MissingHosts {
     /// It is down and keeps its data.
@@ -116,28 +137,41 @@ enum MissingHosts {
 
 impl Arguments {
     fn settings(&self) -> Settings {
-        let consumer = |command: &String| Consumer { command: command.clone(), limit: self.consumer_timeout };
         Settings {
-            look: LookSettings {
-                thresholds: Thresholds { drift: self.drift, ..Thresholds::default() },
-                missing: match self.missing {
-                    MissingHosts::Down => Missing::Down,
-                    MissingHosts::Gone => Missing::Gone,
-                },
-                ignore_down: self.ignore_down,
-                confirm: self.confirm,
-                min_coverage: self.min_coverage,
-            },
-            consumer: self.consumer.as_ref().map(consumer),
+            look: self.comparison.settings(),
+            consumer: self.consumer.consumer(),
             retention: Retention { entries: self.keep, days: self.keep_days },
             baseline: self.baseline,
         }
     }
 }
 
+impl CompareArguments {
+    fn settings(&self) -> LookSettings {
+        LookSettings {
+            thresholds: Thresholds { drift: self.drift, ..Thresholds::default() },
+            missing: match self.missing {
+                MissingHosts::Down => Missing::Down,
+                MissingHosts::Gone => Missing::Gone,
+            },
+            ignore_down: self.ignore_down,
+            confirm: self.confirm,
+            min_coverage: self.min_coverage,
+        }
+    }
+}
+
+impl ConsumerArguments {
+    fn consumer(&self) -> Option<Consumer> {
+        let command = self.consumer.clone()?;
+        Some(Consumer { command, limit: self.consumer_timeout })
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
-    let publication = arguments.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
+    let publication =
+        arguments.publishing.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
     let given = PipelineArguments::new(arguments.pipeline.clone(), arguments.parameters.clone());
     let pipeline = given.open()?;
     let limits = Limits {
@@ -150,7 +184,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     // Cron mails whatever is printed: what stages do is shown on a terminal, and is in the log of the store.
     let shown = if output.is_interactive() { output } else { Output::new(false, true) };
     let source = Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
-    let (store, is_ours) = match (&arguments.store, &publication) {
+    let (store, is_ours) = match (&arguments.publishing.store, &publication) {
         (Some(store), _) => (Place::Kept(working.join(store)), false),
         (None, Some(publication)) if !arguments.check && !arguments.health => {
             (Place::Kept(publication.state().join("store")), true)

@@ -46,7 +46,7 @@ pub(super) enum Phase {
 pub(super) struct Queued {
     pub(super) status: Option<Status>,
     /// How it ended as the batch system has it, and when that was heard.
-    pub(super) end: Option<(End, Instant)>,
+    pub(super) end: Option<(JobEnd, Instant)>,
     /// When its script was seen to have ended.
     pub(super) left: Option<Instant>,
     /// When it has to be asked for what it has, lest the batch system ends it.
@@ -192,7 +192,7 @@ impl Queued {
             }
         }
         if status.state.is_end() {
-            self.end = Some((End::As(status.state), now));
+            self.end = Some((JobEnd::As(status.state), now));
         }
         self.status = Some(status);
     }
@@ -203,8 +203,8 @@ impl Queued {
 }
 
 /// The failure of the stage itself, in its own words.
-pub(super) fn failed_stage(job: &Job<'_>, queued: &Queued, end: End, is_one: bool) -> Option<Report> {
-    if !matches!(end, End::As(JobState::Failed | JobState::Completed)) {
+pub(super) fn failed_stage(job: &Job<'_>, queued: &Queued, end: JobEnd, is_one: bool) -> Option<Report> {
+    if !matches!(end, JobEnd::As(JobState::Failed | JobState::Completed)) {
         return None;
     }
     let fault = ranks::read::<Fault>(&job.task().join(FAULT)).ok()?;
@@ -221,14 +221,14 @@ const LAST_BYTES: u64 = 16 << 10;
 
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum JobEnd {
     /// As the batch system has it.
     As(JobState),
     /// The batch system knows it no more, and it left nothing.
     Forgotten,
 }
 
-impl End {
+impl JobEnd {
     /// What happened, behind the name of the job.
     pub(super) fn in_words(self, limit: &str, status: Option<i32>) -> String {
         match self {
@@ -293,14 +293,20 @@ pub(super) struct JobFailure {
 }
 
 impl JobFailure {
-    pub(super) fn new(job: &Job<'_>, queued: &Queued, end: End, status: Option<i32>, is_saved: bool) -> Self {
+    pub(super) fn new(
+        job: &Job<'_>,
+        queued: &Queued,
+        end: JobEnd,
+        status: Option<i32>,
+        is_saved: bool,
+    ) -> Self {
         let (reason, limit) =
             queued.status.as_ref().map_or(("", None), |status| (status.reason.as_str(), status.limit));
         let limit = limit.map(|limit| format!(" of {}", humantime::format_duration(limit)));
         let mut what = end.in_words(&limit.unwrap_or_default(), status);
         // Most reasons only say the state in one word.
         let says_more = !["", "NonZeroExitCode", "TimeLimit", "NodeDown", "OutOfMemory"].contains(&reason);
-        if says_more && matches!(end, End::As(_)) {
+        if says_more && matches!(end, JobEnd::As(_)) {
             what.push_str(&format!(" ({reason})"));
         }
         let log = &job.record.log;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use hopmap_durable::crash_point;
 use miette::Report;
 
-use super::job::{End, Job, JobFailure, NotTaken, Order, Phase, Queued, failed_stage};
+use super::job::{Job, JobEnd, JobFailure, NotTaken, Order, Phase, Queued, failed_stage};
 use super::{BatchError, BatchSystem, JobState, NewJob, Record, Unfinished, leave};
 use crate::engine::batch;
-use crate::engine::execute::{Finished, Given, Shared, StageLog, take_over};
+use crate::engine::execute::{Finished, Shared, StageLog, StageResult, take_over};
 use crate::engine::launch;
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{self, DONE, Done, FAULT, OUT};
@@ -69,7 +69,7 @@ enum Seen {
     Nothing,
     /// It is to be submitted once more.
     Lost,
-    Result(Given),
+    Result(StageResult),
 }
 
 impl<'a> JobManager<'a> {
@@ -185,7 +185,7 @@ impl<'a> JobManager<'a> {
             let Some(number) = job.record.job.filter(|_| queued.end.is_none()) else { continue };
             match answer.remove(&number).filter(|status| status.name == job.record.name) {
                 Some(status) => queued.learn(job, number, status, now, self.shared),
-                None => queued.end = Some((End::Forgotten, now)),
+                None => queued.end = Some((JobEnd::Forgotten, now)),
             }
         }
     }
@@ -197,7 +197,7 @@ impl<'a> JobManager<'a> {
     }
 
     /// Does what is next for a job; its result, if it has come to its end.
-    fn advance(&mut self, job: &mut Job<'a>, phase: &mut Phase) -> Result<Option<Given>, Report> {
+    fn advance(&mut self, job: &mut Job<'a>, phase: &mut Phase) -> Result<Option<StageResult>, Report> {
         match phase {
             Phase::New(not_taken) => *phase = self.submit(job, *not_taken)?,
             Phase::Sought(not_taken) => *phase = self.seek(job, *not_taken)?,
@@ -341,18 +341,18 @@ impl<'a> JobManager<'a> {
         }
         // A stage that was asked by a signal for what it has, and is not what ends the run, was asked by the batch system.
         let end = match end {
-            End::As(JobState::Completed) if done.is_some() => End::As(JobState::OutOfTime),
+            JobEnd::As(JobState::Completed) if done.is_some() => JobEnd::As(JobState::OutOfTime),
             end => end,
         };
         if done.is_some() && is_wanted {
             return self.collect(job).map(Seen::Result);
         }
-        let goes_on = end == End::As(JobState::OutOfTime) && !is_timed && self.is_saved(job);
+        let goes_on = end == JobEnd::As(JobState::OutOfTime) && !is_timed && self.is_saved(job);
         if (end.is_outside() || goes_on) && job.retried < job.order.cell.retries && !self.wants_stop(job) {
             self.again(job, end);
             return Ok(Seen::Lost);
         }
-        if done.is_some() && end == End::As(JobState::OutOfTime) {
+        if done.is_some() && end == JobEnd::As(JobState::OutOfTime) {
             job.say(self.shared, "the time of its job is over: this is the best so far");
             return self.collect(job).map(Seen::Result);
         }
@@ -407,13 +407,13 @@ impl<'a> JobManager<'a> {
     }
 
     /// Submits a cell once more.
-    fn again(&mut self, job: &mut Job<'a>, end: End) {
+    fn again(&mut self, job: &mut Job<'a>, end: JobEnd) {
         job.retried += 1;
         let number = job.record.job.unwrap_or_default();
         let words = end.in_words("", None);
         let (retried, most) = (job.retried, job.order.cell.retries);
         job.say(self.shared, &format!("job {number} {words}; retry {retried} of {most}"));
-        if end == End::Forgotten {
+        if end == JobEnd::Forgotten {
             self.cancel(job);
         }
         // A process that goes on though its node is lost finds its task gone and stops.
@@ -421,7 +421,7 @@ impl<'a> JobManager<'a> {
         self.pause = LOOKS.0;
     }
 
-    fn failure(&self, job: &Job<'a>, queued: &Queued, end: End, status: Option<i32>) -> Report {
+    fn failure(&self, job: &Job<'a>, queued: &Queued, end: JobEnd, status: Option<i32>) -> Report {
         let failure = match queued.stopped.is_some() && !ranks::has_begun(&job.task()) {
             true => Unfinished::NotBegun.into(),
             false => JobFailure::new(job, queued, end, status, self.is_saved(job)).into(),
@@ -430,7 +430,7 @@ impl<'a> JobManager<'a> {
         failure
     }
 
-    fn collect(&self, job: &mut Job<'a>) -> Result<Given, Report> {
+    fn collect(&self, job: &mut Job<'a>) -> Result<StageResult, Report> {
         let Order { task, cell, .. } = &job.order;
         let given = take_over(launch::given(cell.entry, &job.task())?, task, cell, self.shared)?;
         crash_point("job.taken-over", &job.folder);
@@ -442,13 +442,13 @@ impl<'a> JobManager<'a> {
 }
 
 /// How a job ended, once all that it can have left is there to be seen.
-fn queued_end(queued: &Queued, task: &Path, status: Option<i32>, is_done: bool) -> Option<End> {
+fn queued_end(queued: &Queued, task: &Path, status: Option<i32>, is_done: bool) -> Option<JobEnd> {
     let left_something = status.is_some() || is_done || task.join(FAULT).exists();
     match (queued.end, queued.left) {
-        (Some((End::As(JobState::Completed), heard)), _) if !left_something => {
-            (heard.elapsed() >= SETTLED.1).then_some(End::As(JobState::Completed))
+        (Some((JobEnd::As(JobState::Completed), heard)), _) if !left_something => {
+            (heard.elapsed() >= SETTLED.1).then_some(JobEnd::As(JobState::Completed))
         }
-        (Some((end @ (End::As(JobState::Failed) | End::Forgotten), heard)), _) if !left_something => {
+        (Some((end @ (JobEnd::As(JobState::Failed) | JobEnd::Forgotten), heard)), _) if !left_something => {
             (heard.elapsed() >= SETTLED.0).then_some(end)
         }
         // What was ended from outside may have been about to deliver.
@@ -456,11 +456,11 @@ fn queued_end(queued: &Queued, task: &Path, status: Option<i32>, is_done: bool) 
             (heard.elapsed() >= SETTLED.0).then_some(end)
         }
         // What ended by itself and is not known any more has ended as its script says.
-        (Some((End::Forgotten, _)), _) | (None, Some(_)) => {
+        (Some((JobEnd::Forgotten, _)), _) | (None, Some(_)) => {
             let is_settled =
                 queued.end.is_some() || queued.left.is_some_and(|left| left.elapsed() >= SETTLED.1);
             let state = if status == Some(0) { JobState::Completed } else { JobState::Failed };
-            (is_settled && left_something).then_some(End::As(state))
+            (is_settled && left_something).then_some(JobEnd::As(state))
         }
         (Some((end, _)), _) => Some(end),
         (None, None) => None,

@@ -75,7 +75,7 @@ pub use prune::{Keep, Mended, Pruned};
 pub use restore::{RestoreOptions, Restored};
 pub use settings::{DeltaSettings, Settings, in_words};
 pub use statistics::{CodecShare, Explained, ExplainedFile, Listed, Statistics};
-pub use verify::{Affected, CheckpointState, Problem, Verified};
+pub use verify::{Affected, CheckpointState, Damage, Verified};
 
 /// A store of checkpoints.
 #[derive(Debug)]

@@ -6,16 +6,15 @@ mod solver;
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::genetic::{Breeding, completed};
 use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, FinalSearch, is_flat};
 use crate::params::kind;
-use crate::{AfterExchange, AnnealingParams, Found, GeneticParams, MapError, Mapper};
+use crate::{AfterExchange, AnnealingParams, GeneticParams, MapError, Mapper, SearchResult};
 pub(crate) use rules::{Rules, check};
-pub(crate) use solver::{Solver, Walk};
+pub(crate) use solver::{SearchState, Solver};
 
 /// Parallel simulated annealing (PSA of Baranov et al. 2022, GraphHunter).
 ///
@@ -57,9 +56,9 @@ impl Annealing {
 }
 
 impl Mapper for Annealing {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         if is_flat(problem) {
-            return Ok(Found::at_once(problem.linear()));
+            return Ok(SearchResult::at_once(problem.linear()));
         }
         let params = &self.params;
         let rules = Rules::new(params, problem);
@@ -199,14 +198,14 @@ impl Evolution for Solvers<'_> {
         if island.solvers.iter().any(|solver| !solver.finished) {
             island.exchanges += u64::from(self.is_exchange_before(epoch));
             let iterations = self.rules.iterations_of(self.place(epoch));
-            let mut walk = Walk::new(self.problem, &island.current.solution)?;
+            let mut search = SearchState::new(self.problem, &island.current.solution)?;
             for solver in &mut island.solvers {
-                solver.anneal(&self.rules, &mut walk, iterations, meter);
-                if walk.best_cost() < island.current.cost {
-                    island.current.cost = walk.best_cost();
-                    island.current.solution.copy_from_slice(walk.best());
+                solver.anneal(&self.rules, &mut search, iterations, meter);
+                if search.best_cost() < island.current.cost {
+                    island.current.cost = search.best_cost();
+                    island.current.solution.copy_from_slice(search.best());
                 }
-                walk.restart();
+                search.restart();
             }
         }
         if island.current.cost < island.best.cost {

@@ -1,23 +1,39 @@
-//! The mapper that chooses what suits the problem.
+//! `map/auto`, the mapper that chooses how to search by what the problem is and how far the budget goes.
 //!
 //! # Algorithm
 //!
-//! Every island begins with a cycle of annealing that refines the linear or a greedy placement. Where the budget goes further, populations
-//! follow, each with twice the work of the one before, the last one with what is left (`auto/population.rs`). A population starts where a
-//! quarter of all proposals is accepted, cools by as much as its effective size allows (95 % of it, by the weights exp(−Δβ · F)), and
-//! ends when two in a thousand proposals change anything. That sharing is what finds the right one of many funnels: in Taillard's
-//! structured instances which half of a group goes where freezes first, at the highest temperature, and annealing alone never
-//! repairs it. Of dense problems of 256 ranks and more, groups of ranks with nearly equal rows are placed first, on groups of slots with nearly equal costs,
-//! in a problem of their own (`auto/coarse.rs`): when hot, an exchange of ranks is a hundred times dearer than its evaluation.
+//! Every island first runs a cycle of simulated annealing that refines the linear or a greedy placement, whichever costs less. Where the
+//! budget goes further, population annealing follows (`auto/population.rs`), in which many placements cool down side by side. Each
+//! population has twice the work of the one before; the last one takes what is left of the budget. A population
 //!
-//! Searches of 512 ranks and more on a tree set out from what `map/hierarchical` finds, at the temperature at which a few proposals are accepted;
-//! where the objective is a maximum, the sum beside it is minimised first.
+//! - starts at the temperature at which a quarter of all proposals is accepted and changes the cost (`auto/context.rs`),
+//! - is drawn anew at every step to a lower temperature, with the weights exp(−Δβ · F), so that members with a low cost are copied
+//!   over those with a high one; a step is so short that its effective size stays 95 % of its size,
+//! - ends when fewer than two proposals in a thousand change the cost.
 //!
-//! An island is plain data between two epochs (`islands::Evolution`): it is saved, sent to another process and taken up again without
-//! a difference in the result. Islands wait for each other only where they exchange something or are saved; one that is interrupted is saved as
-//! it was before the epoch that was cut short.
+//! Copying members is what finds the right one of many funnels. In Taillard's structured instances, which half of a group goes where
+//! freezes first, at the highest temperature; annealing of one placement never repairs it later, while a population goes on from those
+//! members that have it right.
 //!
-//! Islands on one thread take turns that end with the search: its budget in seconds is the time of all of them together.
+//! # Where a search begins
+//!
+//! The first of these that fits is done before (`Auto::map`):
+//!
+//! - Of dense problems of 256 ranks and more, groups of ranks with nearly equal rows of weights are placed on groups of slots with nearly
+//!   equal costs, as a smaller problem of its own (`auto/coarse.rs`). At high temperatures an exchange of ranks in the whole problem is
+//!   a hundred times dearer than its evaluation.
+//! - Where the objective is a maximum, the sum beside it is minimised.
+//! - 512 ranks and more on a tree are placed by `map/hierarchical`, where a budget in seconds has the time.
+//!
+//! The search then begins at what was found, at a temperature at which few proposals are accepted, so that it is not lost again.
+//!
+//! # Islands
+//!
+//! An island is plain data between two epochs (`islands::Evolution`), so it can be saved, sent to another process and taken up again
+//! without a difference in the result. Islands wait for each other only where they exchange something or are saved. One that is
+//! interrupted is saved as it was before the epoch that was cut short.
+//!
+//! Islands on one thread take turns until the search ends: a budget in seconds is the time of all of them together.
 
 mod coarse;
 mod context;
@@ -28,29 +44,29 @@ use std::time::Instant;
 use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::SeedableRng;
+use hopmap_random::{Pcg64, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::moves::{Incumbent, sweep, temperatures};
 use crate::params::kind;
-use crate::{AutoParams, Found, Hierarchical, HierarchicalParams, Mapper, descend};
+use crate::{AutoParams, Hierarchical, HierarchicalParams, Mapper, SearchResult, descend};
 use coarse::Coarse;
 use context::SearchContext;
 use population::{Plan, Population, Standing, default_evaluations};
 
-/// Evaluations after which an island looks up from its work.
+/// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses no more work than this.
 const EPOCH: u64 = 1 << 20;
 
-/// Part of the budget that is spent on a problem that is easier, and the most evaluations of an island.
+/// Part of the budget for an easier problem that is searched first (groups of ranks, or the sum beside a maximum), and the most
+/// evaluations that an island spends on it: it only says where the search of the whole problem begins.
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
 
-/// Searches of so many ranks on a tree set out from a partition.
+/// Fewest ranks on a tree with which a search begins at the placement that `map/hierarchical` finds.
 const MANY_RANKS: usize = 512;
-/// Part of a budget in seconds that is spent on that.
+/// Part of a budget in seconds that goes to `map/hierarchical` where there is time for more than one partition.
 const PARTITION_SHARE: f64 = 0.4;
-/// How many times as long as a partition a budget in seconds has to be for that.
+/// There is if the budget is longer than this many times the time that one partition is likely to take.
 const LONG: u32 = 4;
 
 /// Chooses how to search by what the problem is and by how far the budget goes.
@@ -83,10 +99,10 @@ impl Auto {
 }
 
 impl Mapper for Auto {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let begin = Instant::now();
         let Some(mut context) = SearchContext::new(problem)? else {
-            return Ok(Found::at_once(problem.linear()));
+            return Ok(SearchResult::at_once(problem.linear()));
         };
         let default = default_evaluations(context.movable.len() as u64);
         let (mut evaluations, mut is_whole) = (0, true);
@@ -115,7 +131,7 @@ impl Mapper for Auto {
         let mut found = budget.evolve(&search, default, cx)?;
         found.evaluations += evaluations;
         found.complete &= is_whole;
-        Ok(Found::of_islands(found, problem))
+        Ok(SearchResult::of_islands(found, problem))
     }
 }
 
@@ -132,11 +148,11 @@ impl Auto {
         problem: &Problem,
         default: u64,
         cx: &Context<'_>,
-    ) -> Result<hopmap_islands::Found<Vec<u32>>, Error> {
+    ) -> Result<hopmap_islands::SearchResult<Vec<u32>>, Error> {
         let Some(mut context) = SearchContext::new(problem)? else {
             let solution = problem.linear();
             let best = Candidate { cost: problem.cost(&solution), solution };
-            return Ok(hopmap_islands::Found::at_once(best));
+            return Ok(hopmap_islands::SearchResult::at_once(best));
         };
         // What is where in detail is for the whole problem to find out.
         context.explores = false;

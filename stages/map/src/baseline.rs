@@ -7,7 +7,7 @@ use hopmap_model::{Context, Error, SystemGraph, seed_stream};
 use hopmap_objective::{Distance, Problem, round_robin};
 
 use crate::params::kind;
-use crate::{Found, Mapper};
+use crate::{Mapper, SearchResult};
 
 /// Rank `i` on slot `i`, as launchers do it.
 #[derive(Debug, Clone, Copy)]
@@ -36,21 +36,21 @@ pub struct Random {
 }
 
 impl Mapper for Linear {
-    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
-        Ok(Found::at_once(problem.linear()))
+    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<SearchResult, Error> {
+        Ok(SearchResult::at_once(problem.linear()))
     }
 }
 
 impl Mapper for RoundRobin {
-    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
-        Ok(Found::at_once(problem.in_order(&self.order)))
+    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<SearchResult, Error> {
+        Ok(SearchResult::at_once(problem.in_order(&self.order)))
     }
 }
 
 impl Mapper for Random {
-    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<SearchResult, Error> {
         let stream = seed_stream(kind::RANDOM, self.seed, 0);
-        Ok(Found::at_once(problem.random(stream)))
+        Ok(SearchResult::at_once(problem.random(stream)))
     }
 }
 

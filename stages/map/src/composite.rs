@@ -5,11 +5,11 @@ use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
-use crate::annealing::{self, Solver, Walk};
+use crate::annealing::{self, SearchState, Solver};
 use crate::genetic::{self, Breeding, Subpopulation, completed};
 use crate::mapper::{FinalSearch, is_flat};
 use crate::params::kind;
-use crate::{CompositeParams, Found, MapError, Mapper};
+use crate::{CompositeParams, MapError, Mapper, SearchResult};
 
 /// Individuals beyond 1024 ranks, times the ranks, and the fewest.
 const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;
@@ -47,9 +47,9 @@ impl Composite {
 }
 
 impl Mapper for Composite {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         if is_flat(problem) {
-            return Ok(Found::at_once(problem.linear()));
+            return Ok(SearchResult::at_once(problem.linear()));
         }
         let params = &self.params;
         let breeding = Breeding::new(problem, &params.of_genetic());
@@ -108,11 +108,11 @@ impl Annealed<'_> {
     fn anneal(&self, state: &mut CompositeIsland, number: u64, meter: &mut Meter<'_>) -> Result<(), Error> {
         let problem = self.breeding.problem();
         let start = problem.random(self.stream(state.island, 2 * number));
-        let mut walk = Walk::new(problem, &start)?;
+        let mut search = SearchState::new(problem, &start)?;
         let mut solver = Solver::new(self.stream(state.island, 2 * number + 1));
-        solver.begin(&self.annealing, walk.assignment().cost())?;
-        solver.anneal(&self.annealing, &mut walk, self.limit, meter);
-        let genes = completed(walk.best(), problem.slots());
+        solver.begin(&self.annealing, search.assignment().cost())?;
+        solver.anneal(&self.annealing, &mut search, self.limit, meter);
+        let genes = completed(search.best(), problem.slots());
         state.deme.add(self.breeding.individual(genes));
         Ok(())
     }

@@ -13,7 +13,7 @@ use hopmap_model::{Context, Error};
 use hopmap_objective::{Metric, Problem};
 
 use crate::error::check_plain;
-use crate::{ExactParams, Found, MapError, Mapper, Tabu, TabuParams};
+use crate::{ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
 use instance::{Instance, Symmetry};
 use relaxation::{Scale, gilmore_lawler};
 use search::{Limits, Proof, Search, Symmetries};
@@ -80,7 +80,7 @@ impl Exact {
     }
 
     /// The placement that the search begins with.
-    fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let time_limit_s = self.time.map(|time| time.as_secs_f64() / 4.0);
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
         let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
@@ -114,7 +114,7 @@ impl Exact {
 }
 
 impl Mapper for Exact {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         check_plain(problem, "map/exact minimises", MOST_SLOTS, "that map/exact bounds")?;
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         let mut found = self.first(problem, cx)?;

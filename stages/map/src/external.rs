@@ -16,7 +16,7 @@ use hopmap_text::{FileError, shown};
 use tempfile::TempDir;
 
 use crate::error::{check_plain, help};
-use crate::{ExternalCommand, ExternalParams, Found, MapError, Mapper, Numbering};
+use crate::{ExternalCommand, ExternalParams, MapError, Mapper, Numbering, SearchResult};
 
 /// Most slots whose matrices are written out.
 const MOST_SLOTS: usize = 4096;
@@ -157,7 +157,7 @@ impl External {
 }
 
 impl Mapper for External {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         check_plain(problem, "map/external hands over", MOST_SLOTS, "whose matrices are written out")?;
         let folder = folder(&cx.scratch())?;
         let matrices = Matrices::new(problem);
@@ -180,7 +180,7 @@ impl Mapper for External {
                 matrices.real(cost)
             ));
         }
-        Ok(Found::at_once(slots))
+        Ok(SearchResult::at_once(slots))
     }
 }
 

@@ -9,7 +9,7 @@ use hopmap_objective::Problem;
 
 use crate::mapper::{FinalSearch, is_flat};
 use crate::params::kind;
-use crate::{Found, GeneticParams, MapError, Mapper};
+use crate::{GeneticParams, MapError, Mapper, SearchResult};
 
 pub(crate) use breeding::{Breeding, completed};
 pub(crate) use deme::{Rules, Subpopulation, check, default_population, exchange};
@@ -51,9 +51,9 @@ impl Genetic {
 }
 
 impl Mapper for Genetic {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         if is_flat(problem) {
-            return Ok(Found::at_once(problem.linear()));
+            return Ok(SearchResult::at_once(problem.linear()));
         }
         let params = &self.params;
         let rules = Rules::new(params, problem, default_population(problem.ranks()));

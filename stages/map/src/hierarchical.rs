@@ -26,7 +26,7 @@ use hopmap_partition::Effort;
 
 use crate::MapError;
 use crate::mapper::is_flat;
-use crate::{Found, HierarchicalParams, LevelChoice, Mapper, Partitioner, descend};
+use crate::{HierarchicalParams, LevelChoice, Mapper, Partitioner, SearchResult, descend};
 use grid::Grid;
 use multisection::{Multisection, Tree};
 
@@ -94,7 +94,7 @@ impl Hierarchical {
 }
 
 impl Mapper for Hierarchical {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let begin = Instant::now();
         if !problem.distance().is_tree() {
             let problem = "the machine is no tree: its costs are given pair by pair";
@@ -103,7 +103,7 @@ impl Mapper for Hierarchical {
         }
         self.check_levels(problem)?;
         if is_flat(problem) {
-            return Ok(Found::at_once(problem.linear()));
+            return Ok(SearchResult::at_once(problem.linear()));
         }
         let tree = Tree::new(problem);
         let is_hurried = self.is_too_late(problem, begin, cx);
@@ -130,7 +130,7 @@ impl Mapper for Hierarchical {
         let found = self.refine(problem, &best.slots, begin, cx)?;
         // What a budget of seconds leaves out belongs to its result; what a deadline leaves out does not.
         let is_cut_short = is_hurried && self.params.time_limit_s.is_none();
-        Ok(Found { complete: found.complete && !is_cut_short, ..found })
+        Ok(SearchResult { complete: found.complete && !is_cut_short, ..found })
     }
 }
 
@@ -223,12 +223,12 @@ impl Hierarchical {
         slots: &[u32],
         begin: Instant,
         cx: &Context<'_>,
-    ) -> Result<Found, Error> {
+    ) -> Result<SearchResult, Error> {
         let knew_all = problem.is_quadratic() && !problem.is_constrained();
         let limit = match (self.params.evaluations, self.params.time_limit_s) {
             (Some(evaluations), _) => evaluations,
             (None, Some(_)) => u64::MAX,
-            (None, None) if self.partition_only => return Ok(Found::at_once(slots.to_vec())),
+            (None, None) if self.partition_only => return Ok(SearchResult::at_once(slots.to_vec())),
             (None, None) if knew_all => DESCENT_SHORT * problem.ranks().min(DESCENT_RANKS) as u64,
             (None, None) => DESCENT_EVALUATIONS,
         };
@@ -243,7 +243,7 @@ impl Hierarchical {
         if assignment.cost() < before {
             convergence.push(point(meter.spent(), assignment.cost()));
         }
-        Ok(Found {
+        Ok(SearchResult {
             slots: assignment.slots().to_vec(),
             evaluations: meter.spent(),
             convergence,

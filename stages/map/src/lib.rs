@@ -31,7 +31,7 @@ pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use hierarchical::Hierarchical;
 pub use import::{Placed, import, read_placement};
-pub use mapper::{Found, Mapper};
+pub use mapper::{Mapper, SearchResult};
 pub use moves::descend;
 pub use params::{
     AfterExchange, AnnealingParams, AnnealingPart, AutoParams, CompositeParams, Cooling, Crossover,

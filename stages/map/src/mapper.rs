@@ -13,12 +13,12 @@ use crate::moves::movable;
 /// An algorithm that places the ranks of a problem.
 pub trait Mapper {
     /// Places every rank on a slot of its own.
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error>;
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error>;
 }
 
 /// What a mapper found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// The slot of every rank.
     pub slots: Vec<u32>,
     /// Changes to a placement whose cost was computed, by all islands together.
@@ -31,7 +31,7 @@ pub struct Found {
     pub metrics: BTreeMap<String, f64>,
 }
 
-impl Found {
+impl SearchResult {
     /// A placement that took no search.
     #[must_use]
     pub fn at_once(slots: Vec<u32>) -> Self {
@@ -39,7 +39,7 @@ impl Found {
     }
 
     /// What islands found, in the units of the problem.
-    pub(crate) fn of_islands(found: hopmap_islands::Found<Vec<u32>>, problem: &Problem) -> Self {
+    pub(crate) fn of_islands(found: hopmap_islands::SearchResult<Vec<u32>>, problem: &Problem) -> Self {
         let point = |point: Point| ConvergencePoint {
             island: point.island,
             evaluations: point.evaluations,
@@ -105,10 +105,10 @@ impl FinalSearch {
     /// costs more than rank order is given up for that: random starts are no match for it where there are thousands of ranks.
     pub(crate) fn finish(
         &self,
-        mut found: hopmap_islands::Found<Vec<u32>>,
+        mut found: hopmap_islands::SearchResult<Vec<u32>>,
         problem: &Problem,
         cx: &Context<'_>,
-    ) -> Result<Found, Error> {
+    ) -> Result<SearchResult, Error> {
         for (name, consequence) in NEVER {
             if found.counts.get(name) == Some(&0) {
                 cx.log(format_args!("warning: {consequence}"));
@@ -132,12 +132,12 @@ impl FinalSearch {
             }
             found.complete &= !meter.interrupted();
         }
-        Ok(Found::of_islands(found, problem))
+        Ok(SearchResult::of_islands(found, problem))
     }
 }
 
 /// Notes a better cost on the island whose placement it came from.
-fn note(found: &mut hopmap_islands::Found<Vec<u32>>, cost: i64, evaluations: u64) {
+fn note(found: &mut hopmap_islands::SearchResult<Vec<u32>>, cost: i64, evaluations: u64) {
     if let Some(at) = found.convergence.iter().position(|point| point.cost == found.best.cost) {
         let before = found.convergence[at];
         let point = Point { cost, evaluations: before.evaluations + evaluations, ..before };

@@ -6,8 +6,7 @@ use hopmap_islands::Candidate;
 use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 pub(crate) use hopmap_random::index_below as below;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
+use hopmap_random::{Pcg64, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::params::kind;
@@ -273,7 +272,7 @@ fn closer(assignment: &Assignment<'_>, rank: u32) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_pcg::rand_core::SeedableRng;
+    use hopmap_random::SeedableRng;
 
     #[test]
     fn temperatures_fall_from_hot_to_cold() {

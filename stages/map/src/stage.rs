@@ -11,8 +11,8 @@ use crate::hierarchical::METIS;
 use crate::params::{ProblemParams, kind};
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Composite, CompositeParams, Exact, ExactParams, External,
-    ExternalParams, Found, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
-    LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams, import,
+    ExternalParams, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
+    LinearParams, Mapper, Random, RandomParams, RoundRobin, SearchResult, Tabu, TabuParams, import,
 };
 
 const PORTS: &[Port] = &[
@@ -237,7 +237,7 @@ impl Stage for ImportStage {
             system.check()?;
             let placed = import(params.path.path(), params.format, graph.ranks(), system)?;
             cx.log(format_args!("`{}` is a {}", params.path.name(), placed.format.name()));
-            Ok((Found::at_once(placed.slots), params.weight.resolve(system, cx)?))
+            Ok((SearchResult::at_once(placed.slots), params.weight.resolve(system, cx)?))
         })
     }
 }
@@ -261,7 +261,7 @@ fn measure(
     asked: WeightChoice,
     inputs: &Inputs,
     timed: bool,
-    find: impl FnOnce(&TaskGraph, &SystemGraph) -> Result<(Found, Weight), Error>,
+    find: impl FnOnce(&TaskGraph, &SystemGraph) -> Result<(SearchResult, Weight), Error>,
 ) -> Result<Outcome, Error> {
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;

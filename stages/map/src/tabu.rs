@@ -1,15 +1,14 @@
-//! Robust tabu search (Taillard 1991): the islands, the walk of each, and its bans.
+//! Robust tabu search (Taillard 1991): the islands, the search of each, and its bans.
 
 use hopmap_islands::{Budget, Counts, Island, Meter, SearchError};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 
 use crate::baseline::linear_or_greedy;
 use crate::moves::Incumbent;
 use crate::params::kind;
-use crate::{Found, MapError, Mapper, TabuParams, descend};
+use crate::{MapError, Mapper, SearchResult, TabuParams, descend};
 
 /// The default budget, which is never less than so many steps for every rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;
@@ -60,11 +59,11 @@ impl Tabu {
         let mut convergence = vec![(0, start.cost())];
         let random = Pcg64::from_seed(seed_stream(kind::TABU, self.seed, u64::from(island)));
         if let Some(deltas) = Deltas::new(start, |evaluations| meter.take_all(evaluations)) {
-            let mut walk = Walk::new(deltas, random);
+            let mut search = SearchState::new(deltas, random);
             let pairs = Deltas::pairs(problem);
             while meter.take_all(pairs) {
-                walk.step(incumbent.best.cost);
-                if incumbent.replace(walk.assignment()) {
+                search.step(incumbent.best.cost);
+                if incumbent.replace(search.assignment()) {
                     convergence.push((meter.spent(), incumbent.best.cost));
                 }
             }
@@ -87,10 +86,10 @@ impl Tabu {
 }
 
 impl Mapper for Tabu {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let pairs = Deltas::pairs(problem);
         if pairs == 0 || problem.distance().levels() < 2 {
-            return Ok(Found::at_once(problem.linear()));
+            return Ok(SearchResult::at_once(problem.linear()));
         }
         let stored = Deltas::stored(problem);
         if stored > MOST_DELTAS {
@@ -101,12 +100,12 @@ impl Mapper for Tabu {
         }
         let default = DEFAULT_EVALUATIONS.max(DEFAULT_STEPS * problem.ranks() as u64 * pairs);
         let found = self.budget.search(default, cx, |island, meter| self.search(problem, island, meter))?;
-        Ok(Found::of_islands(found, problem))
+        Ok(SearchResult::of_islands(found, problem))
     }
 }
 
-/// The walk of one island.
-pub(crate) struct Walk<'p> {
+/// Where the search of one island is.
+pub(crate) struct SearchState<'p> {
     deltas: Deltas<'p>,
     bans: Bans,
     random: Pcg64,
@@ -129,7 +128,7 @@ struct Best {
     forbidden: Option<Exchange>,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> SearchState<'p> {
     pub(crate) fn new(deltas: Deltas<'p>, random: Pcg64) -> Self {
         let bans = Bans::new(deltas.movers(), deltas.assignment().problem().distance());
         let step = bans.begin();

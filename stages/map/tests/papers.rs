@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_map::{
     AfterExchange, Annealing, AnnealingParams, AnnealingPart, AnnealingStage, Composite, CompositeParams,
-    CompositeStage, Cooling, Crossover, Found, Genetic, GeneticParams, GeneticPart, GeneticStage, Iteration,
-    Mapper, Master, MoveType, MovesUnit, Scheme,
+    CompositeStage, Cooling, Crossover, Genetic, GeneticParams, GeneticPart, GeneticStage, Iteration, Mapper,
+    Master, MoveType, MovesUnit, Scheme, SearchResult,
 };
 use hopmap_model::{Context, Observer, Stage, Weight};
 use hopmap_objective::Problem;
@@ -119,7 +119,7 @@ impl Observer for Impatient {
     }
 }
 
-fn stopped(mapper: &dyn Mapper, problem: &Problem, patience: u64, file: &Path) -> Found {
+fn stopped(mapper: &dyn Mapper, problem: &Problem, patience: u64, file: &Path) -> SearchResult {
     let observer = Impatient { looks: AtomicU64::new(0), patience };
     mapper.map(problem, &Context::new(1, None, &observer).with_state(file)).unwrap()
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use hopmap_route::answer::solve;
 use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, Found, StopCondition};
+use hopmap_route::engine::{Engine, SearchResult, StopCondition};
 use hopmap_route::paper::{Formulation, Paper};
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::{self, Solver};
@@ -108,7 +108,7 @@ fn timed(
     who: &'static str,
     problem: &Problem<'_>,
     seconds: f64,
-    solve: impl Fn(&Problem<'_>, &StopCondition<'_>) -> Found,
+    solve: impl Fn(&Problem<'_>, &StopCondition<'_>) -> SearchResult,
 ) -> Line {
     let begin = used("/proc/self/stat", false);
     // Seconds by the clock: a solver that nobody waits for any more would go on beside those that come after it.

@@ -6,7 +6,7 @@ use hopmap_model::{Counting, Error, Mapping, Routes, SystemGraph, Tables, TaskGr
 
 use crate::check::check;
 use crate::compact::Compact;
-use crate::engine::{Engine, Found, StopCondition};
+use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::fail;
 use crate::network;
 use crate::paper::Paper;
@@ -67,7 +67,7 @@ pub fn solve(
     method: Method,
     solver: Option<&dyn Solver>,
     stop: &StopCondition<'_>,
-) -> Result<Found, Error> {
+) -> Result<SearchResult, Error> {
     solve_from(problem, None, method, solver, stop)
 }
 
@@ -78,10 +78,10 @@ pub(crate) fn solve_from(
     method: Method,
     solver: Option<&dyn Solver>,
     stop: &StopCondition<'_>,
-) -> Result<Found, Error> {
+) -> Result<SearchResult, Error> {
     method.check(solver.is_some())?;
     let [own, program] = engines(problem, method, solver);
-    let mut best = Found { plan: known, ..Found::nothing() };
+    let mut best = SearchResult { plan: known, ..SearchResult::nothing() };
     // Of limited seconds the searches of our own take half, if something comes after them.
     let part = if program.is_none() { 1.0 } else { 0.5 };
     for (engine, part) in own.map(|own| (own, part)).into_iter().chain(program.map(|it| (it, 1.0))) {
@@ -118,26 +118,26 @@ pub(crate) fn engines<'a>(
 }
 
 /// What two engines know together.
-fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
+fn better(problem: &Problem<'_>, first: SearchResult, second: SearchResult) -> SearchResult {
     // Solvers keep rules but for a rounding of their own; what breaks them proves nothing.
     let breaks = |plan: &Plan| !problem.keeps_rules(&plan.routes);
     if first.plan.is_some() && second.plan.as_ref().is_some_and(breaks) {
         return first;
     }
-    let cost = |found: &Found| found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
+    let cost = |found: &SearchResult| found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
     let (bound, nodes) = (first.bound.max(second.bound), first.nodes + second.nodes);
     let proven = second.proven || first.proven;
     let plan = if cost(&second) < cost(&first) { second.plan } else { first.plan };
     // Of a plan that is proven the bound is what it costs.
     let bound = plan.as_ref().filter(|_| proven).map_or(bound, |plan| problem.cost(plan));
-    Found { plan, bound, proven, nodes }
+    SearchResult { plan, bound, proven, nodes }
 }
 
 /// The answer that a plan is, once it passed the check.
 pub(crate) fn checked(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
-    found: &Found,
+    found: &SearchResult,
     plan: &Plan,
 ) -> Result<Answer, Error> {
     let Problem { graph, system, rules, .. } = *problem;

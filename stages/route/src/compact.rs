@@ -13,7 +13,7 @@ mod shape;
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Engine, Found, StopCondition};
+use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::{Result, fail};
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
@@ -34,7 +34,12 @@ pub struct Compact<'a> {
 }
 
 impl Engine for Compact<'_> {
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<SearchResult> {
         match shape::Shape::new(problem) {
             Some(shape) if shape.size() <= MOST_CONSTRAINTS => {
                 Steps::new(&shape, self.solver, best, stop).run()
@@ -42,7 +47,7 @@ impl Engine for Compact<'_> {
             None if size(problem) <= MOST_CONSTRAINTS => {
                 Paper { solver: self.solver }.solve(problem, best, stop)
             }
-            _ => Ok(Found::nothing()),
+            _ => Ok(SearchResult::nothing()),
         }
     }
 }
@@ -104,7 +109,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Raises the length of the longest route until nothing better can come.
-    fn run(mut self) -> Result<Found> {
+    fn run(mut self) -> Result<SearchResult> {
         let end = self.most();
         let mut least = least_length(self.shape);
         // What is known of the lengths that were looked at.
@@ -139,7 +144,7 @@ impl<'a> Steps<'a> {
         let cost = self.best.as_ref().map_or(f64::INFINITY, |best| best.1);
         let bound = if proven { cost } else { bound.min(cost) };
         let plan = self.best.filter(|_| self.is_new).map(|best| best.0);
-        Ok(Found { plan, bound, proven, nodes: self.nodes })
+        Ok(SearchResult { plan, bound, proven, nodes: self.nodes })
     }
 
     fn problem(&self) -> &'a Problem<'a> {

@@ -52,23 +52,24 @@ impl Stage for DemandsStage {
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
-        let asked = ask(&graph, &params)?;
+        let program = ask(&graph, &params)?;
         let mut system = ready(&system, &params)?;
         if params.performance == Performance::Compute {
-            slots(&mut system, &asked.graph.demands);
+            slots(&mut system, &program.graph.demands);
         }
-        let needed: f64 = asked.graph.demands.streams.iter().map(|stream| stream.bandwidth_bytes_per_s).sum();
+        let needed: f64 =
+            program.graph.demands.streams.iter().map(|stream| stream.bandwidth_bytes_per_s).sum();
         cx.log(format_args!(
             "{} streams, {needed:.3e} bytes per second together",
-            asked.graph.demands.streams.len()
+            program.graph.demands.streams.len()
         ));
-        if asked.left_out > 0 {
+        if program.left_out > 0 {
             cx.log(format_args!(
                 "{} streams are left out; they need {:.3e} bytes per second",
-                asked.left_out, asked.left_out_bandwidth
+                program.left_out, program.left_out_bandwidth
             ));
         }
-        let mut outputs = Outputs::new().with("task-graph", asked.graph);
+        let mut outputs = Outputs::new().with("task-graph", program.graph);
         if let Some(tables) = tables(&system) {
             outputs = outputs.with("tables", tables);
         }
@@ -78,7 +79,7 @@ impl Stage for DemandsStage {
 
 /// A program that says what it asks of a machine.
 #[derive(Debug, Clone, PartialEq)]
-struct Asked {
+struct DemandingProgram {
     /// The program.
     graph: TaskGraph,
     /// Streams that are left out for they need too little.
@@ -89,7 +90,7 @@ struct Asked {
 
 /// The program with a stream for every pair of ranks that sent something: its bytes over the time that they had. Messages of a rank to
 /// itself are none.
-fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<Asked> {
+fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<DemandingProgram> {
     if !graph.demands.is_empty() {
         return fail(
             "the program already says what it asks of a machine",
@@ -121,7 +122,7 @@ fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<Asked> {
     let rest = streams.split_off(enough.min(params.top_flows.unwrap_or(usize::MAX)));
     streams.sort_by_key(|stream| (stream.source, stream.destination));
     let demands = Demands { processes: processes(graph, params)?, streams };
-    Ok(Asked {
+    Ok(DemandingProgram {
         graph: TaskGraph { demands, ..graph.clone() },
         left_out: rest.len(),
         left_out_bandwidth: rest.iter().map(|stream| stream.bandwidth_bytes_per_s).sum(),
@@ -353,10 +354,10 @@ mod tests {
     }
 
     fn rates(params: &DemandsParams) -> Vec<(u32, u32, f64)> {
-        let asked = ask(&program(), params).unwrap();
-        assert!(asked.graph.check().is_ok());
+        let program = ask(&program(), params).unwrap();
+        assert!(program.graph.check().is_ok());
         let of = |stream: &Stream| (stream.source, stream.destination, stream.bandwidth_bytes_per_s);
-        asked.graph.demands.streams.iter().map(of).collect()
+        program.graph.demands.streams.iter().map(of).collect()
     }
 
     #[test]
@@ -375,8 +376,8 @@ mod tests {
         );
         let one = DemandsParams { top_flows: Some(1), ..all };
         assert_eq!(rates(&one), [(0, 1, 100.0)]);
-        let asked = ask(&program(), &one).unwrap();
-        assert_eq!((asked.left_out, asked.left_out_bandwidth), (2, 30.0));
+        let program = ask(&program(), &one).unwrap();
+        assert_eq!((program.left_out, program.left_out_bandwidth), (2, 30.0));
     }
 
     #[test]

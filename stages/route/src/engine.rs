@@ -9,12 +9,17 @@ use crate::problem::{Plan, Problem};
 pub trait Engine {
     /// The best plan that it finds before it has to stop, and what it knows of better ones. `best` is a plan that is known to keep
     /// all rules; nothing that costs more need be found.
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found>;
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<SearchResult>;
 }
 
 /// What an engine found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// The best plan; it keeps all rules. Nothing if there is none below what was known before.
     pub plan: Option<Plan>,
     /// No plan costs less; infinite if there is none at all.
@@ -86,7 +91,7 @@ impl<'a> StopCondition<'a> {
     }
 }
 
-impl Found {
+impl SearchResult {
     /// Nothing found and nothing known.
     #[must_use]
     pub fn nothing() -> Self {

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::answer::{checked, solve_from};
 use crate::diagnosis::diagnose;
-use crate::engine::{Found, Limits, StopCondition};
+use crate::engine::{Limits, SearchResult, StopCondition};
 use crate::error::{fail, is_amount, require};
 use crate::network::check_ports;
 use crate::problem::{Home, Plan, Problem};
@@ -179,7 +179,7 @@ struct Survey<'a> {
 
 /// What is known of the whole machine.
 struct Nominal {
-    found: Found,
+    found: SearchResult,
     /// No mapping at all has a lesser objective (11).
     least: f64,
 }
@@ -231,14 +231,14 @@ impl<'a> Survey<'a> {
         }
         if let Some(plan) = known {
             // Less machine makes nothing cheaper: what was best and is still there is best.
-            let found = Found { plan: Some(plan.clone()), ..nominal.found.clone() };
+            let found = SearchResult { plan: Some(plan.clone()), ..nominal.found.clone() };
             return self.survived(element, &problem, &found, plan, reference);
         }
         element.close(&mut problem);
         let must = self.on(element);
         let known = reference.plan(&problem, &self.hosts).filter(|_| must.is_empty());
         let found = match why_not(&problem, &must, &self.hosts) {
-            Some(_) => Found::none(),
+            Some(_) => SearchResult::none(),
             None => self.found(&problem, known, &must, nominal.least, &stop)?,
         };
         match &found.plan {
@@ -256,7 +256,7 @@ impl<'a> Survey<'a> {
         problem: &Problem<'_>,
         known: Option<Plan>,
         stop: &StopCondition<'_>,
-    ) -> Result<Found, Error> {
+    ) -> Result<SearchResult, Error> {
         solve_from(problem, known, self.method, solver::default().as_deref(), stop)
     }
 
@@ -269,7 +269,7 @@ impl<'a> Survey<'a> {
         must: &BTreeSet<usize>,
         least: f64,
         stop: &StopCondition<'_>,
-    ) -> Result<Found, Error> {
+    ) -> Result<SearchResult, Error> {
         let Some(cost) = self.move_cost else { return self.solved(problem, known, stop) };
         let cut: BTreeSet<usize> =
             cut_off(problem, must, &self.hosts).into_iter().flat_map(|cut| cut.ranks).collect();
@@ -279,11 +279,11 @@ impl<'a> Survey<'a> {
         let bound = least + cost * (must.len() + 1) as f64;
         let best = few.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
         if (few.proven || !cut.is_empty()) && best <= bound + problem.rules.tolerance(bound, TOLERANCE) {
-            return Ok(Found { bound: best, proven: true, ..few });
+            return Ok(SearchResult { bound: best, proven: true, ..few });
         }
         let nodes = few.nodes;
         let found = self.solved(problem, few.plan, &stop.rest(nodes, 1.0))?;
-        Ok(Found {
+        Ok(SearchResult {
             bound: found.bound.max(least + cost * must.len() as f64),
             nodes: nodes + found.nodes,
             ..found
@@ -305,7 +305,7 @@ impl<'a> Survey<'a> {
         &self,
         element: &Element,
         problem: &Problem<'_>,
-        found: &Found,
+        found: &SearchResult,
         plan: &Plan,
         reference: &Reference,
     ) -> Rest {

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use hopmap_model::{Error, Mapping};
 
 use crate::answer::{Answer, answer, checked, engines, no_solution_in_time, solve};
-use crate::engine::{Found, StopCondition};
+use crate::engine::{SearchResult, StopCondition};
 use crate::error::Result;
 use crate::paper::Formulation;
 use crate::problem::{Plan, Problem, TOLERANCE};
@@ -46,7 +46,7 @@ pub fn reach(
     let Some(plan) = &found.plan else { return Ok(None) };
     let value = measure(problem, goal, plan);
     let is_proven = best.is_proven() && value <= best.value * (1.0 + 1e-6);
-    let found = Found { proven: found.proven && is_proven, ..found.clone() };
+    let found = SearchResult { proven: found.proven && is_proven, ..found.clone() };
     let mut answer = checked(problem, mapping, &found, plan)?;
     let told = |measure: f64| if goal == Goal::SwitchLoad { measure } else { 1.0 - measure };
     let bound = if is_proven { value } else { best.bound };
@@ -101,14 +101,14 @@ fn aimed(
 }
 
 /// What was found, or a plan that was known before if that costs less.
-fn or_plan(problem: &Problem<'_>, found: Found, known: &Plan) -> Found {
+fn or_plan(problem: &Problem<'_>, found: SearchResult, known: &Plan) -> SearchResult {
     let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
     match problem.cost(known) < cost {
         // Whoever says that there is no plan is wrong about the bound, too.
         true if found.plan.is_none() && found.proven => {
-            Found { plan: Some(known.clone()), ..Found::nothing() }
+            SearchResult { plan: Some(known.clone()), ..SearchResult::nothing() }
         }
-        true => Found { plan: Some(known.clone()), proven: false, ..found },
+        true => SearchResult { plan: Some(known.clone()), proven: false, ..found },
         false => found,
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{Link, LinkState, NodeKind};
 
-use crate::engine::{Engine, Found, StopCondition};
+use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::{Result, fail};
 use crate::linear::{Domain, LinearProgram, Sense};
 use crate::network::nodes_of;
@@ -371,12 +371,17 @@ pub struct Paper<'a> {
 }
 
 impl Engine for Paper<'_> {
-    fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        _: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<SearchResult> {
         // Where the mapping is given, what processes cost that are not at home is no part of the program.
         let moved = |hosts: &Vec<u32>| problem.cost(&Plan { hosts: hosts.clone(), routes: Vec::new() });
         let moved = problem.mapped.as_ref().map_or(0.0, moved);
         let found = solve(&mut Formulation::new(problem), self.solver, stop)?;
-        Ok(Found { bound: found.bound + moved, ..found })
+        Ok(SearchResult { bound: found.bound + moved, ..found })
     }
 }
 
@@ -385,7 +390,7 @@ pub(crate) fn solve(
     formulation: &mut Formulation<'_>,
     solver: &dyn Solver,
     stop: &StopCondition<'_>,
-) -> Result<Found> {
+) -> Result<SearchResult> {
     let problem = formulation.problem;
     let mut nodes = 0;
     for _ in 0..MAX_CYCLES {
@@ -393,13 +398,13 @@ pub(crate) fn solve(
         nodes += solution.nodes;
         let (bound, proven) = (solution.bound, solution.proven);
         let Some(values) = &solution.values else {
-            return Ok(Found { plan: None, bound, proven, nodes });
+            return Ok(SearchResult { plan: None, bound, proven, nodes });
         };
         let plan = formulation.plan(values);
         let ways = plan.routes.iter().map(|route| route.links.as_slice());
         let cycle = network::cycle(problem.system.links.len(), ways);
         if !problem.rules.deadlock_free || cycle.is_empty() {
-            return Ok(Found { plan: Some(plan), bound, proven, nodes });
+            return Ok(SearchResult { plan: Some(plan), bound, proven, nodes });
         }
         formulation.forbid(&cycle);
     }

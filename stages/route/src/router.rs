@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use crate::engine::{Engine, Found, StopCondition};
+use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::Result;
 use crate::network;
 use crate::problem::{Plan, Problem, TOLERANCE, gcd};
@@ -28,11 +28,16 @@ pub use quick::{Quick, QuickRouter};
 pub struct Router {}
 
 impl Engine for Router {
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
-        let Some(hosts) = &problem.mapped else { return Ok(Found::nothing()) };
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<SearchResult> {
+        let Some(hosts) = &problem.mapped else { return Ok(SearchResult::nothing()) };
         let model = Model::new(problem, hosts);
         if !model.parts.iter().all(Graph::is_joined) {
-            return Ok(Found::none());
+            return Ok(SearchResult::none());
         }
         let mut branch = Branch::new(&model, stop);
         let quick = quick(problem, hosts);
@@ -45,7 +50,7 @@ impl Engine for Router {
 }
 
 /// Looks for best routes, those whose longest is shortest first.
-fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
+fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> SearchResult {
     let longest = model.problem.rules.weights.longest_route;
     let base = |hops: u32| longest * f64::from(hops) + model.offset;
     let mut hops = model.least_longest;
@@ -53,14 +58,14 @@ fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
         let end = branch.search(model.max_hops, base(hops), true);
         if branch.best.is_none() {
             let bound = if end.is_over { f64::INFINITY } else { branch.on_grid(end.bound) };
-            return Found { plan: None, bound, proven: end.is_over, nodes: branch.nodes };
+            return SearchResult { plan: None, bound, proven: end.is_over, nodes: branch.nodes };
         }
         branch.polish();
     }
     if longest <= 0.0 {
         hops = model.max_hops;
     }
-    let Some(rest) = without_prices(model) else { return Found::none() };
+    let Some(rest) = without_prices(model) else { return SearchResult::none() };
     let (mut bound, mut proven) = (f64::INFINITY, true);
     while proven && hops <= model.max_hops && !branch.is_settled(base(hops) + rest) {
         let end = branch.search(hops, base(hops), false);
@@ -72,7 +77,7 @@ fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
         bound = bound.min(base(hops) + rest);
     }
     let bound = if proven { branch.cost } else { branch.on_grid(bound).min(branch.cost) };
-    Found { plan: branch.best, bound, proven, nodes: branch.nodes }
+    SearchResult { plan: branch.best, bound, proven, nodes: branch.nodes }
 }
 
 /// What lengths and entries cost at least if nothing is contested.
@@ -175,22 +180,22 @@ impl<'m, 'a> Branch<'m, 'a> {
 
     /// Makes the best plan better.
     fn polish(&mut self) {
-        let Some((mut laid, longest)) = self.laid() else { return };
-        improve::descend(self.model, &mut self.trees, &mut laid, longest);
-        self.offer(&laid.by_flow(self.model));
+        let Some((mut routing_state, longest)) = self.routing_state() else { return };
+        improve::descend(self.model, &mut self.trees, &mut routing_state, longest);
+        self.offer(&routing_state.by_flow(self.model));
     }
 
     /// Makes the best plan better where links have prices, if it is as short as that.
     fn shake(&mut self, max_hops: u32, prices: &Prices) {
-        let Some((mut laid, longest)) = self.laid() else { return };
+        let Some((mut routing_state, longest)) = self.routing_state() else { return };
         if longest <= max_hops {
-            improve::shake(self.model, &mut self.trees, &mut laid, (max_hops, SHAKING), prices);
-            self.offer(&laid.by_flow(self.model));
+            improve::shake(self.model, &mut self.trees, &mut routing_state, (max_hops, SHAKING), prices);
+            self.offer(&routing_state.by_flow(self.model));
         }
     }
 
     /// The best plan by parts, and its longest route.
-    fn laid(&self) -> Option<(RoutingState, u32)> {
+    fn routing_state(&self) -> Option<(RoutingState, u32)> {
         let plan = self.best.as_ref()?;
         let longest = plan.longest() as u32;
         let of_part = |graph: &model::Graph| {
@@ -305,20 +310,20 @@ impl<'m, 'a> Branch<'m, 'a> {
     /// Makes routes of the trees of a bound.
     fn attempt(&mut self, trees: &mut Trees, lower: &Lower, (max_hops, prices): (u32, &Prices)) {
         let ways = lower.trees.iter().map(|tree| tree.ways.clone()).collect();
-        let mut laid = RoutingState::new(self.model, ways);
-        if improve::repair(self.model, trees, &mut laid, max_hops, prices) {
-            improve::descend(self.model, trees, &mut laid, max_hops);
-            self.offer(&laid.by_flow(self.model));
+        let mut routing_state = RoutingState::new(self.model, ways);
+        if improve::repair(self.model, trees, &mut routing_state, max_hops, prices) {
+            improve::descend(self.model, trees, &mut routing_state, max_hops);
+            self.offer(&routing_state.by_flow(self.model));
         }
     }
 
     /// Sets of what is forbidden, such that all routes that are better keep one of them.
     fn divide(&mut self, node: &Node, lower: &Lower, max_hops: u32) -> (Stale, Vec<Vec<Forbidden>>) {
         let choices = Choices { model: self.model, node, lower, max_hops };
-        match choices.wrong() {
-            Wrong::Nothing => {}
-            Wrong::Entry(group, pair) => return (Stale::One(group), choices.both(group, pair)),
-            Wrong::Hopeless => return (Stale::All, Vec::new()),
+        match choices.violation() {
+            Violation::Nothing => {}
+            Violation::Entry(group, pair) => return (Stale::One(group), choices.both(group, pair)),
+            Violation::Hopeless => return (Stale::All, Vec::new()),
         }
         let ways = RoutingState::new(self.model, lower.trees.iter().map(|tree| tree.ways.clone()).collect());
         let ways = ways.by_flow(self.model);
@@ -338,7 +343,7 @@ impl<'m, 'a> Branch<'m, 'a> {
 }
 
 /// What is wrong with the trees of a bound.
-enum Wrong {
+enum Violation {
     Nothing,
     /// The entry of a destination by which one link follows another.
     Entry(usize, (u32, u32)),
@@ -397,17 +402,17 @@ impl Choices<'_, '_, '_> {
         first
     }
 
-    fn wrong(&self) -> Wrong {
+    fn violation(&self) -> Violation {
         for (group, parts) in self.model.groups.iter().enumerate() {
             let ways = || parts.iter().flat_map(|&part| &self.lower.trees[part].ways);
             let contradiction = improve::contradiction(self.model, ways());
             if let Some(pair) = contradiction {
-                return Wrong::Entry(group, pair);
+                return Violation::Entry(group, pair);
             }
             if ways().any(|way| !self.model.is_simple(way)) {
                 return match self.open(group, |_| false) {
-                    Some(pair) => Wrong::Entry(group, pair),
-                    None => Wrong::Hopeless,
+                    Some(pair) => Violation::Entry(group, pair),
+                    None => Violation::Hopeless,
                 };
             }
         }
@@ -415,11 +420,11 @@ impl Choices<'_, '_, '_> {
     }
 
     /// A choice of a destination that loads most what is overloaded most.
-    fn overloaded(&self) -> Wrong {
+    fn overloaded(&self) -> Violation {
         let over = |index: usize, most: f64| self.lower.loads[index] / most - 1.0;
         let places = self.model.places.iter().map(|place| (over(place.index, place.most), place.index));
         let worst = places.filter(|(over, _)| *over > TOLERANCE).max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((_, place)) = worst else { return Wrong::Nothing };
+        let Some((_, place)) = worst else { return Violation::Nothing };
         let crosses = |link: u32| self.model.fabric.is_at(link, place);
         let mut groups: Vec<(f64, usize)> = Vec::new();
         for (group, parts) in self.model.groups.iter().enumerate() {
@@ -434,7 +439,7 @@ impl Choices<'_, '_, '_> {
         }
         groups.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let choice = groups.iter().find_map(|&(_, group)| Some((group, self.open(group, crosses)?)));
-        choice.map_or(Wrong::Hopeless, |(group, pair)| Wrong::Entry(group, pair))
+        choice.map_or(Violation::Hopeless, |(group, pair)| Violation::Entry(group, pair))
     }
 
     /// Any open choice, one that costs a price first.

@@ -11,7 +11,7 @@ mod tree;
 use hopmap_model::Route;
 use rayon::prelude::*;
 
-use crate::engine::{Engine, Found, StopCondition};
+use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::Result;
 use crate::problem::{Plan, Problem};
 use crate::router;
@@ -34,14 +34,19 @@ const STEPS: u64 = 3000;
 pub struct Search {}
 
 impl Engine for Search {
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, stop: &StopCondition<'_>) -> Result<Found> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<SearchResult> {
         if problem.mapped.is_some() {
-            return Ok(Found::nothing());
+            return Ok(SearchResult::nothing());
         }
         if problem.allowed.iter().any(Vec::is_empty) {
-            return Ok(Found::none());
+            return Ok(SearchResult::none());
         }
-        let Some(model) = Model::new(problem) else { return Ok(Found::nothing()) };
+        let Some(model) = Model::new(problem) else { return Ok(SearchResult::nothing()) };
         Ok(Solver { model: &model, problem, stop, best: best.cloned() }.solve())
     }
 }
@@ -60,7 +65,7 @@ impl Solver<'_, '_> {
         self.best.as_ref().map_or(f64::INFINITY, |plan| self.problem.cost(plan))
     }
 
-    fn solve(mut self) -> Found {
+    fn solve(mut self) -> SearchResult {
         let lengths = self.lengths();
         let mut tree = Tree::new(self.model, self.cost());
         let first = match &mut tree {
@@ -101,8 +106,8 @@ impl Solver<'_, '_> {
         self.found(bound, proven, tree.progress.nodes)
     }
 
-    fn found(self, bound: f64, proven: bool, nodes: u64) -> Found {
-        Found { bound, proven, nodes, plan: self.best }
+    fn found(self, bound: f64, proven: bool, nodes: u64) -> SearchResult {
+        SearchResult { bound, proven, nodes, plan: self.best }
     }
 
     /// The first length of the longest route that a short look does not refute.

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::support::samples::Mesh;
 use hopmap_model::{Link, LinkState};
 use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, Found, StopCondition};
+use hopmap_route::engine::{Engine, SearchResult, StopCondition};
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
@@ -133,14 +133,14 @@ fn home(random: &mut Random, problem: &Problem<'_>) -> Option<Home> {
     random.one_in(6).then(|| Home { hosts: hosts.collect(), cost: 3.5 })
 }
 
-fn found(problem: &Problem<'_>, limits: Limits) -> Found {
+fn found(problem: &Problem<'_>, limits: Limits) -> SearchResult {
     Search::default().solve(problem, None, &StopCondition::new(limits, &|| false)).unwrap()
 }
 
 /// Nodes that make a small instance certain, in nearly all cases.
 const MANY: Limits = Limits { nodes: Some(200_000), seconds: None };
 
-fn cost(problem: &Problem<'_>, found: &Found) -> f64 {
+fn cost(problem: &Problem<'_>, found: &SearchResult) -> f64 {
     found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan))
 }
 

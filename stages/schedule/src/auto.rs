@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
-use hopmap_random::index_below;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng, index_below};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;

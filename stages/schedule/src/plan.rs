@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_islands::{Found, Point};
+use hopmap_islands::Point;
 use hopmap_model::{Context, DelayModel, Error, Processor, Schedule, ScheduledTask, TaskDag};
 use serde::{Deserialize, Serialize};
 
@@ -230,7 +230,7 @@ pub struct SearchResult<S> {
 
 impl<S> SearchResult<S> {
     /// What islands found, with a bound.
-    pub(crate) fn of_islands(found: Found<S>, lower_bound: i64) -> Self {
+    pub(crate) fn of_islands(found: hopmap_islands::SearchResult<S>, lower_bound: i64) -> Self {
         Self {
             makespan: found.best.cost,
             lower_bound: lower_bound.min(found.best.cost),

@@ -7,9 +7,9 @@
 //! hosts), and `finish.rs` alone adds slots and costs. Dumps of fabrics go through `fabric.rs`, which joins adapters to hosts and puts
 //! everything into canonical order.
 //!
-//! Routes belong to the machine (`model/src/routing.rs`), not to its costs: `Paths` follows forwarding tables where there are any, else the
-//! fewest links with ties as `Ties` says, and metrics, loads and `CostModel::Routes` all ask it. A table's entry names the *last link* of
-//! a way, which tells the host and its port. `SystemGraph::explicit` writes such costs down: as levels where they are those of a tree,
+//! Routes belong to the machine (`Routing` in `model/src/system_graph.rs`), not to its costs: `Paths` (`model/src/paths.rs`) follows
+//! forwarding tables where there are any, else the fewest links with ties as `Ties` says, and metrics, loads and `CostModel::Routes` all
+//! ask it. A table's entry names the *last link* of a route, which tells the host and its port. `SystemGraph::explicit` writes such costs down: as levels where they are those of a tree,
 //! found among classes of hosts that hang on the same switch, else as a matrix of a bounded size. Searches keep a cost for every pair of
 //! hosts and a tree inside each (`objective/src/forms.rs`), so that cores cost no memory.
 

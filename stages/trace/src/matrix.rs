@@ -67,9 +67,9 @@ pub(crate) fn merged(mut edges: Vec<Edge>) -> Vec<Edge> {
     edges
 }
 
-/// Collects traffic between pairs of ranks, under the headings a request asks for.
+/// Collects traffic between pairs of ranks, under the classes a request asks for.
 #[derive(Debug)]
-pub(crate) struct Headings {
+pub(crate) struct MessageClasses {
     all: Matrix,
     phases: Option<BTreeMap<u32, Matrix>>,
     sizes: Option<Lengths>,
@@ -78,7 +78,7 @@ pub(crate) struct Headings {
 /// Messages and bytes by source, destination and bits in the length.
 type Lengths = BTreeMap<(u32, u32, u32), (u64, u64)>;
 
-impl Headings {
+impl MessageClasses {
     /// No traffic yet, but room for that of so many pairs.
     pub(crate) fn new(request: &Request<'_>, pairs: usize) -> Self {
         Self {
@@ -178,13 +178,13 @@ fn empty_phases(
 
 /// Adds up messages and remembers the highest rank.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct Accumulator {
     matrix: Matrix,
     /// One more than the highest rank so far.
     ranks: u32,
 }
 
-impl Tally {
+impl Accumulator {
     /// A rank is there, whether it sends or not.
     pub(super) fn see(&mut self, rank: u32) {
         self.ranks = self.ranks.max(rank + 1);
@@ -235,13 +235,13 @@ mod tests {
     fn traffic_is_told_apart_by_length_and_phase() {
         let (select, regions) = (Select::default(), Phases::Regions(vec!["a".into()]));
         let request = Request { select: &select, phases: Some(&regions), sizes: true };
-        let mut headings = Headings::new(&request, 0);
+        let mut classes = MessageClasses::new(&request, 0);
         let edge = |messages, bytes| Edge { source: 0, destination: 1, messages, bytes };
-        headings.add(Class::ALL.of_length(0), edge(2, 0)).unwrap();
-        headings.add(Class::ALL.of_length(9), edge(1, 9)).unwrap();
+        classes.add(Class::ALL.of_length(0), edge(2, 0)).unwrap();
+        classes.add(Class::ALL.of_length(9), edge(1, 9)).unwrap();
         let work = [Work { compute: Some(vec![4, 6]), communicating: None }, Work::default()];
         let hosts = std::iter::repeat_n(None, 2);
-        let graph = headings.into_graph((&request, None), (hosts, &work), (Some(10), Some(1.0)));
+        let graph = classes.into_graph((&request, None), (hosts, &work), (Some(10), Some(1.0)));
         assert_eq!(graph.edges, [edge(3, 9)]);
         let bins: Vec<_> =
             graph.sizes.iter().map(|bin| (bin.at_least_bytes, bin.messages, bin.bytes)).collect();

@@ -22,7 +22,7 @@ use hopmap_text::FileError;
 
 use crate::TraceError;
 use crate::archive::{has_extension, on_threads, only_one, tell};
-use crate::matrix::{Headings, Overflow, Work};
+use crate::matrix::{MessageClasses, Overflow, Work};
 use crate::selection::{Marks, RegionKind, Request, Selection};
 use definitions::{Definitions, Processes};
 use fields::{Fault, Fields, open_lines, told};
@@ -344,7 +344,7 @@ fn assemble(
     ticks_per_second: Option<u64>,
 ) -> Result<TaskGraph, Error> {
     let Program { processes, request, selection, .. } = program;
-    let mut headings = Headings::new(request, 0);
+    let mut classes = MessageClasses::new(request, 0);
     let overflow =
         |overflow: Overflow| FileError::new(overflow.to_string(), "").in_file(&program.files.master);
     let mut mains = vec![Main::default(); processes.list.len()];
@@ -354,7 +354,7 @@ fn assemble(
         whole = Some(whole.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
         let Some(source) = processes.rank(record.process) else { continue };
         for &Sent { destination, class, messages, bytes } in &record.sent {
-            headings.add(class, Edge { source, destination, messages, bytes }).map_err(overflow)?;
+            classes.add(class, Edge { source, destination, messages, bytes }).map_err(overflow)?;
         }
         if processes.is_main(record.process) {
             mains[source as usize].add(record);
@@ -367,5 +367,5 @@ fn assemble(
     let hosts = processes.list.iter().map(|process| process.host.clone());
     let work: Vec<Work> = mains.iter().map(Main::work).collect();
     let ticks_per_second = ticks_per_second.map(|ticks| ticks as f64);
-    Ok(headings.into_graph((request, *selection), (hosts, &work), (duration, ticks_per_second)))
+    Ok(classes.into_graph((request, *selection), (hosts, &work), (duration, ticks_per_second)))
 }

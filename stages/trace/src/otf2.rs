@@ -9,11 +9,11 @@ use hopmap_model::InputPath;
 
 use crate::TraceError;
 
+mod accumulator;
 mod archive_files;
 mod collectives;
 mod communicators;
 mod definitions;
-mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;
 mod list;
@@ -24,8 +24,8 @@ mod program;
 mod program_dag;
 mod read;
 mod record;
+mod record_schema;
 mod structure;
-mod tally;
 mod visitor;
 mod writer;
 

@@ -1,4 +1,4 @@
-//! What of a trace counts, and under which heading.
+//! What of a trace counts, and in which class.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ const MOST_SLICES: u64 = 1 << 16;
 /// Bits of a class that hold the magnitude of the length of a message.
 const LENGTH_BITS: u32 = 7;
 
-/// The heading under which a message counts: its phase and, if lengths are told apart, how many bits its length has.
+/// The class of a message: its phase and, if lengths are told apart, how many bits its length has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Class(u32);
 

@@ -18,7 +18,7 @@
 //! | `src/bin/hopmap-query/src` | |
 //! |---|---|
 //! | `stored` | which tables a store has of a pipeline |
-//! | `asked` | the questions of pipeline files |
+//! | `queries` | the questions of pipeline files |
 //! | `statement` | parses, finds the tables, refuses what is no question; every name keeps its place, for errors |
 //! | `rewrite` | adds an order to what has none, and checks to sums; the result goes to Polars as text |
 //! | `source`, `scan` | rows in memory or Parquet files with constants, as Polars asks for them: some columns, perhaps some rows |
@@ -33,10 +33,10 @@
 //! differ by half of what a wrapped sum is off by.
 
 mod answer;
-mod asked;
 mod columns;
 mod error;
 mod expressions;
+mod queries;
 mod records;
 mod rewrite;
 mod scan;
@@ -47,9 +47,9 @@ mod sum;
 mod tables;
 
 pub use answer::Answer;
-pub use asked::reply;
 pub use columns::ColumnType;
 pub use error::QueryError;
+pub use queries::reply;
 pub use records::{Record, Value, table_of};
 pub use source::{Constant, Source, TableFile};
 pub use stored::{add_artifact, tables};

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         return complain(Exit::Usage, &line);
     }
     if arguments == [TABLES] {
-        return match read().and_then(|asked| reply(&asked)).and_then(|answers| write(&answers)) {
+        return match read().and_then(|request| reply(&request)).and_then(|answers| write(&answers)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(report) => {
                 let causes: Vec<String> = report.chain().map(ToString::to_string).collect();

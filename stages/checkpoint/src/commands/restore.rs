@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::work::{Work, bytes, number, unless_interrupted};
 use crate::CheckpointError;
-use crate::store::{Affected, Problem, RestoreOptions, Store, Verified, in_words};
+use crate::store::{Affected, Damage, RestoreOptions, Store, Verified, in_words};
 
 /// Give a checkpoint back, compared with what was added.
 #[derive(Debug, Args)]
@@ -144,7 +144,7 @@ impl Verify {
 }
 
 fn describe(verified: &Verified, answer: &mut Answer) {
-    verified.problems.iter().for_each(|problem| problem_lines(problem, answer));
+    verified.problems.iter().for_each(|damage| damage_lines(damage, answer));
     let (whole, damaged) = (verified.whole(), verified.damaged());
     if !damaged.is_empty() {
         answer.line(format!("damaged: {}", in_words(&damaged)));
@@ -157,12 +157,12 @@ fn describe(verified: &Verified, answer: &mut Answer) {
     answer.line(format!("{} blocks, {} {how}", verified.blocks, bytes(verified.bytes)));
 }
 
-fn problem_lines(problem: &Problem, answer: &mut Answer) {
-    let place = shown(&problem.path);
-    let at = problem.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
-    let block = problem.block.map(|block| format!(", block {block}")).unwrap_or_default();
-    answer.line(format!("{place}{block}{at}: {}", problem.what));
-    problem.checkpoints.iter().for_each(|affected| answer.line(affected_line(affected)));
+fn damage_lines(damage: &Damage, answer: &mut Answer) {
+    let place = shown(&damage.path);
+    let at = damage.offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
+    let block = damage.block.map(|block| format!(", block {block}")).unwrap_or_default();
+    answer.line(format!("{place}{block}{at}: {}", damage.what));
+    damage.checkpoints.iter().for_each(|affected| answer.line(affected_line(affected)));
 }
 
 fn affected_line(affected: &Affected) -> String {

@@ -28,7 +28,7 @@ pub struct Verified {
     /// The checkpoints that were looked at.
     pub checkpoints: Vec<CheckpointState>,
     /// What is damaged or missing. None: everything is whole.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Damage>,
     /// What is damaged and not lost, or not needed.
     pub warnings: Vec<String>,
     /// Packs of whose header or end, of which they have two, one is damaged.
@@ -58,7 +58,7 @@ pub struct CheckpointState {
 
 /// Something damaged or missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Problem {
+pub struct Damage {
     /// The file of the store.
     #[serde(serialize_with = "in_text")]
     pub path: PathBuf,
@@ -183,7 +183,7 @@ impl Verifier<'_> {
 
     fn problem_of_manifest(&mut self, number: u32, what: String, affected: Affected) {
         let (path, checkpoints) = (self.store.manifest_path(number), vec![affected]);
-        self.found.problems.push(Problem { path, what, checkpoints, ..Problem::default() });
+        self.found.problems.push(Damage { path, what, checkpoints, ..Damage::default() });
     }
 
     /// Looks whether the chunks of all files are what manifests say, as far as blocks are whole; tells what others touch.
@@ -252,7 +252,7 @@ impl Verifier<'_> {
     /// Notes a problem of a pack.
     fn problem(&mut self, pack: u32, block: Option<u32>, offset: Option<u64>, what: String) -> usize {
         let (path, pack) = (self.store.pack_path(pack), Some(pack));
-        self.found.problems.push(Problem { path, pack, block, offset, what, ..Problem::default() });
+        self.found.problems.push(Damage { path, pack, block, offset, what, ..Damage::default() });
         self.found.problems.len() - 1
     }
 

@@ -1,31 +1,33 @@
 //! The parameters of an annealing, applied to a problem.
 
 use hopmap_objective::{Assignment, Problem};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
+use hopmap_random::{Pcg64, Rng};
 
 use crate::moves::{below, movable, propose};
 use crate::{AfterExchange, AnnealingParams, Cooling, Iteration, MapError, MoveType, MovesUnit};
 
-/// q of proportional cooling.
+/// Factor q of proportional cooling: every temperature is q times the one before.
 const FACTOR: f64 = 0.99;
-/// μ and φ of the first temperature.
+/// The first temperature, μ · F / −ln φ of a start that costs F: there, a rise of the cost by μ · F is accepted with probability φ.
 const MU: f64 = 0.3;
 const PHI: f64 = 0.3;
-/// The last temperature in first ones.
+/// The last temperature as a part of the first one. The papers leave it open, and a number in the unit of F suits one program only.
 const FINAL_SHARE: f64 = 1e-7;
-/// Candidates at one temperature, and how many ranks beyond 1024 there are for each.
+/// Candidates at one temperature, for each rank where `moves_unit` says so. Beyond 1024 ranks there is one for every so many ranks
+/// instead, as 50 candidates see almost no rank of a large program.
 const MOVES: u64 = 50;
 const RANKS_PER_MOVE: u64 = 20;
-/// Iterations between two exchanges.
+/// Iterations between two exchanges, in which the best placement of all islands becomes that of every island.
 const EXCHANGE_INTERVAL: u64 = 1000;
-/// Generations of islands that breed, and temperatures of each: the first tenth of the temperatures that accept anything, as no
-/// child is accepted later (measured on tai27e01 to tai125e01).
+/// Generations of islands that breed, and temperatures of each. Together they are the first tenth of the temperatures that accept
+/// anything; no child is accepted later (measured on tai27e01 to tai125e01).
 const GENERATIONS: u64 = 20;
 const TEMPERATURES: u64 = 5;
-/// Solvers of problems beyond 1024 ranks, times the ranks.
+/// Beyond 1024 ranks, so many solvers divided by the ranks, at least one. The papers end at 1024 ranks with 125 solvers, and their work
+/// grows with the square of the ranks.
 const SOLVERS_TIMES_RANKS: u64 = 125 * 1024;
-/// Ranks of a tree that have fewer neighbours than this share of all ranks are sent towards them.
+/// Ranks move towards neighbours on a tree where fewer than one in so many pairs of ranks are neighbours: random exchanges of thousands
+/// of ranks are almost never accepted.
 const FEW_NEIGHBOURS: usize = 4;
 
 /// How solvers of a problem anneal.

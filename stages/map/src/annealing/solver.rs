@@ -2,14 +2,13 @@
 
 use hopmap_islands::Meter;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rules;
 use crate::{Iteration, MapError};
 
-/// A rise of so many temperatures is never accepted: e^-40 is below one in 2^57.
+/// A rise of the cost by so many temperatures is refused without drawing a random number: its probability e^-40 is below one in 2^57.
 const NEVER: f64 = 40.0;
 
 /// What a solver has to know to go on; the placement it works on belongs to its island.
@@ -72,20 +71,20 @@ impl Solver {
     pub(crate) fn anneal(
         &mut self,
         rules: &Rules,
-        walk: &mut Walk<'_>,
+        search: &mut SearchState<'_>,
         iterations: u64,
         meter: &mut Meter<'_>,
     ) {
         let end = self.iterations.saturating_add(iterations).min(rules.iterations);
         while !self.finished && self.iterations < end && meter.take() {
-            let (rank, slot) = rules.draw(walk.assignment(), &mut self.random);
-            let delta = walk.assignment().delta(rank, slot);
+            let (rank, slot) = rules.draw(search.assignment(), &mut self.random);
+            let delta = search.assignment().delta(rank, slot);
             self.examined += 1;
             if delta != Assignment::NEVER && self.accepts(delta) {
-                walk.exchange(rank, slot, delta);
+                search.exchange(rank, slot, delta);
                 self.accepted += 1;
-                if walk.assignment().cost() < self.best {
-                    self.best = walk.assignment().cost();
+                if search.assignment().cost() < self.best {
+                    self.best = search.assignment().cost();
                     self.idle = 0;
                 }
             }
@@ -137,7 +136,7 @@ mod exact {
 }
 
 /// A placement, the exchanges since it was whole, and how many of them lead to the best point.
-pub(crate) struct Walk<'p> {
+pub(crate) struct SearchState<'p> {
     assignment: Assignment<'p>,
     steps: Vec<Step>,
     /// The cost of the best point, and how many steps lead there.
@@ -150,7 +149,7 @@ struct Step {
     delta: i64,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> SearchState<'p> {
     /// Begins at a placement.
     pub(crate) fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
         let assignment = Assignment::new(problem, slots)?;

@@ -5,8 +5,7 @@ use hopmap_model::{
     CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight, seed_stream,
 };
 use hopmap_objective::{ObjectiveError, Problem};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 
 use crate::moves::below;
 use crate::params::kind;

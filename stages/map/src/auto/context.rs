@@ -2,8 +2,7 @@
 
 use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::SeedableRng;
+use hopmap_random::{Pcg64, SeedableRng};
 
 use crate::baseline::linear_or_greedy;
 use crate::moves::{Acceptance, Incumbent, mean_change, movable, sweep};

@@ -2,14 +2,13 @@
 
 use hopmap_islands::Meter;
 use hopmap_objective::{Assignment, Deltas, ObjectiveError};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::context::SearchContext;
 use crate::descend;
 use crate::moves::{Incumbent, sweep};
-use crate::tabu::Walk;
+use crate::tabu::SearchState;
 
 /// Effective part of a population after a step, which limits how far the temperature falls.
 const EFFECTIVE: f64 = 0.95;
@@ -149,11 +148,11 @@ impl<'p> Population<'p> {
         let mut seed = [0; 32];
         random.fill_bytes(&mut seed);
         let Some(deltas) = Deltas::new(best, |evaluations| meter.take_all(evaluations)) else { return };
-        let mut walk = Walk::new(deltas, Pcg64::from_seed(seed));
+        let mut search = SearchState::new(deltas, Pcg64::from_seed(seed));
         let pairs = Deltas::pairs(context.problem);
         while meter.spent() < end && meter.take_all(pairs) {
-            walk.step(incumbent.best.cost);
-            incumbent.replace(walk.assignment());
+            search.step(incumbent.best.cost);
+            incumbent.replace(search.assignment());
         }
     }
 

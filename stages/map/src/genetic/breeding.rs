@@ -1,8 +1,7 @@
 //! Individuals: how two parents make two children, all permutations of the same slots, and what an individual costs.
 
 use hopmap_objective::{Problem, random};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
+use hopmap_random::{Pcg64, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::moves::below;
@@ -174,8 +173,8 @@ fn fill(kept: &[u32], window: std::ops::Range<usize>, genes: impl Iterator<Item 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopmap_random::SeedableRng;
     use proptest::prelude::*;
-    use rand_pcg::rand_core::SeedableRng;
 
     #[test]
     fn free_slots_complete_a_placement() {

@@ -2,8 +2,7 @@
 
 use hopmap_islands::{Candidate, Counts, Exchange, Meter};
 use hopmap_objective::Problem;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::breeding::{Breeding, Individual, completed, number_below};

@@ -7,7 +7,7 @@ use hopmap_model::{Cause, LinkState, Node, Part, ProcessDemand, Slot, SwitchType
 
 use crate::Rules;
 use crate::answer::checked;
-use crate::engine::Found;
+use crate::engine::SearchResult;
 use crate::error::Result;
 use crate::instance::slots_of;
 use crate::network::only_neighbours;
@@ -518,7 +518,7 @@ impl Changed {
         let mut roomy = self.clone();
         roomy.system = with_slots(&self.system, &plan.hosts);
         let problem = roomy.problem(original)?;
-        Ok(checked(&problem, None, &Found::nothing(), plan).is_ok())
+        Ok(checked(&problem, None, &SearchResult::nothing(), plan).is_ok())
     }
 }
 

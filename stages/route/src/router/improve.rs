@@ -40,8 +40,8 @@ impl RoutingState {
     /// The way of every flow of the problem.
     pub(super) fn by_flow(&self, model: &Model<'_>) -> Vec<Vec<u32>> {
         let mut ways = vec![Vec::new(); model.problem.flows.len()];
-        for (graph, laid) in model.parts.iter().zip(&self.ways) {
-            for (end, way) in graph.ends.iter().zip(laid) {
+        for (graph, of_part) in model.parts.iter().zip(&self.ways) {
+            for (end, way) in graph.ends.iter().zip(of_part) {
                 ways[end.flow as usize].clone_from(way);
             }
         }
@@ -131,17 +131,18 @@ pub(super) fn force(model: &Model<'_>, (link, next): (u32, u32), forbidden: &mut
 fn lay(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut RoutingState,
+    routing_state: &mut RoutingState,
     (group, max_hops): (usize, u32),
     price: &dyn Fn(&[f64], u32, f64) -> f64,
 ) -> bool {
     let parts = &model.groups[group];
-    let old = laid.ways_of(parts);
-    parts.iter().for_each(|&part| laid.lift(model, part));
+    let old = routing_state.ways_of(parts);
+    parts.iter().for_each(|&part| routing_state.lift(model, part));
     let mut forbidden = Forbidden::default();
     let mut is_laid = true;
     for (&part, old) in parts.iter().zip(&old) {
-        let Some(ways) = tree(model, trees, laid, (part, max_hops, old), &mut forbidden, price) else {
+        let Some(ways) = tree(model, trees, routing_state, (part, max_hops, old), &mut forbidden, price)
+        else {
             is_laid = false;
             break;
         };
@@ -151,10 +152,10 @@ fn lay(
                 .flat_map(|way| way.windows(2))
                 .for_each(|pair| force(model, (pair[0], pair[1]), &mut forbidden));
         }
-        laid.put(model, part, ways);
+        routing_state.put(model, part, ways);
     }
     if !is_laid {
-        laid.restore(model, parts, old);
+        routing_state.restore(model, parts, old);
     }
     is_laid
 }
@@ -163,7 +164,7 @@ fn lay(
 fn tree(
     model: &Model<'_>,
     search: &mut Trees,
-    laid: &RoutingState,
+    routing_state: &RoutingState,
     (part, max_hops, old): (usize, u32, &[Vec<u32>]),
     forbidden: &mut Forbidden,
     price: &dyn Fn(&[f64], u32, f64) -> f64,
@@ -171,7 +172,7 @@ fn tree(
     let graph = &model.parts[part];
     for _ in 0..MENDS {
         let hop = model.problem.rules.weights.total_hops;
-        let price = |link: u32, bandwidth: f64| price(&laid.loads, link, bandwidth);
+        let price = |link: u32, bandwidth: f64| price(&routing_state.loads, link, bandwidth);
         let upper = lower::cost(graph, old, (hop, &graph.fixed), price);
         let ask = Ask { hop, fixed: &graph.fixed, max_hops, forbidden, upper };
         let tree = search.cheapest(graph, &ask, price)?;
@@ -208,7 +209,7 @@ fn hard(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 {
 pub(super) fn repair(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut RoutingState,
+    routing_state: &mut RoutingState,
     max_hops: u32,
     prices: &Prices,
 ) -> bool {
@@ -220,11 +221,11 @@ pub(super) fn repair(
     for round in 0..ROUNDS {
         let mut is_contested = false;
         for group in 0..model.groups.len() {
-            let ways = model.groups[group].iter().flat_map(|&part| &laid.ways[part]);
+            let ways = model.groups[group].iter().flat_map(|&part| &routing_state.ways[part]);
             let is_wrong = round == 0
                 && (contradiction(model, ways.clone()).is_some()
                     || ways.clone().any(|way| !model.is_simple(way)));
-            if !is_wrong && !laid.is_contested(model, group) {
+            if !is_wrong && !routing_state.is_contested(model, group) {
                 continue;
             }
             is_contested = true;
@@ -234,7 +235,7 @@ pub(super) fn repair(
                 0.3 * prices.of(model, link, bandwidth)
                     + unit * (pressure * overload(model, loads, link, bandwidth) * 10.0 + before)
             };
-            if !lay(model, trees, laid, (group, max_hops), &price) && is_wrong {
+            if !lay(model, trees, routing_state, (group, max_hops), &price) && is_wrong {
                 return false;
             }
         }
@@ -243,8 +244,8 @@ pub(super) fn repair(
         }
         let mut excess = 0.0;
         for place in &model.places {
-            if laid.is_over(model, place.index) {
-                excess += laid.loads[place.index] / place.most - 1.0;
+            if routing_state.is_over(model, place.index) {
+                excess += routing_state.loads[place.index] / place.most - 1.0;
                 history[place.index] += 1.0;
             }
         }
@@ -259,20 +260,20 @@ pub(super) fn repair(
 }
 
 /// Gives every destination the best tree that the others leave room for, until none gets better.
-pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut RoutingState, max_hops: u32) {
+pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, routing_state: &mut RoutingState, max_hops: u32) {
     let price = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     for _ in 0..BETTER {
         let mut is_better = false;
         for group in 0..model.groups.len() {
-            let before = laid.cost(model, group);
-            let old = laid.ways_of(&model.groups[group]);
-            let changed = lay(model, trees, laid, (group, max_hops), &price);
-            let gain = before - laid.cost(model, group);
+            let before = routing_state.cost(model, group);
+            let old = routing_state.ways_of(&model.groups[group]);
+            let changed = lay(model, trees, routing_state, (group, max_hops), &price);
+            let gain = before - routing_state.cost(model, group);
             // Flows that pass a link apart from each other may be too much for it together.
-            let is_kept = !laid.is_contested(model, group) && keeps_order(model, laid);
+            let is_kept = !routing_state.is_contested(model, group) && keeps_order(model, routing_state);
             let is_worth = gain > 1e-9 * before.abs() && is_kept;
             if changed && !is_worth {
-                laid.restore(model, &model.groups[group], old);
+                routing_state.restore(model, &model.groups[group], old);
             } else {
                 is_better |= is_worth;
             }
@@ -288,7 +289,7 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut RoutingSt
 pub(super) fn shake(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut RoutingState,
+    routing_state: &mut RoutingState,
     (max_hops, work): (u32, u64),
     prices: &Prices,
 ) {
@@ -302,14 +303,15 @@ pub(super) fn shake(
             return;
         }
         let place = dear[below(dear.len())];
-        let crosses = |&group: &usize| laid.links(model, group).any(|link| model.fabric.is_at(link, place));
+        let crosses =
+            |&group: &usize| routing_state.links(model, group).any(|link| model.fabric.is_at(link, place));
         let mut groups: Vec<usize> = (0..model.groups.len()).filter(crosses).collect();
         for at in (1..groups.len()).rev() {
             groups.swap(at, below(at + 1));
         }
         groups.truncate(TOGETHER);
         let part = below(4) as f64 / 2.0;
-        relay(model, trees, laid, (&groups, max_hops), &|link, bandwidth| {
+        relay(model, trees, routing_state, (&groups, max_hops), &|link, bandwidth| {
             part * prices.of(model, link, bandwidth)
         });
     }
@@ -319,31 +321,33 @@ pub(super) fn shake(
 fn relay(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut RoutingState,
+    routing_state: &mut RoutingState,
     (groups, max_hops): (&[usize], u32),
     dear: &dyn Fn(u32, f64) -> f64,
 ) {
-    let cost = |laid: &RoutingState| groups.iter().map(|&group| laid.cost(model, group)).sum::<f64>();
-    let before = cost(laid);
+    let cost = |routing_state: &RoutingState| {
+        groups.iter().map(|&group| routing_state.cost(model, group)).sum::<f64>()
+    };
+    let before = cost(routing_state);
     let parts: Vec<usize> = groups.iter().flat_map(|&group| model.groups[group].iter().copied()).collect();
-    let old = laid.ways_of(&parts);
-    parts.iter().for_each(|&part| laid.lift(model, part));
+    let old = routing_state.ways_of(&parts);
+    parts.iter().for_each(|&part| routing_state.lift(model, part));
     let hard = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     let first =
         |loads: &[f64], link: u32, bandwidth: f64| hard(loads, link, bandwidth) + dear(link, bandwidth);
-    let is_laid = groups.iter().all(|&group| lay(model, trees, laid, (group, max_hops), &first))
-        && groups.iter().all(|&group| lay(model, trees, laid, (group, max_hops), &hard));
+    let is_laid = groups.iter().all(|&group| lay(model, trees, routing_state, (group, max_hops), &first))
+        && groups.iter().all(|&group| lay(model, trees, routing_state, (group, max_hops), &hard));
     let is_kept = is_laid
-        && cost(laid) <= before + 1e-9 * before.abs()
-        && !groups.iter().any(|&group| laid.is_contested(model, group))
-        && keeps_order(model, laid);
+        && cost(routing_state) <= before + 1e-9 * before.abs()
+        && !groups.iter().any(|&group| routing_state.is_contested(model, group))
+        && keeps_order(model, routing_state);
     if !is_kept {
-        laid.restore(model, &parts, old);
+        routing_state.restore(model, &parts, old);
     }
 }
 
 /// Whether no links wait for each other, where they must not.
-fn keeps_order(model: &Model<'_>, laid: &RoutingState) -> bool {
-    let ways = laid.ways.iter().flatten().map(Vec::as_slice);
+fn keeps_order(model: &Model<'_>, routing_state: &RoutingState) -> bool {
+    let ways = routing_state.ways.iter().flatten().map(Vec::as_slice);
     !model.problem.rules.deadlock_free || crate::network::cycle(model.fabric.head.len(), ways).is_empty()
 }

@@ -47,7 +47,7 @@ pub struct QuickRouter<'a> {
     entry: f64,
     flows: Vec<End>,
     groups: Vec<Vec<u32>>,
-    laid: RoutingState,
+    routing_state: RoutingState,
     history: Vec<f64>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> QuickRouter<'a> {
             entry: weights.table_entries,
             flows: Vec::new(),
             groups: Vec::new(),
-            laid: RoutingState::default(),
+            routing_state: RoutingState::default(),
             history: fabric.no_loads(),
             fabric,
         }
@@ -169,17 +169,17 @@ impl<'a> QuickRouter<'a> {
     fn negotiate(&mut self, max_hops: u32, bans: &[Vec<u32>], best: &mut RoutingState) {
         let groups = std::mem::take(&mut self.groups);
         self.history.fill(0.0);
-        self.laid.ways.resize(self.flows.len(), Vec::new());
-        self.laid.ways.iter_mut().for_each(Vec::clear);
-        self.laid.loads.clear();
-        self.laid.loads.resize(self.history.len(), 0.0);
-        let mut manner = RoutingOptions { max_hops, pressure: 1.0, bans };
-        groups.iter().for_each(|group| self.lay(group, manner));
+        self.routing_state.ways.resize(self.flows.len(), Vec::new());
+        self.routing_state.ways.iter_mut().for_each(Vec::clear);
+        self.routing_state.loads.clear();
+        self.routing_state.loads.resize(self.history.len(), 0.0);
+        let mut options = RoutingOptions { max_hops, pressure: 1.0, bans };
+        groups.iter().for_each(|group| self.lay(group, options));
         let mut idle = 0;
         for _ in 0..ROUNDS {
             let is_contested = self.look(&groups);
-            if self.laid.excess < best.excess {
-                best.clone_from(&self.laid);
+            if self.routing_state.excess < best.excess {
+                best.clone_from(&self.routing_state);
                 idle = 0;
             } else {
                 idle += 1;
@@ -187,10 +187,10 @@ impl<'a> QuickRouter<'a> {
             if best.excess <= 0.0 || !is_contested || idle > PATIENCE {
                 break;
             }
-            manner.pressure *= 2.0;
+            options.pressure *= 2.0;
             for group in &groups {
                 if group.iter().any(|&flow| self.is_contested(flow)) {
-                    self.lay(group, manner);
+                    self.lay(group, options);
                 }
             }
         }
@@ -201,17 +201,18 @@ impl<'a> QuickRouter<'a> {
     fn look(&mut self, groups: &[Vec<u32>]) -> bool {
         let links = self.fabric.head.len();
         let mut is_contested = false;
-        self.laid.excess = 0.0;
+        self.routing_state.excess = 0.0;
         for place in 0..self.history.len() {
             let over = self.over(place, 0.0);
             if over > 0.0 {
-                self.laid.excess += over;
+                self.routing_state.excess += over;
                 self.history[place] += 1.0 + over;
                 is_contested |= place >= links || !self.is_only_one(place as u32);
             }
         }
-        let without = groups.iter().flatten().filter(|&&flow| self.laid.ways[flow as usize].is_empty());
-        self.laid.excess += NO_WAY * without.count() as f64;
+        let without =
+            groups.iter().flatten().filter(|&&flow| self.routing_state.ways[flow as usize].is_empty());
+        self.routing_state.excess += NO_WAY * without.count() as f64;
         is_contested
     }
 
@@ -223,7 +224,7 @@ impl<'a> QuickRouter<'a> {
     }
 
     fn is_contested(&self, flow: u32) -> bool {
-        let way = &self.laid.ways[flow as usize];
+        let way = &self.routing_state.ways[flow as usize];
         let is_over = |&link: &u32| {
             (self.over(link as usize, 0.0) > 0.0 && !self.is_only_one(link))
                 || self.over(self.fabric.place_of_head(link), 0.0) > 0.0
@@ -233,18 +234,18 @@ impl<'a> QuickRouter<'a> {
 
     /// By which part of what it may carry a link, or a switch, exceeds it with a bandwidth more.
     fn over(&self, place: usize, more: f64) -> f64 {
-        over(&self.fabric, &self.laid.loads, place, more)
+        over(&self.fabric, &self.routing_state.loads, place, more)
     }
 
     /// Lays the ways to a destination anew. If one finds none, because tables lead the others there, it is the first of the next order.
-    fn lay(&mut self, group: &[u32], manner: RoutingOptions<'_>) {
+    fn lay(&mut self, group: &[u32], options: RoutingOptions<'_>) {
         let mut order = group.to_vec();
         for _ in 0..ORDERS.min(group.len()) {
             group.iter().for_each(|&flow| self.lift(flow));
             self.ways.clear();
             let mut failed = None;
             for (at, &flow) in order.iter().enumerate() {
-                if !self.lay_one(flow, manner) {
+                if !self.lay_one(flow, options) {
                     failed = failed.or(Some(at));
                 }
             }
@@ -258,32 +259,39 @@ impl<'a> QuickRouter<'a> {
     /// Takes away the way of a flow.
     fn lift(&mut self, flow: u32) {
         let bandwidth = self.flows[flow as usize].bandwidth;
-        self.fabric.load(&mut self.laid.loads, &self.laid.ways[flow as usize], -bandwidth);
-        self.laid.ways[flow as usize].clear();
+        self.fabric.load(&mut self.routing_state.loads, &self.routing_state.ways[flow as usize], -bandwidth);
+        self.routing_state.ways[flow as usize].clear();
     }
 
-    fn lay_one(&mut self, flow: u32, manner: RoutingOptions<'_>) -> bool {
+    fn lay_one(&mut self, flow: u32, options: RoutingOptions<'_>) -> bool {
         let End { source, destination, bandwidth, .. } = self.flows[flow as usize];
         let Some(hops) = self.hops[destination as usize].as_deref() else { return false };
         let (hop, entry) = (self.hop, self.entry);
-        let wish =
-            PathQuery { source, destination, hops, max_hops: manner.max_hops, hop, entry, bans: manner.bans };
-        let (fabric, loads, history) = (&self.fabric, &self.laid.loads, &self.history);
+        let query = PathQuery {
+            source,
+            destination,
+            hops,
+            max_hops: options.max_hops,
+            hop,
+            entry,
+            bans: options.bans,
+        };
+        let (fabric, loads, history) = (&self.fabric, &self.routing_state.loads, &self.history);
         let whole = hop + entry;
         let price = |link: u32| {
             let switch = fabric.place_of_head(link);
             let over = over(fabric, loads, link as usize, bandwidth) + over(fabric, loads, switch, bandwidth);
-            let contested = if over > 0.0 { manner.pressure * (0.2 + over) } else { 0.0 };
+            let contested = if over > 0.0 { options.pressure * (0.2 + over) } else { 0.0 };
             let before = 0.3 * (history[link as usize] + history[switch]);
             hop + whole * (contested + before)
         };
-        if !self.ways.find(fabric, &wish, price) {
+        if !self.ways.find(fabric, &query, price) {
             return false;
         }
         let path = std::mem::take(&mut self.ways.path);
         self.ways.enter(&self.fabric, &path);
-        self.fabric.load(&mut self.laid.loads, &path, bandwidth);
-        self.laid.ways[flow as usize].clone_from(&path);
+        self.fabric.load(&mut self.routing_state.loads, &path, bandwidth);
+        self.routing_state.ways[flow as usize].clone_from(&path);
         self.ways.path = path;
         true
     }
@@ -291,34 +299,36 @@ impl<'a> QuickRouter<'a> {
     /// Routes whose links cannot wait for each other in a cycle.
     fn without_cycles(&mut self, first: RoutingState, most: u32) -> RoutingState {
         let links = self.fabric.head.len();
-        let cycle = |laid: &RoutingState| network::cycle(links, laid.ways.iter().map(Vec::as_slice));
+        let cycle = |routing_state: &RoutingState| {
+            network::cycle(links, routing_state.ways.iter().map(Vec::as_slice))
+        };
         if cycle(&first).is_empty() {
             return first;
         }
         let mut best = RoutingState { excess: f64::INFINITY, ..RoutingState::default() };
         let mut bans = vec![Vec::new(); links];
-        let mut laid = first;
+        let mut routing_state = first;
         // A turn of every cycle is banned, until none is left or a flow finds no way.
         for _ in 0..4 * links {
-            let cycle = cycle(&laid);
+            let cycle = cycle(&routing_state);
             if cycle.is_empty() {
-                best = laid;
+                best = routing_state;
                 break;
             }
-            if laid.excess >= NO_WAY {
+            if routing_state.excess >= NO_WAY {
                 break;
             }
-            let (link, next) = rarest(&cycle, &laid.ways);
+            let (link, next) = rarest(&cycle, &routing_state.ways);
             bans[link as usize].push(next);
-            laid = self.free(most, &bans);
+            routing_state = self.free(most, &bans);
         }
         for bans in rules(&self.fabric) {
             if best.excess <= 0.0 {
                 break;
             }
-            let laid = self.free(most, &bans);
-            if laid.excess < best.excess && cycle(&laid).is_empty() {
-                best = laid;
+            let routing_state = self.free(most, &bans);
+            if routing_state.excess < best.excess && cycle(&routing_state).is_empty() {
+                best = routing_state;
             }
         }
         best
@@ -405,23 +415,28 @@ impl PathSearch {
     }
 
     /// Finds the cheapest way that agrees with the tables so far; false if there is none. `price` is what a link costs, with its hop.
-    pub(super) fn find(&mut self, fabric: &Fabric, wish: &PathQuery<'_>, price: impl Fn(u32) -> f64) -> bool {
+    pub(super) fn find(
+        &mut self,
+        fabric: &Fabric,
+        query: &PathQuery<'_>,
+        price: impl Fn(u32) -> f64,
+    ) -> bool {
         if self.search == u32::MAX {
             self.seen.fill(0);
             self.search = 0;
         }
         self.search += 1;
         self.queue.clear();
-        for &link in fabric.leaving(wish.source) {
-            self.reach(fabric, wish, (NONE, link), price(link));
+        for &link in fabric.leaving(query.source) {
+            self.reach(fabric, query, (NONE, link), price(link));
         }
         while let Some((Reverse(key), length, Reverse(link))) = self.queue.pop() {
             let node = fabric.head[link as usize];
-            let rest = wish.hop * f64::from(wish.hops[node as usize]);
+            let rest = query.hop * f64::from(query.hops[node as usize]);
             if key > (self.cost[link as usize] + rest).to_bits() || length != self.length[link as usize] {
                 continue;
             }
-            if node == wish.destination {
+            if node == query.destination {
                 self.trace(link);
                 return true;
             }
@@ -429,10 +444,10 @@ impl PathSearch {
             let cost = self.cost[link as usize];
             if self.known[state] == self.tree {
                 let next = self.next[state];
-                self.reach(fabric, wish, (link, next), cost + price(next));
+                self.reach(fabric, query, (link, next), cost + price(next));
             } else {
                 for &next in fabric.leaving(node) {
-                    self.reach(fabric, wish, (link, next), cost + wish.entry + price(next));
+                    self.reach(fabric, query, (link, next), cost + query.entry + price(next));
                 }
             }
         }
@@ -440,16 +455,16 @@ impl PathSearch {
     }
 
     /// Reaches a link after another if that is allowed, and cheaper than before.
-    fn reach(&mut self, fabric: &Fabric, wish: &PathQuery<'_>, (link, next): (u32, u32), cost: f64) {
+    fn reach(&mut self, fabric: &Fabric, query: &PathQuery<'_>, (link, next): (u32, u32), cost: f64) {
         let head = fabric.head[next as usize];
-        let rest = wish.hops[head as usize];
+        let rest = query.hops[head as usize];
         let length = if link == NONE { 1 } else { self.length[link as usize] + 1 };
-        let is_dead_end = fabric.is_host[head as usize] && head != wish.destination;
+        let is_dead_end = fabric.is_host[head as usize] && head != query.destination;
         let is_worse = self.seen[next as usize] == self.search && cost >= self.cost[next as usize];
-        if is_dead_end || is_worse || rest == FAR || length + rest > wish.max_hops || !cost.is_finite() {
+        if is_dead_end || is_worse || rest == FAR || length + rest > query.max_hops || !cost.is_finite() {
             return;
         }
-        let is_banned = wish.bans.get(link as usize).is_some_and(|bans| bans.contains(&next));
+        let is_banned = query.bans.get(link as usize).is_some_and(|bans| bans.contains(&next));
         if is_banned || self.passes(fabric, link, head) {
             return;
         }
@@ -457,7 +472,7 @@ impl PathSearch {
         self.cost[next as usize] = cost;
         self.parent[next as usize] = link;
         self.length[next as usize] = length;
-        let key = cost + wish.hop * f64::from(rest);
+        let key = cost + query.hop * f64::from(rest);
         self.queue.push((Reverse(key.to_bits()), length, Reverse(next)));
     }
 

@@ -7,7 +7,7 @@ use hopmap_model::{Error, Mapping, Part, SystemGraph, TaskGraph};
 use super::design::{Assembly, Design, pack};
 use super::inventory::Inventory;
 use crate::answer::{Answer, answer, placed, solve_from};
-use crate::engine::{Found, Limits, StopCondition};
+use crate::engine::{Limits, SearchResult, StopCondition};
 use crate::failures::{Element, elements};
 use crate::problem::{Plan, Problem};
 use crate::{Fallible, Method, Rules, Weights, solver};
@@ -52,7 +52,7 @@ impl Judge<'_> {
         (self.progress)(self.looked);
     }
 
-    fn solve(&self, problem: &Problem<'_>) -> Result<Found, Error> {
+    fn solve(&self, problem: &Problem<'_>) -> Result<SearchResult, Error> {
         let solver = solver::default();
         let stop = StopCondition::new(self.limits, self.should_stop);
         solve_from(problem, None, self.method, solver.as_deref(), &stop)

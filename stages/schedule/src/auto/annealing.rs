@@ -1,9 +1,7 @@
 //! Simulated annealing of one plan: temperatures, acceptance, and the moves that proposals make.
 
 use hopmap_islands::{Candidate, Meter};
-use hopmap_random::index_below;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
+use hopmap_random::{Pcg64, Rng, index_below};
 use serde::{Deserialize, Serialize};
 
 use crate::Plan;

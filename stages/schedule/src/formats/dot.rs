@@ -11,7 +11,7 @@ mod tests;
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
 use hopmap_text::{FileError, shown, utf8};
 
-use self::parser::{Given, Graph, Table};
+use self::parser::{Attribute, Graph, Table};
 use super::common::{bytes_of_weight, finish, work_of_weight};
 
 /// Attributes that are weights where nobody says it: of the graphs of Auckland, of others, and of those for `SimGrid`.
@@ -103,8 +103,8 @@ fn weights<T>(
     convert: impl Fn(f64) -> Result<T, (String, String)>,
 ) -> Result<Option<(String, Vec<T>)>, FileError> {
     let Some((name, weights)) = table.weights(lines.len(), &what)? else { return Ok(None) };
-    let weight = |(element, given): (usize, Option<Given>)| {
-        let Some(Given { value, line }) = given else {
+    let weight = |(element, given): (usize, Option<Attribute>)| {
+        let Some(Attribute { value, line }) = given else {
             let help = format!("`{kind} [{name} = {default}]` before all {kind}s is a default");
             let problem = format!("{} has no `{name}`, while others have", what(element));
             return Err(FileError::at(lines[element], problem, help));

@@ -1,8 +1,6 @@
 //! Genes: how they are drawn, mutate and are crossed, and how they are read as plans.
 
-use hopmap_random::index_below;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
+use hopmap_random::{Pcg64, Rng, index_below};
 
 use super::rules::Rules;
 use crate::Problem;
@@ -219,7 +217,7 @@ impl<'c, C: Costs> Reader<'c, C> {
 
 #[cfg(test)]
 mod tests {
-    use rand_pcg::rand_core::SeedableRng;
+    use hopmap_random::SeedableRng;
 
     use super::*;
     use crate::formats::ini::SchIni;

@@ -268,25 +268,25 @@ fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> (Vec<Forwa
         *starts.entry(link.destination).or_default() += 1;
     }
     let by_last = ByLast::new(&entries, links.len());
-    let mut ways = Ways {
+    let mut routes = Routes {
         entries: &entries,
         links,
         at: vec![NOWHERE; nodes.len()],
         state: vec![State::New; entries.len()],
     };
-    let (mut way, mut lost) = (Vec::new(), 0);
+    let (mut path, mut lost) = (Vec::new(), 0);
     let ends = |link: &Link| is_host(link.destination) && !is_host(link.source);
     for (last, link) in (0..).zip(links).filter(|(_, link)| ends(link)) {
         let own = by_last.of(last);
-        own.iter().for_each(|&place| ways.at[entries[place as usize].node as usize] = place);
+        own.iter().for_each(|&place| routes.at[entries[place as usize].node as usize] = place);
         for (&start, &adapters) in &starts {
-            if !ways.follow(start, last, is_host, &mut way) {
+            if !routes.follow(start, last, is_host, &mut path) {
                 lost += adapters - u64::from(start == link.source);
             }
         }
-        own.iter().for_each(|&place| ways.at[entries[place as usize].node as usize] = NOWHERE);
+        own.iter().for_each(|&place| routes.at[entries[place as usize].node as usize] = NOWHERE);
     }
-    let state = ways.state;
+    let state = routes.state;
     let own = |entry: &Forward| is_host(entry.node) && is_host(links[entry.last as usize].destination);
     let mut states = state.iter();
     entries.retain(|entry| states.next() == Some(&State::Used) || own(entry));
@@ -298,7 +298,7 @@ pub(super) struct PathTables<'a> {
     fabric: &'a Fabric,
     /// By switch and last link, where it sends and the line of the path that says so.
     entries: HashMap<(usize, usize), (usize, usize)>,
-    way: Vec<usize>,
+    path: Vec<usize>,
     paths: u64,
 }
 
@@ -314,7 +314,7 @@ pub(super) enum PathFault {
 
 impl<'a> PathTables<'a> {
     pub(super) fn new(fabric: &'a Fabric) -> Self {
-        Self { fabric, entries: HashMap::new(), way: Vec::new(), paths: 0 }
+        Self { fabric, entries: HashMap::new(), path: Vec::new(), paths: 0 }
     }
 
     /// Adds the path from an adapter to another over links, each with the number that the file gives it; `what` it calls them.
@@ -325,9 +325,9 @@ impl<'a> PathTables<'a> {
         what: &str,
         links: impl Iterator<Item = Result<(u64, usize), String>>,
     ) -> Result<(), PathFault> {
-        let Self { fabric, entries, way, paths } = self;
+        let Self { fabric, entries, path, paths } = self;
         let is_host = |node: usize| fabric.nodes[node].kind == NodeKind::Host;
-        way.clear();
+        path.clear();
         let mut at = source;
         for link in links {
             let (number, taken) = link.map_err(PathFault::Broken)?;
@@ -336,17 +336,17 @@ impl<'a> PathTables<'a> {
                 let problem = format!("{what} {number} does not go on where the path has come to");
                 return Err(PathFault::Broken(problem));
             }
-            if !way.is_empty() && is_host(at) {
+            if !path.is_empty() && is_host(at) {
                 let problem = format!("before {what} {number} the path goes through a host");
                 return Err(PathFault::Broken(problem));
             }
             at = found.destination;
-            way.push(taken);
+            path.push(taken);
         }
-        let Some(&last) = way.last().filter(|_| at == destination) else {
+        let Some(&last) = path.last().filter(|_| at == destination) else {
             return Err(PathFault::Broken("the path does not end at its destination".into()));
         };
-        for &link in way.iter().filter(|&&link| !is_host(fabric.links[link].source)) {
+        for &link in path.iter().filter(|&&link| !is_host(fabric.links[link].source)) {
             let switch = fabric.links[link].source;
             let (known, line) = *entries.entry((switch, last)).or_insert((link, line));
             if known != link {
@@ -401,8 +401,8 @@ impl ByLast {
     }
 }
 
-/// What is known of entries while ways are followed over them.
-struct Ways<'a> {
+/// What is known of entries while routes are followed over them.
+struct Routes<'a> {
     entries: &'a [Forward],
     links: &'a [Link],
     /// By node, its entry for the last link that is looked at.
@@ -410,10 +410,16 @@ struct Ways<'a> {
     state: Vec<State>,
 }
 
-impl Ways<'_> {
+impl Routes<'_> {
     /// Whether messages from a switch arrive over a last link. What lies on the way knows it afterwards.
-    fn follow(&mut self, start: u32, last: u32, is_host: impl Fn(u32) -> bool, way: &mut Vec<usize>) -> bool {
-        way.clear();
+    fn follow(
+        &mut self,
+        start: u32,
+        last: u32,
+        is_host: impl Fn(u32) -> bool,
+        path: &mut Vec<usize>,
+    ) -> bool {
+        path.clear();
         let mut node = start;
         let arrives = loop {
             let place = self.at[node as usize];
@@ -427,7 +433,7 @@ impl Ways<'_> {
                 State::OnWay | State::Lost => break false,
             }
             self.state[place] = State::OnWay;
-            way.push(place);
+            path.push(place);
             let link = self.entries[place].link;
             if link == last {
                 break true;
@@ -438,7 +444,7 @@ impl Ways<'_> {
             }
         };
         let end = if arrives { State::Used } else { State::Lost };
-        way.iter().for_each(|&place| self.state[place] = end);
+        path.iter().for_each(|&place| self.state[place] = end);
         arrives
     }
 }

@@ -16,7 +16,7 @@ use hopmap_model::{Context, Edge, TaskGraph, open_input};
 use hopmap_text::{FileError, shown};
 
 use super::reader::{self, Reader};
-use crate::matrix::{MAX_RANKS, Matrix, Tally};
+use crate::matrix::{Accumulator, MAX_RANKS, Matrix};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.head.starts_with(MAGIC),
@@ -268,15 +268,15 @@ impl Content {
                 ))
             })?;
         }
-        let mut tally = Tally::default();
-        tally.see(preamble.ranks - 1);
+        let mut accumulator = Accumulator::default();
+        accumulator.see(preamble.ranks - 1);
         for edge in self.messages.into_edges() {
             let [source, destination] = [edge.source, edge.destination].map(|place| ranks[place as usize]);
-            tally
+            accumulator
                 .add(Edge { source, destination, ..edge })
                 .map_err(|overflow| FileError::new(overflow.to_string(), "").in_file(&log.path))?;
         }
         let duration_s = self.span.map(|(first, last)| last - first);
-        Ok(TaskGraph { duration_s, ..tally.into_graph() })
+        Ok(TaskGraph { duration_s, ..accumulator.into_graph() })
     }
 }

@@ -12,7 +12,7 @@ use hopmap_text::{FileError, Line, Lines};
 
 use super::reader::{self, Reader};
 use crate::archive::tell;
-use crate::matrix::{MAX_RANKS, Overflow, Tally};
+use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| is_report(&sample.text),
@@ -78,7 +78,7 @@ struct Report {
     size: Option<u32>,
     seen: BTreeSet<u32>,
     has_hash: bool,
-    tally: Tally,
+    accumulator: Accumulator,
     hosts: Vec<(u32, String)>,
     computing: Vec<(u32, f64)>,
     /// First and last moment in seconds.
@@ -160,7 +160,7 @@ impl Report {
         let length = line.whole(attribute(tag, "bytes"), "number of bytes")?;
         let bytes = length.checked_mul(messages).ok_or_else(|| line.error(Overflow.to_string()))?;
         let edge = Edge { source: task.rank, destination, messages, bytes };
-        self.tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
+        self.accumulator.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         self.counts.exchanges += if kind == Kind::Exchange { messages } else { 0 };
         self.counts.to_zero += if destination == 0 { messages } else { 0 };
         Ok(())
@@ -177,9 +177,9 @@ impl Report {
         if let Some(missing) = (0..size).find(|rank| !self.seen.contains(rank)) {
             return Err(lines.error(format!("rank {missing} of {size} is missing")));
         }
-        self.tally.see(size - 1);
+        self.accumulator.see(size - 1);
         self.counts.log(cx);
-        let mut graph = self.tally.into_graph();
+        let mut graph = self.accumulator.into_graph();
         for (rank, host) in self.hosts {
             graph.processes[rank as usize].host = Some(host);
         }

@@ -9,7 +9,7 @@ use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
-use crate::matrix::{MAX_RANKS, Tally};
+use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| {
@@ -45,9 +45,9 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {
         return Err(lines.error_at(line, "there are not as many numbers of messages as entries"));
     }
-    let mut tally = Tally::default();
+    let mut accumulator = Accumulator::default();
     if let Some(last) = ranks.checked_sub(1) {
-        tally.see(last);
+        accumulator.see(last);
     }
     for entry in 0..entries {
         let line = lines.next_filled_or(|| format!("the file ends after {entry} of {entries} entries"))?;
@@ -55,10 +55,10 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         if let Some(messages) = &messages {
             edge.messages = messages[entry as usize];
         }
-        tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
+        accumulator.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         if banner.is_symmetric && edge.source != edge.destination {
             let back = Edge { source: edge.destination, destination: edge.source, ..edge };
-            tally.add(back).map_err(|overflow| line.error(overflow.to_string()))?;
+            accumulator.add(back).map_err(|overflow| line.error(overflow.to_string()))?;
         }
     }
     if let Some(line) = lines.next_filled()? {
@@ -71,7 +71,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
             "warning: the matrix does not say how many messages there are: each of its pairs counts as one",
         );
     }
-    Ok(tally.into_graph())
+    Ok(accumulator.into_graph())
 }
 
 fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {

@@ -16,7 +16,7 @@ use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
-use crate::matrix::{MAX_RANKS, Tally};
+use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.text.starts_with(MAGIC),
@@ -54,10 +54,10 @@ type Computing = Vec<Option<u64>>;
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
     let header = header(lines.next_or(|| NO_HEADER.to_owned())?)?;
-    let mut tally = Tally::default();
+    let mut accumulator = Accumulator::default();
     let ranks = header.firsts.last().copied().unwrap_or_default();
     if let Some(last) = ranks.checked_sub(1) {
-        tally.see(last);
+        accumulator.see(last);
     }
     let mut computing: Computing = vec![None; ranks as usize];
     let mut collectives = 0;
@@ -66,7 +66,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
             [b'1', b':', ..] => state(line, &header, &mut computing)?,
             [b'3', b':', ..] => {
                 let edge = communication(line, &header)?;
-                tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
+                accumulator.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
             }
             [b'2', b':', ..] => collectives += begun_collectives(line.text),
             [b'4', b':', ..] => collectives += 1,
@@ -77,7 +77,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     }
     reader::warn_of_collectives(collectives, cx);
     let seconds = |ticks: u64| ticks as f64 / header.ticks_per_second;
-    let mut graph = tally.into_graph();
+    let mut graph = accumulator.into_graph();
     for (process, ticks) in graph.processes.iter_mut().zip(computing) {
         process.compute_s = ticks.map(seconds);
     }

@@ -18,7 +18,7 @@ use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
 use super::reader::Reader;
 use crate::archive::tell;
-use crate::matrix::{MAX_RANKS, Overflow, Tally};
+use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| {
@@ -56,21 +56,22 @@ fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, 
         each_action(file, cx, |line, action| survey.look(line, action))?;
     }
     let form = survey.form(path, tags)?;
-    let mut tally = Tally::default();
+    let mut accumulator = Accumulator::default();
     for file in &files {
         each_action(file, cx, |line, action| {
-            tally.see(action.rank);
+            accumulator.see(action.rank);
             let edge = match action.kind {
                 Kind::Send => form.message(line, action)?,
                 Kind::Exchange => exchange(line, action)?,
                 Kind::Start => started(line, action)?,
                 Kind::Other | Kind::Silent => None,
             };
-            edge.map_or(Ok(()), |edge| tally.add(edge)).map_err(|overflow| line.error(overflow.to_string()))
+            edge.map_or(Ok(()), |edge| accumulator.add(edge))
+                .map_err(|overflow| line.error(overflow.to_string()))
         })?;
     }
     survey.log(cx);
-    let graph = tally.into_graph();
+    let graph = accumulator.into_graph();
     if let Some(missing) = (0..graph.ranks() as u32).find(|rank| !survey.ranks.contains(rank)) {
         let what = format!("rank {missing} of {} does nothing, not even `init`", graph.ranks());
         return Err(FileError::new(what, HINT).in_file(path));

@@ -21,7 +21,7 @@ use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
-use crate::matrix::{MAX_RANKS, Overflow, Tally};
+use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| if sample.is_folder { is_folder(sample.path) } else { is_profile(&sample.text) },
@@ -132,7 +132,7 @@ fn profile(folder: &Path, name: &str) -> Option<Profile> {
 /// What profiles say together.
 #[derive(Default)]
 struct Sums {
-    tally: Tally,
+    accumulator: Accumulator,
     has_pairs: bool,
     collectives: u64,
     processes: Vec<(u32, Process)>,
@@ -143,7 +143,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), FileError> {
         let mut lines = Lines::open(&profile.path, HINT)?.with(cx).lossy();
-        self.tally.see(profile.node);
+        self.accumulator.see(profile.node);
         let line = next_of(&mut lines, "functions")?;
         let (functions, kind) = counted(line)?;
         let metric = kind
@@ -208,13 +208,13 @@ impl Sums {
             }
             self.has_pairs = true;
             let edge = Edge { source: node, destination, messages, bytes: bytes as u64 };
-            self.tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
+            self.accumulator.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         }
         Ok(())
     }
 
     fn into_graph(self) -> TaskGraph {
-        let mut graph = self.tally.into_graph();
+        let mut graph = self.accumulator.into_graph();
         for (node, process) in self.processes {
             graph.processes[node as usize] = process;
         }

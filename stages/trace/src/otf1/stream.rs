@@ -36,7 +36,7 @@ pub(super) struct ProcessRecord {
 pub(super) struct Sent {
     /// Rank of the receiver.
     pub(super) destination: u32,
-    /// The heading they count under.
+    /// The class they count under.
     pub(super) class: Class,
     pub(super) messages: u64,
     pub(super) bytes: u64,

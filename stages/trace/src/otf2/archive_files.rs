@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::{InputPath, open_input};
 
-use super::layouts::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
 use super::record::{Cursor, Flaw};
+use super::record_schema::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
 use crate::archive::{entries, has_extension, only_one};
 use crate::error::{TraceError, of_location};
 

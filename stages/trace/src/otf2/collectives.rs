@@ -7,7 +7,7 @@ use hopmap_collectives::{self as collectives, Algorithms, Call, Convention, Oper
 use hopmap_model::{CollectiveCalls, CollectiveTable, Edge};
 
 use super::communicators::Communicators;
-use super::layouts::OTF2_UNDEFINED_UINT64;
+use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Collective, Through};
 use crate::selection::{Class, Selection};
 
@@ -15,7 +15,7 @@ use crate::selection::{Class, Selection};
 /// `ALLGATHERV`, `ALLTOALLV`, `ALLTOALLW` and `REDUCE_SCATTER` (`OTF2_CollectiveOp`).
 const IRREGULAR: [u8; 6] = [3, 5, 7, 9, 10, 13];
 
-/// An operation that is of the one kind or the other, and the heading it counts under.
+/// An operation that is of the one kind or the other, and the class it counts under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Taken {
     pub(super) collective: Collective,
@@ -28,7 +28,7 @@ pub(super) struct Taken {
 /// In most operations each process knows what all send, so equal ones are only counted. The others have to be brought
 /// together with what the other processes say, so they are kept one by one, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct CollectiveTally {
+pub(super) struct CollectiveAccumulator {
     /// How many operations did not count at all.
     pub(super) ignored: u64,
     /// How many operations of unknown size there were, which do not count.
@@ -40,7 +40,7 @@ pub(super) struct CollectiveTally {
     began: HashMap<u64, u64>,
 }
 
-impl CollectiveTally {
+impl CollectiveAccumulator {
     /// An operation that does not block begins with an event.
     pub(super) fn posted(&mut self, request: u64, number: u64) {
         self.began.insert(request, number);
@@ -102,11 +102,11 @@ impl Count {
 
 /// Operations that were met so far.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct CollectiveCounts {
     counts: BTreeMap<Key, Count>,
 }
 
-impl Kept {
+impl CollectiveCounts {
     /// Adds so many calls of an operation; `even` if all blocks have the same length.
     pub(super) fn add(&mut self, through: Through, (call, even): (Call, bool), calls: u64) {
         let Call { operation, root, bytes, .. } = call;
@@ -208,7 +208,7 @@ pub(super) struct Expansion<'a> {
 /// What is done with the operations: messages are told, and operations are kept.
 struct Ends<'a, M> {
     message: M,
-    kept: &'a mut Kept,
+    counts: &'a mut CollectiveCounts,
     expanded: Expanded,
 }
 
@@ -216,20 +216,20 @@ impl Expansion<'_> {
     /// Keeps all operations, and tells the messages of them, with the class of each.
     pub(super) fn expand<E>(
         &self,
-        tallies: Vec<(u32, CollectiveTally)>,
-        kept: &mut Kept,
+        accumulators: Vec<(u32, CollectiveAccumulator)>,
+        counts: &mut CollectiveCounts,
         message: impl FnMut(Class, Edge) -> Result<(), E>,
     ) -> Result<Expanded, E> {
-        let mut ends = Ends { message, kept, expanded: Expanded::default() };
+        let mut ends = Ends { message, counts, expanded: Expanded::default() };
         let mut irregular: BTreeMap<Through, BTreeMap<u32, Vec<Taken>>> = BTreeMap::new();
         let mut regular: BTreeMap<(Through, u8), BTreeMap<u32, u64>> = BTreeMap::new();
-        for (rank, tally) in tallies {
-            for (taken, count) in tally.regular() {
+        for (rank, accumulator) in accumulators {
+            for (taken, count) in accumulator.regular() {
                 let key = (taken.collective.through, taken.collective.operation);
                 *regular.entry(key).or_default().entry(rank).or_default() += count;
                 self.regular(rank, taken, count, &mut ends)?;
             }
-            for (through, all) in tally.into_irregular() {
+            for (through, all) in accumulator.into_irregular() {
                 irregular.entry(through).or_default().entry(rank).or_default().extend(all);
             }
         }
@@ -342,7 +342,7 @@ impl Expansion<'_> {
         };
         expanded.operations += count;
         let call = summary.0;
-        ends.kept.add(recorded.through, summary, count);
+        ends.counts.add(recorded.through, summary, count);
         let Some(algorithms) = self.algorithms else { return Ok(()) };
         let chosen = algorithms.of(collective.operation);
         if call.processes > 1 && chosen.is_some_and(|chosen| !call.suits(chosen)) {
@@ -380,18 +380,18 @@ mod tests {
 
     #[test]
     fn equal_operations_are_counted_and_irregular_ones_kept_as_they_began() {
-        let mut tally = CollectiveTally::default();
+        let mut accumulator = CollectiveAccumulator::default();
         for number in 1..4 {
-            tally.add(number, collective(11, 8), None, Some(Class::ALL));
+            accumulator.add(number, collective(11, 8), None, Some(Class::ALL));
         }
-        tally.posted(70, 4);
-        tally.add(5, collective(9, 1), None, Some(Class::ALL));
-        tally.add(6, collective(9, 2), Some(70), None);
-        tally.add(7, collective(1, OTF2_UNDEFINED_UINT64), None, Some(Class::ALL));
+        accumulator.posted(70, 4);
+        accumulator.add(5, collective(9, 1), None, Some(Class::ALL));
+        accumulator.add(6, collective(9, 2), Some(70), None);
+        accumulator.add(7, collective(1, OTF2_UNDEFINED_UINT64), None, Some(Class::ALL));
         let allreduce = Taken { collective: collective(11, 8), class: Some(Class::ALL) };
-        assert_eq!(tally.regular(), [(allreduce, 3)].into());
-        assert_eq!(tally.unknown, 1);
-        let irregular: Vec<_> = tally.into_irregular().collect();
+        assert_eq!(accumulator.regular(), [(allreduce, 3)].into());
+        assert_eq!(accumulator.unknown, 1);
+        let irregular: Vec<_> = accumulator.into_irregular().collect();
         let sent: Vec<_> = irregular[0].1.iter().map(|taken| taken.collective.sent).collect();
         assert_eq!((irregular.len(), sent), (1, vec![2, 1]));
     }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::definitions::{Definitions, Group};
-use super::layouts::{
+use super::processes::PARADIGMS;
+use super::record_schema::{
     OTF2_GROUP_FLAG_GLOBAL_MEMBERS, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS,
     OTF2_GROUP_TYPE_COMM_SELF, OTF2_UNDEFINED_UINT32,
 };
-use super::processes::PARADIGMS;
 use super::visitor::Through;
 
 /// `MPI_PROC_NULL` as Open MPI numbers it. EZTrace writes it as it is; other libraries use -1, which is "undefined".
@@ -211,7 +211,7 @@ impl<'a> Groups<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layouts::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
+    use super::super::record_schema::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
 
     use super::*;
 

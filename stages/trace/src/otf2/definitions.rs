@@ -6,14 +6,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::layouts::{
+use super::record::{Cursor, Flaw};
+use super::record_schema::{
     OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_GROUP_TYPE_COMM_SELF,
     OTF2_PARADIGM_GASPI, OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_UPC, OTF2_PARADIGM_USER,
     OTF2_REGION_ROLE_COLL_ALL2ALL, OTF2_REGION_ROLE_COLL_ALL2ONE, OTF2_REGION_ROLE_COLL_ONE2ALL,
     OTF2_REGION_ROLE_COLL_OTHER, OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA, OTF2_UNDEFINED_LOCATION,
 };
-use super::record::{Cursor, Flaw};
-use super::{layouts, structure};
+use super::{record_schema, structure};
 use crate::TraceError;
 use crate::selection::{Marks, RegionKind};
 
@@ -198,7 +198,7 @@ const OPENMP: u8 = 3;
 /// Reads and checks the definitions of an archive; tells how many records there are, those that do not matter among them.
 pub(super) fn read(path: &Path, chunk_size: u64) -> Result<(Definitions, u64), TraceError> {
     let (mut definitions, mut records) = (Definitions::default(), 0);
-    let layout = layouts::global_definition;
+    let layout = record_schema::global_definition;
     structure::walk_definitions(path, chunk_size, None, &mut Vec::new(), layout, |kind, _, mut body| {
         records += 1;
         add(&mut definitions, kind, &mut body.record()?)

@@ -23,7 +23,7 @@ use otf2_sys::*;
 use super::definitions::Definitions;
 use super::local_definitions::ClockOffsets;
 use super::visitor::Visitor;
-use callbacks::{Told, guarded};
+use callbacks::{CallbackContext, guarded};
 
 /// Events between two looks at whether to stop.
 const BATCH: u64 = 1 << 22;
@@ -43,7 +43,7 @@ unsafe impl Sync for Archive {}
 
 /// How the reading of events ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ReadStatus {
     /// With the last of so many events.
     Complete(u64),
     /// By a callback or because it was asked to stop.
@@ -163,36 +163,36 @@ impl LocationReader<'_> {
         visitor: &mut V,
         contexts: &HashMap<u32, u32>,
         stop: impl Fn() -> bool,
-    ) -> Result<Ended, String> {
+    ) -> Result<ReadStatus, String> {
         forget();
         let reader = self.archive.reader();
         let callbacks = callbacks::of_events::<V>().ok_or("no memory")?;
         let mut total = 0;
-        let mut told = Told { visitor, contexts, panic: None };
-        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `told`
+        let mut context = CallbackContext { visitor, contexts, panic: None };
+        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `context`
         // outlives the reading, and nobody else uses it meanwhile.
         let ended = unsafe {
             let source = some(OTF2_Reader_GetEvtReader(reader, self.location))?.as_ptr();
-            let (set, data) = (callbacks.as_ptr(), (&raw mut told).cast());
+            let (set, data) = (callbacks.as_ptr(), (&raw mut context).cast());
             check(OTF2_Reader_RegisterEvtCallbacks(reader, source, set, data))?;
             let ended = loop {
                 let mut count = 0;
                 match OTF2_Reader_ReadLocalEvents(reader, source, BATCH, &raw mut count) {
-                    OTF2_ERROR_INTERRUPTED_BY_CALLBACK => break Ended::Early,
+                    OTF2_ERROR_INTERRUPTED_BY_CALLBACK => break ReadStatus::Early,
                     error => check(error)?,
                 }
                 total += count;
                 if count < BATCH {
-                    break Ended::Complete(total);
+                    break ReadStatus::Complete(total);
                 }
                 if stop() {
-                    break Ended::Early;
+                    break ReadStatus::Early;
                 }
             };
             check(OTF2_Reader_CloseEvtReader(reader, source))?;
             ended
         };
-        match told.panic {
+        match context.panic {
             Some(panic) => std::panic::resume_unwind(panic),
             None => Ok(ended),
         }

@@ -11,8 +11,8 @@ use hopmap_artifact::{ArtifactError, TableWriter};
 use hopmap_model::{Context, Error, Events};
 
 use super::communicators::{Communicators, NoReceiver, is_nobody};
-use super::layouts::OTF2_UNDEFINED_UINT64;
 use super::program::{Overview, Program, Way, read_by, warn};
+use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
 use crate::archive::tell;
 use crate::call_stack::{CallStack, OpenRegions};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::layouts::Layout;
 use super::record::{Cursor, Flaw};
-use super::{layouts, structure};
+use super::record_schema::Layout;
+use super::{record_schema, structure};
 use crate::TraceError;
 
 const MAPPING_TABLE: u8 = 5;
@@ -71,7 +71,7 @@ impl LocalDefinitions {
         buffer: &mut Vec<u8>,
     ) -> Result<Self, TraceError> {
         let mut definitions = Self::default();
-        let layout = layouts::local_definition;
+        let layout = record_schema::local_definition;
         structure::walk_definitions(
             path,
             chunk_size,

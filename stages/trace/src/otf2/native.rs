@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::layouts;
 use super::local_definitions::{ClockOffsets, LocalDefinitions};
 use super::record::{Cursor, Flaw};
+use super::record_schema;
 use super::structure::{
-    self, ATTRIBUTE_LIST, ENTER, End, EventFile, EventWalk, LEAVE, Listener, MPI_IRECV, MPI_IRECV_REQUEST,
-    MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV, MPI_SEND, Moment,
+    self, ATTRIBUTE_LIST, ENTER, EventFile, EventWalk, LEAVE, Listener, MPI_IRECV, MPI_IRECV_REQUEST,
+    MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV, MPI_SEND, Moment, Stop,
 };
 use super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
 use crate::TraceError;
@@ -40,7 +40,7 @@ const NO_PLACES: [(u32, u32); REMEMBERED] = {
 
 /// How the reading of an event file ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum ReadStatus {
     /// With its last event.
     Complete(EventFile),
     /// With the last event before some damage.
@@ -58,12 +58,13 @@ pub(super) fn read_events<V: Visitor>(
     visitor: &mut V,
     buffer: &mut Vec<u8>,
     stop: impl Fn() -> bool,
-) -> Result<Ended, TraceError> {
-    let mut events = Events { walk: EventWalk::default(), told: Told::new(definitions, visitor) };
+) -> Result<ReadStatus, TraceError> {
+    let mut events =
+        Events { walk: EventWalk::default(), context: CallbackContext::new(definitions, visitor) };
     let mut stopped = false;
     let walked = structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| {
         stopped = stop();
-        if stopped { Ok(End::Early) } else { events.chunk(cursor) }
+        if stopped { Ok(Stop::Early) } else { events.chunk(cursor) }
     });
     let file = events.walk.file();
     let damage = match walked {
@@ -74,18 +75,18 @@ pub(super) fn read_events<V: Visitor>(
     let unknown =
         if definitions.0.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
     match unknown {
-        _ if stopped => Ok(Ended::Early),
+        _ if stopped => Ok(ReadStatus::Early),
         // Damage says more than what is not known before it.
-        _ if let Some(damage) = damage => Ok(Ended::Cut(file, Box::new(damage))),
+        _ if let Some(damage) = damage => Ok(ReadStatus::Cut(file, Box::new(damage))),
         Some(what) => Err(TraceError::Unknown { path: path.to_owned(), location, what }),
-        None => Ok(Ended::Complete(file)),
+        None => Ok(ReadStatus::Complete(file)),
     }
 }
 
 /// The way through an event file, and who is told of it.
 struct Events<'a, V> {
     walk: EventWalk,
-    told: Told<'a, V>,
+    context: CallbackContext<'a, V>,
 }
 
 /// From the clock of the location to that of the archive.
@@ -106,7 +107,7 @@ impl Times<'_> {
 }
 
 /// Tells a visitor the events of a location, with the ids and times of the archive.
-struct Told<'a, V> {
+struct CallbackContext<'a, V> {
     times: Times<'a>,
     definitions: &'a LocalDefinitions,
     contexts: &'a HashMap<u32, u32>,
@@ -118,17 +119,17 @@ struct Told<'a, V> {
 }
 
 impl<V: Visitor> Events<'_, V> {
-    fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
+    fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<Stop, Flaw> {
         let last = self.walk.begin(cursor)?;
         let end = self.events(cursor)?;
         self.walk.complete(last)?;
         Ok(end)
     }
 
-    fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
+    fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<Stop, Flaw> {
         loop {
             if !cursor.big_endian {
-                cursor.at += structure::pass(cursor.rest(), &mut self.walk, &mut self.told);
+                cursor.at += structure::pass(cursor.rest(), &mut self.walk, &mut self.context);
             }
             if let Some(end) = self.next(cursor)? {
                 return Ok(end);
@@ -137,15 +138,15 @@ impl<V: Visitor> Events<'_, V> {
     }
 
     /// Passes the next event, whatever it is, unless the chunk ends there.
-    fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<End>, Flaw> {
+    fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<Stop>, Flaw> {
         let mut kind = self.walk.kind(cursor)?;
-        if let Some(end) = End::of(kind) {
+        if let Some(end) = Stop::of(kind) {
             return Ok(Some(end));
         }
         if kind == ATTRIBUTE_LIST {
             cursor.record()?.attribute_list()?;
             kind = self.walk.kind(cursor)?;
-            if kind == ATTRIBUTE_LIST || End::of(kind).is_some() {
+            if kind == ATTRIBUTE_LIST || Stop::of(kind).is_some() {
                 cursor.at -= 1;
                 return Err(cursor.flaw("attributes stand before no event"));
             }
@@ -157,14 +158,14 @@ impl<V: Visitor> Events<'_, V> {
     /// Passes and counts any event.
     fn event(&mut self, cursor: &mut Cursor<'_>, kind: u8) -> Result<(), Flaw> {
         let body = *cursor;
-        let known = structure::record(cursor, layouts::event(kind))?;
+        let known = structure::record(cursor, record_schema::event(kind))?;
         self.walk.unknown += u64::from(!known);
         self.walk.count();
-        self.told.event(kind, body, self.walk.moment())
+        self.context.event(kind, body, self.walk.moment())
     }
 }
 
-impl<V: Visitor> Listener for Told<'_, V> {
+impl<V: Visitor> Listener for CallbackContext<'_, V> {
     const RECEIVES: bool = V::BOTH_ENDS;
 
     #[inline]
@@ -220,12 +221,12 @@ impl<V: Visitor> Listener for Told<'_, V> {
     }
 }
 
-impl<'a, V: Visitor> Told<'a, V> {
+impl<'a, V: Visitor> CallbackContext<'a, V> {
     fn new(
         (definitions, contexts): (&'a LocalDefinitions, &'a HashMap<u32, u32>),
         visitor: &'a mut V,
     ) -> Self {
-        let mut told = Self {
+        let mut context = Self {
             times: Times { clock: definitions.clock.corrects().then_some(&definitions.clock), furthest: 0 },
             definitions,
             contexts,
@@ -233,8 +234,8 @@ impl<'a, V: Visitor> Told<'a, V> {
             places: NO_PLACES,
             communicator: (0, 0),
         };
-        told.communicator.1 = told.global_communicator(0);
-        told
+        context.communicator.1 = context.global_communicator(0);
+        context
     }
 
     /// Tells an event whose structure was checked before.
@@ -404,7 +405,10 @@ mod tests {
     }
 
     /// What a visitor is told of some events and how far that gets, with and without the fast way.
-    fn told<const BOTH_ENDS: bool>(bytes: &[u8], corrected: bool) -> [(Vec<String>, Result<usize, Flaw>); 2] {
+    fn told_events<const BOTH_ENDS: bool>(
+        bytes: &[u8],
+        corrected: bool,
+    ) -> [(Vec<String>, Result<usize, Flaw>); 2] {
         let contexts = HashMap::from([(1, 9)]);
         let mut definitions = LocalDefinitions::default();
         for (time, offset) in [(50, 1000), (53, 2000), (56, -3000)].into_iter().filter(|_| corrected) {
@@ -412,8 +416,8 @@ mod tests {
         }
         [true, false].map(|fast| {
             let mut visitor = Recorder::<BOTH_ENDS>::default();
-            let told = Told::new((&definitions, &contexts), &mut visitor);
-            let mut events = Events { walk: EventWalk::default(), told };
+            let context = CallbackContext::new((&definitions, &contexts), &mut visitor);
+            let mut events = Events { walk: EventWalk::default(), context };
             let mut cursor = Cursor::new(bytes);
             let end = match fast {
                 true => events.events(&mut cursor).map(|_| cursor.at),
@@ -433,9 +437,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_fast_way_tells_what_the_way_for_all_events_tells(bytes in some_events(), corrected in any::<bool>()) {
-            let [fast, slow] = told::<true>(&bytes, corrected);
+            let [fast, slow] = told_events::<true>(&bytes, corrected);
             prop_assert_eq!(fast, slow);
-            let [fast, slow] = told::<false>(&bytes, corrected);
+            let [fast, slow] = told_events::<false>(&bytes, corrected);
             prop_assert_eq!(fast, slow);
         }
     }

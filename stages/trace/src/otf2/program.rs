@@ -13,7 +13,7 @@ use super::archive_files::{Anchor, ArchiveFiles, contradiction, missing};
 use super::communicators::Communicators;
 use super::definitions::Definitions;
 #[cfg(feature = "libotf2")]
-use super::library::{Archive, Ended, LocationReader};
+use super::library::{Archive, LocationReader, ReadStatus};
 use super::local_definitions::{ClockOffsets, LocalDefinitions};
 use super::processes::Processes;
 use super::structure::{self, EventFile};
@@ -174,16 +174,16 @@ impl Program {
         let own = own.unwrap_or_default();
         let path = self.files.events_of(location);
         let chunks = (location, self.anchor.event_chunk);
-        let told = (&own, &self.definitions.calling_contexts);
-        let ended = native::read_events(&path, chunks, told, visitor, buffer, || cx.should_stop())?;
+        let definitions = (&own, &self.definitions.calling_contexts);
+        let ended = native::read_events(&path, chunks, definitions, visitor, buffer, || cx.should_stop())?;
         let (file, damage) = match ended {
-            native::Ended::Early => return Ok(None),
-            native::Ended::Complete(file) => (file, None),
-            native::Ended::Cut(_, damage) if self.whole => return Err(*damage),
-            native::Ended::Cut(..) if own.unknown => {
+            native::ReadStatus::Early => return Ok(None),
+            native::ReadStatus::Complete(file) => (file, None),
+            native::ReadStatus::Cut(_, damage) if self.whole => return Err(*damage),
+            native::ReadStatus::Cut(..) if own.unknown => {
                 return Err(TraceError::Unknown { path, location, what: "definitions" });
             }
-            native::Ended::Cut(file, damage) => (file, Some(damage)),
+            native::ReadStatus::Cut(file, damage) => (file, Some(damage)),
         };
         self.check(location, visitor)?;
         Ok(Some(Visited { damage, ..Visited::new(location, file, &own.clock, defined) }))
@@ -361,12 +361,12 @@ fn tell_through_library<V: Visitor>(
     let ended = ended.map_err(|message| of_library(&path, Some(location), &message))?;
     program.check(location, visitor)?;
     match ended {
-        Ended::Early => Ok(None),
-        Ended::Complete(read) if read != file.events => {
+        ReadStatus::Early => Ok(None),
+        ReadStatus::Complete(read) if read != file.events => {
             let message = format!("it read {read} of {} events", file.events);
             Err(of_library(&path, Some(location), &message))
         }
-        Ended::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
+        ReadStatus::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
     }
 }
 

@@ -8,8 +8,8 @@ use hopmap_model::{Context, Error, TaskDag};
 
 use super::collectives::operation;
 use super::communicators::{Communicators, is_nobody};
-use super::layouts::OTF2_UNDEFINED_UINT64;
 use super::program::{Overview, Program, Visited, read_by, warn};
+use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
 use crate::call_stack::{Nested, OpenRegions};
 use crate::dag::{Envelope, Joint, Members, Moment, Rules, Unmatched, What};

@@ -6,13 +6,13 @@ use std::path::Path;
 use hopmap_collectives::Convention;
 use hopmap_model::{CollectiveTable, Context, Edge, Error, TaskGraph};
 
-use super::collectives::{CollectiveTally, Expanded, Expansion, Kept};
+use super::accumulator::{Accumulator, Question, RemoteTraffic, Total, Traffic};
+use super::collectives::{CollectiveAccumulator, CollectiveCounts, Expanded, Expansion};
 use super::communicators::NoReceiver;
 use super::program::{Overview, Program, Visited, read_by, warn};
-use super::tally::{Question, RemoteTraffic, Tally, Total, Traffic};
 use crate::archive::tell;
 use crate::call_stack::{Activity, CallStack};
-use crate::matrix::{Headings, Overflow, Work};
+use crate::matrix::{MessageClasses, Overflow, Work};
 use crate::selection::{Class, Marks, RegionKind, Request, Selection};
 use crate::{Algorithms, Collectives, Reader, TraceError};
 
@@ -38,8 +38,8 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
     let question = Question { selection: selection.as_ref(), collectives: options.collectives };
     let counting = Counting { program: &program, regions, question };
     let records = read_by(options.reader, cx, |way| {
-        let close = |visited, tally| counting.record(visited, tally);
-        program.visit(way, cx, |_| counting.tally(), close)
+        let close = |visited, accumulator| counting.record(visited, accumulator);
+        program.visit(way, cx, |_| counting.accumulator(), close)
     })?;
     report(&program, &records, options.collectives, cx);
     assemble(&program, &request, (question, options.algorithms), records, cx)
@@ -50,7 +50,7 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
 struct Part {
     /// Rank of the other process.
     peer: u32,
-    /// The heading they count under.
+    /// The class they count under.
     class: Class,
     /// How many there are.
     total: Total,
@@ -65,7 +65,7 @@ struct Record {
     /// What it fetched from remote memory.
     fetched: Vec<Part>,
     /// The collective operations it took part in.
-    collectives: CollectiveTally,
+    collectives: CollectiveAccumulator,
     /// Number of messages it sent, and those among them that count for no process or that nobody receives.
     messages: u64,
     without_process: u64,
@@ -84,36 +84,36 @@ struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    fn tally(&self) -> Tally<'_> {
-        Tally::new(CallStack::new(&self.regions, self.question.selection), self.question)
+    fn accumulator(&self) -> Accumulator<'_> {
+        Accumulator::new(CallStack::new(&self.regions, self.question.selection), self.question)
     }
 
-    fn record(&self, visited: Visited, tally: Tally<'_>) -> Result<Record, TraceError> {
+    fn record(&self, visited: Visited, accumulator: Accumulator<'_>) -> Result<Record, TraceError> {
         let (location, span) = (visited.location, visited.span);
-        let messages = tally.traffic.iter().map(|traffic| traffic.total.messages).sum();
-        let sent = self.receivers(location, &tally)?;
+        let messages = accumulator.traffic.iter().map(|traffic| traffic.total.messages).sum();
+        let sent = self.receivers(location, &accumulator)?;
         let mut record = Record {
             visited,
             sent,
             fetched: Vec::new(),
-            collectives: CollectiveTally::default(),
+            collectives: CollectiveAccumulator::default(),
             messages,
             without_process: if self.program.processes.rank(location).is_some() { 0 } else { messages },
-            to_nobody: tally.to_nobody,
+            to_nobody: accumulator.to_nobody,
             accesses: 0,
             within_process: 0,
             activity: Activity::default(),
         };
-        self.add_remote(&tally, &mut record)?;
-        record.collectives = tally.collectives;
-        record.activity = tally.stack.finish(span.unwrap_or_default());
+        self.add_remote(&accumulator, &mut record)?;
+        record.collectives = accumulator.collectives;
+        record.activity = accumulator.stack.finish(span.unwrap_or_default());
         Ok(record)
     }
 
     /// Who received what a location sent.
-    fn receivers(&self, location: u64, tally: &Tally<'_>) -> Result<Vec<Part>, TraceError> {
+    fn receivers(&self, location: u64, accumulator: &Accumulator<'_>) -> Result<Vec<Part>, TraceError> {
         let bad = |event, what: String| self.program.bad_event(location, event, what);
-        if let Some(first) = tally.traffic.first().filter(|_| !self.program.processes.ranked) {
+        if let Some(first) = accumulator.traffic.first().filter(|_| !self.program.processes.ranked) {
             return Err(bad(first.first_event, "it sends, but the archive defines no MPI ranks".into()));
         }
         let Some(sender) = self.program.processes.rank(location) else { return Ok(Vec::new()) };
@@ -122,14 +122,14 @@ impl Counting<'_> {
             let peer = peer.map_err(|reason| bad(traffic.first_event, reason.to_string()))?;
             Ok(Part { peer, class: traffic.class, total: traffic.total })
         };
-        tally.traffic.iter().map(part).collect()
+        accumulator.traffic.iter().map(part).collect()
     }
 
     /// Whose memory a location wrote and read.
-    fn add_remote(&self, tally: &Tally<'_>, record: &mut Record) -> Result<(), TraceError> {
+    fn add_remote(&self, accumulator: &Accumulator<'_>, record: &mut Record) -> Result<(), TraceError> {
         let location = record.visited.location;
         let bad = |event, what: String| self.program.bad_event(location, event, what);
-        for &RemoteTraffic { window, remote, class, put, got, first_event } in &tally.remote {
+        for &RemoteTraffic { window, remote, class, put, got, first_event } in &accumulator.remote {
             let wrong = |reason: NoReceiver| bad(first_event, reason.to_string());
             let accesses = put.messages + got.messages;
             record.accesses += accesses;
@@ -214,18 +214,18 @@ fn report_expanded(expanded: Expanded, are_messages: bool, cx: &Context<'_>) {
 fn expand(
     program: &Program,
     (selection, algorithms): (Option<&Selection>, Option<Algorithms>),
-    tallies: Vec<(u32, CollectiveTally)>,
-    headings: &mut Headings,
+    accumulators: Vec<(u32, CollectiveAccumulator)>,
+    classes: &mut MessageClasses,
     cx: &Context<'_>,
 ) -> Result<CollectiveTable, Overflow> {
     let convention = Convention::of_creator(&program.anchor.creator);
     let expansion = Expansion { communicators: &program.communicators, convention, selection, algorithms };
-    let mut kept = Kept::default();
-    let expanded = expansion.expand(tallies, &mut kept, |class, edge| headings.add(class, edge))?;
+    let mut counts = CollectiveCounts::default();
+    let expanded = expansion.expand(accumulators, &mut counts, |class, edge| classes.add(class, edge))?;
     report_expanded(expanded, algorithms.is_some(), cx);
     let told = "collective operations with blocks of different lengths, which are kept with their mean";
-    tell(cx, told, kept.uneven());
-    Ok(kept.into_table(&program.communicators))
+    tell(cx, told, counts.uneven());
+    Ok(counts.into_table(&program.communicators))
 }
 
 /// Brings the records of all locations together.
@@ -247,20 +247,20 @@ fn assemble(
         let anchor = program.files.anchor().display();
         TraceError::refused(format!("the messages or bytes of all pairs in `{anchor}` exceed 64 bits"), "")
     };
-    let mut headings = Headings::new(request, records.iter().map(|record| record.sent.len()).sum());
-    let mut tallies = Vec::new();
+    let mut classes = MessageClasses::new(request, records.iter().map(|record| record.sent.len()).sum());
+    let mut accumulators = Vec::new();
     let mut work = vec![Work::default(); program.processes.list.len()];
     // What is copied into the matrix is let go of at once.
     for record in records {
         let Some(rank) = program.processes.rank(record.visited.location) else { continue };
         for part in record.sent {
-            headings.add(part.class, edge(rank, part.peer, part)).map_err(overflow)?;
+            classes.add(part.class, edge(rank, part.peer, part)).map_err(overflow)?;
         }
         for part in record.fetched {
-            headings.add(part.class, edge(part.peer, rank, part)).map_err(overflow)?;
+            classes.add(part.class, edge(part.peer, rank, part)).map_err(overflow)?;
         }
         if question.collectives != Collectives::Ignore {
-            tallies.push((rank, record.collectives));
+            accumulators.push((rank, record.collectives));
         }
         if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
         {
@@ -273,11 +273,11 @@ fn assemble(
     if question.collectives != Collectives::Ignore {
         let algorithms = (question.collectives == Collectives::Expand).then_some(algorithms);
         collectives =
-            expand(program, (selection, algorithms), tallies, &mut headings, cx).map_err(overflow)?;
+            expand(program, (selection, algorithms), accumulators, &mut classes, cx).map_err(overflow)?;
     }
     let hosts = program.processes.list.iter().map(|process| process.host.clone());
     let ticks = (duration, program.ticks_per_second);
-    let graph = headings.into_graph((request, selection), (hosts, &work), ticks);
+    let graph = classes.into_graph((request, selection), (hosts, &work), ticks);
     // EZTrace leaves the creator empty.
     if program.anchor.creator.is_empty() {
         let to_itself = graph.edges.iter().filter(|edge| edge.source == edge.destination);

@@ -1,6 +1,6 @@
 //! Takes the bytes of records apart without ever looking past their end.
 
-use super::layouts::{Field, Fixed, value};
+use super::record_schema::{Field, Fixed, value};
 
 /// What is wrong, and how far into the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use std::path::Path;
 use hopmap_model::open_input;
 
 use super::archive_files::missing;
-use super::layouts::{self, Field, Layout};
 use super::record::{CUT_OFF, Cursor, Flaw};
+use super::record_schema::{self, Field, Layout};
 use super::visitor::Message;
 use crate::TraceError;
 
@@ -53,21 +53,21 @@ pub(super) fn first_time(path: &Path, chunk_size: u64, location: u64) -> Result<
             walk.kind(cursor)?;
             first = Some(walk.time);
         }
-        Ok(End::Early)
+        Ok(Stop::Early)
     })?;
     Ok(first)
 }
 
-/// How a chunk ends.
+/// Where reading stops: at the end of a chunk, at that of the file, or before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Stop {
     Chunk,
     File,
     /// Nobody wants to know the rest.
     Early,
 }
 
-impl End {
+impl Stop {
     /// The end that a byte in place of a type number marks, if any.
     #[inline]
     pub(super) fn of(kind: u8) -> Option<Self> {
@@ -85,7 +85,7 @@ pub(super) fn walk_chunks(
     chunk_size: u64,
     location: Option<u64>,
     buffer: &mut Vec<u8>,
-    mut walk: impl FnMut(&mut Cursor<'_>) -> Result<End, Flaw>,
+    mut walk: impl FnMut(&mut Cursor<'_>) -> Result<Stop, Flaw>,
 ) -> Result<(), TraceError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => missing(path, location),
@@ -106,14 +106,14 @@ pub(super) fn walk_chunks(
         let complete = chunk.len() as u64 == chunk_size;
         let mut cursor = Cursor::new(chunk);
         match walk(&mut cursor) {
-            Ok(End::Chunk) if complete => start += chunk_size,
-            Ok(End::Chunk) => return Err(damaged(start + chunk.len() as u64, "the file is cut off")),
-            Ok(End::File) => {
+            Ok(Stop::Chunk) if complete => start += chunk_size,
+            Ok(Stop::Chunk) => return Err(damaged(start + chunk.len() as u64, "the file is cut off")),
+            Ok(Stop::File) => {
                 return nothing_follows(&file, cursor)
                     .map_err(unreadable)?
                     .map_err(|flaw| damaged(start + flaw.at as u64, flaw.what));
             }
-            Ok(End::Early) => return Ok(()),
+            Ok(Stop::Early) => return Ok(()),
             Err(flaw) if flaw.what == CUT_OFF && !complete => {
                 return Err(damaged(start + chunk.len() as u64, "the file is cut off"));
             }
@@ -135,7 +135,7 @@ pub(super) fn walk_definitions(
         header(cursor)?;
         loop {
             let kind = cursor.byte()?;
-            if let Some(end) = End::of(kind) {
+            if let Some(end) = Stop::of(kind) {
                 return Ok(end);
             }
             let (body, layout) = (*cursor, layout(kind));
@@ -463,7 +463,7 @@ fn message(body: &[u8; BODY], kind: u8) -> Option<(Message, usize)> {
 /// What is behind an event that consists of compressed numbers only.
 fn numbers(bytes: &[u8]) -> Option<&[u8]> {
     let (&kind, mut rest) = bytes.split_first()?;
-    let numbers = layouts::NUMBERS[usize::from(kind)].as_ref()?;
+    let numbers = record_schema::NUMBERS[usize::from(kind)].as_ref()?;
     let mut behind = None;
     if numbers.length {
         let (&length, record) = rest.split_first().filter(|(length, _)| **length != u8::MAX)?;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Type numbers of records (see `layouts.rs`).
+/// Type numbers of records (see `record_schema.rs`).
 pub(crate) mod kind {
     pub(crate) const MAPPING_TABLE: u8 = 5;
     pub(crate) const CLOCK_OFFSET: u8 = 6;

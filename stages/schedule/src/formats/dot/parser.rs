@@ -15,23 +15,23 @@ const MOST: usize = 1 << 26;
 
 /// What an attribute is set to.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Given {
+pub(super) struct Attribute {
     /// A number, or the text that is none.
     pub(super) value: Result<f64, String>,
     pub(super) line: usize,
 }
 
-impl Given {
+impl Attribute {
     fn new(text: &str, line: usize) -> Self {
         Self { value: text.trim().parse().map_err(|_| shown(text)), line }
     }
 }
 
 /// What a statement, or the defaults of a subgraph, say of the attributes that count: one entry for each of them.
-type Attributes = Vec<Option<Given>>;
+type Attributes = Vec<Option<Attribute>>;
 
 /// What every element has of the attribute that counts.
-pub(super) type Weights = Vec<Option<Given>>;
+pub(super) type Weights = Vec<Option<Attribute>>;
 
 /// What is set for nodes or for edges, attribute by attribute.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Table {
     /// The attributes that count, the best first.
     pub(super) names: Rc<[String]>,
     /// For every attribute what was said of which element, and whether that is a default.
-    said: Vec<Vec<(u32, Given, bool)>>,
+    said: Vec<Vec<(u32, Attribute, bool)>>,
 }
 
 impl Table {
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
                 let name = self.id("an attribute or `]`")?;
                 let value = if self.takes("=")? { self.id("a value")? } else { "true".into() };
                 if let Some(place) = names.iter().position(|known| *known == name) {
-                    found[place] = Some(Given::new(&value, line));
+                    found[place] = Some(Attribute::new(&value, line));
                 }
                 if !self.takes(",")? {
                     self.takes(";")?;

@@ -133,7 +133,7 @@ impl<'a> Router<'a> {
         Some(steps.first()?.gateways.map(|(first, _)| first).zip(reached))
     }
 
-    /// Finds the ways from a point, unless they are known.
+    /// Finds the paths from a point, unless they are known.
     fn prepare(&self, zone: usize, start: usize) {
         let mut before = self.before.borrow_mut();
         if before.contains_key(&(zone, start)) {
@@ -141,9 +141,9 @@ impl<'a> Router<'a> {
         }
         let found = &self.platform.zones[zone];
         if found.routing == Routing::Floyd && found.points.len() <= MOST_FLOYD {
-            for (start, ways) in found.points.iter().zip(floyd(found)) {
-                let named = ways.into_iter().enumerate().filter(|(_, way)| *way != NONE);
-                let named = named.map(|(point, way)| (found.points[point], found.points[way]));
+            for (start, row) in found.points.iter().zip(floyd(found)) {
+                let named = row.into_iter().enumerate().filter(|(_, previous)| *previous != NONE);
+                let named = named.map(|(point, previous)| (found.points[point], found.points[previous]));
                 before.insert((zone, *start), named.collect());
             }
         } else {
@@ -182,7 +182,7 @@ fn floyd(zone: &Zone) -> Vec<Vec<usize>> {
     before
 }
 
-/// By end the point before it, on the shortest ways from a start, found in the order in which SimGrid does.
+/// By end the point before it, on the shortest paths from a start, found in the order in which SimGrid does.
 fn dijkstra(zone: &Zone, start: usize) -> HashMap<usize, usize> {
     let mut number: HashMap<usize, usize> = HashMap::new();
     let mut edges: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -214,20 +214,20 @@ fn dijkstra(zone: &Zone, start: usize) -> HashMap<usize, usize> {
 
 /// Makes links of the routes of a zone; `false` if no network of links has these routes.
 pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
-    let mut routes: Vec<Way> = ways(platform, zone);
+    let mut routes: Vec<Path> = paths(platform, zone);
     if go_over_hosts(platform, &routes) {
         platform.over_hosts = true;
-        routes.retain(|way| way.links.len() == 1);
+        routes.retain(|path| path.links.len() == 1);
         // In the order of the file, in which meshes have their dimensions.
-        routes.sort_by_key(|way| way.links[0]);
+        routes.sort_by_key(|path| path.links[0]);
     }
     let mut made = HashSet::new();
     let mut pairs: HashMap<u32, HashSet<(usize, usize)>> = HashMap::new();
-    for way in routes.iter().filter(|way| way.links.len() == 1) {
-        pairs.entry(way.links[0]).or_default().insert((way.from.min(way.to), way.from.max(way.to)));
-        if made.insert((way.links[0], way.from, way.to)) {
-            let (leave, arrive) = (platform.points[way.from].leave, platform.points[way.to].arrive);
-            platform.net.link(leave, arrive, platform.wires[way.links[0] as usize], way.links[0]);
+    for path in routes.iter().filter(|path| path.links.len() == 1) {
+        pairs.entry(path.links[0]).or_default().insert((path.from.min(path.to), path.from.max(path.to)));
+        if made.insert((path.links[0], path.from, path.to)) {
+            let (leave, arrive) = (platform.points[path.from].leave, platform.points[path.to].arrive);
+            platform.net.link(leave, arrive, platform.wires[path.links[0] as usize], path.links[0]);
         }
     }
     let shared = pairs.values().filter(|pairs| pairs.len() > 1).count();
@@ -235,15 +235,15 @@ pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
         platform.notes.push(format!("{shared} links join several pairs of hosts or routers: one for each, though SimGrid shares their bandwidth"));
     }
     let mut spots = Spots::default();
-    let mut long: Vec<&Way> = routes.iter().filter(|way| way.links.len() > 1).collect();
+    let mut long: Vec<&Path> = routes.iter().filter(|path| path.links.len() > 1).collect();
     // Short routes say surely where links meet.
-    long.sort_by_key(|way| way.links.len());
-    if !long.iter().all(|way| spots.add(way)) {
+    long.sort_by_key(|path| path.links.len());
+    if !long.iter().all(|path| spots.add(path)) {
         return false;
     }
     let mut nodes = HashMap::new();
-    for way in long {
-        let Some(steps) = spots.walk(way) else { return false };
+    for path in long {
+        let Some(steps) = spots.walk(path) else { return false };
         for (link, source, destination) in steps {
             if source == destination {
                 return false;
@@ -269,37 +269,37 @@ pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
 
 /// Whether there are only hosts, and the longer routes go from one to the next over the links that join two of them alone, as in
 /// meshes and tori.
-fn go_over_hosts(platform: &Platform, routes: &[Way]) -> bool {
+fn go_over_hosts(platform: &Platform, routes: &[Path]) -> bool {
     let mut ends: HashMap<(u32, usize), usize> = HashMap::new();
-    for way in routes.iter().filter(|way| way.links.len() == 1) {
-        if *ends.entry((way.links[0], way.from)).or_insert(way.to) != way.to {
+    for path in routes.iter().filter(|path| path.links.len() == 1) {
+        if *ends.entry((path.links[0], path.from)).or_insert(path.to) != path.to {
             return false;
         }
     }
-    let leads = |way: &Way| {
-        let mut links = way.links.iter();
-        links.try_fold(way.from, |host, &link| ends.get(&(link, host)).copied()) == Some(way.to)
+    let leads = |path: &Path| {
+        let mut links = path.links.iter();
+        links.try_fold(path.from, |host, &link| ends.get(&(link, host)).copied()) == Some(path.to)
     };
     let is_alone = platform.zones.iter().filter(|zone| !zone.routes.is_empty()).count() == 1;
     let has_only_hosts = platform.net.cores.iter().all(|&cores| cores > 0);
-    is_alone && has_only_hosts && routes.iter().any(|way| way.links.len() > 1) && routes.iter().all(leads)
+    is_alone && has_only_hosts && routes.iter().any(|path| path.links.len() > 1) && routes.iter().all(leads)
 }
 
 /// A route between two hosts or routers.
-struct Way {
+struct Path {
     from: usize,
     to: usize,
     links: Vec<u32>,
 }
 
-fn ways(platform: &Platform, zone: usize) -> Vec<Way> {
+fn paths(platform: &Platform, zone: usize) -> Vec<Path> {
     let zone = &platform.zones[zone];
-    let way = |pair: &(usize, usize)| {
+    let path = |pair: &(usize, usize)| {
         let route = zone.routes.get(pair)?;
         let (from, to) = route.gateways.unwrap_or(*pair);
-        (from != to).then(|| Way { from, to, links: route.links.clone() })
+        (from != to).then(|| Path { from, to, links: route.links.clone() })
     };
-    zone.order.iter().filter_map(way).collect()
+    zone.order.iter().filter_map(path).collect()
 }
 
 /// Ends of links, and which of them are one place.
@@ -386,15 +386,15 @@ impl Spots {
         order.into_iter().find_map(|(end, other)| self.unite(end, spot).then_some(other))
     }
 
-    fn add(&mut self, way: &Way) -> bool {
-        let (from, to) = (self.at(way.from), self.at(way.to));
-        let (Some(&first), Some(&last)) = (way.links.first(), way.links.last()) else { return true };
+    fn add(&mut self, path: &Path) -> bool {
+        let (from, to) = (self.at(path.from), self.at(path.to));
+        let (Some(&first), Some(&last)) = (path.links.first(), path.links.last()) else { return true };
         let Some(mut spot) = self.attach(first, from, None) else { return false };
         if self.attach(last, to, None).is_none() {
             return false;
         }
-        for (index, &link) in way.links.iter().enumerate().skip(1) {
-            match self.attach(link, spot, way.links.get(index + 1).copied()) {
+        for (index, &link) in path.links.iter().enumerate().skip(1) {
+            match self.attach(link, spot, path.links.get(index + 1).copied()) {
                 Some(other) => spot = other,
                 None => return false,
             }
@@ -403,14 +403,14 @@ impl Spots {
     }
 
     /// The links of a route with the places that they join.
-    fn walk(&self, way: &Way) -> Option<Vec<(u32, usize, usize)>> {
-        let mut spot = self.find(*self.of_point.get(&way.from)?);
-        let mut steps = Vec::with_capacity(way.links.len());
-        for &link in &way.links {
+    fn walk(&self, path: &Path) -> Option<Vec<(u32, usize, usize)>> {
+        let mut spot = self.find(*self.of_point.get(&path.from)?);
+        let mut steps = Vec::with_capacity(path.links.len());
+        for &link in &path.links {
             let other = self.find(self.other(link, spot)?);
             steps.push((link, spot, other));
             spot = other;
         }
-        (Some(&spot) == self.of_point.get(&way.to).map(|&end| self.find(end)).as_ref()).then_some(steps)
+        (Some(&spot) == self.of_point.get(&path.to).map(|&end| self.find(end)).as_ref()).then_some(steps)
     }
 }

@@ -18,8 +18,8 @@ pub(super) fn guarded(callback: impl FnOnce()) -> OTF2_CallbackCode {
     }
 }
 
-/// Who the events are told. The user data of the callbacks.
-pub(super) struct Told<'a, V> {
+/// What callbacks need to tell a visitor the events. Their user data.
+pub(super) struct CallbackContext<'a, V> {
     pub(super) visitor: &'a mut V,
     /// Region of every calling context.
     pub(super) contexts: &'a HashMap<u32, u32>,
@@ -51,7 +51,7 @@ impl<T> Drop for Callbacks<T> {
     }
 }
 
-/// Callbacks for the events of a location, whose user data is a [`Told`] of a visitor of type `V`.
+/// Callbacks for the events of a location, whose user data is a [`CallbackContext`] of a visitor of type `V`.
 pub(super) fn of_events<V: Visitor>() -> Option<Callbacks<OTF2_EvtReaderCallbacks>> {
     // SAFETY: makes a set of callbacks. Every callback has the type its setter takes, so setting it cannot fail.
     unsafe {
@@ -85,25 +85,25 @@ pub(super) fn of_events<V: Visitor>() -> Option<Callbacks<OTF2_EvtReaderCallback
 ///
 /// # Safety
 ///
-/// `user_data` is null or the only pointer in use to a `Told` of a `V`.
+/// `user_data` is null or the only pointer in use to a `CallbackContext` of a `V`.
 #[inline]
 unsafe fn tell<V: Visitor>(
     user_data: *mut c_void,
-    event: impl FnOnce(&mut Told<'_, V>),
+    event: impl FnOnce(&mut CallbackContext<'_, V>),
 ) -> OTF2_CallbackCode {
     // SAFETY: see above.
-    let Some(told) = (unsafe { user_data.cast::<Told<'_, V>>().as_mut() }) else {
+    let Some(context) = (unsafe { user_data.cast::<CallbackContext<'_, V>>().as_mut() }) else {
         return OTF2_CALLBACK_ERROR;
     };
     let visit = std::panic::AssertUnwindSafe(|| {
-        event(told);
-        told.visitor.bad_event().is_none()
+        event(context);
+        context.visitor.bad_event().is_none()
     });
     match std::panic::catch_unwind(visit) {
         Ok(true) => OTF2_CALLBACK_SUCCESS,
         Ok(false) => OTF2_CALLBACK_INTERRUPT,
         Err(panic) => {
-            told.panic = Some(panic);
+            context.panic = Some(panic);
             OTF2_CALLBACK_INTERRUPT
         }
     }
@@ -111,7 +111,7 @@ unsafe fn tell<V: Visitor>(
 
 /// Declares one callback per event. The user data is what `LocationReader::events` registered.
 macro_rules! callbacks {
-    ($($name:ident($told:ident, $number:ident, $time:ident $(, $argument:tt: $type:ty)*) $body:block)*) => {
+    ($($name:ident($context:ident, $number:ident, $time:ident $(, $argument:tt: $type:ty)*) $body:block)*) => {
         $(
             unsafe extern "C" fn $name<V: Visitor>(
                 _: OTF2_LocationRef,
@@ -122,93 +122,93 @@ macro_rules! callbacks {
                 $($argument: $type),*
             ) -> OTF2_CallbackCode {
                 // SAFETY: see above.
-                unsafe { tell::<V>(user_data, |$told| $body) }
+                unsafe { tell::<V>(user_data, |$context| $body) }
             }
         )*
     };
 }
 
 callbacks! {
-    enter(told, _number, time, region: OTF2_RegionRef) {
-        let place = told.visitor.place(region);
-        told.visitor.enter(place, || time);
+    enter(context, _number, time, region: OTF2_RegionRef) {
+        let place = context.visitor.place(region);
+        context.visitor.enter(place, || time);
     }
-    leave(told, _number, time, region: OTF2_RegionRef) {
-        let place = told.visitor.place(region);
-        told.visitor.leave(place, || time);
+    leave(context, _number, time, region: OTF2_RegionRef) {
+        let place = context.visitor.place(region);
+        context.visitor.leave(place, || time);
     }
-    calling_context_enter(told, _number, time, context: OTF2_CallingContextRef, _: u32) {
-        let place = told.visitor.place(region_of(told.contexts, context));
-        told.visitor.enter(place, || time);
+    calling_context_enter(context, _number, time, calling: OTF2_CallingContextRef, _: u32) {
+        let place = context.visitor.place(region_of(context.contexts, calling));
+        context.visitor.enter(place, || time);
     }
-    calling_context_leave(told, _number, time, context: OTF2_CallingContextRef) {
-        let place = told.visitor.place(region_of(told.contexts, context));
-        told.visitor.leave(place, || time);
+    calling_context_leave(context, _number, time, calling: OTF2_CallingContextRef) {
+        let place = context.visitor.place(region_of(context.contexts, calling));
+        context.visitor.leave(place, || time);
     }
-    send(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
-        told.visitor.send(number, Message { peer, communicator, tag, bytes, request: None }, || time);
+    send(context, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
+        context.visitor.send(number, Message { peer, communicator, tag, bytes, request: None }, || time);
     }
-    isend(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64, request: u64) {
+    isend(context, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64, request: u64) {
         let request = Some(request);
-        told.visitor.send(number, Message { peer, communicator, tag, bytes, request }, || time);
+        context.visitor.send(number, Message { peer, communicator, tag, bytes, request }, || time);
     }
-    send_completed(told, number, time, request: u64) {
-        told.visitor.event(number, Event::SendCompleted(request), || time);
+    send_completed(context, number, time, request: u64) {
+        context.visitor.event(number, Event::SendCompleted(request), || time);
     }
-    receive_posted(told, number, time, request: u64) {
-        told.visitor.event(number, Event::ReceivePosted(request), || time);
+    receive_posted(context, number, time, request: u64) {
+        context.visitor.event(number, Event::ReceivePosted(request), || time);
     }
-    cancelled(told, number, time, request: u64) {
-        told.visitor.event(number, Event::Cancelled(request), || time);
+    cancelled(context, number, time, request: u64) {
+        context.visitor.event(number, Event::Cancelled(request), || time);
     }
-    receive(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
+    receive(context, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
         let message = Message { peer, communicator, tag, bytes, request: None };
-        told.visitor.event(number, Event::Received(message), || time);
+        context.visitor.event(number, Event::Received(message), || time);
     }
-    ireceive(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64, request: u64) {
+    ireceive(context, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64, request: u64) {
         let message = Message { peer, communicator, tag, bytes, request: Some(request) };
-        told.visitor.event(number, Event::Received(message), || time);
+        context.visitor.event(number, Event::Received(message), || time);
     }
     collective(
-        told, number, time, operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, sent: u64,
+        context, number, time, operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, sent: u64,
         received: u64
     ) {
         let through = Through::Communicator(communicator);
         let collective = Collective { operation, through, root, sent, received };
-        told.visitor.event(number, Event::Collective(collective, None), || time);
+        context.visitor.event(number, Event::Collective(collective, None), || time);
     }
-    collective_posted(told, number, time, request: u64) {
-        told.visitor.event(number, Event::CollectivePosted(request), || time);
+    collective_posted(context, number, time, request: u64) {
+        context.visitor.event(number, Event::CollectivePosted(request), || time);
     }
     posted_collective(
-        told, number, time, operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, sent: u64,
+        context, number, time, operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, sent: u64,
         received: u64, request: u64
     ) {
         let through = Through::Communicator(communicator);
         let collective = Collective { operation, through, root, sent, received };
-        told.visitor.event(number, Event::Collective(collective, Some(request)), || time);
+        context.visitor.event(number, Event::Collective(collective, Some(request)), || time);
     }
     remote_collective(
-        told, number, time, operation: OTF2_CollectiveOp, _: OTF2_RmaSyncLevel, window: OTF2_RmaWinRef,
+        context, number, time, operation: OTF2_CollectiveOp, _: OTF2_RmaSyncLevel, window: OTF2_RmaWinRef,
         root: u32, sent: u64, received: u64
     ) {
         let collective = Collective { operation, through: Through::Window(window), root, sent, received };
-        told.visitor.event(number, Event::Collective(collective, None), || time);
+        context.visitor.event(number, Event::Collective(collective, None), || time);
     }
-    put(told, number, time, window: OTF2_RmaWinRef, remote: u32, bytes: u64, _: u64) {
+    put(context, number, time, window: OTF2_RmaWinRef, remote: u32, bytes: u64, _: u64) {
         let access = Access { window, remote, put: Some(bytes), got: None };
-        told.visitor.event(number, Event::Access(access), || time);
+        context.visitor.event(number, Event::Access(access), || time);
     }
-    get(told, number, time, window: OTF2_RmaWinRef, remote: u32, bytes: u64, _: u64) {
+    get(context, number, time, window: OTF2_RmaWinRef, remote: u32, bytes: u64, _: u64) {
         let access = Access { window, remote, put: None, got: Some(bytes) };
-        told.visitor.event(number, Event::Access(access), || time);
+        context.visitor.event(number, Event::Access(access), || time);
     }
     atomic(
-        told, number, time, window: OTF2_RmaWinRef, remote: u32, _: OTF2_RmaAtomicType, sent: u64,
+        context, number, time, window: OTF2_RmaWinRef, remote: u32, _: OTF2_RmaAtomicType, sent: u64,
         received: u64, _: u64
     ) {
         let access = Access { window, remote, put: Some(sent), got: Some(received) };
-        told.visitor.event(number, Event::Access(access), || time);
+        context.visitor.event(number, Event::Access(access), || time);
     }
 }
 

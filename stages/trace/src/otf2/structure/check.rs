@@ -8,10 +8,10 @@
 use std::path::Path;
 
 use super::Nobody;
-use super::{ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, End, EventFile, EventWalk, record, walk_chunks};
+use super::{ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, EventFile, EventWalk, Stop, record, walk_chunks};
 use crate::TraceError;
-use crate::otf2::layouts;
 use crate::otf2::record::{Cursor, Flaw};
+use crate::otf2::record_schema;
 use crate::otf2::structure;
 
 /// Checks an event file and counts its events. Chunks are read into a buffer that may be used again.
@@ -33,7 +33,7 @@ pub(in crate::otf2) fn check_local_definitions(
     location: u64,
 ) -> Result<u64, TraceError> {
     let mut definitions = 0;
-    let layout = layouts::local_definition;
+    let layout = record_schema::local_definition;
     structure::walk_definitions(path, chunk_size, Some(location), &mut Vec::new(), layout, |_, _, _| {
         definitions += 1;
         Ok(())
@@ -42,21 +42,21 @@ pub(in crate::otf2) fn check_local_definitions(
 }
 
 impl EventWalk {
-    fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
+    fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<Stop, Flaw> {
         let last = self.begin(cursor)?;
         let end = self.events(cursor)?;
         self.complete(last)?;
         Ok(end)
     }
 
-    fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
+    fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<Stop, Flaw> {
         loop {
             if !cursor.big_endian {
                 cursor.at += structure::pass(cursor.rest(), self, &mut Nobody);
             }
             match self.kind(cursor)? {
-                END_OF_CHUNK => return Ok(End::Chunk),
-                END_OF_FILE => return Ok(End::File),
+                END_OF_CHUNK => return Ok(Stop::Chunk),
+                END_OF_FILE => return Ok(Stop::File),
                 ATTRIBUTE_LIST => {
                     cursor.record()?.attribute_list()?;
                     match self.kind(cursor)? {
@@ -73,7 +73,7 @@ impl EventWalk {
     }
 
     pub(super) fn event(&mut self, cursor: &mut Cursor<'_>, kind: u8) -> Result<(), Flaw> {
-        let known = record(cursor, layouts::event(kind))?;
+        let known = record(cursor, record_schema::event(kind))?;
         self.unknown += u64::from(!known);
         self.count();
         Ok(())

@@ -1,8 +1,8 @@
 //! What one location sent and did, counted event by event.
 
-use super::layouts::OTF2_UNDEFINED_UINT64;
+use super::record_schema::OTF2_UNDEFINED_UINT64;
 
-use super::collectives::CollectiveTally;
+use super::collectives::CollectiveAccumulator;
 use super::communicators::is_nobody;
 use super::visitor::{Access, BadEvent, Event, Message, Through, Visitor};
 use crate::Collectives;
@@ -46,7 +46,7 @@ pub(super) struct Traffic {
     pub(super) communicator: u32,
     /// The rank in it.
     pub(super) receiver: u32,
-    /// The heading it counts under.
+    /// The class it counts under.
     pub(super) class: Class,
     /// How much it is.
     pub(super) total: Total,
@@ -61,7 +61,7 @@ pub(super) struct RemoteTraffic {
     pub(super) window: u32,
     /// The rank in its communicator.
     pub(super) remote: u32,
-    /// The heading it counts under.
+    /// The class it counts under.
     pub(super) class: Class,
     /// What went there.
     pub(super) put: Total,
@@ -73,7 +73,7 @@ pub(super) struct RemoteTraffic {
 
 /// What one location sent and did.
 #[derive(Debug)]
-pub(super) struct Tally<'a> {
+pub(super) struct Accumulator<'a> {
     /// The regions it is in.
     pub(super) stack: CallStack<'a>,
     question: Question<'a>,
@@ -84,7 +84,7 @@ pub(super) struct Tally<'a> {
     /// What was moved to and from remote memory, in the order in which the ranks came.
     pub(super) remote: Vec<RemoteTraffic>,
     /// The collective operations it took part in.
-    pub(super) collectives: CollectiveTally,
+    pub(super) collectives: CollectiveAccumulator,
     /// Messages sent to `MPI_PROC_NULL`, which nobody receives.
     pub(super) to_nobody: u64,
     /// The event at which the reading ended.
@@ -93,7 +93,7 @@ pub(super) struct Tally<'a> {
 
 const TOO_MUCH: &str = "the bytes sent to one rank exceed 64 bits";
 
-impl<'a> Tally<'a> {
+impl<'a> Accumulator<'a> {
     pub(super) fn new(stack: CallStack<'a>, question: Question<'a>) -> Self {
         Self {
             stack,
@@ -102,13 +102,13 @@ impl<'a> Tally<'a> {
             traffic: Vec::new(),
             remote_places: Numbering::new(),
             remote: Vec::new(),
-            collectives: CollectiveTally::default(),
+            collectives: CollectiveAccumulator::default(),
             to_nobody: 0,
             bad_event: None,
         }
     }
 
-    /// The heading under which something counts, if it does.
+    /// The class of something, if it counts.
     #[inline]
     fn class(&self, communicator: Option<u32>, bytes: u64, time: impl Fn() -> u64) -> Option<Class> {
         match self.question.selection {
@@ -144,7 +144,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-impl Visitor for Tally<'_> {
+impl Visitor for Accumulator<'_> {
     const BOTH_ENDS: bool = false;
 
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
@@ -235,11 +235,11 @@ mod tests {
     #[test]
     fn messages_are_counted_by_communicator_and_rank() {
         let kinds = HashMap::new();
-        let mut tally = Tally::new(CallStack::new(&kinds, None), EVERYTHING);
+        let mut accumulator = Accumulator::new(CallStack::new(&kinds, None), EVERYTHING);
         let sends =
             [(4, 0, 1, 100), (6, 0, 1, 20), (7, 1, 1, 3), (8, 0, u32::MAX, 1), (9, 0, u32::MAX - 1, 1)];
         for (number, communicator, peer, bytes) in sends {
-            tally.send(number, message(communicator, peer, bytes), || 0);
+            accumulator.send(number, message(communicator, peer, bytes), || 0);
         }
         let traffic = |communicator, messages, bytes, first_event| Traffic {
             communicator,
@@ -248,19 +248,19 @@ mod tests {
             total: Total { messages, bytes },
             first_event,
         };
-        assert_eq!(tally.traffic, [traffic(0, 2, 120, 4), traffic(1, 1, 3, 7)]);
-        assert_eq!((tally.to_nobody, tally.bad_event()), (2, None));
+        assert_eq!(accumulator.traffic, [traffic(0, 2, 120, 4), traffic(1, 1, 3, 7)]);
+        assert_eq!((accumulator.to_nobody, accumulator.bad_event()), (2, None));
     }
 
     #[test]
     fn accesses_are_counted_by_window_and_direction() {
         let kinds = HashMap::new();
-        let mut tally = Tally::new(CallStack::new(&kinds, None), EVERYTHING);
+        let mut accumulator = Accumulator::new(CallStack::new(&kinds, None), EVERYTHING);
         for (number, put, got) in [(1, Some(8), None), (2, None, Some(5)), (3, Some(1), Some(2))] {
-            tally.event(number, Event::Access(Access { window: 3, remote: 1, put, got }), || 0);
+            accumulator.event(number, Event::Access(Access { window: 3, remote: 1, put, got }), || 0);
         }
         let total = |messages, bytes| Total { messages, bytes };
-        let [traffic] = tally.remote.as_slice() else { panic!("one rank of one window") };
+        let [traffic] = accumulator.remote.as_slice() else { panic!("one rank of one window") };
         assert_eq!((traffic.put, traffic.got, traffic.first_event), (total(2, 9), total(2, 7), 1));
     }
 
@@ -268,11 +268,11 @@ mod tests {
     fn lengths_that_cannot_be_are_noted() {
         let kinds = HashMap::new();
         let bad = |lengths: &[u64]| {
-            let mut tally = Tally::new(CallStack::new(&kinds, None), EVERYTHING);
+            let mut accumulator = Accumulator::new(CallStack::new(&kinds, None), EVERYTHING);
             for (bytes, number) in lengths.iter().zip(3..) {
-                tally.send(number, message(0, 1, *bytes), || 0);
+                accumulator.send(number, message(0, 1, *bytes), || 0);
             }
-            tally.bad_event().map(|bad| bad.event)
+            accumulator.bad_event().map(|bad| bad.event)
         };
         assert_eq!(bad(&[u64::MAX]), Some(3));
         assert_eq!(bad(&[u64::MAX - 1, 2]), Some(4));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hopmap::engine::{Catalogue, Store, StoreError, read_runs};
 use hopmap::pipeline::{Problem, TableQuestion};
-use hopmap::query::{AnsweredTable, Asked, Form};
+use hopmap::query::{AnsweredTable, Form, QueryRequest};
 use miette::{IntoDiagnostic, Report};
 
 use crate::answer::Answer;
@@ -16,13 +16,13 @@ use crate::tables::{Tables, sql_name};
 const ROWS: usize = 40;
 
 /// Reads what is asked as JSON and writes a `Result` for every question.
-pub fn reply(asked: &[u8]) -> Result<Vec<u8>, Report> {
-    match serde_json::from_slice(asked).into_diagnostic()? {
-        Asked::Check { stages, questions } => {
+pub fn reply(request: &[u8]) -> Result<Vec<u8>, Report> {
+    match serde_json::from_slice(request).into_diagnostic()? {
+        QueryRequest::Check { stages, questions } => {
             let checked = questions.iter().map(|sql| check(sql, &stages));
             serde_json::to_vec(&checked.collect::<Vec<_>>())
         }
-        Asked::Answer { store, catalogue, questions } => {
+        QueryRequest::Answer { store, catalogue, questions } => {
             let tables = tables_of(&store, catalogue)?;
             let answers = questions.iter().map(|question| answer(&tables, question));
             serde_json::to_vec(&answers.collect::<Vec<_>>())

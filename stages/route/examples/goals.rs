@@ -1,4 +1,4 @@
-//! Prints how long goals and diagnoses take on generated meshes: `cargo run --release -p hopmap-route --features highs --example wishes
+//! Prints how long goals and diagnoses take on generated meshes: `cargo run --release -p hopmap-route --features highs --example goals
 //! [SECONDS]`, with a limit for each.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
