@@ -1,14 +1,13 @@
 //! Cells as jobs of a batch system: a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1`; what takes minutes, when
 //! `HOPMAP_SOAK` is set too.
 
-use hopmap_test_support::{only_in_a_soak, system_tests};
+use hopmap_test_support::{Cluster, NODES, only_in_a_soak, system_tests};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cluster::{Cluster, NODES};
 use crate::sandbox::Sandbox;
 
 /// Searches that go on from their state, a stage that is one process, and one that needs them all.

@@ -3,10 +3,9 @@
 use std::process::{Command, Output};
 
 use hopmap_test_network::{Description, Network};
-use hopmap_test_support::system_tests;
+use hopmap_test_support::{Cluster, system_tests};
 use serde_json::Value;
 
-use crate::cluster::Cluster;
 use crate::sandbox::{Sandbox, project};
 
 /// Arguments that run the pipeline as it is shipped, with results in the sandbox.

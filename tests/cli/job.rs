@@ -1,9 +1,8 @@
 //! The pipeline `job`: a stored program on the nodes of a job.
 
-use hopmap_test_support::system_tests;
+use hopmap_test_support::{Cluster, system_tests};
 use std::process::{Command, Output};
 
-use crate::cluster::Cluster;
 use crate::sandbox::Sandbox;
 
 /// A program of eight ranks and a machine of four hosts, `n1` to `n4`, stored.

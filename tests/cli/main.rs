@@ -15,8 +15,6 @@ mod checkpoint;
 mod checkpoint_damaged;
 mod checkpoint_delta;
 mod checkpoint_refused;
-#[path = "../../stages/launch/tests/system/cluster.rs"]
-mod cluster;
 mod collectives;
 mod crash;
 #[cfg(debug_assertions)]

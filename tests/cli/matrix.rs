@@ -1,22 +1,9 @@
 //! Matrices: cells, pairing, choices.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, placements};
 
-const SWEEP: &str = r#"
-[stages.program]
-uses = "trace/import"
-with = { path = "ring.csv", format = "csv" }
-
-[stages.machine]
-uses = "topology/synthetic"
-with = { shape = "tree:2x4", costs = [1, 10] }
-
-[stages.placement]
-uses   = "map/${matrix.mapper}"
-needs  = { task-graph = "program", system = "machine" }
-matrix = { mapper = ["linear", "random"], seed = "1..3" }
-
-[stages.best]
+/// What follows the placements.
+const FOLLOWERS: &str = r#"[stages.best]
 uses  = "launch/rankfile"
 needs = { mapping = "placement[min F]" }
 save  = { rankfile = "best" }
@@ -39,7 +26,7 @@ matrix = { mapper = ["linear", "random"] }
 
 fn sweep() -> Sandbox {
     let sandbox = Sandbox::with_ring();
-    sandbox.write("sweep.toml", SWEEP);
+    sandbox.write("sweep.toml", placements("1..3", FOLLOWERS));
     sandbox
 }
 

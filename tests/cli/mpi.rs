@@ -1,14 +1,13 @@
 //! Stages as real MPI ranks, started by Open MPI and inside a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1` and
 //! `hopmap-ranks` is built (feature `mpi`).
 
-use hopmap_test_support::{skipped, system_tests};
+use hopmap_test_support::{Cluster, NODES, skipped, system_tests};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use crate::cluster::{Cluster, NODES};
 use crate::launcher::wait_until_begun;
 use crate::sandbox::Sandbox;
 

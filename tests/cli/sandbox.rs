@@ -174,6 +174,27 @@ pub(crate) fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A pipeline that places the ring in two ways with some seeds, and what follows.
+pub(crate) fn placements(seeds: &str, followers: &str) -> String {
+    PLACEMENTS.replace("SEEDS", seeds) + followers
+}
+
+const PLACEMENTS: &str = r#"
+[stages.program]
+uses = "trace/import"
+with = { path = "ring.csv", format = "csv" }
+
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x4", costs = [1, 10] }
+
+[stages.placement]
+uses   = "map/${matrix.mapper}"
+needs  = { task-graph = "program", system = "machine" }
+matrix = { mapper = ["linear", "random"], seed = "SEEDS" }
+
+"#;
+
 /// A pipeline from a CSV file to launch files.
 const RING: &str = r#"name = "ring"
 

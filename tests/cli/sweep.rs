@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, ring};
+use crate::sandbox::{Sandbox, placements, ring};
 
 fn json(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     serde_json::from_slice(&sandbox.output(arguments).stdout).unwrap()
@@ -479,21 +479,8 @@ fn many_failures_are_told_in_few_lines() {
     assert_eq!(all.lines().filter(|line| line.contains("  program[trace=")).count(), 32);
 }
 
-const SWEEP: &str = r#"
-[stages.program]
-uses = "trace/import"
-with = { path = "ring.csv", format = "csv" }
-
-[stages.machine]
-uses = "topology/synthetic"
-with = { shape = "tree:2x4", costs = [1, 10] }
-
-[stages.placement]
-uses = "map/${matrix.mapper}"
-needs = { task-graph = "program", system = "machine" }
-matrix = { mapper = ["linear", "random"], seed = "1..5" }
-
-[stages.table]
+/// What follows the placements.
+const FOLLOWERS: &str = r#"[stages.table]
 uses = "evaluate/accuracy"
 with = { group_by = ["mapper"] }
 needs = { mappings = "placement[mapper=random]" }
@@ -510,7 +497,7 @@ needs = { mapping = "placement[mapper=linear, min F]" }
 #[test]
 fn selectors_choose_among_cells_with_a_value() {
     let sandbox = Sandbox::with_ring();
-    sandbox.write("sweep.toml", SWEEP);
+    sandbox.write("sweep.toml", placements("1..5", FOLLOWERS));
     let graph = json(&sandbox, &["graph", "sweep.toml", "--json"]);
     let edges = graph["edges"].as_array().unwrap();
     let into = |cell: &str| edges.iter().filter(|edge| edge["to"] == cell).count();
@@ -555,13 +542,7 @@ fn keys_side_by_side_may_have_a_value_twice_but_no_row() {
 #[test]
 fn a_sweep_that_was_killed_goes_on_with_the_cells_that_are_left() {
     let sandbox = Sandbox::with_ring();
-    sandbox.write(
-        "sweep.toml",
-        SWEEP.replace(
-            "[\"linear\", \"random\"], seed = \"1..5\"",
-            "[\"linear\", \"random\"], seed = \"1..200\"",
-        ),
-    );
+    sandbox.write("sweep.toml", placements("1..200", FOLLOWERS));
     let mut run = sandbox.command(&["run", "sweep.toml", "--quiet", "-j1"]).spawn().unwrap();
     let results = || {
         let log = std::fs::read_to_string(sandbox.path().join(".hopmap/state.log")).unwrap_or_default();

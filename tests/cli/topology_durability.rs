@@ -1,29 +1,19 @@
 //! Refreshes that are killed, crowded, refused by their consumer or out of disk: what is published is always whole.
 
-use hopmap_test_support::{soak, system_tests};
+use hopmap_test_support::{Random, soak, system_tests};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::topology_site::{Plan, Site, Whole};
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
-
 /// Another machine: a host more or less that answers, other cables, another cost.
-fn changed(plan: &Plan, dice: &mut Dice) -> Plan {
+fn changed(plan: &Plan, random: &mut Random) -> Plan {
     let mut plan = plan.clone();
-    match dice.below(4) {
+    match random.below(4) {
         0 => plan.rails = 3 - plan.rails,
         1 => plan.far += 10.0,
         _ => {
-            let host = dice.below(plan.hosts.len() as u64) as usize;
+            let host = random.below(plan.hosts.len());
             plan.hosts[host] = !plan.hosts[host];
         }
     }
@@ -45,29 +35,30 @@ fn check(site: &Site, before: &[Option<Whole>; 2], plan: &Plan) -> [Option<Whole
     [current, accepted]
 }
 
+/// Kills at random moments are for a soak: `crash_points` kills at every step, on any machine.
 #[test]
 fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
     let times = if soak() { 60 } else { 8 };
-    let mut dice = Dice(20_261_122);
+    let mut random = Random(20_261_122);
     let mut plan = Plan::new(8);
     let site = Site::new(&plan);
     site.refresh(&[]);
     let mut state = check(&site, &[None, None], &plan);
     let (mut killed, mut busy, mut refused) = (0, 0, 0);
     for turn in 0..times {
-        if dice.below(4) > 0 {
-            plan = changed(&plan, &mut dice);
+        if random.below(4) > 0 {
+            plan = changed(&plan, &mut random);
             site.set(&plan);
         }
-        let consumer = ["true", "exit 1", "sleep 0.05"][dice.below(3) as usize];
+        let consumer = ["true", "exit 1", "sleep 0.05"][random.below(3)];
         let arguments =
             Site::arguments(&["--quiet", "--min-coverage", "0", "--consumer", consumer, "--keep", "5"]);
         let spawn = || site.sandbox.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = spawn();
         let second = (turn % 3 == 2).then(spawn);
-        if turn % 3 < 2 {
+        if soak() && turn % 3 < 2 {
             // Moments spread over a whole refresh, the same ones every time.
-            std::thread::sleep(Duration::from_micros(2_000 + dice.below(150_000)));
+            std::thread::sleep(Duration::from_micros(2_000 + random.below(150_000) as u64));
             first.kill().unwrap();
         }
         let children = [Some(first), second];
@@ -84,7 +75,7 @@ fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
         state = check(&site, &state, &plan);
     }
     eprintln!("{times} times: {killed} killed, {busy} busy, {refused} refused");
-    assert!(killed > 0 && busy + refused > 0, "nothing was disturbed: {killed} {busy} {refused}");
+    assert!(!soak() || killed > 0 && busy + refused > 0, "nothing was disturbed: {killed} {busy} {refused}");
     let last = site.sandbox.output(&Site::arguments(&["--min-coverage", "0", "--consumer", "true"]));
     assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
     let (current, accepted) = site.sound();

@@ -1,12 +1,11 @@
 //! What the page on refreshing the topology gives to cron, systemd and Slurm, taken from there and run.
 
-use hopmap_test_support::{skipped, system_tests};
+use hopmap_test_support::{Cluster, skipped, system_tests};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::cluster::Cluster;
 use crate::sandbox::{Sandbox, project};
 use crate::topology_site::{Plan, Site};
 

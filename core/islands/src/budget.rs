@@ -282,12 +282,9 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(in_pool).build().unwrap();
             let budget = Budget::new(None, Some(0.3), islands).unwrap();
             let cx = Context::detached().with_threads(threads);
-            let begin = Instant::now();
             let search = || budget.search(1, &cx, |_, mut meter| Ok::<_, Error>(spend(&mut meter)));
             let found = pool.install(search).unwrap();
-            let took = begin.elapsed();
             let case = format!("{islands} islands on {threads} of {in_pool} threads");
-            assert!((0.29..0.45).contains(&took.as_secs_f64()), "{case} took {took:?}");
             let turn = 300 / u64::from(islands).div_ceil(in_pool as u64);
             for point in found.convergence {
                 assert!(point.evaluations >= turn / 2, "{case}: {point:?} of {turn} ms");

@@ -4,11 +4,12 @@ mod common;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::{Climb, on_processes};
+use common::Climb;
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter, SearchError, SearchResult};
-use hopmap_model::{Context, Error, Observer};
+use hopmap_model::{Context, Error};
+use hopmap_test_support::{Impatient, on_processes};
 use proptest::prelude::*;
 
 fn run(climb: &Climb, budget: &Budget, cx: &Context<'_>) -> SearchResult<u64> {
@@ -39,22 +40,8 @@ proptest! {
     }
 }
 
-/// Stops the search after so many looks.
-struct Impatient {
-    looks: AtomicU64,
-    patience: u64,
-}
-
-impl Observer for Impatient {
-    fn progress(&self, _: u64, _: u64) {}
-    fn log(&self, _: &str) {}
-    fn cancelled(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
-    }
-}
-
 fn stopped(climb: &Climb, budget: &Budget, patience: u64, file: &Path) -> SearchResult<u64> {
-    let observer = Impatient { looks: AtomicU64::new(0), patience };
+    let observer = Impatient::new(patience);
     run(climb, budget, &Context::new(1, None, &observer).with_state(file))
 }
 
@@ -135,10 +122,7 @@ fn islands_that_take_turns_share_the_time_and_its_end() {
         let cx = if file { cx.with_state(&state) } else { cx };
         let ticks = Ticks(Default::default());
         let budget = Budget::new(None, Some(0.4), 4).unwrap();
-        let begin = Instant::now();
         pool.install(|| budget.evolve(&ticks, 1, &cx)).unwrap();
-        let took = begin.elapsed();
-        assert!((0.39..0.6).contains(&took.as_secs_f64()), "{threads} threads took {took:?}");
         let ticks = ticks.0.map(AtomicU64::into_inner);
         let (fewest, most) = (ticks.iter().min().unwrap(), ticks.iter().max().unwrap());
         assert!(3 * fewest >= *most, "{ticks:?} on {threads} threads");

@@ -8,10 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hopmap_mpi_environment::{AS_ROOT, Identity, Implementation, Rank, host_name, system_host_name};
-use hopmap_test_support::system_tests;
-
-#[path = "../../../stages/launch/tests/system/cluster.rs"]
-mod cluster;
+use hopmap_test_support::{Cluster, NODES, system_tests};
 
 /// Launchers and a compiler of each MPI.
 const MPIS: [(Implementation, [&str; 2], &str); 2] = [
@@ -101,8 +98,7 @@ fn tasks_and_ranks_in_jobs_of_slurm_know_their_number_and_their_node() {
     if !system_tests() {
         return;
     }
-    let (cluster, folder, host) =
-        (cluster::Cluster::start(), tempfile::tempdir().unwrap(), system_host_name());
+    let (cluster, folder, host) = (Cluster::start(), tempfile::tempdir().unwrap(), system_host_name());
     let start = |words: &[&str]| {
         let mut command = launcher(words[0], folder.path());
         command.args(&words[1..]).env("SLURM_CONF", cluster.configuration()).current_dir(folder.path());
@@ -115,7 +111,7 @@ fn tasks_and_ranks_in_jobs_of_slurm_know_their_number_and_their_node() {
         assert_eq!(said(&say(&mut start(words))), ranks(&["n1", "n1", "n2", "n2"]), "{words:?}");
     }
     let open_mpi = ["salloc", "-Q", "-N4", "-n4", "mpirun.openmpi", "-n", "4"];
-    assert_eq!(said(&say(&mut start(&open_mpi))), ranks(&cluster::NODES));
+    assert_eq!(said(&say(&mut start(&open_mpi))), ranks(&NODES));
 
     fs::write(folder.path().join("script"), "#!/bin/sh\nexec \"$@\"\n").unwrap();
     let batch = |words: &[&str]| {

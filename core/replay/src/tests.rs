@@ -1,6 +1,7 @@
 //! What holds for placements, whatever the program.
 
-use hopmap_model::{DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use hopmap_model::{DelayModel, WorkUnit};
+use hopmap_test_support::small_programs;
 use proptest::prelude::*;
 
 use crate::{
@@ -9,24 +10,6 @@ use crate::{
 };
 
 const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
-
-/// A program of four ranks: works, ranks, and edges from lower to higher numbers.
-fn dag() -> impl Strategy<Value = TaskDag> {
-    let task = (0u32..4, 0u32..20);
-    let edge = (0usize..24, 0usize..24, 0u64..4);
-    (prop::collection::vec(task, 1..24), prop::collection::vec(edge, 0..50)).prop_map(|(tasks, edges)| {
-        let count = tasks.len();
-        let edges =
-            edges.into_iter().map(|(a, b, bytes)| (a % count, b % count, bytes)).filter(|(a, b, _)| a != b);
-        let mut dependencies: Vec<_> = edges
-            .map(|(a, b, bytes)| Dependency { source: a.min(b) as u32, destination: a.max(b) as u32, bytes })
-            .collect();
-        dependencies.sort_unstable();
-        let task = |(rank, work)| Task { rank: Some(rank), work: f64::from(work) };
-        let tasks = tasks.into_iter().map(task).collect();
-        TaskDag { tasks, dependencies, names: Vec::new(), unit: WorkUnit::Time }
-    })
-}
 
 /// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
 fn machine(kind: u8) -> Machine {
@@ -69,7 +52,7 @@ proptest! {
     /// A pass that ends early, and a path that rules an exchange out, are right.
     #[test]
     fn exchanges_give_what_a_pass_gives(
-        dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS,
+        dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS,
         moves in prop::collection::vec((0usize..4, 0u32..6, -6i64..12), 1..40),
     ) {
         let machine = machine(kind);
@@ -103,7 +86,7 @@ proptest! {
 
     /// No placement is below the bound, and a schedule is done when the evaluator says so.
     #[test]
-    fn a_schedule_takes_its_makespan(dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS) {
+    fn a_schedule_takes_its_makespan(dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS) {
         let machine = machine(kind);
         for model in MODELS {
             let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
@@ -121,7 +104,7 @@ proptest! {
 
     /// Every message between two ranks is sent once and received once, under a tag of its own; all others are order.
     #[test]
-    fn steps_send_what_others_receive(mut dag in dag()) {
+    fn steps_send_what_others_receive(mut dag in small_programs()) {
         dag.unit = WorkUnit::Seconds;
         let steps = steps(&dag).unwrap();
         let of_rank = |(rank, steps): (u32, &Vec<crate::Step>)| {

@@ -2,8 +2,6 @@
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
 
-use std::time::{Duration, Instant};
-
 use hopmap_checkpoint::chunk::PAGE;
 use hopmap_test_support::{Random, damage, seeds};
 
@@ -41,7 +39,6 @@ fn one(seed: u64) {
     } else {
         damage(&mut bytes, &mut random, TELLING);
     }
-    let begin = Instant::now();
     let way = if bytes.starts_with(&page_map()[..4]) { 2 } else { random.next() as u8 };
     images::anything(&[&[way, random.next() as u8], bytes.as_slice()].concat());
     let intact = images::cut_whole(&sample, None).unwrap().earlier();
@@ -49,7 +46,6 @@ fn one(seed: u64) {
         Ok(_) => {}
         Err(error) => assert!((1..1000).contains(&error.to_string().len())),
     }
-    assert!(begin.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", begin.elapsed());
 }
 
 #[test]

@@ -10,9 +10,6 @@ mod exact;
 mod external;
 mod hierarchical;
 mod import;
-#[allow(dead_code, reason = "only its processes are used")]
-#[path = "../../../core/islands/tests/common/mod.rs"]
-mod islands;
 mod matrix;
 mod objectives;
 mod papers;

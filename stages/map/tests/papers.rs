@@ -1,19 +1,19 @@
 //! The algorithms of the papers: the same for any number of threads, processes and interruptions, and every parameter counts.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_map::{
     AfterExchange, Annealing, AnnealingParams, AnnealingPart, AnnealingStage, Composite, CompositeParams,
     CompositeStage, Cooling, Crossover, Genetic, GeneticParams, GeneticPart, GeneticStage, Iteration, Mapper,
     Master, MoveType, MovesUnit, Scheme, SearchResult,
 };
-use hopmap_model::{Context, Observer, Stage, Weight};
+use hopmap_model::{Context, Stage, Weight};
 use hopmap_objective::Problem;
+use hopmap_test_support::{Impatient, on_processes};
 use proptest::prelude::*;
 
 use crate::common::{Nobody, exhaustive, graph, grid, inputs, run, tree};
-use crate::islands::on_processes;
 
 /// 20 ranks of a torn grid on 24 slots.
 fn problem() -> Problem {
@@ -105,22 +105,8 @@ fn any_number_of_threads_and_processes_gives_the_same() {
     }
 }
 
-/// Stops the search after so many looks.
-struct Impatient {
-    looks: AtomicU64,
-    patience: u64,
-}
-
-impl Observer for Impatient {
-    fn progress(&self, _: u64, _: u64) {}
-    fn log(&self, _: &str) {}
-    fn cancelled(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
-    }
-}
-
 fn stopped(mapper: &dyn Mapper, problem: &Problem, patience: u64, file: &Path) -> SearchResult {
-    let observer = Impatient { looks: AtomicU64::new(0), patience };
+    let observer = Impatient::new(patience);
     mapper.map(problem, &Context::new(1, None, &observer).with_state(file)).unwrap()
 }
 
@@ -143,7 +129,8 @@ fn a_stopped_search_goes_on_where_it_was() {
     }
 }
 
-/// Whether every choice gives another search than what it is a change of, and the same twice.
+/// Whether every choice gives another search than what it is a change of, and the same twice; of 2 islands and of so many
+/// `evaluations`, of `patience` and of `stop_when_frozen` also whether they do what they say.
 fn differ(base: &dyn Mapper, choices: Vec<(&str, Box<dyn Mapper + Sync>)>) {
     let problem = problem();
     let plain = base.map(&problem, &Context::detached()).unwrap();
@@ -155,7 +142,22 @@ fn differ(base: &dyn Mapper, choices: Vec<(&str, Box<dyn Mapper + Sync>)>) {
             "{name}"
         );
         assert_eq!(found, mapper.map(&problem, &Context::detached()).unwrap(), "{name}");
+        match name {
+            "islands" => assert_eq!((islands(&plain), islands(&found)), ((0..4).collect(), (0..2).collect())),
+            "patience" | "stop_when_frozen" => {
+                assert!(found.evaluations < plain.evaluations, "{name}: {}", found.evaluations);
+            }
+            _ => {}
+        }
+        if let Some(evaluations) = name.strip_prefix("evaluations ") {
+            assert!(found.evaluations <= 4 * evaluations.parse::<u64>().unwrap(), "{}", found.evaluations);
+        }
     }
+}
+
+/// The islands that the convergence table knows.
+fn islands(found: &SearchResult) -> BTreeSet<u32> {
+    found.convergence.iter().map(|point| point.island).collect()
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn every_parameter_of_annealing_counts() {
         mapper_of_annealing(annealing()).as_ref(),
         vec![
             change("seed", |params| params.seed = 2),
-            change("evaluations", |params| params.evaluations = Some(500)),
+            change("evaluations 500", |params| params.evaluations = Some(500)),
             change("islands", |params| params.islands = 2),
             change("solvers", |params| params.solvers = Some(4)),
             change("iterations", |params| params.iterations = Some(1000)),
@@ -192,11 +194,6 @@ fn every_parameter_of_annealing_counts() {
                 };
             }),
             change("patience", |params| params.patience = Some(20)),
-            change("stop_when_frozen", |params| {
-                params.stop_when_frozen = true;
-                params.moves_per_temperature = Some(2);
-                params.initial_temperature = Some(1.0);
-            }),
             change("crossover_on_exchange", |params| params.crossover_on_exchange = true),
             change("generations", |params| {
                 (params.crossover_on_exchange, params.generations) = (true, Some(1));
@@ -205,6 +202,12 @@ fn every_parameter_of_annealing_counts() {
             change("local_search", |params| params.local_search = true),
         ],
     );
+    // At a temperature that is low from the start, soon neither of two candidates is taken.
+    let cold =
+        AnnealingParams { moves_per_temperature: Some(2), initial_temperature: Some(1.0), ..annealing() };
+    let frozen = AnnealingParams { stop_when_frozen: true, ..cold.clone() };
+    let choices = vec![("stop_when_frozen", mapper_of_annealing(frozen))];
+    differ(mapper_of_annealing(cold).as_ref(), choices);
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn every_parameter_of_the_genetic_algorithm_counts() {
         vec![
             master,
             change("seed", |params| params.seed = 2),
-            change("evaluations", |params| params.evaluations = Some(500)),
+            change("evaluations 500", |params| params.evaluations = Some(500)),
             change("islands", |params| params.islands = 2),
             change("population", |params| params.population = Some(14)),
             change("iterations", |params| params.iterations = Some(16)),
@@ -259,7 +262,7 @@ fn the_composite_algorithm_anneals_then_breeds() {
         mapper_of_composite(composite()).as_ref(),
         vec![
             change("seed", |params| params.seed = 2),
-            change("evaluations", |params| params.evaluations = Some(2000)),
+            change("evaluations 2000", |params| params.evaluations = Some(2000)),
             change("population", |params| params.genetic.population = Some(5)),
             change("annealing.iterations", |params| params.annealing.iterations = Some(500)),
             change("annealing.cooling_rate", |params| params.annealing.cooling_rate = Some(0.9)),
@@ -388,7 +391,7 @@ fn programs_that_say_nothing_are_placed_at_once() {
 
 #[test]
 fn a_user_who_does_not_wait_gets_the_best_so_far() {
-    let observer = Impatient { looks: AtomicU64::new(0), patience: 2 };
+    let observer = Impatient::new(2);
     let cx = Context::new(1, None, &observer);
     let params = GeneticParams { iterations: Some(1 << 40), ..genetic() };
     let outcome = GeneticStage::run(params, inputs(&grid(5, 4), &tree(&[2, 3, 4])), &cx).unwrap();

@@ -10,18 +10,17 @@ use hopmap_route::paper::Paper;
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
-use hopmap_test_support::soak;
+use hopmap_test_support::{Random, soak};
 
 /// Instances that are drawn.
 const INSTANCES: u64 = 80;
 
-/// Random numbers.
-struct Draw(u64, usize);
+/// Random numbers, and how many cables there are.
+struct Draw(Random, usize);
 
 impl Draw {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % most
+        self.0.below(most)
     }
 
     fn one<T: Copy>(&mut self, of: &[T]) -> T {
@@ -119,8 +118,7 @@ fn small_instances_of_every_kind_cost_the_same() {
     let instances = if soak() { 50 * INSTANCES } else { INSTANCES };
     let mut answered = 0;
     for seed in 0..instances {
-        let draw = &mut Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), 0);
-        draw.below(2);
+        let draw = &mut Draw(Random(seed), 0);
         let instance = instance(draw);
         let rules = rules(draw);
         let mapping = instance.mapping.as_ref();

@@ -26,6 +26,7 @@ mod search;
 mod solvers;
 mod support {
     pub(crate) mod body;
+    pub(crate) mod ring;
     pub(crate) mod samples;
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::support::ring::ring;
 use hopmap_model::{Mapping, Weight};
 use hopmap_route::answer::{Answer, answer};
 use hopmap_route::engine::StopCondition;
@@ -24,22 +25,6 @@ fn solved(instance: &Instance, mapping: Option<&Mapping>, deadlock_free: bool) -
 fn found(answer: &Answer) -> (i64, bool, bool) {
     let metric = |name: &str| answer.routes.metrics[name];
     (metric("objective").round() as i64, metric("proven") > 0.0, metric("deadlock_free") > 0.0)
-}
-
-/// A ring of switches of type 1 with a host at each, and streams from every host to the next but one.
-fn ring(size: usize) -> Instance {
-    let all = |what: &dyn Fn(usize) -> String| (0..size).map(what).collect::<Vec<_>>().join(",");
-    let text = format!(
-        "hosts=[{}]\nswitches=[{}]\nlinks=[{},{}]\nprocesses=[{}]\nstreams=[{}]\nmapping={{{}}}\n",
-        all(&|i| format!("{{ name = \"h{i}\", performance = 1 }}")),
-        all(&|i| format!("{{ name = \"s{i}\", type = 1 }}")),
-        all(&|i| format!("{{ a = \"s{i}\", b = \"s{}\", bandwidth = 100 }}", (i + 1) % size)),
-        all(&|i| format!("{{ a = \"s{i}\", b = \"h{i}\", bandwidth = 100 }}")),
-        all(&|i| format!("{{ name = \"p{i}\", requires = 1 }}")),
-        all(&|i| format!("{{ from = \"p{i}\", to = \"p{}\", bandwidth = 1 }}", (i + 2) % size)),
-        all(&|i| format!("p{i} = \"h{i}\"")),
-    );
-    Instance::parse(text.as_bytes(), Path::new("ring")).unwrap()
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Routes for processes that are where they are: they keep what they say.
 
-use std::path::Path;
-
+use crate::support::ring::ring;
 use crate::support::samples::Mesh;
 use hopmap_route::engine::Limits;
 use hopmap_route::engine::{Engine, StopCondition};
@@ -12,22 +11,6 @@ use hopmap_test_support::given_data;
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
-
-/// A ring of switches of type 1 with a host at each, and streams from every host to the next but one.
-fn ring(size: usize) -> Instance {
-    let all = |what: &dyn Fn(usize) -> String| (0..size).map(what).collect::<Vec<_>>().join(",");
-    let text = format!(
-        "hosts=[{}]\nswitches=[{}]\nlinks=[{},{}]\nprocesses=[{}]\nstreams=[{}]\nmapping={{{}}}\n",
-        all(&|i| format!("{{ name = \"h{i}\", performance = 1 }}")),
-        all(&|i| format!("{{ name = \"s{i}\", type = 1 }}")),
-        all(&|i| format!("{{ a = \"s{i}\", b = \"s{}\", bandwidth = 100 }}", (i + 1) % size)),
-        all(&|i| format!("{{ a = \"s{i}\", b = \"h{i}\", bandwidth = 100 }}")),
-        all(&|i| format!("{{ name = \"p{i}\", requires = 1 }}")),
-        all(&|i| format!("{{ from = \"p{i}\", to = \"p{}\", bandwidth = 1 }}", (i + 2) % size)),
-        all(&|i| format!("p{i} = \"h{i}\"")),
-    );
-    Instance::parse(text.as_bytes(), Path::new("ring")).unwrap()
-}
 
 #[test]
 fn quick_routes_on_rings_are_best() {
@@ -143,26 +126,14 @@ fn a_router_remembers_nothing() {
     }
 }
 
-/// Numbers that look random.
-#[cfg(feature = "highs")]
-struct Draws(u64);
-
-#[cfg(feature = "highs")]
-impl Draws {
-    fn below(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % below
-    }
-}
-
 /// A small network of all sorts: a tree of switches with more cables, some of one direction, some parallel, types mixed, hosts with one or
 /// two cables.
 #[cfg(feature = "highs")]
-fn small(draws: &mut Draws) -> String {
-    let (switches, hosts) = (2 + draws.below(4), 2 + draws.below(4));
+fn small(random: &mut hopmap_test_support::Random) -> String {
+    let (switches, hosts) = (2 + random.below(4), 2 + random.below(4));
     let mut cables = Vec::new();
-    let mut ports: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
-    let mut join = |a: String, b: String, bandwidth: u64, directed: bool| {
+    let mut ports: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    let mut join = |a: String, b: String, bandwidth: usize, directed: bool| {
         let mut port = |name: &String| {
             let next = ports.entry(name.clone()).or_default();
             *next += 1;
@@ -174,37 +145,38 @@ fn small(draws: &mut Draws) -> String {
         ));
     };
     for switch in 1..switches {
-        let other = draws.below(switch);
-        join(format!("s{switch}"), format!("s{other}"), 2 + draws.below(8), false);
+        let other = random.below(switch);
+        join(format!("s{switch}"), format!("s{other}"), 2 + random.below(8), false);
     }
-    for _ in 0..draws.below(5) {
-        let (a, b) = (draws.below(switches), draws.below(switches));
+    for _ in 0..random.below(5) {
+        let (a, b) = (random.below(switches), random.below(switches));
         if a != b {
-            join(format!("s{a}"), format!("s{b}"), 1 + draws.below(8), draws.below(3) == 0);
+            join(format!("s{a}"), format!("s{b}"), 1 + random.below(8), random.below(3) == 0);
         }
     }
     for host in 0..hosts {
-        for _ in 0..=draws.below(5) / 4 {
-            join(format!("h{host}"), format!("s{}", draws.below(switches)), 6 + draws.below(12), false);
+        for _ in 0..=random.below(5) / 4 {
+            join(format!("h{host}"), format!("s{}", random.below(switches)), 6 + random.below(12), false);
         }
     }
-    let all = |count: u64, what: &dyn Fn(u64) -> String| (0..count).map(what).collect::<Vec<_>>().join(",");
-    let types: Vec<u64> = (0..switches).map(|_| 1 + draws.below(2)).collect();
-    let places: Vec<u64> = (0..=hosts).map(|_| draws.below(hosts)).collect();
-    let streams: Vec<String> = (0..=draws.below(7))
+    let all =
+        |count: usize, what: &dyn Fn(usize) -> String| (0..count).map(what).collect::<Vec<_>>().join(",");
+    let types: Vec<usize> = (0..switches).map(|_| 1 + random.below(2)).collect();
+    let places: Vec<usize> = (0..=hosts).map(|_| random.below(hosts)).collect();
+    let streams: Vec<String> = (0..=random.below(7))
         .map(|_| {
-            let (from, to) = (draws.below(hosts + 1), draws.below(hosts + 1));
-            format!("{{ from = \"p{from}\", to = \"p{to}\", bandwidth = {} }}", 1 + draws.below(4))
+            let (from, to) = (random.below(hosts + 1), random.below(hosts + 1));
+            format!("{{ from = \"p{from}\", to = \"p{to}\", bandwidth = {} }}", 1 + random.below(4))
         })
         .collect();
     format!(
         "hosts=[{}]\nswitches=[{}]\nlinks=[{}]\nprocesses=[{}]\nstreams=[{}]\nmapping={{{}}}\n",
         all(hosts, &|i| format!("{{ name = \"h{i}\", performance = 9 }}")),
-        all(switches, &|i| format!("{{ name = \"s{i}\", type = {} }}", types[i as usize])),
+        all(switches, &|i| format!("{{ name = \"s{i}\", type = {} }}", types[i])),
         cables.join(","),
         all(hosts + 1, &|i| format!("{{ name = \"p{i}\", requires = 1 }}")),
         streams.join(","),
-        all(hosts + 1, &|i| format!("p{i} = \"h{}\"", places[i as usize])),
+        all(hosts + 1, &|i| format!("p{i} = \"h{}\"", places[i])),
     )
 }
 
@@ -217,15 +189,15 @@ fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
     let cases: u64 = if hopmap_test_support::soak() { 6000 } else { 60 };
     let (mut solved, mut infeasible, mut open) = (0, 0, 0);
     for seed in 0..cases {
-        let mut draws = Draws(seed * 77 + 1);
-        let text = small(&mut draws);
-        let Ok(instance) = Instance::parse(text.as_bytes(), Path::new("small")) else { continue };
+        let mut random = hopmap_test_support::Random(seed);
+        let text = small(&mut random);
+        let Ok(instance) = Instance::parse(text.as_bytes(), std::path::Path::new("small")) else { continue };
         let rules = Rules {
-            deadlock_free: draws.below(3) == 0,
-            max_hops: (draws.below(4) == 0).then(|| 3 + draws.below(3) as u32),
-            switch_load: (draws.below(4) == 0).then(|| 4.0 + draws.below(8) as f64),
-            bandwidth_slack: if draws.below(4) == 0 { 0.2 } else { 0.0 },
-            ..Rules::from(match draws.below(5) {
+            deadlock_free: random.below(3) == 0,
+            max_hops: (random.below(4) == 0).then(|| 3 + random.below(3) as u32),
+            switch_load: (random.below(4) == 0).then(|| 4.0 + random.below(8) as f64),
+            bandwidth_slack: if random.below(4) == 0 { 0.2 } else { 0.0 },
+            ..Rules::from(match random.below(5) {
                 0 => Weights { longest_route: 0.0, total_hops: 1.0, table_entries: 3.5 },
                 1 => Weights { longest_route: 2.5, total_hops: 0.5, table_entries: 4.0 },
                 2 => Weights { longest_route: 1.0, total_hops: 0.0, table_entries: 1.0 },

@@ -13,24 +13,10 @@ use hopmap_route::engine::{Engine, SearchResult, StopCondition};
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
-use hopmap_test_support::given_data;
+use hopmap_test_support::{Random, given_data};
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
-
-/// Numbers that are as good as random.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-}
 
 /// A small instance of any structure: rings, trees and what is between them, hosts with several links, links that are down in one direction,
 /// several processes on a host, devices, capabilities, fixed processes and streams that go round.
@@ -55,7 +41,7 @@ fn instance(random: &mut Random) -> Instance {
     for switch in 1..switches {
         let other = random.below(switch);
         link(&mut text, format!("s{switch}"), format!("s{other}"), 2 + random.below(6));
-        if switch > 1 && random.one_in(2) {
+        if switch > 1 && random.below(2) == 0 {
             let next = (other + 1) % switch;
             link(&mut text, format!("s{switch}"), format!("s{next}"), 1 + random.below(6));
         }
@@ -63,14 +49,14 @@ fn instance(random: &mut Random) -> Instance {
     for host in 0..hosts {
         let switch = random.below(switches);
         link(&mut text, format!("h{host}"), format!("s{switch}"), 3 + random.below(8));
-        if switches > 1 && random.one_in(6) {
+        if switches > 1 && random.below(6) == 0 {
             link(&mut text, format!("h{host}"), format!("s{}", (switch + 1) % switches), 3 + random.below(8));
         }
     }
     text += "]\nprocesses = [";
     for process in 0..processes {
         let more = ["", "", "", ", devices = { camera = 1 }", ", capabilities = [\"fast\"]"][random.below(5)];
-        let requires = if random.one_in(10) { 0 } else { 1 + usize::from(random.one_in(5)) };
+        let requires = if random.below(10) == 0 { 0 } else { 1 + usize::from(random.below(5) == 0) };
         write!(text, "{{ name = \"p{process}\", requires = {requires}{more} }}, ").unwrap();
     }
     text += "]\nstreams = [";
@@ -81,11 +67,11 @@ fn instance(random: &mut Random) -> Instance {
     }
     text += "]\n";
     let mut instance = Instance::parse(text.as_bytes(), Path::new("instance")).unwrap();
-    if random.one_in(4) {
+    if random.below(4) == 0 {
         let demands = &mut instance.graph.demands.processes;
         demands[0].host = Some(format!("h{}", random.below(hosts)));
     }
-    if random.one_in(8) {
+    if random.below(8) == 0 {
         for (source, destination) in [(0, 1), (1, 0)] {
             let (source_port, destination_port) = (Some(90), Some(90));
             let link = Link { source_port, destination_port, ..Link::new(source, destination) };
@@ -100,7 +86,7 @@ fn instance(random: &mut Random) -> Instance {
             _ => {}
         }
     }
-    if random.one_in(10) {
+    if random.below(10) == 0 {
         instance.system.nodes[0].traits.performance = None;
     }
     instance
@@ -119,18 +105,18 @@ fn rules(random: &mut Random) -> Rules {
     ];
     let (longest, hops, entries) = weights[random.below(weights.len())];
     Rules {
-        deadlock_free: random.one_in(5),
-        max_hops: random.one_in(6).then_some(2 + random.below(3) as u32),
-        bandwidth_slack: if random.one_in(8) { 0.25 } else { 0.0 },
-        performance_slack: if random.one_in(10) { 0.5 } else { 0.0 },
-        switch_load: random.one_in(8).then_some(6.0),
+        deadlock_free: random.below(5) == 0,
+        max_hops: (random.below(6) == 0).then_some(2 + random.below(3) as u32),
+        bandwidth_slack: if random.below(8) == 0 { 0.25 } else { 0.0 },
+        performance_slack: if random.below(10) == 0 { 0.5 } else { 0.0 },
+        switch_load: (random.below(8) == 0).then_some(6.0),
         ..Rules::from(Weights { longest_route: longest, total_hops: hops, table_entries: entries })
     }
 }
 
 fn home(random: &mut Random, problem: &Problem<'_>) -> Option<Home> {
     let hosts = problem.allowed.iter().map(|allowed| allowed.first().copied().unwrap_or(problem.hosts[0]));
-    random.one_in(6).then(|| Home { hosts: hosts.collect(), cost: 3.5 })
+    (random.below(6) == 0).then(|| Home { hosts: hosts.collect(), cost: 3.5 })
 }
 
 fn found(problem: &Problem<'_>, limits: Limits) -> SearchResult {

@@ -7,9 +7,6 @@ mod agree;
 mod checker;
 mod damage;
 mod given;
-#[allow(dead_code, reason = "only its processes are used")]
-#[path = "../../../core/islands/tests/common/mod.rs"]
-mod islands;
 mod optima;
 mod searches;
 mod support {

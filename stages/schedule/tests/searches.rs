@@ -1,29 +1,8 @@
 //! The searches for plans: the same for any number of threads, processes and interruptions, and better with more evaluations.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use hopmap_model::{Context, DelayModel, Dependency, Observer, Task, TaskDag, WorkUnit};
+use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
 use hopmap_schedule::{AutoParams, GeneticParams, MachineParams, Plan, Problem, Scheduler, SearchResult};
-
-use crate::islands::on_processes;
-
-/// Stops a search after so many looks, or never.
-struct Impatient {
-    looks: AtomicU64,
-    patience: u64,
-}
-
-impl Observer for Impatient {
-    fn progress(&self, _: u64, _: u64) {}
-    fn log(&self, _: &str) {}
-    fn cancelled(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
-    }
-}
-
-fn observer(patience: u64) -> Impatient {
-    Impatient { looks: AtomicU64::new(0), patience }
-}
+use hopmap_test_support::{Impatient, on_processes};
 
 /// Tasks in layers of eight, each of which waits for some of the layer before.
 fn problem(tasks: u32, model: DelayModel, speeds: &[f64]) -> Problem {
@@ -82,7 +61,7 @@ fn any_number_of_threads_and_processes_gives_the_same() {
             for threads in [2, 4] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let (patient, run) =
-                    (observer(u64::MAX), |cx: &Context<'_>| scheduler.schedule(&problem, cx));
+                    (Impatient::new(u64::MAX), |cx: &Context<'_>| scheduler.schedule(&problem, cx));
                 let found = pool.install(|| run(&Context::new(threads, None, &patient))).unwrap();
                 assert_eq!(found, alone);
             }
@@ -102,7 +81,7 @@ fn a_stopped_search_goes_on_where_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state");
         let run = |patience| -> SearchResult<Plan> {
-            let observer = observer(patience);
+            let observer = Impatient::new(patience);
             scheduler.schedule(&problem, &Context::new(1, None, &observer).with_state(&file)).unwrap()
         };
         let stopped = run(5);

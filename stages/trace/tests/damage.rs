@@ -1,12 +1,11 @@
-//! Damages archives at random: reading must end with a graph or an error, and soon, whatever the bytes are. A graph is
-//! the same whoever reads.
+//! Damages archives at random: reading must end with a graph or an error, whatever the bytes are. A graph is the same
+//! whoever reads.
 //!
 //! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred, over the traces of `HOPMAP_DATA` as well;
 //! `HOPMAP_SEED=N` repeats one. Should libotf2 crash, the last seed on standard error (`-- --nocapture`) did it.
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use crate::support::{Copy, data, read_otf2, sample};
 use hopmap_model::Context;
@@ -35,9 +34,7 @@ fn fuzz_archive(archive: &Copy, seed: u64) {
         originals.push((file, original));
     }
     eprintln!("seed {seed}");
-    let start = Instant::now();
     crate::support::body::otf2(archive.path());
-    assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
     for (file, original) in originals.into_iter().rev() {
         fs::write(file, original).unwrap();
     }

@@ -1,12 +1,20 @@
-//! What the tests of all crates share: one way to skip, loops sized by time, damage at random.
+//! What the tests of all crates share: one way to skip, loops sized by time, damage and programs at random, processes, a cluster.
 
+mod cluster;
 mod damage;
+mod impatient;
+mod processes;
+mod programs;
 mod seeds;
 mod signal;
 mod skip;
 mod user;
 
+pub use cluster::{Cluster, NODES};
 pub use damage::{Random, damage};
+pub use impatient::Impatient;
+pub use processes::on_processes;
+pub use programs::small_programs;
 pub use seeds::{Seeds, only_seed, seeds, soak};
 pub use signal::signal;
 pub use skip::{given_data, only_in_a_soak, program, skipped, system_tests};

@@ -1,10 +1,7 @@
-//! A search and processes for tests.
-
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+//! A search for tests.
 
 use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
-use hopmap_model::{Communicator, Context, Error};
+use hopmap_model::Error;
 
 /// Draws numbers; the smallest wins. Every epoch takes up to 100 of them.
 pub(crate) struct Climb {
@@ -51,87 +48,4 @@ impl Evolution for Climb {
             island.best = island.best.min(candidate.solution);
         }
     }
-}
-
-/// A process that talks to others through channels.
-struct Process {
-    number: u32,
-    to: Vec<Sender<Vec<u8>>>,
-    from: Vec<Mutex<Receiver<Vec<u8>>>>,
-}
-
-impl Process {
-    fn hear(&self, process: usize) -> Result<Vec<u8>, Error> {
-        let receiver = self.from[process].lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.recv().map_err(|_| Error::msg("a process is gone"))
-    }
-}
-
-impl Communicator for Process {
-    fn process(&self) -> u32 {
-        self.number
-    }
-
-    fn processes(&self) -> u32 {
-        self.to.len() as u32
-    }
-
-    fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
-        let processes = self.to.len();
-        let number = self.number as usize;
-        self.to[(number + 1) % processes].send(bytes).map_err(|_| Error::msg("a process is gone"))?;
-        self.hear((number + processes - 1) % processes)
-    }
-
-    fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
-        for to in &self.to {
-            to.send(bytes.clone()).map_err(|_| Error::msg("a process is gone"))?;
-        }
-        (0..self.from.len()).map(|process| self.hear(process)).collect()
-    }
-
-    fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error> {
-        self.to[process as usize].send(bytes).map_err(|_| Error::msg("a process is gone"))
-    }
-
-    fn receive(&self, process: u32) -> Result<Vec<u8>, Error> {
-        self.hear(process as usize)
-    }
-
-    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
-        let message = |_| {
-            let begin = std::time::Instant::now();
-            self.send(process, vec![0; bytes as usize])?;
-            self.receive(process)?;
-            Ok(begin.elapsed().as_secs_f64())
-        };
-        (0..messages).map(message).collect()
-    }
-
-    fn answer(&self, process: u32, _: u64, messages: u32) -> Result<(), Error> {
-        (0..messages).try_for_each(|_| {
-            self.receive(process)?;
-            self.send(process, vec![0])
-        })
-    }
-}
-
-/// Runs the same on so many processes, each a thread.
-pub(crate) fn on_processes<R: Send>(processes: u32, work: impl Fn(Context<'_>) -> R + Sync) -> Vec<R> {
-    let mut all: Vec<Process> =
-        (0..processes).map(|number| Process { number, to: Vec::new(), from: Vec::new() }).collect();
-    for source in 0..processes as usize {
-        for destination in 0..processes as usize {
-            let (to, from) = channel();
-            all[source].to.push(to);
-            all[destination].from.push(Mutex::new(from));
-        }
-    }
-    std::thread::scope(|scope| {
-        let work = &work;
-        let run =
-            |process: Process| scope.spawn(move || work(Context::detached().with_communicator(&process)));
-        let threads: Vec<_> = all.into_iter().map(run).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a process")).collect()
-    })
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hopmap_model::Context;
 use hopmap_test_support::{Random, damage};
@@ -377,11 +377,9 @@ fn one(seed: u64, whole: &Path, folder: &Path) {
         }
     }
     fs::write(folder.join(path), bytes).unwrap();
-    let begin = Instant::now();
     let beside = use_all(folder);
     let known = ["source", "store", "to"].map(PathBuf::from);
     assert!(beside.iter().all(|path| known.contains(path)), "seed {seed}: {beside:?}");
-    assert!(begin.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", begin.elapsed());
 }
 
 #[test]

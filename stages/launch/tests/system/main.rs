@@ -4,8 +4,6 @@
 //! On Debian: `apt-get install openmpi-bin mpich slurm-wlm munge`.
 
 #[cfg(test)]
-mod cluster;
-#[cfg(test)]
 mod hydra;
 #[cfg(test)]
 mod lab;

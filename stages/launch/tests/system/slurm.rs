@@ -2,9 +2,8 @@
 
 use hopmap_launch::{cray_rank_order, slurm_hostfile};
 use hopmap_model::{LaunchFile, Mapping};
-use hopmap_test_support::system_tests;
+use hopmap_test_support::{Cluster, NODES, system_tests};
 
-use crate::cluster::{Cluster, NODES};
 use crate::lab::{Lab, expected_hosts, mapping};
 
 const PLACE: &str = "$SLURM_PROCID $SLURMD_NODENAME";

@@ -1,9 +1,10 @@
 //! What holds for ranks on slots, whatever the program.
 
-use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use hopmap_model::{Context, DelayModel, Task, TaskDag, WorkUnit};
 use hopmap_replay::{
     Distance, Distances, Lookup, Machine, MakespanEvaluator, Measured, Network, ReplayProblem,
 };
+use hopmap_test_support::small_programs;
 use proptest::prelude::*;
 
 use super::{RankSearch, auto, exact, genetic, list, starts};
@@ -15,24 +16,6 @@ mod programs;
 use programs::{Stencil, sweep, tree, writers};
 
 const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
-
-/// A program of four ranks: works, ranks, and edges from lower to higher numbers.
-fn dag() -> impl Strategy<Value = TaskDag> {
-    let task = (0u32..4, 0u32..20);
-    let edge = (0usize..24, 0usize..24, 0u64..4);
-    (prop::collection::vec(task, 1..24), prop::collection::vec(edge, 0..50)).prop_map(|(tasks, edges)| {
-        let count = tasks.len();
-        let edges =
-            edges.into_iter().map(|(a, b, bytes)| (a % count, b % count, bytes)).filter(|(a, b, _)| a != b);
-        let mut dependencies: Vec<_> = edges
-            .map(|(a, b, bytes)| Dependency { source: a.min(b) as u32, destination: a.max(b) as u32, bytes })
-            .collect();
-        dependencies.sort_unstable();
-        let task = |(rank, work)| Task { rank: Some(rank), work: f64::from(work) };
-        let tasks = tasks.into_iter().map(task).collect();
-        TaskDag { tasks, dependencies, names: Vec::new(), unit: WorkUnit::Time }
-    })
-}
 
 /// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
 fn machine(kind: u8) -> Machine {
@@ -77,7 +60,7 @@ fn params<P: serde::de::DeserializeOwned>(text: &str) -> P {
 proptest! {
     /// Contraction loses nothing: all tasks begin and end when the plan of the same placement says so.
     #[test]
-    fn a_placement_takes_what_its_plan_takes(dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS) {
+    fn a_placement_takes_what_its_plan_takes(dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS) {
         let machine = machine(kind);
         for model in MODELS {
             let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
@@ -105,7 +88,7 @@ proptest! {
 
     /// Branch and bound finds the best of all placements and says so; the other searches are between the best start and it.
     #[test]
-    fn nothing_is_better_than_what_is_proven(dag in dag(), kind in 0u8..3) {
+    fn nothing_is_better_than_what_is_proven(dag in small_programs(), kind in 0u8..3) {
         let machine = machine(kind);
         for model in MODELS {
             let problem = ReplayProblem::new(&dag, &machine, model).unwrap();

@@ -309,17 +309,17 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_down_keeps_the_others_waiting_for_seconds_only() {
+    fn a_host_that_is_down_does_not_keep_the_others_waiting_to_the_end() {
         let hosts = ["a", "b", "c"].map(str::to_owned);
-        let begin = Instant::now();
         let command =
-            "sh -c 'test {host} = c && exec sleep 60; echo hopmap agent 1 {host} 10.0.0.1:7 4; cat'";
+            "sh -c 'test {host} = c && exec sleep 1200; echo hopmap agent 1 {host} 10.0.0.1:7 4; cat'";
         let template = Template::parse(command).unwrap();
         let (_started, answers) =
-            start(&template, &hosts, "secret", Duration::from_mins(1), &Context::detached());
-        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+            start(&template, &hosts, "secret", Duration::from_mins(10), &Context::detached());
         assert!(answers[0].is_ok() && answers[1].is_ok());
-        assert!(answers[2].as_ref().unwrap_err().starts_with("its agent was not ready within "));
+        let fault = answers[2].as_ref().unwrap_err();
+        assert!(fault.starts_with("its agent was not ready within "), "{fault}");
+        assert_ne!(fault, "its agent was not ready within 600 s", "it waited as long as it may");
     }
 
     #[test]

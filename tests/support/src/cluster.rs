@@ -1,5 +1,7 @@
 //! A real Slurm on one machine with four nodes that exist in name only.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use std::fmt::Write;
 use std::fs;
 use std::net::TcpListener;
@@ -12,17 +14,23 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Names of the nodes; each has four cores.
-pub(crate) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
 /// A running cluster; its daemons end with it.
-pub(crate) struct Cluster {
+#[derive(Debug)]
+pub struct Cluster {
     folder: TempDir,
     configuration: PathBuf,
 }
 
 impl Cluster {
     /// Starts it and waits until its nodes are idle.
-    pub(crate) fn start() -> Self {
+    ///
+    /// # Panics
+    ///
+    /// If they are not idle within a minute, or Slurm or MUNGE cannot be started.
+    #[must_use]
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // munged wants everybody to reach its socket.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -43,7 +51,8 @@ impl Cluster {
     }
 
     /// What `SLURM_CONF` has to be for the commands of this cluster.
-    pub(crate) fn configuration(&self) -> &Path {
+    #[must_use]
+    pub fn configuration(&self) -> &Path {
         &self.configuration
     }
 
