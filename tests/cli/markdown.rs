@@ -71,7 +71,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// The anchors of the headings of a page, as GitHub and `mdBook` make them.
+/// The anchors of the headings of a page, as `GitHub` and `mdBook` make them.
 pub(crate) fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut inside = false;

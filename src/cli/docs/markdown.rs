@@ -33,7 +33,7 @@ pub(super) fn sentence(text: &str) -> String {
     }
 }
 
-/// The anchor of a heading, as GitHub and `mdBook` make it.
+/// The anchor of a heading, as `GitHub` and `mdBook` make it.
 pub(super) fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase().replace(' ', "-");
     kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
