@@ -242,7 +242,7 @@ fn drift_of_one_pair_is_confirmed_and_published() {
     assert_snapshot!(refresh(&[]), @"unchanged: 4 hosts");
     site.measure(&measured(4, (1, 2), 200.0));
     assert_snapshot!(refresh(&["--health"]), @r"
-    n1 – n2: 200 µs, its level has 100 µs (+100 %)
+    n1 – n2: 200 µs, the median of its level is 100 µs (+100 %)
     1 finding, 4 hosts are up, 0 are down
     ");
     assert_snapshot!(refresh(&["--check"]), @r"

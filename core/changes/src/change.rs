@@ -1,4 +1,4 @@
-//! A difference between two topologies.
+//! Differences between two topologies.
 
 use std::fmt;
 use std::fmt::{Display, Formatter};
@@ -9,25 +9,25 @@ use hopmap_model::SystemGraph;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// A difference between two topologies. Written as text it is a line for people.
+/// A difference between two topologies. `Display` formats it as one line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
 pub enum Change {
-    /// A host that was not there.
+    /// A new host.
     HostNew {
         /// Its name.
         host: String,
         /// Its number of slots.
         slots: usize,
     },
-    /// A host that is not there any more.
+    /// A host that was removed.
     HostGone {
         /// Its name.
         host: String,
         /// The number of slots it had.
         slots: usize,
     },
-    /// A host that does not answer any more.
+    /// A host that stopped answering.
     HostDown {
         /// Its name.
         host: String,
@@ -37,114 +37,114 @@ pub enum Change {
         /// Its name.
         host: String,
     },
-    /// The slots of a host are others.
+    /// A host has different slots.
     Slots {
         /// Its name.
         host: String,
-        /// Cores of its slots, sorted.
+        /// Cores of its slots before, sorted.
         before: Vec<u32>,
-        /// Cores of its slots, sorted.
+        /// Cores of its slots after, sorted.
         after: Vec<u32>,
     },
-    /// The slots of a host are nearer to each other in another way, such as by other sockets.
+    /// The slots of a host are grouped differently, for example by other sockets.
     Grouping {
         /// Its name.
         host: String,
     },
-    /// A switch that was not there.
+    /// A new switch.
     SwitchNew {
-        /// What it is called.
+        /// Its name.
         switch: String,
     },
-    /// A switch that is not there any more.
+    /// A switch that was removed.
     SwitchGone {
-        /// What it was called.
+        /// Its name.
         switch: String,
     },
-    /// A switch that does not answer any more.
+    /// A switch that stopped answering.
     SwitchDown {
-        /// What it is called.
+        /// Its name.
         switch: String,
     },
     /// A switch that answers again.
     SwitchBack {
-        /// What it is called.
+        /// Its name.
         switch: String,
     },
-    /// Hosts or a switch that hang elsewhere.
+    /// Hosts or a switch that are attached elsewhere.
     Moved {
-        /// What moved.
+        /// The nodes that moved.
         nodes: Vec<String>,
-        /// What it hung on: switches, or the other hosts of its group.
+        /// Where they were attached: switches, or the other hosts of their group.
         before: Vec<String>,
-        /// What it hangs on.
+        /// Where they are attached now.
         after: Vec<String>,
     },
-    /// Another number of links between two nodes.
+    /// The number of links between two nodes changed.
     Links {
-        /// Where they begin.
+        /// The source.
         from: String,
-        /// Where they end.
+        /// The destination.
         to: String,
-        /// Whether it is the same the other way.
+        /// Whether the reverse direction changed in the same way.
         both: bool,
-        /// How many there were.
+        /// The number before.
         before: usize,
-        /// How many there are.
+        /// The number after.
         after: usize,
     },
-    /// Another latency or bandwidth of a link; missing where it is not known.
+    /// The latency or bandwidth of a link changed; `None` if unknown.
     Link {
-        /// Where it begins.
+        /// The source.
         from: String,
-        /// Where it ends.
+        /// The destination.
         to: String,
-        /// Whether it is the same the other way.
+        /// Whether the reverse direction changed in the same way.
         both: bool,
         /// Latency or bandwidth.
         quantity: Quantity,
-        /// What it was.
+        /// The value before.
         before: Option<f64>,
-        /// What it is.
+        /// The value after.
         after: Option<f64>,
     },
-    /// Costs have another form.
+    /// The cost model has another form.
     CostForm {
-        /// `levels`, `matrix`, or what counts of routes: `hops`, `latency` or `time`.
+        /// `levels`, `matrix`, or the cost of routes: `hops`, `latency` or `time`.
         before: &'static str,
-        /// The same.
+        /// The form after.
         after: &'static str,
     },
-    /// The costs of the levels, innermost first.
+    /// The costs of the levels changed, innermost first.
     Levels {
-        /// What they were.
+        /// Costs before.
         before: Vec<f64>,
-        /// What they are.
+        /// Costs after.
         after: Vec<f64>,
     },
-    /// Static routes that are others.
+    /// Static routes changed.
     Routes {
-        /// The hosts to which they lead.
+        /// The destination hosts.
         to: Vec<String>,
     },
-    /// Messages between two hosts, or between the cores of one, take another time or have another cost.
+    /// The message time or cost between two hosts, or between the cores of one host, changed.
     Pair {
         /// A host.
         from: String,
         /// Another host, or the same one.
         to: String,
-        /// Whether it is the same the other way.
+        /// Whether the reverse direction changed in the same way.
         both: bool,
         /// Latency or cost.
         quantity: Quantity,
-        /// What it was.
+        /// The value before.
         before: f64,
-        /// What it is.
+        /// The value after.
         after: f64,
     },
 }
 
-/// What a number is of.
+/// The quantity of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
@@ -152,12 +152,12 @@ pub enum Quantity {
     Latency,
     /// Bytes per second.
     Bandwidth,
-    /// What the cost model says.
+    /// Cost in the cost model.
     Cost,
 }
 
 impl Change {
-    /// The change with its text, for programs and people.
+    /// The change as JSON with its `Display` text as `text`.
     #[must_use]
     pub fn as_json(&self) -> Json {
         let mut value = serde_json::to_value(self).unwrap_or_default();
@@ -167,13 +167,13 @@ impl Change {
         value
     }
 
-    /// Whether it says no more than that a host does not answer, or answers again.
+    /// Whether only the state of a node changed: it stopped answering, or answers again.
     #[must_use]
     pub fn is_about_state(&self) -> bool {
         matches!(self, Self::HostDown { .. } | Self::HostBack { .. })
     }
 
-    /// The two hosts between which latency has changed.
+    /// The two hosts whose latency changed.
     #[must_use]
     pub fn drifted(&self) -> Option<(&str, &str)> {
         match self {
@@ -182,8 +182,8 @@ impl Change {
         }
     }
 
-    /// What it is about, so that the same change seen twice can be recognised: everything but values, and for a number whether
-    /// it has grown. Lists are in this order.
+    /// Key that identifies a change across two comparisons: everything but the values, and for a number
+    /// whether it increased. Changes are sorted by it.
     pub(crate) fn subject(&self) -> (u8, Vec<String>, bool) {
         let one = |name: &String| vec![natural_key(name)];
         let two = |from, to| vec![natural_key(from), natural_key(to)];
@@ -213,15 +213,15 @@ impl Change {
     }
 }
 
-/// The changes of a second look that a first look saw as well: about the same, in the same direction. Values are those of the
-/// second look.
+/// The changes of a second comparison that a first one contains with the same subject and direction, with the
+/// values of the second.
 #[must_use]
 pub fn confirmed(first: &[Change], second: Vec<Change>) -> Vec<Change> {
     let seen: std::collections::BTreeSet<_> = first.iter().map(Change::subject).collect();
     second.into_iter().filter(|change| seen.contains(&change.subject())).collect()
 }
 
-/// Seconds in the unit that suits them, with three digits: `412 µs`, `1.2 ms`.
+/// Seconds in a suitable unit with three digits: `412 µs`, `1.2 ms`.
 #[must_use]
 pub fn seconds(seconds: f64) -> String {
     let (scale, unit) = match seconds.abs() {
@@ -244,7 +244,7 @@ pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
     format!("{} {unit}", number(bytes_per_s * scale))
 }
 
-/// A number with three digits, or all before the point.
+/// A number with three digits, or all digits before the decimal point.
 #[must_use]
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
@@ -259,7 +259,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// How much a number has changed: `+35 %`; nothing where it was zero.
+/// Relative change: `+35 %`; empty if the value was zero.
 pub(crate) fn percent(before: f64, after: f64) -> String {
     match before == 0.0 {
         true => String::new(),
@@ -267,7 +267,7 @@ pub(crate) fn percent(before: f64, after: f64) -> String {
     }
 }
 
-/// Names as a host list, in the order in which people count: `h[1-3,10]`.
+/// Names as a host list in natural order: `h[1-3,10]`.
 #[must_use]
 pub fn host_list<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names: Vec<S> = names.into_iter().collect();
@@ -305,7 +305,7 @@ fn slots(count: usize) -> String {
     format!("{count} slot{}", if count == 1 { "" } else { "s" })
 }
 
-/// Cores in short: `0-3,8`.
+/// Compact list of cores: `0-3,8`.
 fn cores(cores: &[u32]) -> String {
     let run = |run: &[u32]| match run {
         [one] => one.to_string(),
@@ -332,14 +332,14 @@ impl Display for Change {
             Self::Slots { host, before, after } => {
                 write!(f, "{host} has cores {}, had {}", cores(after), cores(before))
             }
-            Self::Grouping { host } => write!(f, "{host} groups its cores in another way"),
+            Self::Grouping { host } => write!(f, "{host} groups its cores differently"),
             Self::SwitchNew { switch } => write!(f, "{switch} is new"),
             Self::SwitchGone { switch } => write!(f, "{switch} is gone"),
             Self::SwitchDown { switch } => write!(f, "{switch} is down"),
             Self::SwitchBack { switch } => write!(f, "{switch} is back"),
             Self::Moved { nodes, before, after } => {
                 let place = |names: &[String]| match names.is_empty() {
-                    true => "a group of its own".to_owned(),
+                    true => "a separate group".to_owned(),
                     false => host_list(names),
                 };
                 write!(f, "{} moved from {} to {}", host_list(nodes), place(before), place(after))
@@ -363,7 +363,7 @@ impl Display for Change {
             Self::Levels { before, after } => {
                 write!(f, "levels cost {}, were {}", costs(after), costs(before))
             }
-            Self::Routes { to } => write!(f, "routes to {} are others", host_list(to)),
+            Self::Routes { to } => write!(f, "routes to {} have changed", host_list(to)),
             Self::Pair { from, to, both, quantity, before, after } => {
                 let (now, was) = (value(*quantity, *after), value(*quantity, *before));
                 let place = between(from, to, *both);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_seen_twice_in_the_same_direction_is_confirmed() {
+    fn only_changes_seen_twice_in_the_same_direction_are_confirmed() {
         let first = [pair("h1", 1.0, 2.0), pair("h2", 1.0, 2.0), pair("h3", 1.0, 2.0)];
         let second = vec![pair("h1", 1.0, 3.0), pair("h2", 2.0, 1.0), pair("h4", 1.0, 2.0)];
         assert_eq!(confirmed(&first, second), [pair("h1", 1.0, 3.0)]);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_a_line_for_people() {
+    fn a_change_is_formatted_as_one_line() {
         let pair = |from: &str, to: &str, both, quantity, before, after| {
             let (from, to) = (from.to_owned(), to.to_owned());
             Change::Pair { from, to, both, quantity, before, after }.to_string()
@@ -414,7 +414,7 @@ mod tests {
             before: Vec::new(),
             after: vec!["s1".into()],
         };
-        assert_eq!(moved.to_string(), "h[1-2,10] moved from a group of its own to s1");
+        assert_eq!(moved.to_string(), "h[1-2,10] moved from a separate group to s1");
         let host = "n1".to_owned();
         let slots = Change::Slots { host, before: vec![0, 1, 2, 8], after: Vec::new() };
         assert_eq!(slots.to_string(), "n1 has cores none, had 0-2,8");

@@ -1,4 +1,4 @@
-//! Hosts that do not answer keep what was known of them.
+//! Hosts that do not answer keep their last known data.
 
 mod system;
 
@@ -9,7 +9,7 @@ use hopmap_model::{Endpoint, Fit, Measurements, NodeKind, NodeState, Sample, Sys
 use crate::snapshot::{Host, hosts};
 use crate::{Machine, Snapshot, Thresholds};
 
-/// What a host is that a source does not name any more.
+/// The state of a host that the source no longer lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// It is down.
@@ -18,11 +18,12 @@ pub enum Missing {
     Gone,
 }
 
-/// The machine as it is, where hosts that are down keep their last data: slots, links, costs, samples and fits.
+/// The machine after, in which hosts that are down keep their last data: slots, links, costs, samples and
+/// fits.
 ///
-/// A host is down if its node or an endpoint of it says so. One that is not named at all is what `missing` says; where the
-/// machine was measured it is gone, as measurements name every host that was asked. Hosts take their old place in the order
-/// of hosts, so that a machine that has not changed stays the same but for the state of these hosts.
+/// A host is down if its node or one of its endpoints is. `missing` is the state of a host that is not
+/// listed; in a measured machine it is gone, because measurements list every host that was queried. Hosts
+/// keep their position, so only the states of these hosts differ.
 #[must_use]
 pub fn keep_down(before: &Snapshot<'_>, after: &Snapshot<'_>, missing: Missing) -> Machine {
     let (old, new) = (hosts(before), hosts(after));
@@ -34,7 +35,7 @@ pub fn keep_down(before: &Snapshot<'_>, after: &Snapshot<'_>, missing: Missing) 
     let restored: BTreeSet<&str> = old.iter().filter(is_restored).map(|(name, _)| *name).collect();
     let mut system = match restored.is_empty() {
         true => after.system.clone(),
-        false if stands(before, after, &restored) => before.system.clone(),
+        false if is_unchanged(before, after, &restored) => before.system.clone(),
         false => system::restore(before, after, &restored),
     };
     let measurements = match (before.measurements, after.measurements) {
@@ -49,10 +50,10 @@ pub fn keep_down(before: &Snapshot<'_>, after: &Snapshot<'_>, missing: Missing) 
     Machine { system, measurements }
 }
 
-/// Whether the machine as it was still describes the hosts that answer: it has the same hosts but for those that are down, with the
-/// same slots, and no two of them cost something else. Then nothing has changed but who is down, whatever tree was derived without
-/// them.
-fn stands(before: &Snapshot<'_>, after: &Snapshot<'_>, down: &BTreeSet<&str>) -> bool {
+/// Whether the old machine still describes the hosts that answer: apart from hosts that are down, the same
+/// hosts, slots and costs. Then only states have changed, even if a different tree was derived without the
+/// hosts that are down.
+fn is_unchanged(before: &Snapshot<'_>, after: &Snapshot<'_>, down: &BTreeSet<&str>) -> bool {
     if before.measurements.is_none() || after.measurements.is_none() {
         return false;
     }
@@ -74,7 +75,7 @@ fn slots_by_host(system: &SystemGraph) -> HashMap<&str, Vec<(u32, u32)>> {
     hosts
 }
 
-/// Whether the first slots of all hosts, and the slots of each, cost what they did.
+/// Whether the first slots of all hosts, and the slots within each host, have the same costs as before.
 fn cost_the_same(
     before: &Snapshot<'_>,
     after: &Snapshot<'_>,
@@ -101,7 +102,7 @@ fn cost_the_same(
     names.iter().enumerate().all(among_hosts) && names.iter().all(inside)
 }
 
-/// The measurements after, and those of hosts that did not answer from before.
+/// The new measurements, with the old ones of hosts that did not answer.
 fn restore(before: &Measurements, after: &Measurements) -> Measurements {
     let lost = lost_hosts(before, after);
     let mut endpoints: Vec<Endpoint> = Vec::new();
@@ -153,7 +154,7 @@ fn restore(before: &Measurements, after: &Measurements) -> Measurements {
     Measurements { endpoints, samples, fits }
 }
 
-/// Hosts that were asked, did not answer and have no samples, but had before.
+/// Hosts that were queried, did not answer and have no samples now, but had some before.
 fn lost_hosts<'a>(before: &'a Measurements, after: &'a Measurements) -> BTreeSet<&'a str> {
     let host = |id: u32| after.endpoints[id as usize].host.as_str();
     let measured: BTreeSet<&str> =

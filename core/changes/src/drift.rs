@@ -1,4 +1,4 @@
-//! Pairs of hosts whose messages have become slower or faster.
+//! Pairs of hosts whose message times have changed.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hopmap_statistics::lower_median;
 use crate::pair::{Both, Side};
 use crate::{Change, Quantity, Snapshot, Thresholds};
 
-/// By latencies where both sides were measured, else by the matrices of costs.
+/// Uses latencies if both machines were measured, otherwise cost matrices.
 pub(crate) fn changes(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
     match (both.before.snapshot.measurements, both.after.snapshot.measurements) {
         (Some(before), Some(after)) => latencies(both, before, after, thresholds),
@@ -16,7 +16,8 @@ pub(crate) fn changes(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
     }
 }
 
-/// The shortest time of the smallest message between two hosts, one way, and by how much the first tenth of the times varies.
+/// The one-way minimum time of the smallest message between two hosts, and the first decile minus the
+/// minimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Latency {
     bytes: u64,
@@ -24,7 +25,7 @@ pub(crate) struct Latency {
     pub(crate) spread_s: f64,
 }
 
-/// Latencies of pairs of different hosts, the first one in alphabetical order first.
+/// Latencies of pairs of different hosts, each pair in alphabetical order.
 pub(crate) fn of_hosts(measured: &Measurements) -> BTreeMap<(&str, &str), Latency> {
     let mut found: BTreeMap<(&str, &str), Latency> = BTreeMap::new();
     for sample in &measured.samples {
@@ -47,10 +48,10 @@ pub(crate) fn of_hosts(measured: &Measurements) -> BTreeMap<(&str, &str), Latenc
     found
 }
 
-/// Bytes from which on messages tell rates.
+/// Messages from this size on, in bytes, show the data rate.
 const LARGE: u64 = 1 << 16;
 
-/// How many times their shortest time large messages between hosts take in the middle of all pairs; 1 if there are none.
+/// Median over all pairs of hosts of median time / minimum time of large messages; 1 if there are none.
 pub(crate) fn spread_of_large(measured: &Measurements) -> f64 {
     let host = |endpoint: u32| &measured.endpoints[endpoint as usize].host;
     let is_large = |sample: &&Sample| {
@@ -61,8 +62,8 @@ pub(crate) fn spread_of_large(measured: &Measurements) -> f64 {
 }
 
 impl Snapshot<'_> {
-    /// The largest ratio between the latency of two hosts and what it was before, whichever is larger; 1 where nothing was
-    /// measured both times.
+    /// The largest factor by which the latency of two hosts changed, up or down; 1 if it was not measured
+    /// both times.
     #[must_use]
     pub fn largest_ratio(&self, before: &Snapshot<'_>) -> f64 {
         let (Some(old), Some(new)) = (before.measurements, self.measurements) else { return 1.0 };
@@ -76,7 +77,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Gives pairs of hosts the times that they had before, where both have such messages: for drift that was not confirmed.
+/// Restores the old times of pairs of hosts if both machines have them: for drift that was not confirmed.
 pub fn keep_times(before: &Measurements, after: &mut Measurements, is_kept: impl Fn(&str, &str) -> bool) {
     let ends = |measured: &Measurements, sample: &Sample| {
         [sample.source, sample.destination].map(|id| {
@@ -146,7 +147,7 @@ fn costs(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
     changes
 }
 
-/// Slots of a host before and after, by cores that it has on both sides.
+/// Slots of a host before and after, by cores that both have.
 fn common_slots(both: &Both<'_>, host: &str) -> Vec<(u32, u32)> {
     let cores = |system: &SystemGraph, side: &Side<'_>| -> BTreeMap<u32, u32> {
         let slots = side.hosts.get(host).map(|host| host.slots.clone()).unwrap_or_default();
@@ -157,7 +158,7 @@ fn common_slots(both: &Both<'_>, host: &str) -> Vec<(u32, u32)> {
     before.iter().filter_map(|(core, &slot)| Some((slot, *after.get(core)?))).collect()
 }
 
-/// The costs of the two slots that have drifted most, if any have.
+/// The costs of the two slots that have drifted most, if any.
 fn worst(
     both: &Both<'_>,
     from: &[(u32, u32)],

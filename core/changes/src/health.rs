@@ -1,4 +1,4 @@
-//! What is wrong with one topology, whatever it was before.
+//! Problems that a single topology shows, without comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -12,7 +12,7 @@ use crate::change::{name, percent, seconds};
 use crate::drift::of_hosts;
 use crate::{Snapshot, Thresholds};
 
-/// Something that is not as it should be. Written as text it is a line for people.
+/// A problem of a topology. `Display` formats it as one line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "kebab-case")]
 pub enum Finding {
@@ -21,16 +21,16 @@ pub enum Finding {
         /// Its name.
         node: String,
     },
-    /// Links go one way and not the other.
+    /// Links in one direction without their counterparts.
     OneWay {
-        /// Where they begin.
+        /// The source.
         from: String,
-        /// Where they end.
+        /// The destination.
         to: String,
-        /// How many more go this way than back.
+        /// How many more links there are in this direction.
         links: usize,
     },
-    /// A pair of hosts is slower than others of its level.
+    /// A pair of hosts that is slower than others of its level.
     Slow {
         /// A host.
         from: String,
@@ -38,7 +38,7 @@ pub enum Finding {
         to: String,
         /// Its latency in seconds.
         latency_s: f64,
-        /// The median of its level.
+        /// The median latency of its level.
         median_s: f64,
     },
 }
@@ -57,11 +57,15 @@ impl Display for Finding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Down { node } => write!(f, "{node} is down"),
-            Self::OneWay { from, to, links: 1 } => write!(f, "{from} → {to}: the link has no way back"),
-            Self::OneWay { from, to, links } => write!(f, "{from} → {to}: {links} links have no way back"),
+            Self::OneWay { from, to, links: 1 } => {
+                write!(f, "{from} → {to}: the link has no reverse direction")
+            }
+            Self::OneWay { from, to, links } => {
+                write!(f, "{from} → {to}: {links} links have no reverse direction")
+            }
             Self::Slow { from, to, latency_s, median_s } => write!(
                 f,
-                "{from} – {to}: {}, its level has {}{}",
+                "{from} – {to}: {}, the median of its level is {}{}",
                 seconds(*latency_s),
                 seconds(*median_s),
                 percent(*median_s, *latency_s)
@@ -70,8 +74,8 @@ impl Display for Finding {
     }
 }
 
-/// Nodes that are down, links that go one way only, and pairs of hosts that are slower than the median of their level, in
-/// canonical order.
+/// Nodes that are down, links in one direction only, and pairs of hosts that are slower than the median of
+/// their level, in canonical order.
 #[must_use]
 pub fn health(snapshot: &Snapshot<'_>, thresholds: &Thresholds) -> Vec<Finding> {
     let (_, down) = snapshot.hosts();
@@ -116,7 +120,7 @@ fn slow(snapshot: &Snapshot<'_>, thresholds: &Thresholds) -> Vec<Finding> {
 }
 
 impl Snapshot<'_> {
-    /// Median latency in seconds of the pairs of hosts that first meet on each level, by the index of the level.
+    /// Median latency in seconds of the pairs of hosts that meet on each level, by level.
     #[must_use]
     pub fn medians(&self) -> BTreeMap<usize, f64> {
         let level = Meeting::new(self);
@@ -130,7 +134,7 @@ impl Snapshot<'_> {
             .collect()
     }
 
-    /// The part of some hosts that are up here, from 0 to 1.
+    /// The fraction of the given hosts that are up, from 0 to 1.
     #[must_use]
     pub fn coverage_of(&self, hosts: &[&str]) -> f64 {
         let up: BTreeSet<&str> = self.hosts().0.into_iter().collect();
@@ -139,7 +143,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// On which level hosts meet.
+/// The level on which two hosts meet.
 struct Meeting<'a> {
     snapshot: Snapshot<'a>,
     first_slots: BTreeMap<&'a str, u32>,
@@ -152,7 +156,7 @@ impl<'a> Meeting<'a> {
         Self { snapshot: *snapshot, first_slots }
     }
 
-    /// The level; zero where costs are a matrix or a host has no slots.
+    /// The level; zero if costs are a matrix or a host has no slots.
     fn of(&self, a: &str, b: &str) -> usize {
         match (&self.snapshot.system.cost, self.first_slots.get(a), self.first_slots.get(b)) {
             (CostModel::Levels(levels), Some(&a), Some(&b)) => levels.meeting_level(a, b),

@@ -1,8 +1,9 @@
-//! What is different between two topologies of a machine, by meaning.
+//! Semantic comparison of two topologies of a machine.
 //!
-//! Hosts and switches are compared by name, switches with made-up names by the hosts below them; order, ids and numbers of groups
-//! never matter. [`changes`] lists what is new, gone, moved or slower; [`keep_down`] gives hosts that do not answer the data
-//! that they had; [`health`] looks at one topology alone; [`confirmed`] drops what a second look did not see again.
+//! Hosts and switches are matched by name, switches with generated names by the hosts below them; order, ids
+//! and group numbers are ignored. [`changes`] lists what is new, gone, moved or slower; [`keep_down`]
+//! restores the data of hosts that do not answer; [`health`] checks a single topology; [`confirmed`] drops
+//! changes that a second comparison did not find.
 
 mod change;
 mod down;
@@ -21,9 +22,9 @@ pub use snapshot::{Machine, Snapshot, Thresholds};
 
 use pair::Both;
 
-/// What is different, in canonical order: hosts, switches, moves, links, costs, latencies.
+/// All differences in canonical order: hosts, switches, moves, links, costs, latencies.
 ///
-/// A host that is down and has no slots is compared by its state alone.
+/// Only the state of a host that is down and has no slots is compared.
 #[must_use]
 pub fn changes(before: &Snapshot<'_>, after: &Snapshot<'_>, thresholds: &Thresholds) -> Vec<Change> {
     let both = Both::new(before, after);

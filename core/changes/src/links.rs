@@ -1,4 +1,4 @@
-//! Links that are new, gone, or slower. A link that is down is as good as gone.
+//! Links that are new, gone, or slower. A link that is down counts as gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::{Change, Quantity, Thresholds};
 
 type Ends<'k> = (&'k Key, &'k Key);
 
-/// Links between nodes that are there on both sides; those that a move explains are left out.
+/// Links between nodes that both machines have, except those that a move explains.
 pub(crate) fn changes(both: &Both<'_>, moves: &Moves, thresholds: &Thresholds) -> Vec<Change> {
     let (before, after) = (links(both, &both.before, &both.after), links(both, &both.after, &both.before));
     let mut found: BTreeMap<Ends<'_>, Vec<Difference>> = BTreeMap::new();
@@ -40,7 +40,7 @@ pub(crate) fn changes(both: &Both<'_>, moves: &Moves, thresholds: &Thresholds) -
     changes
 }
 
-/// What nodes are called, by what they are known by.
+/// Labels of nodes, by key.
 struct Labels<'b>(BTreeMap<&'b Key, &'b String>);
 
 impl<'b> Labels<'b> {
@@ -54,7 +54,7 @@ impl<'b> Labels<'b> {
     }
 }
 
-/// Links from node to node, in an order of their own.
+/// Links by pair of nodes, in canonical order.
 fn links<'s>(both: &Both<'_>, side: &'s Side<'_>, other: &Side<'_>) -> BTreeMap<Ends<'s>, Vec<Link>> {
     let known = other.by_key();
     let mut links: BTreeMap<Ends<'_>, Vec<Link>> = BTreeMap::new();
@@ -88,13 +88,13 @@ impl Difference {
     }
 }
 
-/// How many times their shortest time large messages take on either side; nothing if the machines were not measured.
+/// Larger spread of large messages of the two machines; `None` if they were not measured.
 fn spread(both: &Both<'_>) -> Option<f64> {
     let of = |side: &Side<'_>| side.snapshot.measurements.map(spread_of_large);
     Some(of(&both.before)?.max(of(&both.after)?))
 }
 
-/// By how much links differ, where rates vary by a factor if they were measured.
+/// Differences of links; a rate has to change by more than the spread of measured rates.
 fn differences(old: &[Link], new: &[Link], spread: Option<f64>, thresholds: &Thresholds) -> Vec<Difference> {
     if old.len() != new.len() {
         return vec![Difference::Count { before: old.len(), after: new.len() }];
@@ -114,7 +114,7 @@ fn differences(old: &[Link], new: &[Link], spread: Option<f64>, thresholds: &Thr
             (Some(a), Some(b)) => numbers_differ(quantity, *a, *b),
             (a, b) => a.is_some() != b.is_some(),
         };
-        // Parallel links are compared in the order of their values; one that differs speaks for all.
+        // Parallel links are compared in the order of their values; the first difference is reported.
         let mut values = old.iter().zip(new).map(|(old, new)| (of(old, quantity), of(new, quantity)));
         if let Some((before, after)) = values.find(differ) {
             found.push(Difference::Value { quantity, before, after });
@@ -123,7 +123,7 @@ fn differences(old: &[Link], new: &[Link], spread: Option<f64>, thresholds: &Thr
     found
 }
 
-/// Levels of machines that were not measured are compared exactly.
+/// Costs of levels are compared exactly unless both machines were measured.
 pub(crate) fn costs(both: &Both<'_>, thresholds: &Thresholds) -> Option<Change> {
     let form = |cost: &CostModel| match cost {
         CostModel::Levels(_) => "levels",
@@ -149,10 +149,10 @@ pub(crate) fn costs(both: &Both<'_>, thresholds: &Thresholds) -> Option<Change> 
     (!same).then(|| Change::Levels { before: old.costs.clone(), after: new.costs.clone() })
 }
 
-/// What an entry is for, the node and the port of the destination, and where it sends, the next node and the port that it leaves by.
+/// A table entry: node and port of the destination, next node, and outgoing port.
 type Entries<'s> = BTreeMap<(&'s Key, &'s Key, Option<u32>), (&'s Key, Option<u32>)>;
 
-/// The hosts to which messages go in another way, on nodes that are there on both sides.
+/// The destinations whose routes changed, on nodes that both machines have.
 pub(crate) fn routes(both: &Both<'_>) -> Option<Change> {
     let (before, after) =
         (entries(both, &both.before, &both.after), entries(both, &both.after, &both.before));

@@ -56,7 +56,7 @@ fn cores(system: &SystemGraph, host: &Host) -> Vec<u32> {
     cores
 }
 
-/// Which cores of a host are together in the groups of a level.
+/// The sets of cores of a host that share a group of a level.
 fn grouping(system: &SystemGraph, groups: &[u32], host: &Host) -> BTreeSet<Vec<u32>> {
     let mut together: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for slot in host.slots.clone() {
@@ -99,8 +99,7 @@ fn is_switch(key: &Key) -> bool {
     !matches!(key, Key::Host(_))
 }
 
-/// Whether a switch says more than the hosts below it: one with a name of its own, or one above hosts that are there on both
-/// sides.
+/// Whether a switch is reported on its own: it has a real name, or hosts below it that both machines have.
 fn counts(side: &Side<'_>, node: u32, comparable: &BTreeSet<&str>) -> bool {
     match side.keys[node as usize] {
         Key::Made(_) | Key::MadeNew(_) => {
@@ -110,24 +109,25 @@ fn counts(side: &Side<'_>, node: u32, comparable: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Nodes whose links go to other switches.
+/// Nodes whose links go to other switches than before.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     pub(crate) changes: Vec<Change>,
-    /// A node that moved, and a switch that it left or came to.
+    /// A node that moved, and a switch that it left or joined.
     ends: BTreeSet<(Key, Key)>,
-    /// Hosts that moved, or that are below a switch that did.
+    /// Hosts that moved, or are below a switch that moved.
     hosts: BTreeSet<String>,
 }
 
 impl Moves {
-    /// Whether a link is new or gone because a node moved.
+    /// Whether a move explains a link that is new or gone.
     pub(crate) fn explains(&self, a: &Key, b: &Key) -> bool {
         self.ends.contains(&(a.clone(), b.clone())) || self.ends.contains(&(b.clone(), a.clone()))
     }
 }
 
-/// Nodes that left a switch and came to another one. A switch hangs on those that are farther from hosts than itself.
+/// Nodes that left a switch and joined another one. The parents of a switch are those farther from hosts than
+/// itself.
 pub(crate) fn of_links(both: &Both<'_>) -> Moves {
     let after = both.after.by_key();
     let mut moves = Moves::default();
@@ -156,7 +156,7 @@ pub(crate) fn of_links(both: &Both<'_>) -> Moves {
 }
 
 impl Side<'_> {
-    /// The switches that a node hangs on, with what they are called.
+    /// The parent switches of a node, with their labels.
     fn above(&self, node: u32) -> BTreeMap<&Key, String> {
         let higher = |other: &&u32| self.tiers[**other as usize] > self.tiers[node as usize];
         let neighbours = self.neighbours[node as usize].iter().filter(higher);
@@ -164,7 +164,8 @@ impl Side<'_> {
     }
 }
 
-/// Hosts that meet other hosts than before on a level of the cost model, unless their links say so already.
+/// Hosts that meet other hosts than before on a level of the cost model, unless their links show the move
+/// already.
 pub(crate) fn of_groups(both: &Both<'_>, moves: &Moves) -> Vec<Change> {
     let (before, after) = (both.before.snapshot.system, both.after.snapshot.system);
     let (CostModel::Levels(old), CostModel::Levels(new)) = (&before.cost, &after.cost) else {
@@ -207,7 +208,8 @@ pub(crate) fn of_groups(both: &Both<'_>, moves: &Moves) -> Vec<Change> {
 }
 
 impl<'a> Both<'a> {
-    /// The groups of a level as sets of comparable hosts, each host where its first slot is, in canonical order.
+    /// The groups of a level as sets of comparable hosts, each host in the group of its first slot, in
+    /// canonical order.
     fn groups(&self, side: &Side<'a>, levels: &Levels, level: usize) -> Vec<BTreeSet<&'a str>> {
         let mut groups: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
         for (name, host) in &side.hosts {
@@ -220,7 +222,7 @@ impl<'a> Both<'a> {
         groups
     }
 
-    /// Whether both machines were measured, so that their numbers vary from time to time.
+    /// Whether both machines were measured, so that their values have noise.
     pub(crate) fn is_measured(&self) -> bool {
         self.before.snapshot.measurements.is_some() && self.after.snapshot.measurements.is_some()
     }

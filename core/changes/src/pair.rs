@@ -1,4 +1,4 @@
-//! Two snapshots beside each other.
+//! Matches the nodes of two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use crate::Snapshot;
 use crate::change::host_list;
 use crate::snapshot::{Host, below, hosts, made_up, neighbours, tiers};
 
-/// What a node is known by in both snapshots.
+/// Identity of a node in both snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     /// A host, by name.
     Host(String),
     /// A switch, by name.
     Switch(String),
-    /// A switch with a made-up name that is there before, or before and after, by its place among these.
+    /// A switch with a generated name that exists before, or before and after, by index.
     Made(usize),
-    /// A switch with a made-up name that is there only after.
+    /// A switch with a generated name that exists only after.
     MadeNew(usize),
 }
 
@@ -26,23 +26,23 @@ pub(crate) enum Key {
 pub(crate) struct Side<'a> {
     pub(crate) snapshot: Snapshot<'a>,
     pub(crate) hosts: BTreeMap<&'a str, Host>,
-    /// What each node is known by.
+    /// Keys of the nodes.
     pub(crate) keys: Vec<Key>,
-    /// What each node is called for people.
+    /// Labels of the nodes in reports.
     pub(crate) labels: Vec<String>,
     pub(crate) neighbours: Vec<BTreeSet<u32>>,
-    /// Links to the nearest host.
+    /// Number of links to the nearest host.
     pub(crate) tiers: Vec<u32>,
-    /// Comparable hosts below each switch with a made-up name.
+    /// Comparable hosts below each switch with a generated name.
     pub(crate) made_hosts: BTreeMap<u32, BTreeSet<&'a str>>,
 }
 
-/// Two snapshots beside each other.
+/// Two snapshots with matched nodes.
 #[derive(Debug)]
 pub(crate) struct Both<'a> {
     pub(crate) before: Side<'a>,
     pub(crate) after: Side<'a>,
-    /// Hosts of which more than the state is known on both sides.
+    /// Hosts of which both sides know more than the state.
     pub(crate) comparable: BTreeSet<&'a str>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Both<'a> {
         Self { before, after, comparable }
     }
 
-    /// Whether a node can be compared: a switch that is there on both sides, or a host of which enough is known.
+    /// Whether a node can be compared: a switch that both machines have, or a host with known slots.
     pub(crate) fn is_comparable(&self, key: &Key, other: &BTreeMap<&Key, u32>) -> bool {
         match key {
             Key::Host(name) => self.comparable.contains(name.as_str()),
@@ -76,7 +76,7 @@ impl<'a> Both<'a> {
     }
 }
 
-/// The switch before that has the same made-up name as one after, where neither has hosts that can be compared.
+/// The switch before with the same generated name, if neither has comparable hosts.
 fn without_hosts(
     before: &Side<'_>,
     old: &[(u32, BTreeSet<&str>)],
@@ -109,8 +109,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Switches with made-up names and the hosts below them that can be compared, in canonical order. Their labels say the
-    /// hosts.
+    /// Switches with generated names and the comparable hosts below them, in canonical order. Their labels
+    /// list these hosts.
     fn made_up(&mut self, comparable: &BTreeSet<&'a str>) -> Vec<(u32, BTreeSet<&'a str>)> {
         let system = self.snapshot.system;
         let height: Vec<u32> = system
@@ -139,14 +139,14 @@ impl<'a> Side<'a> {
         found.into_iter().map(|(_, hosts, id)| (id, hosts)).collect()
     }
 
-    /// Nodes by what they are known by.
+    /// Nodes by key.
     pub(crate) fn by_key(&self) -> BTreeMap<&Key, u32> {
         self.keys.iter().zip(0..).collect()
     }
 }
 
-/// For each set after the index of the set before that stands for it: the one with the most hosts in common, one for one.
-/// Of equals the first ones are taken, so that the order of the sets has to be canonical.
+/// For each set after, the index of the matching set before: greedy one-to-one matching by the number of
+/// common hosts. Ties are broken in order, so the order of the sets has to be canonical.
 pub(crate) fn matched(before: &[BTreeSet<&str>], after: &[BTreeSet<&str>]) -> Vec<Option<usize>> {
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, hosts) in before.iter().enumerate() {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_with_most_in_common_stand_for_each_other() {
+    fn sets_with_most_in_common_are_matched() {
         let set = |hosts: &'static str| hosts.split(' ').collect::<BTreeSet<_>>();
         let before = [set("a b c d"), set("e f"), set("x")];
         let after = [set("d e f"), set("a b c"), set("y")];

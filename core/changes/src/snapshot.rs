@@ -1,29 +1,29 @@
-//! A machine at one moment.
+//! A machine at one point in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{Measurements, NodeKind, NodeState, SystemGraph};
 
-/// A machine at one moment, borrowed.
+/// A machine at one point in time, borrowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshot<'a> {
     /// Its hosts, links and costs.
     pub system: &'a SystemGraph,
-    /// What probing measured, if it was probed.
+    /// The measurements of a probe, if there was one.
     pub measurements: Option<&'a Measurements>,
 }
 
-/// A machine at one moment.
+/// A machine at one point in time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Its hosts, links and costs.
     pub system: SystemGraph,
-    /// What probing measured, if it was probed.
+    /// The measurements of a probe, if there was one.
     pub measurements: Option<Measurements>,
 }
 
 impl Machine {
-    /// The same, borrowed.
+    /// Borrows the machine.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_> {
         Snapshot { system: &self.system, measurements: self.measurements.as_ref() }
@@ -31,7 +31,7 @@ impl Machine {
 }
 
 impl Snapshot<'_> {
-    /// A copy of its own.
+    /// Clones the data into an owned machine.
     #[must_use]
     pub fn to_machine(&self) -> Machine {
         Machine { system: self.system.clone(), measurements: self.measurements.cloned() }
@@ -46,7 +46,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// A host as a snapshot knows it.
+/// Data of a host in a snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Host {
     /// Whether it answered.
@@ -56,13 +56,13 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Whether nothing but its name and state is known.
+    /// Whether only its name and state are known.
     pub(crate) fn is_bare(&self) -> bool {
         !self.up && self.slots.is_empty()
     }
 }
 
-/// All hosts by name: those of the system and those that were asked when measuring.
+/// All hosts by name: those of the system and those that the measurements queried.
 pub(crate) fn hosts<'a>(snapshot: &Snapshot<'a>) -> BTreeMap<&'a str, Host> {
     let system = snapshot.system;
     let host = |node: &'a hopmap_model::Node| {
@@ -82,7 +82,7 @@ pub(crate) fn hosts<'a>(snapshot: &Snapshot<'a>) -> BTreeMap<&'a str, Host> {
     hosts
 }
 
-/// Level in a name that was made up for a switch, such as `level-2-0` or `switch-1-3`.
+/// Level in a generated name of a switch, such as `level-2-0` or `switch-1-3`.
 pub(crate) fn made_up(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("level-").or_else(|| name.strip_prefix("switch-"))?;
     let (level, index) = rest.split_once('-')?;
@@ -90,7 +90,7 @@ pub(crate) fn made_up(name: &str) -> Option<u32> {
     (is_number(level) && is_number(index)).then(|| level.parse().ok())?
 }
 
-/// The nodes that every node is joined to, whichever way.
+/// The neighbours of every node, in either direction.
 pub(crate) fn neighbours(system: &SystemGraph) -> Vec<BTreeSet<u32>> {
     let mut neighbours = vec![BTreeSet::new(); system.nodes.len()];
     for link in system.links.iter().filter(|link| link.source != link.destination) {
@@ -100,7 +100,7 @@ pub(crate) fn neighbours(system: &SystemGraph) -> Vec<BTreeSet<u32>> {
     neighbours
 }
 
-/// Links to the nearest host; `u32::MAX` where there is none.
+/// Number of links to the nearest host; `u32::MAX` if there is none.
 pub(crate) fn tiers(system: &SystemGraph, neighbours: &[BTreeSet<u32>]) -> Vec<u32> {
     let is_host = |node: &hopmap_model::Node| node.kind == NodeKind::Host;
     let mut tiers: Vec<u32> =
@@ -122,7 +122,7 @@ pub(crate) fn tiers(system: &SystemGraph, neighbours: &[BTreeSet<u32>]) -> Vec<u
     tiers
 }
 
-/// Names of the hosts below a switch: those reached over nodes that are ever nearer to hosts.
+/// Names of the hosts below a switch: those reached over nodes of decreasing distance to hosts.
 pub(crate) fn below<'a>(
     system: &'a SystemGraph,
     neighbours: &[BTreeSet<u32>],
@@ -142,41 +142,41 @@ pub(crate) fn below<'a>(
     hosts
 }
 
-/// From where on a number counts as another one.
+/// Minimum differences that count as a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// A time, a bandwidth or a cost has drifted when it has grown or shrunk by more than this part of the smaller value.
+    /// Minimum relative change of a time, bandwidth or cost, as a fraction of the smaller value.
     pub drift: f64,
-    /// A latency that was measured has to differ by this many seconds at least: clocks and schedulers are not finer.
+    /// Minimum change of a measured latency in seconds, which clocks and schedulers can resolve.
     pub least_s: f64,
-    /// It also has to differ by more than the first tenth of the measured times varies; variation beyond this many seconds
-    /// counts as this.
+    /// A latency also has to change by more than its spread (first decile minus minimum), up to this many
+    /// seconds.
     pub noisiest_s: f64,
-    /// The rate of a link that was measured has to differ by more than the times of large messages vary; variation by more than
-    /// this factor counts as this.
+    /// A measured rate has to change by a larger factor than the spread of large messages, up to this factor.
     pub noisiest_rate: f64,
 }
 
 impl Default for Thresholds {
-    /// 30 %, and between 0.2 and 20 µs. Shortest times of pairs that do not change vary by up to 5 % from run to run on busy
-    /// hosts, and by 20 µs at most where a switch is a process. Rates there differ by a factor of 1.4 from run to run.
+    /// 30 %, and between 0.2 and 20 µs. Minimum times of unchanged pairs vary by up to 5 % between runs on
+    /// busy hosts, and by at most 20 µs if a switch is a process. Rates there vary by a factor of 1.4 between
+    /// runs.
     fn default() -> Self {
         Self { drift: 0.3, least_s: 2e-7, noisiest_s: 20e-6, noisiest_rate: 2.0 }
     }
 }
 
 impl Thresholds {
-    /// Whether a number has become another one, the same in both directions of time.
+    /// Whether two numbers differ by more than the threshold, symmetric in time.
     pub(crate) fn differ(&self, before: f64, after: f64) -> bool {
         before.max(after) > before.min(after) * (1.0 + self.drift)
     }
 
-    /// Whether a rate has, where large messages take `spread` times the shortest time of theirs.
+    /// Whether two rates differ, for large messages that take `spread` times their minimum time.
     pub(crate) fn rates_differ(&self, before: f64, after: f64, spread: f64) -> bool {
         self.differ(before, after) && before.max(after) > before.min(after) * spread.min(self.noisiest_rate)
     }
 
-    /// Whether a latency has, where the first tenth of the times varies by `spread_s`.
+    /// Whether two latencies differ that have a spread of `spread_s`.
     pub(crate) fn latencies_differ(&self, before: f64, after: f64, spread_s: f64) -> bool {
         let floor = spread_s.min(self.noisiest_s).max(self.least_s);
         (before - after).abs() > floor && self.differ(before, after)
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_up_names_are_known_by_their_form() {
+    fn generated_names_are_recognized() {
         assert_eq!(made_up("level-2-0"), Some(2));
         assert_eq!(made_up("switch-1-13"), Some(1));
         for name in ["level-2", "level-a-0", "switch-1-", "leaf-1-2", "level--1", "level-99999999999-1"] {

@@ -1,4 +1,4 @@
-//! What is said of a small machine when one thing changes.
+//! The lines reported for single changes of a small machine.
 
 use hopmap_changes::{Machine, Missing, Thresholds, changes, health, keep_down};
 use hopmap_model::{
@@ -31,7 +31,7 @@ fn link(source: u32, destination: u32) -> Link {
     Link { latency_s: Some(1e-6), bandwidth_bytes_per_s: Some(12.5e9), ..Link::new(source, destination) }
 }
 
-fn said(change: impl FnOnce(&mut SystemGraph)) -> Vec<String> {
+fn lines(change: impl FnOnce(&mut SystemGraph)) -> Vec<String> {
     let before = machine();
     let mut after = machine();
     change(&mut after);
@@ -51,25 +51,26 @@ fn levels(system: &mut SystemGraph) -> &mut Levels {
 
 #[test]
 fn every_kind_of_change_is_one_line() {
-    assert_eq!(said(|_| {}), [""; 0]);
-    assert_eq!(said(|s| s.nodes[1].state = NodeState::Down), ["h1 is down"]);
-    assert_eq!(said(|s| s.nodes[5].state = NodeState::Down), ["leaf1 is down"]);
-    assert_eq!(said(|s| s.slots[7].core = 9), ["h3 has cores 0,9, had 0-1"]);
-    assert_eq!(said(|s| drop(s.links.drain(8..10))), ["leaf0 – spine0: link is gone"]);
-    assert_eq!(said(|s| s.links.truncate(11)), ["spine0 → leaf1: link is gone"]);
-    assert_eq!(said(|s| s.links.push(link(4, 6))), ["leaf0 → spine0: 2 links, were 1"]);
+    assert_eq!(lines(|_| {}), [""; 0]);
+    assert_eq!(lines(|s| s.nodes[1].state = NodeState::Down), ["h1 is down"]);
+    assert_eq!(lines(|s| s.nodes[5].state = NodeState::Down), ["leaf1 is down"]);
+    assert_eq!(lines(|s| s.slots[7].core = 9), ["h3 has cores 0,9, had 0-1"]);
+    assert_eq!(lines(|s| drop(s.links.drain(8..10))), ["leaf0 – spine0: link is gone"]);
+    assert_eq!(lines(|s| s.links.truncate(11)), ["spine0 → leaf1: link is gone"]);
+    assert_eq!(lines(|s| s.links.push(link(4, 6))), ["leaf0 → spine0: 2 links, were 1"]);
     assert_eq!(
-        said(|s| s.links.iter_mut().take(2).for_each(|link| link.bandwidth_bytes_per_s = Some(1e9))),
+        lines(|s| s.links.iter_mut().take(2).for_each(|link| link.bandwidth_bytes_per_s = Some(1e9))),
         ["h0 – leaf0: link of 1 GB/s, was 12.5 GB/s (-92 %)"]
     );
-    assert_eq!(said(|s| s.links[0].latency_s = Some(1.2e-6)), [""; 0]);
-    assert_eq!(said(|s| s.links[0].latency_s = None), ["h0 → leaf0: link of unknown, was 1 µs"]);
-    assert_eq!(said(|s| levels(s).costs[2] = 101.0), ["levels cost 1, 10, 101, were 1, 10, 100"]);
-    assert_eq!(said(|s| levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1]), ["h1 moved from h0 to h[2-3]"]);
-    assert_eq!(said(|s| levels(s).groups[0][1] = 9), ["h0 groups its cores in another way"]);
+    assert_eq!(lines(|s| s.links[0].latency_s = Some(1.2e-6)), [""; 0]);
+    assert_eq!(lines(|s| s.links[0].latency_s = None), ["h0 → leaf0: link of unknown, was 1 µs"]);
+    assert_eq!(lines(|s| levels(s).costs[2] = 101.0), ["levels cost 1, 10, 101, were 1, 10, 100"]);
+    assert_eq!(lines(|s| levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1]), ["h1 moved from h0 to h[2-3]"]);
+    assert_eq!(lines(|s| levels(s).groups[0][1] = 9), ["h0 groups its cores differently"]);
 }
 
-/// The machine with both spines joined to both leaves, and tables that send everything over the first spine.
+/// The machine with both spines connected to both leaves, and tables that route everything over the first
+/// spine.
 fn with_tables() -> SystemGraph {
     let mut system = machine();
     system.links.extend([(4, 7), (5, 7)].into_iter().flat_map(|(a, b)| [link(a, b), link(b, a)]));
@@ -93,7 +94,7 @@ fn entry(system: &SystemGraph, node: u32, host: u32, next: u32) -> Forward {
 }
 
 #[test]
-fn static_routes_are_compared_by_where_they_lead() {
+fn static_routes_are_compared_by_their_destinations() {
     let before = with_tables();
     let mut after = before.clone();
     for other in [entry(&before, 4, 3, 7), entry(&before, 7, 3, 5)] {
@@ -102,20 +103,20 @@ fn static_routes_are_compared_by_where_they_lead() {
     }
     after.routing.forwarding.sort_unstable();
     let machine = |system: &SystemGraph| Machine { system: system.clone(), measurements: None };
-    let said = |before: &SystemGraph, after: &SystemGraph| {
+    let lines = |before: &SystemGraph, after: &SystemGraph| {
         let (before, after) = (machine(before), machine(after));
         let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(said(&before, &before), [""; 0]);
-    assert_eq!(said(&before, &after), ["routes to h3 are others"]);
+    assert_eq!(lines(&before, &before), [""; 0]);
+    assert_eq!(lines(&before, &after), ["routes to h3 have changed"]);
     let mut cut = after.clone();
     cut.links[8].state = LinkState::Down;
-    assert_eq!(said(&after, &cut), ["leaf0 → spine0: link is gone"]);
+    assert_eq!(lines(&after, &cut), ["leaf0 → spine0: link is gone"]);
 }
 
 #[test]
-fn routes_between_the_others_stay_when_a_host_is_down() {
+fn routes_between_other_hosts_stay_when_a_host_is_down() {
     let before = with_tables();
     let mut seen = before.clone();
     seen.nodes[1].state = NodeState::Down;
@@ -143,23 +144,23 @@ fn routes_between_the_others_stay_when_a_host_is_down() {
 }
 
 #[test]
-fn what_moved_is_said_once() {
+fn a_move_is_reported_once() {
     // A host with its cable and its group.
-    let moved = said(|s| {
+    let moved = lines(|s| {
         (s.links[2], s.links[3]) = (link(1, 5), link(5, 1));
         levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1];
     });
     assert_eq!(moved, ["h1 moved from leaf0 to leaf1"]);
     // A leaf with all its hosts.
     assert_eq!(
-        said(|s| (s.links[8], s.links[9]) = (link(4, 7), link(7, 4))),
+        lines(|s| (s.links[8], s.links[9]) = (link(4, 7), link(7, 4))),
         ["leaf0 moved from spine0 to spine1"]
     );
 }
 
 #[test]
-fn a_host_that_comes_brings_its_links_unsaid() {
-    let came = said(|s| {
+fn links_of_a_new_host_are_not_reported() {
+    let came = lines(|s| {
         s.nodes.push(Node::host("h4"));
         s.links.extend([link(8, 5), link(5, 8)]);
         s.slots.push(Slot { host: 8, core: 0 });
@@ -183,19 +184,19 @@ fn matrices_are_compared_pair_by_pair() {
         }
     };
     let before = matrix(|_| {});
-    let said = |after: &Machine| {
+    let lines = |after: &Machine| {
         let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(said(&matrix(|costs| costs[1] = 2.0)), ["inside h0: cost 2, was cost 1 (+100 %)"]);
-    assert_eq!(said(&matrix(|costs| costs[7] = 150.0)), ["h0 → h3: cost 150, was cost 100 (+50 %)"]);
+    assert_eq!(lines(&matrix(|costs| costs[1] = 2.0)), ["inside h0: cost 2, was cost 1 (+100 %)"]);
+    assert_eq!(lines(&matrix(|costs| costs[7] = 150.0)), ["h0 → h3: cost 150, was cost 100 (+50 %)"]);
     let both_ways = matrix(|costs| (costs[7], costs[7 * 8]) = (150.0, 150.0));
-    assert_eq!(said(&both_ways), ["h0 – h3: cost 150, was cost 100 (+50 %)"]);
+    assert_eq!(lines(&both_ways), ["h0 – h3: cost 150, was cost 100 (+50 %)"]);
     let tree = Machine { system: machine(), measurements: None };
-    assert_eq!(said(&tree), ["costs are levels, were matrix"]);
+    assert_eq!(lines(&tree), ["costs are levels, were matrix"]);
 }
 
-/// A machine whose links have a rate, of which large messages vary by a factor.
+/// A machine whose links have a rate; the rate of large messages varies by a factor.
 fn rated(rate: f64, spread: f64) -> Machine {
     let mut machine = measured((0, 0), 1.0);
     machine.system.links.iter_mut().for_each(|link| link.bandwidth_bytes_per_s = Some(rate));
@@ -222,18 +223,18 @@ fn rated(rate: f64, spread: f64) -> Machine {
 }
 
 #[test]
-fn rates_that_were_measured_differ_by_more_than_large_messages_vary() {
-    let said = |before: &Machine, after: &Machine| {
+fn measured_rates_have_to_change_by_more_than_the_spread_of_large_messages() {
+    let lines = |before: &Machine, after: &Machine| {
         let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    // Nobody has changed anything: such are the rates of one loaded machine from run to run.
-    assert_eq!(said(&rated(588e6, 1.6), &rated(817e6, 1.3)), [""; 0]);
-    assert_eq!(said(&rated(588e6, 1.1), &rated(817e6, 1.2)).len(), 6);
-    assert_eq!(said(&rated(588e6, 5.0), &rated(1200e6, 5.0)).len(), 6);
+    // The machine has not changed: rates of one loaded machine vary like this between runs.
+    assert_eq!(lines(&rated(588e6, 1.6), &rated(817e6, 1.3)), [""; 0]);
+    assert_eq!(lines(&rated(588e6, 1.1), &rated(817e6, 1.2)).len(), 6);
+    assert_eq!(lines(&rated(588e6, 5.0), &rated(1200e6, 5.0)).len(), 6);
 }
 
-/// All pairs within a leaf take 100 µs, others 400 µs, but for one.
+/// All pairs within a leaf take 100 µs, others 400 µs, except one.
 fn measured(slow: (u32, u32), factor: f64) -> Machine {
     let endpoint = |host: u32| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };
     let mut measured = Measurements { endpoints: (0..4).map(endpoint).collect(), ..Measurements::default() };
@@ -260,18 +261,19 @@ fn measured(slow: (u32, u32), factor: f64) -> Machine {
 }
 
 #[test]
-fn a_pair_that_drifted_is_named_and_no_other() {
+fn only_the_pair_that_drifted_is_reported() {
     let before = measured((0, 0), 1.0);
-    let said = |after: &Machine| {
+    let lines = |after: &Machine| {
         let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(said(&measured((1, 3), 1.5)), ["h1 – h3: 600 µs, was 400 µs (+50 %)"]);
-    assert_eq!(said(&measured((0, 1), 0.5)), ["h0 – h1: 50 µs, was 100 µs (-50 %)"]);
-    assert_eq!(said(&measured((1, 3), 1.2)), [""; 0]);
+    assert_eq!(lines(&measured((1, 3), 1.5)), ["h1 – h3: 600 µs, was 400 µs (+50 %)"]);
+    assert_eq!(lines(&measured((0, 1), 0.5)), ["h0 – h1: 50 µs, was 100 µs (-50 %)"]);
+    assert_eq!(lines(&measured((1, 3), 1.2)), [""; 0]);
 }
 
-/// What a probe without `h3` derives: its neighbour has no switch to share any more and hangs on a spine.
+/// The topology that a probe derives without `h3`: its neighbour shares no switch any more and is attached to
+/// a spine.
 fn without_the_last_host(far: f64) -> Machine {
     let mut after = measured((0, 0), 1.0);
     let system = &mut after.system;
@@ -290,31 +292,37 @@ fn without_the_last_host(far: f64) -> Machine {
 }
 
 #[test]
-fn a_host_that_goes_down_changes_no_tree_that_was_derived_from_what_was_measured() {
+fn a_host_that_goes_down_does_not_change_the_tree_of_a_measured_machine() {
     let before = measured((0, 0), 1.0);
-    let said = |after: &Machine| {
+    let lines = |after: &Machine| {
         let kept = keep_down(&before.snapshot(), &after.snapshot(), Missing::Down);
         let found = changes(&before.snapshot(), &kept.snapshot(), &Thresholds::default());
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(said(&without_the_last_host(100.0)), ["h3 is down"]);
-    // Costs that are others are another machine.
-    assert!(said(&without_the_last_host(200.0)).len() > 1);
+    assert_eq!(lines(&without_the_last_host(100.0)), ["h3 is down"]);
+    // Other costs are a change of the machine.
+    assert!(lines(&without_the_last_host(200.0)).len() > 1);
 }
 
 #[test]
-fn health_looks_at_one_machine_alone() {
-    let said = |machine: &Machine| {
+fn health_checks_a_single_machine() {
+    let lines = |machine: &Machine| {
         let found = health(&machine.snapshot(), &Thresholds::default());
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(said(&measured((0, 0), 1.0)), [""; 0]);
-    assert_eq!(said(&measured((1, 3), 2.0)), ["h1 – h3: 800 µs, its level has 400 µs (+100 %)"]);
+    assert_eq!(lines(&measured((0, 0), 1.0)), [""; 0]);
+    assert_eq!(
+        lines(&measured((1, 3), 2.0)),
+        ["h1 – h3: 800 µs, the median of its level is 400 µs (+100 %)"]
+    );
     let mut ill = measured((0, 0), 1.0);
     ill.system.nodes[2].state = NodeState::Down;
     ill.system.nodes[6].state = NodeState::Down;
     ill.system.links.remove(11);
-    assert_eq!(said(&ill), ["h2 is down", "spine0 is down", "leaf1 → spine0: the link has no way back"]);
+    assert_eq!(
+        lines(&ill),
+        ["h2 is down", "spine0 is down", "leaf1 → spine0: the link has no reverse direction"]
+    );
     assert_eq!(
         ill.snapshot().medians().into_values().map(|s| (s * 1e6) as u32).collect::<Vec<_>>(),
         [100, 400]

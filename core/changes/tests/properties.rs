@@ -1,4 +1,5 @@
-//! What holds for any machine: order never matters, what is kept is what was, and a difference seen backwards is its reverse.
+//! Properties of all machines: order is ignored, old data are restored exactly, and swapping both sides
+//! reverses a difference.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +119,8 @@ fn measured_of(system: &SystemGraph) -> Measurements {
     measured
 }
 
-/// The same machine with nodes, hosts, links and endpoints in another order, and groups and made-up switches with other numbers.
+/// The same machine with nodes, hosts, links and endpoints in another order, and other numbers of groups and
+/// generated switches.
 fn shuffled(machine: &Machine, seed: u64) -> Machine {
     let old = &machine.system;
     let mix =
@@ -199,8 +201,8 @@ fn shuffled_measurements(old: &Measurements, order: &dyn Fn(usize) -> Vec<u32>) 
     }
 }
 
-/// The machine as a source sees it that gets no answer from a host: without its slots and samples. `named` says whether the
-/// system graph names the host at all, `wired` whether it knows its links.
+/// The machine as a source describes it that gets no answer from a host: without its slots and samples.
+/// `named`: the system graph lists the host; `wired`: it has the links of the host.
 fn silent(machine: &Machine, host: &str, named: bool, wired: bool) -> Machine {
     let old = &machine.system;
     let id = old.nodes.iter().position(|node| node.name == host).unwrap() as u32;
@@ -247,7 +249,7 @@ fn silent(machine: &Machine, host: &str, named: bool, wired: bool) -> Machine {
     Machine { system, measurements }
 }
 
-/// The machine with a host that is marked as down and has all its data.
+/// The machine with a host that is marked as down and keeps all its data.
 fn marked(machine: &Machine, host: &str) -> Machine {
     let mut machine = machine.clone();
     machine.system.nodes.iter_mut().find(|node| node.name == host).unwrap().state = NodeState::Down;
@@ -298,14 +300,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn order_and_numbers_change_nothing(machine in machines(), seed: u64) {
+    fn order_and_numbers_are_ignored(machine in machines(), seed: u64) {
         let other = shuffled(&machine, seed);
         prop_assert_eq!(differences(&machine, &other), []);
         prop_assert_eq!(differences(&other, &machine), []);
     }
 
     #[test]
-    fn a_host_that_is_down_keeps_what_it_had(
+    fn a_host_that_is_down_keeps_its_data(
         machine in machines(), which: prop::sample::Index, named: bool, wired: bool,
     ) {
         let hosts: Vec<String> = machine.system.hosts().map(|(node, ..)| machine.system.nodes[node as usize].name.clone()).collect();
@@ -316,13 +318,13 @@ proptest! {
         prop_assert_eq!(&kept, &marked(&machine, host));
         prop_assert_eq!(differences(&machine, &kept), [Change::HostDown { host: host.clone() }]);
         prop_assert_eq!(differences(&kept, &machine), [Change::HostBack { host: host.clone() }]);
-        // And once more, from what was kept.
+        // Idempotent: once more, starting from the restored machine.
         let again = keep_down(&kept.snapshot(), &seen.snapshot(), Missing::Down);
         prop_assert_eq!(again, kept);
     }
 
     #[test]
-    fn whatever_is_down_the_kept_machine_is_sound(before in machines(), after in machines(), which: prop::sample::Index, seed: u64) {
+    fn the_restored_machine_is_valid(before in machines(), after in machines(), which: prop::sample::Index, seed: u64) {
         let before = shuffled(&before, seed);
         let hosts: Vec<String> = after.system.hosts().map(|(node, ..)| after.system.nodes[node as usize].name.clone()).collect();
         let seen = silent(&after, &hosts[which.index(hosts.len())], true, false);
@@ -334,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn seen_backwards_everything_is_reversed(before in machines(), after in machines(), seed: u64) {
+    fn swapping_both_sides_reverses_all_changes(before in machines(), after in machines(), seed: u64) {
         let after = shuffled(&after, seed);
         let (there, back) = (differences(&before, &after), differences(&after, &before));
         let is_plain = |change: &&Change| !matches!(change, Change::Moved { .. } | Change::Grouping { .. });

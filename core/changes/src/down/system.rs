@@ -11,7 +11,7 @@ use crate::change::name;
 use crate::pair::Both;
 use crate::snapshot::made_up;
 
-/// Where something in a restored machine comes from: its index before or after.
+/// Index of an item of a restored machine, in the machine before or after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum From {
     Before(u32),
@@ -27,7 +27,7 @@ impl From {
     }
 }
 
-/// The machine after, with all that was known of some hosts.
+/// The machine after, with the old data of some hosts.
 pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTreeSet<&str>) -> SystemGraph {
     let (old, new) = (before.system, after.system);
     let both = Both::new(before, after);
@@ -80,13 +80,14 @@ pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTree
     }
 }
 
-/// For every node before, the node after that it is.
+/// The new index of every node before.
 fn counterparts(both: &Both<'_>) -> Vec<Option<u32>> {
     let after = both.after.by_key();
     both.before.keys.iter().map(|key| after.get(key).copied()).collect()
 }
 
-/// Nodes before that are missing: some hosts, and switches that are reached from these over missing ones.
+/// Nodes before that are missing: some hosts, and switches that are reached from them through missing
+/// switches.
 fn added_nodes(both: &Both<'_>, stands_for: &[Option<u32>], hosts: &BTreeSet<&str>) -> BTreeSet<u32> {
     let system = both.before.snapshot.system;
     let is_named = |node: &u32| {
@@ -106,7 +107,7 @@ fn added_nodes(both: &Both<'_>, stands_for: &[Option<u32>], hosts: &BTreeSet<&st
     seen
 }
 
-/// All nodes in order: those after, and each that is added behind the one that stood before it.
+/// All nodes in order: those after; each added node follows its old predecessor.
 fn nodes(
     old: &SystemGraph,
     new: &SystemGraph,
@@ -130,7 +131,7 @@ fn nodes(
     order
 }
 
-/// The nodes themselves. A switch whose made-up name is taken gets another one of its level.
+/// The nodes. A switch gets another name of its level if its generated name is taken.
 fn named(old: &SystemGraph, new: &SystemGraph, order: &[From]) -> Vec<Node> {
     let mut taken: BTreeSet<String> = new.nodes.iter().map(|node| node.name.clone()).collect();
     let mut node = |from: &From| match *from {
@@ -149,7 +150,7 @@ fn named(old: &SystemGraph, new: &SystemGraph, order: &[From]) -> Vec<Node> {
     order.iter().map(&mut node).collect()
 }
 
-/// The forwarding tables after. What leads to restored hosts is not in them: nobody is there.
+/// The forwarding tables after. They have no entries for restored hosts, which are down anyway.
 fn routing(new: &SystemGraph, node: impl Fn(u32) -> u32, link: &[u32]) -> Routing {
     let entry = |entry: &Forward| Forward {
         node: node(entry.node),
@@ -161,7 +162,7 @@ fn routing(new: &SystemGraph, node: impl Fn(u32) -> u32, link: &[u32]) -> Routin
     Routing { forwarding, ties: new.routing.ties }
 }
 
-/// Links in the order that they had before, and what is new behind them, each with its index after.
+/// Links in their old order, then new ones, each with its new index.
 fn in_order(
     old: &SystemGraph,
     of_old: &dyn Fn(u32) -> Option<u32>,
@@ -183,7 +184,7 @@ fn in_order(
     links.into_iter().map(|(_, link)| link).collect()
 }
 
-/// All slots in order: those after host by host, and those of each restored host behind the host that stood before it.
+/// All slots in order: new slots host by host, those of each restored host after its old predecessor.
 fn slots(old: &SystemGraph, new: &SystemGraph, hosts: &BTreeSet<&str>) -> Vec<From> {
     let range = |first: u32, count: u32| first..first + count;
     let mut order: Vec<(&str, Vec<From>)> = new
@@ -203,7 +204,7 @@ fn slots(old: &SystemGraph, new: &SystemGraph, hosts: &BTreeSet<&str>) -> Vec<Fr
     order.into_iter().flat_map(|(_, slots)| slots).collect()
 }
 
-/// The costs after, and those that slots before had.
+/// The new costs, and the old ones of restored slots.
 pub(super) fn restore_costs(old: &SystemGraph, new: &SystemGraph, slots: &[From]) -> CostModel {
     if new.slots.is_empty() {
         return of_before(old, slots);
@@ -219,7 +220,7 @@ pub(super) fn restore_costs(old: &SystemGraph, new: &SystemGraph, slots: &[From]
     }
 }
 
-/// Nobody is up: among the slots that are left costs are as they were.
+/// If no host is up, the remaining slots keep their old costs.
 fn of_before(old: &SystemGraph, slots: &[From]) -> CostModel {
     let slots: Vec<u32> = slots.iter().map(|&(From::Before(slot) | From::After(slot))| slot).collect();
     match &old.cost {
@@ -236,7 +237,8 @@ fn levels_of(levels: &Levels, slots: &[u32]) -> Levels {
     Levels { costs: levels.costs.clone(), groups: levels.groups.iter().map(groups).collect() }
 }
 
-/// What slots cost inside hosts: a restored host is inside as it was, or if that had other levels all its slots are equally near.
+/// Costs within hosts: a restored host keeps its own, or all its slots are equally near if it had other
+/// levels.
 fn with_inside(old: &SystemGraph, inside: &Levels, slots: &[From]) -> Levels {
     let before = match &old.cost {
         CostModel::Routes(routes) if routes.inside.costs.len() == inside.costs.len() => Some(&routes.inside),
@@ -252,7 +254,7 @@ fn with_inside(old: &SystemGraph, inside: &Levels, slots: &[From]) -> Levels {
     numbered(&inside.costs, slots, group)
 }
 
-/// The groups of slots on every level, numbered as they come.
+/// The groups of slots on every level, numbered in order of appearance.
 fn numbered(costs: &[f64], slots: &[From], group: impl Fn(usize, &From) -> Group) -> Levels {
     let on_level = |level: usize| {
         let mut numbers: BTreeMap<Group, u32> = BTreeMap::new();
@@ -265,7 +267,7 @@ fn numbered(costs: &[f64], slots: &[From], group: impl Fn(usize, &From) -> Group
     Levels { costs: costs.to_vec(), groups: (0..costs.len()).map(on_level).collect() }
 }
 
-/// Slots that are there before and after: the same core of the same host.
+/// Slots that exist before and after: the same core of the same host.
 struct Twins {
     after: BTreeMap<u32, u32>,
     before: BTreeMap<u32, u32>,
@@ -285,7 +287,7 @@ impl Twins {
     }
 }
 
-/// A matrix where what was never known between two slots is the most that the restored one ever had.
+/// A cost matrix; an unknown cost is the largest that the restored slot had.
 fn with_matrix(old: &SystemGraph, new: &SystemGraph, slots: &[From], twins: &Twins) -> Matrix {
     let was = |from: &From| match from {
         From::Before(slot) => Some(*slot),
@@ -312,21 +314,22 @@ fn with_matrix(old: &SystemGraph, new: &SystemGraph, slots: &[From], twins: &Twi
 /// The group of a slot on a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
-    /// One that there is after.
+    /// A group of the machine after.
     Known(u32),
-    /// One that there was on a level before, of slots that are all down.
+    /// A group of the machine before, on one of its levels; all its slots are down.
     Lost(usize, u32),
-    /// Of one slot.
+    /// A single slot.
     Slot(u32),
 }
 
-/// How a slot of a host that is down joins the tree: from `level` on it is where the slot `beside` is.
+/// How a slot of a host that is down joins the tree: from `level` on it is in the groups of the slot
+/// `next_to`.
 struct Join {
-    beside: u32,
+    next_to: u32,
     level: usize,
 }
 
-/// A tree where every restored slot meets the slots that are up on the levels where it met them, or on those that cost as much.
+/// A tree in which every restored slot meets running slots on its old levels, or on levels of equal cost.
 fn with_levels(old: &SystemGraph, levels: &Levels, slots: &[From], twins: &Twins) -> Levels {
     let heights = Heights::new(old, levels);
     let restored = slots.iter().filter_map(|from| from.before());
@@ -334,19 +337,19 @@ fn with_levels(old: &SystemGraph, levels: &Levels, slots: &[From], twins: &Twins
     let group = |level: usize, from: &From| match from {
         From::After(slot) => Group::Known(levels.groups[level][*slot as usize]),
         From::Before(slot) => match &joins[slot] {
-            join if level >= join.level => Group::Known(levels.groups[level][join.beside as usize]),
+            join if level >= join.level => Group::Known(levels.groups[level][join.next_to as usize]),
             _ => heights.lost(*slot, level),
         },
     };
     numbered(&levels.costs, slots, group)
 }
 
-/// Which level after has the cost of which level before.
+/// The level after that has the cost of each level before.
 struct Heights<'a> {
     old: &'a SystemGraph,
     old_costs: Costs<'a>,
     costs: &'a [f64],
-    /// By level before; empty where costs were a matrix.
+    /// By level before; empty if costs were a matrix.
     levels: Vec<usize>,
 }
 
@@ -362,15 +365,15 @@ impl<'a> Heights<'a> {
         heights
     }
 
-    /// The first level that costs about as much or more; the last one if none does.
+    /// The first level of about the same or a higher cost; the last one if there is none.
     fn of(&self, cost: f64) -> usize {
         let enough = |level: &f64| level * 1.3 >= cost;
         self.costs.iter().position(enough).unwrap_or(self.costs.len().saturating_sub(1))
     }
 
-    /// Beside the slot that was nearest of those that are up.
+    /// Next to the nearest slot that is up.
     fn join(&self, slot: u32, twins: &Twins) -> Join {
-        // The slots of a host go together where their own nearness is not a tree.
+        // The slots of a host stay together if the distances within it are not a tree.
         let slot = match &self.old.cost {
             CostModel::Levels(_) => slot,
             _ => self.first_of_host(slot),
@@ -379,17 +382,17 @@ impl<'a> Heights<'a> {
             let cost = |other: u32| self.old_costs.between(slot, other);
             cost(*a.0).total_cmp(&cost(*b.0)).then(a.0.cmp(b.0))
         });
-        let Some((&was, &beside)) = nearest else {
-            return Join { beside: 0, level: self.costs.len().saturating_sub(1) };
+        let Some((&was, &next_to)) = nearest else {
+            return Join { next_to: 0, level: self.costs.len().saturating_sub(1) };
         };
         let level = match &self.old.cost {
             CostModel::Levels(levels) => self.levels[levels.meeting_level(slot, was)],
             _ => self.of(self.old_costs.between(slot, was)),
         };
-        Join { beside, level }
+        Join { next_to, level }
     }
 
-    /// The group of a slot below the level on which it joins others.
+    /// The group of a slot below the level on which it joins other slots.
     fn lost(&self, slot: u32, level: usize) -> Group {
         let CostModel::Levels(before) = &self.old.cost else {
             return Group::Slot(self.first_of_host(slot));
