@@ -1,8 +1,8 @@
-//! Points at which a test kills the process: one behind every step that later steps rely on.
+//! Crash points for tests: one after every step that later steps rely on.
 //!
-//! `HOPMAP_CRASH_AT=NAME:N` kills the process when it passes a point for the N-th time; without N, the first time.
-//! `HOPMAP_CRASH_LOG=FILE` gets a line for every passing: name and number, and what the step was done to. Builds without debug
-//! assertions, such as releases, have neither.
+//! `HOPMAP_CRASH_AT=NAME:N` kills the process when it reaches a point for the N-th time (default: first
+//! time). `HOPMAP_CRASH_LOG=FILE` gets a line for each time a point is reached: name, number, and path. Both
+//! are ignored by builds without debug assertions, such as releases.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub const CRASH_POINTS: &[&str] = &[
     "refresh.entry-removed",
 ];
 
-/// Passes a point, behind a step that was done to a file or folder.
+/// Marks a crash point after a step on a file or folder.
 #[inline]
 pub fn crash_point(name: &'static str, path: &Path) {
     #[cfg(debug_assertions)]
@@ -62,7 +62,7 @@ mod asked {
     use std::path::Path;
     use std::sync::{LazyLock, Mutex, PoisonError};
 
-    /// Where to end, and the log.
+    /// Where to crash, and the log.
     static ASKED: LazyLock<(Option<OsString>, Option<OsString>)> =
         LazyLock::new(|| (std::env::var_os("HOPMAP_CRASH_AT"), std::env::var_os("HOPMAP_CRASH_LOG")));
     static PASSED: Mutex<BTreeMap<&str, u32>> = Mutex::new(BTreeMap::new());
@@ -84,7 +84,8 @@ mod asked {
             assert!(written.is_ok(), "HOPMAP_CRASH_LOG: {written:?}");
         }
         if at.as_ref().is_some_and(|at| *at == *passing || *count == 1 && at == name) {
-            // Nothing is dropped or flushed. Other threads may do a little more, as with a kill from outside.
+            // Nothing is dropped or flushed. Other threads may run a little longer, as with a kill from
+            // outside.
             let killed =
                 rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
             unreachable!("killed itself: {killed:?}");

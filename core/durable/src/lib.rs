@@ -1,5 +1,5 @@
-//! Files that survive a crash: written beside their place, synced and renamed; locks that die with their holder;
-//! logs that are only ever appended to.
+//! Files that survive a crash: written under a temporary name, synced and renamed; locks that end with their
+//! holder; append-only logs.
 
 mod crash;
 mod lock;
@@ -19,17 +19,17 @@ pub use replace::{
     sync_folder, sync_tree,
 };
 
-/// A file, a folder, a lock or a log could not be used.
+/// An operation on a file, a folder, a lock or a log failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum DurableError {
-    /// The system refused an operation.
+    /// The operating system reported an error.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried, such as `write`.
+        /// The attempted operation, such as `write`.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Another process holds the lock.
@@ -43,9 +43,11 @@ pub enum DurableError {
         /// Process, host and command of the holder.
         holder: String,
     },
-    /// The file system has no locks.
+    /// The file system does not support locks.
     #[error("the file system of {} does not support flock", path.display())]
-    #[diagnostic(help("put the store on another file system, or mount this one with locks"))]
+    #[diagnostic(help(
+        "use a store on another file system, or mount this one with lock support (Lustre: `-o flock`)"
+    ))]
     NoLocks {
         /// The lock file.
         path: PathBuf,
@@ -53,7 +55,7 @@ pub enum DurableError {
 }
 
 impl DurableError {
-    /// Wraps an error of the system. Used as `map_err(DurableError::io("write", path))`.
+    /// Wraps an I/O error. Used as `map_err(DurableError::io("write", path))`.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }

@@ -1,4 +1,4 @@
-//! Locks between processes, by `flock(2)`: the kernel drops them when the holder ends, however it ends.
+//! Locks between processes with `flock(2)`. The kernel releases them when the holder ends for any reason.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -14,12 +14,12 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock or fails at once. `holder` is what others are told about us.
+    /// Takes the lock or fails at once. `holder` describes this process in the errors of others.
     pub fn try_exclusive(path: &Path, holder: &str) -> Result<Self, DurableError> {
         let mut file = open_or_create(path)?;
         file.try_lock().map_err(|error| refused(path, error))?;
         match write_holder(&mut file, holder) {
-            // On a full disk nobody learns who has the lock; it is held all the same, so that space can be made.
+            // On a full disk the holder stays unknown, but the lock is kept so that space can be freed.
             Err(error) if !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
                 Err(DurableError::io("write", path)(error))
             }
@@ -29,8 +29,8 @@ impl Lock {
 }
 
 impl Lock {
-    /// Shares the lock with others who share it, or fails at once. None where the file system has no locks: whoever needs it
-    /// for himself is refused there anyway.
+    /// Takes a shared lock or fails at once. `None` if the file system does not support locks: operations
+    /// that need an exclusive lock are rejected there anyway.
     pub fn try_shared(path: &Path) -> Result<Option<Self>, DurableError> {
         let file = File::open(path).map_err(DurableError::io("open", path))?;
         match file.try_lock_shared().map_err(|error| refused(path, error)) {
@@ -41,8 +41,7 @@ impl Lock {
     }
 }
 
-/// Tries to lock until nobody else holds the lock, for so long at most, and no longer than `stop` is false:
-/// [`DurableError::Busy`] then.
+/// Retries until the lock is free. Returns [`DurableError::Busy`] after `wait`, or as soon as `stop` is true.
 pub fn lock_within<L>(
     wait: Duration,
     stop: &dyn Fn() -> bool,
@@ -58,18 +57,18 @@ pub fn lock_within<L>(
     }
 }
 
-/// Opens a file to read and to write, which is made if it is not there.
+/// Opens a file for reading and writing, creating it if it is missing.
 pub(crate) fn open_or_create(path: &Path) -> Result<File, DurableError> {
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).read(true).write(true);
     options.open(path).map_err(DurableError::io("open", path))
 }
 
-/// Why a lock was not taken: who has it, or that there are none.
+/// Converts the error: the lock is held by another process, or not supported.
 fn refused(path: &Path, error: TryLockError) -> DurableError {
     match error {
         TryLockError::WouldBlock => {
-            // Who has it is not known while the file is being written.
+            // The file is empty while the holder writes it.
             let holder = std::fs::read_to_string(path).unwrap_or_default();
             let holder = if holder.is_empty() { "another process".into() } else { holder };
             DurableError::Busy { path: path.into(), holder }
@@ -79,7 +78,8 @@ fn refused(path: &Path, error: TryLockError) -> DurableError {
     }
 }
 
-/// Whether the file system has no locks at all; a network file system without a lock service says so in its own way.
+/// Whether the file system does not support locks. Network file systems without a lock service return their
+/// own errors.
 fn has_no_locks(error: &std::io::Error) -> bool {
     const NO_LOCKS_AVAILABLE: i32 = 37;
     error.kind() == ErrorKind::Unsupported || error.raw_os_error() == Some(NO_LOCKS_AVAILABLE)
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_shared_or_one_holders_own() {
+    fn a_lock_is_shared_or_exclusive() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         std::fs::write(&path, "").unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_waited_for_until_it_is_free_or_somebody_says_stop() {
+    fn waiting_ends_when_the_lock_is_free_or_on_stop() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let held = Lock::try_exclusive(&path, "process 7").unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_holder_is_told_who_has_it() {
+    fn the_error_names_the_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let lock = Lock::try_exclusive(&path, "process 7: hopmap run").unwrap();

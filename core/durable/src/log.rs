@@ -1,4 +1,4 @@
-//! Logs of lines that are only ever appended to.
+//! Append-only logs of lines.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,7 +15,8 @@ pub struct AppendLog {
 }
 
 impl AppendLog {
-    /// Opens a log for appending, creating it if it is missing. The caller holds a lock that keeps others away.
+    /// Opens a log for appending, creating it if it is missing. The caller must hold a lock that excludes
+    /// other writers.
     pub fn open(path: &Path) -> Result<Self, DurableError> {
         let mut file = open_or_create(path)?;
         drop_torn_line(&mut file).map_err(DurableError::io("repair", path))?;
@@ -32,12 +33,13 @@ impl AppendLog {
         bytes.truncate(complete_length(&bytes));
         match String::from_utf8(bytes) {
             Ok(text) => Ok(text),
-            // A damaged line is the reader's to report: it knows what a line should be.
+            // The reader reports damaged lines, because it knows their format.
             Err(error) => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         }
     }
 
-    /// Appends one line, without its line end. It is in the file when this returns; [`Self::sync`] puts it on disk.
+    /// Appends one line; a line end is added. The line is in the file when this returns; [`Self::sync`]
+    /// flushes it to disk.
     pub fn append(&mut self, line: &str) -> Result<(), DurableError> {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line.as_bytes());
@@ -47,7 +49,7 @@ impl AppendLog {
         Ok(())
     }
 
-    /// Puts everything appended so far on disk.
+    /// Flushes all appended lines to disk.
     pub fn sync(&self) -> Result<(), DurableError> {
         self.file.sync_data().map_err(DurableError::io("sync", &self.path))?;
         crash_point("log.synced", &self.path);

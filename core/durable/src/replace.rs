@@ -1,4 +1,4 @@
-//! Files and folders that appear whole or not at all.
+//! Atomic replacement of files and folders.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,19 +13,19 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::{DurableError, crash_point};
 
-/// A folder that is being filled; removed when dropped before it is moved to its place.
+/// A temporary folder; removed when dropped before it is committed.
 #[derive(Debug)]
 pub struct Staging {
     path: PathBuf,
 }
 
 impl Staging {
-    /// Creates an empty folder of a unique name inside `parent`.
+    /// Creates an empty folder with a unique name inside `parent`.
     pub fn new(parent: &Path) -> Result<Self, DurableError> {
         Self::create(parent, "staging".as_ref())
     }
 
-    /// Creates an empty folder beside the place that it is for. What killed processes left there for this place goes.
+    /// Creates an empty folder next to `place`. Removes leftovers of killed processes for this place.
     pub fn beside(place: &Path) -> Result<Self, DurableError> {
         clear_abandoned(place);
         Self::create(parent_of(place), place.file_name().unwrap_or_default())
@@ -39,13 +39,13 @@ impl Staging {
         Ok(Self { path })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Syncs the folder and moves it to its place. A folder that stands there is moved away and removed.
+    /// Syncs the folder and moves it to `place`. An existing folder is moved away and removed.
     pub fn commit(self, place: &Path) -> Result<(), DurableError> {
         adopt_folder(&self.path, place)
     }
@@ -53,19 +53,19 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After a commit there is nothing left here, and a failure to tidy up must not hide the first one.
+        // After a commit the folder no longer exists. An error of the cleanup must not hide the original one.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Syncs a folder that another process may have filled and moves it to its place, as [`replace_folder`] does.
+/// Syncs a folder that another process may have filled and moves it to `place`, as [`replace_folder`] does.
 pub fn adopt_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
     sync_tree(from)?;
     crash_point("folder.synced", place);
     replace_folder(from, place)
 }
 
-/// Moves a folder to its place on the same file system. A folder that stands there is moved away and removed.
+/// Moves a folder to `place` on the same file system. An existing folder is moved away and removed.
 pub fn replace_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
     let parent = parent_of(place);
     fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
@@ -87,37 +87,39 @@ pub fn replace_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
     sync_folder(parent)
 }
 
-/// Writes a file beside its place, syncs it and renames it.
+/// Writes a temporary file next to `place`, syncs it and renames it.
 pub fn replace_file(place: &Path, contents: &[u8]) -> Result<(), DurableError> {
     let write = |file: &mut File| file.write_all(contents);
     replace_with(place, write)
 }
 
-/// Makes a symbolic link beside its place and renames it, so that the place always leads somewhere.
+/// Creates a temporary symbolic link next to `place` and renames it, so that `place` exists at all times.
 pub fn replace_symlink(place: &Path, target: &Path) -> Result<(), DurableError> {
     let parent = parent_of(place);
-    let beside = parent.join(unique_name(place.file_name().unwrap_or_default()));
-    let made = std::os::unix::fs::symlink(target, &beside).and_then(|()| {
+    let temporary = parent.join(unique_name(place.file_name().unwrap_or_default()));
+    let made = std::os::unix::fs::symlink(target, &temporary).and_then(|()| {
         crash_point("link.made", place);
-        fs::rename(&beside, place)
+        fs::rename(&temporary, place)
     });
     if let Err(error) = made {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
         return Err(DurableError::io("write", place)(error));
     }
     crash_point("link.renamed", place);
     sync_folder(parent)
 }
 
-/// Whether a name is one that only work in progress has: what is left of a process that was killed.
+/// Whether a name is that of a temporary file or folder, such as one of a killed process.
 #[must_use]
 pub fn is_leftover(name: &str) -> bool {
     name.starts_with('.') && name.strip_suffix(".tmp").is_some()
 }
 
-/// Removes what processes have made beside a place and left there when they were killed. What stays after all is only waste.
+/// Removes temporary files of killed processes next to `place`. Errors are ignored: a leftover only wastes
+/// space.
 fn clear_abandoned(place: &Path) {
-    // A folder is read once, since thousands of copies may go there: what was left was left before.
+    // Each folder is listed once, because it may receive thousands of copies; later leftovers are not of
+    // interest.
     static LEFT: Mutex<BTreeMap<PathBuf, Vec<String>>> = Mutex::new(BTreeMap::new());
     let Some(name) = place.file_name().and_then(OsStr::to_str) else { return };
     let parent = parent_of(place);
@@ -136,7 +138,8 @@ fn clear_abandoned(place: &Path) {
     }
 }
 
-/// The process that made something beside the place of a name, as [`unique_name`] calls it.
+/// The process that created a temporary file next to the place of a name, from the name that [`unique_name`]
+/// gave it.
 fn maker_of(found: &str, name: &str) -> Option<Pid> {
     let numbers = found.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?;
     let (process, count) = numbers.split_once('-')?;
@@ -144,14 +147,14 @@ fn maker_of(found: &str, name: &str) -> Option<Pid> {
     Pid::from_raw(process.parse().ok().filter(|&process| process > 0)?)
 }
 
-/// Copies a file to a place as [`replace_file`] does. What killed processes left there for this place goes.
+/// Copies a file to `place` as [`replace_file`] does. Removes leftovers of killed processes for this place.
 pub fn copy_file(from: &Path, place: &Path) -> Result<(), DurableError> {
     clear_abandoned(place);
     let mut source = File::open(from).map_err(DurableError::io("read", from))?;
     replace_with(place, |file| std::io::copy(&mut source, file).map(drop))
 }
 
-/// Puts the names in a folder on disk.
+/// Flushes the entries of a folder to disk.
 pub fn sync_folder(folder: &Path) -> Result<(), DurableError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(DurableError::io("sync", folder))
 }
@@ -162,25 +165,25 @@ fn replace_with(
 ) -> Result<(), DurableError> {
     let parent = parent_of(place);
     fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
-    let beside = parent.join(unique_name(place.file_name().unwrap_or_default()));
-    let written = File::create_new(&beside).and_then(|mut file| {
+    let temporary = parent.join(unique_name(place.file_name().unwrap_or_default()));
+    let written = File::create_new(&temporary).and_then(|mut file| {
         write(&mut file)?;
         file.sync_data()
     });
     let renamed = written.and_then(|()| {
         crash_point("file.written", place);
-        fs::rename(&beside, place)
+        fs::rename(&temporary, place)
     });
     if let Err(error) = renamed {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
         return Err(DurableError::io("write", place)(error));
     }
     crash_point("file.renamed", place);
     sync_folder(parent)
 }
 
-/// Links are not followed and pipes not opened; what must not be read is left to the system.
-/// Puts a folder and everything in it on disk.
+/// Flushes a folder and all its contents to disk.
+/// Does not follow links or open pipes. Unreadable files are left to the operating system.
 pub fn sync_tree(folder: &Path) -> Result<(), DurableError> {
     let refused = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
     let entries = match fs::read_dir(folder) {
@@ -210,7 +213,7 @@ fn parent_of(place: &Path) -> &Path {
     }
 }
 
-/// A hidden name that no other thread or process uses at the same time.
+/// A hidden name that is unique among threads and processes.
 fn unique_name(name: &OsStr) -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut unique = OsString::from(".");
@@ -224,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_and_nothing_stays_beside_it() {
+    fn a_file_is_replaced_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("new/file");
         replace_file(&place, b"one").unwrap();
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_somewhere_else_and_nothing_stays_beside_it() {
+    fn a_link_is_replaced_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("current");
         replace_symlink(&place, Path::new("one")).unwrap();
@@ -244,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_are_known_by_their_names() {
+    fn leftovers_are_recognized_by_name() {
         let name = unique_name("current".as_ref());
         assert!(is_leftover(name.to_str().unwrap()));
         assert!(!is_leftover("current") && !is_leftover(".hopmap") && !is_leftover("a.tmp"));
     }
 
     #[test]
-    fn what_a_killed_process_left_beside_a_place_goes() {
+    fn leftovers_of_a_killed_process_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         ended.wait().unwrap();
@@ -273,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_takes_the_place_of_another() {
+    fn a_folder_replaces_another() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("place");
         for text in ["one", "two"] {
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_links_and_pipes_takes_its_place() {
+    fn a_folder_with_links_and_pipes_is_committed() {
         let folder = tempfile::tempdir().unwrap();
         let staging = Staging::new(folder.path()).unwrap();
         for (name, target) in [("nowhere", "missing"), ("up", "../.."), ("itself", "itself")] {
