@@ -1,4 +1,4 @@
-//! MPI as it shows itself to programs that link none: launchers, compilers, variables. See the `README.md`.
+//! Detects launchers, compilers and ranks of MPI without linking one. See the `README.md`.
 
 use std::env;
 use std::process::Command;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use hopmap_process::{Limits, RunError, run};
 use miette::Diagnostic;
 
-/// Time to say a version.
+/// Time limit of a version query.
 const TIME: Duration = Duration::from_secs(30);
 
-/// Who made a launcher or a library.
+/// The implementation that a launcher or a library belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Implementation {
     /// Open MPI, with its ORTE or PRRTE.
@@ -23,16 +23,16 @@ pub enum Implementation {
     Slurm,
 }
 
-/// A launcher or a compiler as it introduces itself.
+/// Implementation and version of a launcher or a compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Who made it.
+    /// The implementation.
     pub implementation: Implementation,
     /// The version, such as `4.1.4`.
     pub version: String,
 }
 
-/// A launcher or a compiler that does not say what it is.
+/// A launcher or a compiler that cannot be identified.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MpiError {
     /// It does not run.
@@ -41,21 +41,22 @@ pub enum MpiError {
         "install an MPI (on Debian `apt-get install openmpi-bin libopenmpi-dev`, or `mpich`), or load its module"
     ))]
     Run(#[from] RunError),
-    /// It is of an unknown kind.
-    #[error("`{command}` names none of Open MPI, MPICH, Intel MPI and Slurm: {said}")]
-    #[diagnostic(help("name the launcher or the compiler of one of them"))]
+    /// Its output matches no known implementation.
+    #[error("the output of `{command}` names none of Open MPI, MPICH, Intel MPI and Slurm: {first_line}")]
+    #[diagnostic(help("use a launcher or a compiler of one of them"))]
     Unknown {
-        /// What was asked.
+        /// The command that was run.
         command: String,
-        /// Its first line.
-        said: String,
+        /// The first line of its output.
+        first_line: String,
     },
 }
 
-/// What stands before the version in the words of each. MPICH's Hydra also names Slurm, as something that it can work with.
+/// The text before the version in the output of each. MPICH's Hydra also mentions Slurm, as a supported
+/// launcher.
 const MARKS: [(&str, Implementation); 6] = [
     ("Open MPI", Implementation::OpenMpi),
-    // `orterun` under any other name than `mpirun`, such as Debian's `mpirun.openmpi`.
+    // `orterun` under a name other than `mpirun`, such as Debian's `mpirun.openmpi`.
     ("OpenRTE", Implementation::OpenMpi),
     ("Intel(R) MPI Library", Implementation::IntelMpi),
     ("HYDRA build details", Implementation::Mpich),
@@ -64,14 +65,16 @@ const MARKS: [(&str, Implementation); 6] = [
 ];
 
 impl Identity {
-    /// Asks a launcher: `mpirun`, `mpiexec`, `srun` or any path of one. `srun` answers only where Slurm is configured.
+    /// Identifies a launcher: `mpirun`, `mpiexec`, `srun` or a path. `srun` works only where Slurm is
+    /// configured.
     pub fn of_launcher(program: &str) -> Result<Self, MpiError> {
         ask(program, "--version")
     }
 
-    /// Asks a compiler: `mpicc` or any path of one.
+    /// Identifies a compiler: `mpicc` or a path.
     pub fn of_compiler(program: &str) -> Result<Self, MpiError> {
-        // Open MPI hands `-v` on to the C compiler, which knows no MPI. MPICH does so with what it does not know.
+        // Open MPI passes `-v` on to the C compiler, whose output does not name an MPI. MPICH does so with
+        // unknown options.
         match ask(program, "--showme:version") {
             Err(MpiError::Run(error)) if error.is_missing() => Err(error.into()),
             Err(_) => ask(program, "-v"),
@@ -95,16 +98,17 @@ fn ask(program: &str, option: &str) -> Result<Identity, MpiError> {
     let text = String::from_utf8_lossy(&output.stdout);
     Identity::parse(&text).ok_or_else(|| MpiError::Unknown {
         command: format!("{program} {option}"),
-        said: text.lines().next().unwrap_or_default().to_owned(),
+        first_line: text.lines().next().unwrap_or_default().to_owned(),
     })
 }
 
 impl Implementation {
-    /// Options with which a launcher hands variables of its own environment on to all ranks.
+    /// Options with which a launcher exports variables of its own environment to all ranks.
     ///
-    /// Open MPI hands on those that begin with `OMPI_`, its parameters `OMPI_MCA_…` among them, and others where they are named.
-    /// Hydra hands on everything, and so does `srun` unless somebody set `SLURM_EXPORT_ENV`. Sources: mpirun(1) of Open MPI 4.1 and
-    /// 5.0, `mpiexec -help` of MPICH 4.0, srun(1) of Slurm 22.05; tried with 4.1.4 and 4.0.2 (`tests/launchers.rs`).
+    /// Open MPI exports variables that begin with `OMPI_`, including its parameters `OMPI_MCA_…`, and those
+    /// named with `-x`. Hydra exports all variables, and so does `srun` unless `SLURM_EXPORT_ENV` is set.
+    /// Sources: mpirun(1) of Open MPI 4.1 and 5.0, `mpiexec -help` of MPICH 4.0, srun(1) of Slurm 22.05;
+    /// tested with 4.1.4 and 4.0.2 (`tests/launchers.rs`).
     #[must_use]
     pub fn options_to_hand_on(self, names: &[&str]) -> Vec<String> {
         match self {
@@ -119,31 +123,32 @@ impl Implementation {
     }
 }
 
-/// Lets root start programs with Open MPI, which refuses that otherwise: in containers there is nobody else.
+/// Lets root start programs with Open MPI, which refuses that by default. Containers often have no other
+/// user.
 pub const AS_ROOT: [(&str, &str); 2] =
     [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
 
 /// What a launcher starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherKind {
-    /// Ranks of an MPI program: `mpirun` and the like.
+    /// Ranks of an MPI program: `mpirun` and similar launchers.
     Ranks,
     /// The tasks of a job step: `srun`.
     Step,
-    /// A command inside an allocation that it waits for: `salloc`.
+    /// A command inside an allocation that the launcher waits for: `salloc`.
     Allocation,
-    /// A script, some day: `sbatch` ends long before what it has queued.
+    /// A queued script: `sbatch` exits long before the script runs.
     Batch,
     /// A command on another host: `ssh`.
     Remote,
 }
 
 impl LauncherKind {
-    /// The kind of a program, which may be a path; `None` for programs that are not known to launch anything.
+    /// The kind of a program, given by name or path; `None` if it is not a known launcher.
     #[must_use]
     pub fn of(program: &str) -> Option<Self> {
         let name = program.rsplit('/').next().unwrap_or(program);
-        // Debian has both MPIs side by side.
+        // Debian installs both MPIs side by side.
         let name = name.trim_end_matches(".openmpi").trim_end_matches(".mpich");
         Some(match name {
             "mpirun" | "mpiexec" | "mpiexec.hydra" | "orterun" | "prterun" | "aprun" => Self::Ranks,
@@ -158,32 +163,32 @@ impl LauncherKind {
 
 /// One of several processes that a launcher started together.
 ///
-/// What launchers set was measured with Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.8:
+/// The variables that launchers set, as observed with Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.8:
 ///
 /// | started by | rank | number of ranks |
 /// |---|---|---|
-/// | Open MPI's `mpirun`, in a job of Slurm too | `OMPI_COMM_WORLD_RANK`, `PMIX_RANK` | `OMPI_COMM_WORLD_SIZE` |
+/// | Open MPI's `mpirun`, also in a Slurm job | `OMPI_COMM_WORLD_RANK`, `PMIX_RANK` | `OMPI_COMM_WORLD_SIZE` |
 /// | MPICH's Hydra | `PMI_RANK` | `PMI_SIZE` |
 /// | `srun --mpi=pmi2` | `PMI_RANK`, `SLURM_PROCID` | `PMI_SIZE`, `SLURM_STEP_NUM_TASKS` |
-/// | `srun --mpi=pmix` (its source) | `PMIX_RANK`, `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
+/// | `srun --mpi=pmix` (from its source) | `PMIX_RANK`, `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
 /// | `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
 ///
-/// Slurm's own variables come last: inside a job, ranks of an `mpirun` inherit those of the step that started its daemons, one a
-/// node. A batch script has `SLURM_PROCID=0` as well and is no rank.
+/// Slurm's own variables are read last: inside a job, ranks of an `mpirun` inherit those of the step that
+/// started its daemons, one per node. A batch script also has `SLURM_PROCID=0`, but is not a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
     /// Its number, from zero.
     pub rank: u32,
-    /// How many there are, where the launcher says so.
+    /// The number of ranks, if the launcher provides it.
     pub size: Option<u32>,
 }
 
-/// Largest number of a step that runs what a user wants; those above are batch scripts, shells of `salloc` and the like
-/// (`SLURM_MAX_NORMAL_STEP_ID` of `slurm.h`).
+/// Largest number of a step that runs a user's program; larger ones are batch scripts, shells of `salloc`
+/// etc. (`SLURM_MAX_NORMAL_STEP_ID` of `slurm.h`).
 const LAST_STEP: u32 = 0xffff_fff0;
 
 impl Rank {
-    /// The rank of this process; none if no launcher started it.
+    /// The rank of this process; `None` if no launcher started it.
     #[must_use]
     pub fn of_this_process() -> Option<Self> {
         Self::from(&variable)
@@ -207,20 +212,21 @@ impl Rank {
     }
 }
 
-/// The name of this host: that of its Slurm node, which may be one of several on a machine, else what the operating system says.
+/// The name of this host: that of its Slurm node (a machine may have several), otherwise that of the
+/// operating system.
 #[must_use]
 pub fn host_name() -> String {
     node(&variable).unwrap_or_else(system_host_name)
 }
 
-/// The name that the operating system has for this host.
+/// The host name of the operating system.
 #[must_use]
 pub fn system_host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The node that Slurm says this process is on. Hydra in a batch script gives all ranks the variables of the script, and so the
-/// name of the first node; it also sets `MPI_LOCALRANKID`, which nobody else does.
+/// The Slurm node of this process. Hydra in a batch script passes the variables of the script to all ranks,
+/// including the name of the first node. It alone also sets `MPI_LOCALRANKID`.
 fn node(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     variable("SLURMD_NODENAME").filter(|_| variable("MPI_LOCALRANKID").is_none())
 }
@@ -234,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launchers_and_compilers_say_who_they_are() {
+    fn launchers_and_compilers_are_recognized_by_their_output() {
         let parsed = |text: &str| Identity::parse(text).map(|found| (found.implementation, found.version));
         let hydra = "HYDRA build details:\n    Version:                                 4.0.2\n    \
                      Release Date:    Thu Apr  7 12:34:45 CDT 2022\n    Launchers available:  ssh rsh fork slurm ll\n";
@@ -267,19 +273,21 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_apart_from_missing_ones() {
+    fn unknown_programs_are_distinguished_from_missing_ones() {
         let error = Identity::of_launcher("hopmap-no-such-program").unwrap_err().to_string();
         assert!(error.starts_with("`hopmap-no-such-program --version` cannot be started: "), "{error}");
         assert!(matches!(Identity::of_compiler("hopmap-no-such-program"), Err(MpiError::Run(_))));
         let error = Identity::of_launcher("echo").unwrap_err().to_string();
         assert!(
-            error.starts_with("`echo --version` names none of Open MPI, MPICH, Intel MPI and Slurm: "),
+            error.starts_with(
+                "the output of `echo --version` names none of Open MPI, MPICH, Intel MPI and Slurm: "
+            ),
             "{error}"
         );
     }
 
     #[test]
-    fn launchers_are_known_by_their_names() {
+    fn launchers_are_recognized_by_name() {
         for name in ["mpirun", "/opt/bin/mpiexec.hydra", "mpirun.openmpi", "mpiexec.mpich"] {
             assert_eq!(LauncherKind::of(name), Some(LauncherKind::Ranks), "{name}");
         }
@@ -287,7 +295,7 @@ mod tests {
         assert_eq!(LauncherKind::of("mpirunn"), None);
     }
 
-    /// The rank as variables such as `A=1 B=2` have it.
+    /// The rank derived from variables such as `A=1 B=2`.
     fn rank(variables: &str) -> Option<(u32, Option<u32>)> {
         Rank::from(&lookup(variables)).map(|rank| (rank.rank, rank.size))
     }
@@ -303,7 +311,7 @@ mod tests {
 
     #[test]
     fn every_launcher_has_its_variables() {
-        // As printed by the launchers, in a job of four nodes where Slurm is part of it.
+        // As printed by the launchers, in a job with four nodes for Slurm.
         let step = "SLURM_STEP_ID=1 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3";
         for (variables, expected) in [
             ("OMPI_COMM_WORLD_RANK=5 PMIX_RANK=5 OMPI_COMM_WORLD_SIZE=8", Some((5, Some(8)))),
@@ -325,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_script_is_no_rank() {
+    fn a_batch_script_is_not_a_rank() {
         assert_eq!(rank("SLURM_PROCID=0 SLURM_NTASKS=4"), None);
         for special in ["4294967290", "4294967291", "4294967292", "4294967293", "batch", ""] {
             assert_eq!(rank(&format!("SLURM_PROCID=0 SLURM_STEP_ID={special}")), None, "{special}");
         }
-        // Its own mpirun starts ranks all the same.
+        // Its own mpirun still starts ranks.
         assert_eq!(rank("SLURM_PROCID=0 PMI_RANK=1 PMI_SIZE=2"), Some((1, Some(2))));
     }
 
     #[test]
-    fn a_node_of_slurm_comes_before_the_host() {
+    fn the_slurm_node_takes_precedence_over_the_host() {
         assert_eq!(node(&lookup("SLURMD_NODENAME=n2")), Some("n2".into()));
         assert_eq!(node(&lookup("SLURMD_NODENAME=n1 PMI_RANK=1 MPI_LOCALRANKID=0")), None);
         assert_eq!(node(&lookup("")), None);

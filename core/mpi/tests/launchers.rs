@@ -1,4 +1,5 @@
-//! The Open MPI, the MPICH and the Slurm of Debian: who they are, what they hand on, and what they tell what they start.
+//! Tests with Debian's Open MPI, MPICH and Slurm: identification, exported variables, and the variables of
+//! ranks.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -16,13 +17,13 @@ const MPIS: [(Implementation, [&str; 2], &str); 2] = [
     (Implementation::Mpich, ["mpirun.mpich", "mpiexec.hydra"], "mpicc.mpich"),
 ];
 
-/// Tells a process that it is to say which rank it is.
-const SAY: &str = "HOPMAP_TEST_SAY";
+/// Makes a process print its rank.
+const PRINT_RANK: &str = "HOPMAP_TEST_SAY";
 
 fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{text}{said}", output.status);
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{text}{errors}", output.status);
     text.into_owned()
 }
 
@@ -49,26 +50,26 @@ fn launchers_and_compilers_are_identified() {
     }
 }
 
-/// Not a test by itself: what [`ranks`] starts, with a line for every process.
+/// Not a test by itself: the program that [`print_ranks`] starts; each process prints a line.
 #[test]
-fn a_process_says_who_it_is() {
-    if std::env::var_os(SAY).is_some() {
+fn a_process_prints_its_rank() {
+    if std::env::var_os(PRINT_RANK).is_some() {
         println!("\nRANK {:?} on {}", Rank::of_this_process(), host_name());
     }
 }
 
-/// Makes the processes say who they are that a command starts.
-fn say(command: &mut Command) -> String {
+/// Starts this test binary so that all processes print their ranks.
+fn print_ranks(command: &mut Command) -> String {
     command.arg(std::env::current_exe().unwrap()).args([
         "--exact",
-        "a_process_says_who_it_is",
+        "a_process_prints_its_rank",
         "--nocapture",
     ]);
-    printed(command.env(SAY, "1"))
+    printed(command.env(PRINT_RANK, "1"))
 }
 
-/// What processes have said, in the order of their ranks.
-fn said(text: &str) -> Vec<String> {
+/// The lines of all processes, in the order of their ranks.
+fn lines_of(text: &str) -> Vec<String> {
     let line = |line: &str| Some(line.split_once("RANK ")?.1.to_owned());
     let mut lines: Vec<String> = text.lines().filter_map(line).collect();
     lines.sort_unstable();
@@ -82,19 +83,23 @@ fn ranks(hosts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn ranks_know_their_number_and_how_many_there_are() {
+fn ranks_know_their_rank_and_size() {
     if !system_tests() {
         return;
     }
     let (folder, host) = (tempfile::tempdir().unwrap(), system_host_name());
     for launcher_name in MPIS.iter().flat_map(|(_, launchers, _)| launchers) {
         let mut command = launcher(launcher_name, folder.path());
-        assert_eq!(said(&say(command.args(["-n", "3"]))), ranks(&[host.as_str(); 3]), "{launcher_name}");
+        assert_eq!(
+            lines_of(&print_ranks(command.args(["-n", "3"]))),
+            ranks(&[host.as_str(); 3]),
+            "{launcher_name}"
+        );
     }
 }
 
 #[test]
-fn tasks_and_ranks_in_jobs_of_slurm_know_their_number_and_their_node() {
+fn tasks_and_ranks_in_slurm_jobs_know_their_rank_and_node() {
     if !system_tests() {
         return;
     }
@@ -108,24 +113,24 @@ fn tasks_and_ranks_in_jobs_of_slurm_know_their_number_and_their_node() {
         &["srun", "--mpi=none", "-N2", "--ntasks-per-node=2"],
         &["srun", "--mpi=pmi2", "-N2", "--ntasks-per-node=2"],
     ] {
-        assert_eq!(said(&say(&mut start(words))), ranks(&["n1", "n1", "n2", "n2"]), "{words:?}");
+        assert_eq!(lines_of(&print_ranks(&mut start(words))), ranks(&["n1", "n1", "n2", "n2"]), "{words:?}");
     }
     let open_mpi = ["salloc", "-Q", "-N4", "-n4", "mpirun.openmpi", "-n", "4"];
-    assert_eq!(said(&say(&mut start(&open_mpi))), ranks(&NODES));
+    assert_eq!(lines_of(&print_ranks(&mut start(&open_mpi))), ranks(&NODES));
 
     fs::write(folder.path().join("script"), "#!/bin/sh\nexec \"$@\"\n").unwrap();
     let batch = |words: &[&str]| {
         let log = folder.path().join("log");
         let _ = fs::remove_file(&log);
-        say(start(&["sbatch", "-Q", "--wait", "-N4", "-n4", "-o", "log", "script"]).args(words));
-        said(&fs::read_to_string(log).unwrap())
+        print_ranks(start(&["sbatch", "-Q", "--wait", "-N4", "-n4", "-o", "log", "script"]).args(words));
+        lines_of(&fs::read_to_string(log).unwrap())
     };
     assert_eq!(batch(&[]), ["None on n1"]);
-    // Hydra gives its ranks the name of the node on which the script runs.
+    // Hydra gives its ranks the name of the node that runs the script.
     assert_eq!(batch(&["mpiexec.hydra", "-n", "4"]), ranks(&[host.as_str(); 4]));
 }
 
-/// Stands in for ssh: another host knows nothing of the variables here.
+/// Replacement for ssh that drops all variables of this host.
 const AGENT: &str = "#!/bin/sh
 while [ \"${1#-}\" != \"$1\" ]; do shift; done
 tmp=\"${0%/*}/$1\"
@@ -154,7 +159,7 @@ fn variables_reach_ranks_on_other_hosts() {
         };
         let options = implementation.options_to_hand_on(&["LAB_VALUE", "OMPI_MCA_lab_value"]);
         assert_eq!(values(&options).trim(), "1 2, 3", "{implementation:?}");
-        // Without them Open MPI hands on its own variables alone.
+        // Without these options Open MPI exports only its own variables.
         let alone = if options.is_empty() { "1 2, 3" } else { ", 3" };
         assert_eq!(values(&[]).trim(), alone, "{implementation:?}");
     }
