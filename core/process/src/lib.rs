@@ -1,7 +1,7 @@
-//! Other programs, started in process groups of their own and never left behind. See the `README.md`.
+//! Runs other programs in process groups of their own and never leaves one behind. See the `README.md`.
 //!
-//! [`run`] is one command from its start to its end, [`Group`] a program as the leader of a process group; [`Capture`] and [`for_each_line`]
-//! read what programs write without ever making them wait for a full pipe.
+//! [`run`] runs one command to its end, [`Group`] is a program as the leader of a process group; [`Capture`]
+//! and [`for_each_line`] read output, so that programs never block on a full pipe.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,33 +14,33 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
-/// Time for the end of the streams once the group is gone: a process that has left the group may hold them open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Most bytes of standard error that are kept, and most lines that are quoted.
+/// Time for the streams to close after the group has ended: a process that left the group may hold them open.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of bytes of standard error that are kept, and of lines that are quoted.
 const STDERR_BYTES: usize = 4096;
 const STDERR_LINES: usize = 8;
-/// Longest command line that is quoted.
+/// Maximum length of a quoted command line.
 const COMMAND_CHARACTERS: usize = 200;
 
-/// What a command may take.
+/// Limits of a command.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
-    /// Its time.
+    /// Time limit.
     pub time: Option<Duration>,
-    /// Bytes of standard output.
+    /// Maximum number of bytes of standard output.
     pub output: usize,
-    /// Whether it is to be ended before.
+    /// Polled; the command is stopped when this is true.
     pub stop: &'a dyn Fn() -> bool,
 }
 
 impl Default for Limits<'_> {
-    /// All the time in the world, and 64 megabytes.
+    /// No time limit, and 64 MiB of output.
     fn default() -> Self {
         Self { time: None, output: 64 << 20, stop: &|| false }
     }
 }
 
-/// What a command wrote that succeeded.
+/// The output of a successful command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Standard output.
@@ -49,38 +49,38 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// A command without an answer.
+/// A command that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("`{command}` {cause}{}", quoted(stderr))]
 pub struct RunError {
-    /// What was run.
+    /// The command line.
     pub command: String,
-    /// Why there is no answer.
+    /// The cause.
     pub cause: Cause,
     /// The last lines of standard error.
     pub stderr: String,
 }
 
-/// Why a command has no answer.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// There is no such program, or it is none.
+    /// The program does not exist or is not executable.
     #[error("cannot be started: {0}")]
     Start(io::Error),
-    /// The operating system does not say how it ended.
+    /// Its exit status is not available.
     #[error("cannot be waited for: {0}")]
     Wait(io::Error),
-    /// It says itself that it failed.
+    /// It failed.
     #[error("ended with {0}")]
     Failed(ExitStatus),
-    /// Its time was over.
+    /// It exceeded its time limit.
     #[error("did not end within {} s and was ended", .0.as_secs_f64())]
     Time(Duration),
-    /// It wrote more than is read.
+    /// It wrote too much.
     #[error("wrote more than {0} bytes to standard output")]
     Output(usize),
-    /// It was to be ended.
-    #[error("was ended before it had an answer")]
+    /// It was stopped.
+    #[error("was stopped before it finished")]
     Stopped,
 }
 
@@ -93,7 +93,7 @@ impl RunError {
 }
 
 impl Output {
-    /// The last lines of standard error, to be put behind a sentence.
+    /// The last lines of standard error, to append to a message.
     #[must_use]
     pub fn quoted(&self) -> String {
         quoted(&self.stderr)
@@ -101,11 +101,11 @@ impl Output {
 }
 
 fn quoted(stderr: &str) -> String {
-    if stderr.is_empty() { String::new() } else { format!("; it said:\n{stderr}") }
+    if stderr.is_empty() { String::new() } else { format!("; standard error:\n{stderr}") }
 }
 
-/// Runs a command without standard input in a process group of its own, of which nothing is left in the end. Anything but success
-/// is an error.
+/// Runs a command without standard input in a process group of its own; no process of it remains. Any failure
+/// of the command is an error.
 pub fn run(command: &mut Command, limits: &Limits<'_>) -> Result<Output, RunError> {
     let begin = Instant::now();
     let failed =
@@ -124,7 +124,7 @@ pub fn run(command: &mut Command, limits: &Limits<'_>) -> Result<Output, RunErro
         let status = if cause.is_some() { group.stop(GRACE) } else { group.end() };
         Ok((cause, status?))
     });
-    let deadline = Instant::now() + LAST_WORDS;
+    let deadline = Instant::now() + STREAM_TIMEOUT;
     let (stdout, stderr) = (stdout.bytes(deadline), stderr.last_lines(STDERR_LINES, deadline).join("\n"));
     let cause = match ended {
         Err(error) => Cause::Wait(error),
@@ -136,12 +136,12 @@ pub fn run(command: &mut Command, limits: &Limits<'_>) -> Result<Output, RunErro
     Err(failed(cause, stderr, command))
 }
 
-/// A command as people type it, cut where it is too long to be read.
+/// The command line quoted for a shell, truncated if it is too long.
 fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
     let words = words.iter().map(AsRef::as_ref);
-    // Only a NUL cannot be quoted, and no program with one in its arguments starts.
+    // Only a NUL cannot be quoted, and a program with a NUL in its arguments cannot be started.
     let line = shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "));
     match line.char_indices().nth(COMMAND_CHARACTERS) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -149,11 +149,11 @@ fn command_line(command: &Command) -> String {
     }
 }
 
-/// Time between two looks at a program: short at first, as most programs end soon.
+/// Polling interval: short at first, because most programs end soon.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
-/// A running program and all processes of the group that it leads. They are killed when this is dropped.
+/// A running program and all processes of the group that it leads. Drop kills them.
 #[derive(Debug)]
 pub struct Group {
     leader: Child,
@@ -161,28 +161,29 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts a program as the leader of a new group. A Ctrl-C in the terminal then reaches hopmap alone, which decides what
-    /// becomes of the program.
+    /// Starts a program as the leader of a new group. A Ctrl-C in the terminal then reaches only hopmap,
+    /// which decides what happens to the program.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         Ok(Self { leader: command.process_group(0).spawn()?, is_over: false })
     }
 
-    /// The program's standard input, if it is a pipe, once.
+    /// Takes the program's standard input, if it is a pipe.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.leader.stdin.take()
     }
 
-    /// The program's standard output, if it is a pipe, once.
+    /// Takes the program's standard output, if it is a pipe.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.leader.stdout.take()
     }
 
-    /// The program's standard error, if it is a pipe, once.
+    /// Takes the program's standard error, if it is a pipe.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.leader.stderr.take()
     }
 
-    /// How the leader ended, if it has. It is not reaped: while it is there, no other group can get its number.
+    /// The exit status of the leader, if it has ended. It is not reaped yet, so its process group id stays
+    /// reserved.
     pub fn ended(&self) -> io::Result<Option<ExitStatus>> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(Pid::from_child(&self.leader)), options)?;
@@ -193,7 +194,7 @@ impl Group {
         }))
     }
 
-    /// Waits until the leader has ended, or until there is a reason to wait no longer, which is given back.
+    /// Waits until the leader has ended, or until `reason` returns something, which is returned.
     pub fn wait<R>(&self, mut reason: impl FnMut() -> Option<R>) -> io::Result<Option<R>> {
         let mut look = SHORTEST_LOOK;
         while self.ended()?.is_none() {
@@ -206,42 +207,42 @@ impl Group {
         Ok(None)
     }
 
-    /// Waits for the leader until `deadline`; whether it has ended.
+    /// Waits for the leader until `deadline`; returns whether it has ended.
     pub fn wait_until(&self, deadline: Instant) -> io::Result<bool> {
         Ok(self.wait(|| (Instant::now() >= deadline).then_some(()))?.is_none())
     }
 
-    /// Asks all processes of the group to end (SIGTERM).
+    /// Sends SIGTERM to all processes of the group.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends all processes of the group at once (SIGKILL).
+    /// Sends SIGKILL to all processes of the group.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
     fn signal(&self, signal: Signal) {
         if !self.is_over {
-            // An error says that nobody is left.
+            // An error means that no process is left.
             let _ = kill_process_group(Pid::from_child(&self.leader), signal);
         }
     }
 
-    /// Asks the group to end, and kills what is left of it when the leader has ended or `grace` is over.
+    /// Sends SIGTERM, then kills the rest when the leader has ended or `grace` has passed.
     pub fn stop(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         self.terminate();
         self.wait_until(Instant::now() + grace)?;
         self.end()
     }
 
-    /// Kills what is left of the group; how the leader ended.
+    /// Kills the remaining processes; returns the exit status of the leader.
     pub fn end(&mut self) -> io::Result<ExitStatus> {
         self.kill();
         self.leave()
     }
 
-    /// Waits for the leader alone: what it has started may go on.
+    /// Waits for the leader only: the processes that it started may go on.
     pub fn leave(&mut self) -> io::Result<ExitStatus> {
         self.is_over = true;
         self.leader.wait()
@@ -256,10 +257,10 @@ impl Drop for Group {
     }
 }
 
-/// Longest line; a longer one comes in pieces.
+/// Maximum length of a line; longer ones are split.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// The bytes of a stream, collected by a thread of its own up to a bound.
+/// The bytes of a stream, collected by a separate thread up to a limit.
 #[derive(Debug, Clone, Default)]
 pub struct Capture {
     shared: Arc<Shared>,
@@ -278,7 +279,7 @@ struct State {
 }
 
 impl Capture {
-    /// Keeps the first `most` bytes. The rest is read and dropped.
+    /// Keeps the first `most` bytes and drops the rest.
     pub fn first(stream: Option<impl Read + Send + 'static>, most: usize) -> Self {
         Self::collect(stream, move |bytes, piece| {
             let room = most - bytes.len();
@@ -317,13 +318,13 @@ impl Capture {
         capture
     }
 
-    /// Number of bytes that are kept so far.
+    /// Number of bytes kept so far.
     #[must_use]
     pub fn length(&self) -> usize {
         self.shared.lock().bytes.len()
     }
 
-    /// What is kept when the stream is closed, or at `deadline`: a process elsewhere may hold it open.
+    /// The kept bytes when the stream is closed, or at `deadline`: another process may hold it open.
     #[must_use]
     pub fn bytes(&self, deadline: Instant) -> Vec<u8> {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -332,7 +333,7 @@ impl Capture {
         state.unwrap_or_else(PoisonError::into_inner).0.bytes.clone()
     }
 
-    /// The last lines that are not blank, without control characters, when the stream is closed or at `deadline`.
+    /// The last non-blank lines, without control characters, when the stream is closed or at `deadline`.
     #[must_use]
     pub fn last_lines(&self, most: usize, deadline: Instant) -> Vec<String> {
         let bytes = self.bytes(deadline);
@@ -349,7 +350,7 @@ impl Shared {
     }
 }
 
-/// Calls `each` with every line of a stream, without white space at its end, until the stream ends.
+/// Calls `each` with every line of a stream, without trailing white space.
 pub fn for_each_line(stream: impl Read, mut each: impl FnMut(&str)) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_a_bound() {
+    fn long_lines_are_split() {
         let mut text = vec![b'x'; LONGEST_LINE as usize + 1];
         text.extend_from_slice(b"\r\nshort\nlast");
         let mut lengths = Vec::new();

@@ -1,4 +1,4 @@
-//! Commands that answer, and all the ways in which they do not. Nothing of them is left.
+//! Commands that succeed, and all kinds of failure. None leaves a process behind.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -28,18 +28,18 @@ fn short() -> Limits<'static> {
 }
 
 #[test]
-fn a_command_that_succeeds_has_an_answer() {
+fn output_of_a_successful_command_is_returned() {
     let output = ran("cat; echo answer; echo remark >&2", &Limits::default()).unwrap();
     assert_eq!(output, Output { stdout: b"answer\n".to_vec(), stderr: "remark".into() });
 }
 
 #[test]
-fn an_error_says_what_was_run_and_what_it_said_last() {
+fn an_error_has_the_command_and_its_last_lines() {
     let none = Limits::default();
     let error = refused("echo 1 >&2; seq 2 9 >&2; echo >&2; exit 3", &none);
-    let said = (2..=9).map(|number| format!("\n{number}")).collect::<Vec<_>>().concat();
+    let last_lines = (2..=9).map(|number| format!("\n{number}")).collect::<Vec<_>>().concat();
     let line = "`sh -c 'echo 1 >&2; seq 2 9 >&2; echo >&2; exit 3'`";
-    assert_eq!(error, format!("{line} ended with exit status: 3; it said:{said}"));
+    assert_eq!(error, format!("{line} ended with exit status: 3; standard error:{last_lines}"));
     assert!(refused("kill -9 $$", &none).ends_with("ended with signal: 9 (SIGKILL)"));
     assert!(
         refused(&format!("false {}", "x".repeat(500)), &none).contains("xxx…` ended with exit status: 1")
@@ -49,9 +49,9 @@ fn an_error_says_what_was_run_and_what_it_said_last() {
 }
 
 #[test]
-fn time_output_and_patience_are_bounded() {
+fn time_and_output_are_limited() {
     assert!(refused("sleep 60", &short()).ends_with("did not end within 0.2 s and was ended"));
-    // One that closes its streams and goes on, and one that does not want to end.
+    // One closes its streams and continues, another one ignores SIGTERM.
     assert!(refused("exec >&- 2>&-; sleep 60", &short()).contains("within 0.2 s"));
     assert!(refused("trap '' TERM; while :; do sleep 1; done", &short()).contains("within 0.2 s"));
     let few = Limits { output: 1000, ..Limits::default() };
@@ -65,7 +65,7 @@ fn time_output_and_patience_are_bounded() {
 }
 
 #[test]
-fn a_command_that_is_asked_to_end_can_put_its_things_away() {
+fn a_stopped_command_can_clean_up() {
     let folder = tempfile::tempdir().unwrap();
     let [begun, tidy] = ["begun", "tidy"].map(|name| folder.path().join(name));
     let rest = format!("touch {}; while :; do sleep 0.01; done", begun.display());
@@ -74,13 +74,13 @@ fn a_command_that_is_asked_to_end_can_put_its_things_away() {
     assert!(tidy.exists());
 }
 
-/// Whether a process is gone, or waits only for somebody to take note.
+/// Whether a process is gone or a zombie.
 fn is_gone(process: &str) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(process).join("stat"));
     status.map_or(true, |status| status.contains(") Z "))
 }
 
-/// Uses a script that leaves a grandchild behind; whether the grandchild is gone within some time.
+/// Uses a script that leaves a grandchild behind; returns whether the grandchild ends within some time.
 fn grandchild_ends(end: &str, within: Duration, use_it: impl FnOnce(&str)) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("process");
@@ -107,13 +107,13 @@ fn grandchildren_end_with_the_command() {
         let group = Group::start(&mut shell(script)).unwrap();
         assert_eq!(group.wait(|| None::<()>).unwrap(), None);
     }));
-    // Only who says so leaves something behind.
+    // Only an explicit request leaves a process behind.
     let leave = |script: &str| assert!(Group::start(&mut shell(script)).unwrap().leave().unwrap().success());
     assert!(!grandchild_ends("exit 0", Duration::from_millis(100), leave));
 }
 
 #[test]
-fn the_end_of_a_leader_is_known_before_it_is_reaped() {
+fn the_exit_status_of_a_leader_is_known_before_it_is_reaped() {
     let mut group = Group::start(&mut shell("exit 3")).unwrap();
     assert!(group.wait_until(Instant::now() + Duration::from_secs(10)).unwrap());
     assert_eq!(group.ended().unwrap().and_then(|status| status.code()), Some(3));

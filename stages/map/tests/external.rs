@@ -107,13 +107,13 @@ fn a_wrong_claim_is_logged() {
 fn what_goes_wrong_is_said_in_one_sentence() {
     assert_eq!(
         refused(shell("echo no licence >&2; exit 3")),
-        "`echo no licence >&2; exit 3` ended with exit status: 3; it said:\nno licence"
+        "`echo no licence >&2; exit 3` ended with exit status: 3; standard error:\nno licence"
     );
     assert!(
         refused(list(&["/nowhere/solver", "{input}"]))
             .starts_with("`/nowhere/solver` cannot be started: No such")
     );
-    assert!(refused(shell("nowhere-solver {input}")).contains("exit status: 127; it said:\n"));
+    assert!(refused(shell("nowhere-solver {input}")).contains("exit status: 127; standard error:\n"));
     assert_eq!(refused(list(&["true"])), "`true` wrote nothing to standard output");
     assert_eq!(refused(list(&["true", "{output}"])), "`true` wrote nothing to {output}");
     assert_eq!(
@@ -167,7 +167,7 @@ fn a_command_ends_with_all_that_it_started() {
 fn an_interrupt_ends_the_command() {
     let listener = Listener { impatient: true, ..Listener::default() };
     let error = answer(list(&["sleep", "300"]), &grid(2, 2), &tree(&[2, 2]), &listener).unwrap_err();
-    assert_eq!(error, "`sleep` was ended before it had an answer");
+    assert_eq!(error, "`sleep` was stopped before it finished");
 }
 
 #[test]
