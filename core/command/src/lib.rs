@@ -1,7 +1,7 @@
-//! Commands as library functions: arguments, work and answer of a subcommand of `hopmap`, without its printing.
+//! Commands as library functions: arguments, work and answer of a subcommand of `hopmap`, without printing.
 //!
-//! [`Command`] is to the command line what `Stage` is to pipelines: whoever knows a subject implements it, and the registry
-//! lists it as a [`CommandEntry`].
+//! [`Command`] is for the command line what `Stage` is for pipelines: crates implement it, and the registry
+//! lists each implementation as a [`CommandEntry`].
 
 use std::fmt::Display;
 use std::io::Write;
@@ -13,7 +13,7 @@ use hopmap_model::Context;
 use miette::{Diagnostic, Report};
 use serde::Serialize;
 
-/// A path as people would type it: relative to the working directory where it is below it, which itself is `.`.
+/// A path for display: relative to the working directory if inside it; `.` is the working directory.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     let clean: PathBuf = path.components().collect();
@@ -23,13 +23,13 @@ pub fn shown(path: &Path) -> String {
     if seen.as_os_str().is_empty() { ".".to_owned() } else { seen.display().to_string() }
 }
 
-/// The owner of a lock, as processes read it that find something locked.
+/// The lock holder, as shown to other processes that find the lock taken.
 #[must_use]
 pub fn holder(command: &str) -> String {
     format!("process {} on {}: hopmap {command}", std::process::id(), hopmap_mpi_environment::host_name())
 }
 
-/// Threads that a command takes unless it is told a number.
+/// Default number of threads of a command.
 #[must_use]
 pub fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -57,7 +57,7 @@ impl Exit {
     pub const ALL: [Self; 6] =
         [Self::Done, Self::Failed, Self::Usage, Self::Different, Self::Locked, Self::Interrupted];
 
-    /// What it means, for the reference.
+    /// Its meaning, for the reference pages.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Exit {
         }
     }
 
-    /// The number the shell sees.
+    /// The process exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -87,7 +87,7 @@ impl Exit {
         }
     }
 
-    /// The exit status that a number stands for.
+    /// The exit status of a code.
     #[must_use]
     pub fn of_code(code: u8) -> Self {
         Self::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
@@ -100,14 +100,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What a command answers: lines for people, the same as JSON for programs, and the exit status.
+/// The result of a command: lines of text, the same as JSON, and the exit status.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     /// How the command ended.
     pub exit: Exit,
-    /// What people read.
+    /// Text output.
     pub lines: Vec<String>,
-    /// What programs read: a JSON document, with its keys in the order in which they were written.
+    /// JSON output; keys keep the order of the fields.
     pub json: Option<String>,
 }
 
@@ -118,53 +118,53 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// An answer that programs read as this value, and people as the lines that follow.
+    /// An answer with `value` as JSON and `lines` as text.
     #[must_use]
     pub fn of(value: &impl Serialize) -> Self {
-        // Values are plain data with text keys: they always have a form in JSON.
+        // Values are plain data with text keys, which always have a JSON form.
         Self { json: Some(serde_json::to_string_pretty(value).unwrap_or_default()), ..Self::default() }
     }
 
-    /// One more line.
+    /// Appends a line.
     pub fn line(&mut self, line: impl Display) {
         self.lines.push(line.to_string());
     }
 
-    /// The same answer with another exit status.
+    /// Sets the exit status.
     #[must_use]
     pub fn ending(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
 }
 
-/// Why a command ended without doing what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit status.
     pub exit: Exit,
-    /// What is wrong: one error, or all mistakes of a file.
+    /// The errors: one, or all mistakes of a file.
     pub reports: Vec<Report>,
-    /// What was found out before.
+    /// A partial answer from before the failure.
     pub answer: Answer,
 }
 
 impl Failure {
-    /// Ends with an exit status, for these reasons.
+    /// Fails with an exit status and these errors.
     pub fn new(exit: Exit, reports: impl IntoIterator<Item = Report>) -> Self {
         Self { exit, reports: reports.into_iter().collect(), answer: Answer::default() }
     }
 
-    /// Something went wrong.
+    /// Fails with [`Exit::Failed`].
     pub fn failed(error: impl Into<Report>) -> Self {
         Self::new(Exit::Failed, [error.into()])
     }
 
-    /// The command is wrong.
+    /// Fails with [`Exit::Usage`].
     pub fn usage(error: impl Into<Report>) -> Self {
         Self::new(Exit::Usage, [error.into()])
     }
 
-    /// The same failure, after something was found out.
+    /// Adds a partial answer.
     #[must_use]
     pub fn after(self, answer: Answer) -> Self {
         Self { answer, ..self }
@@ -177,7 +177,7 @@ impl From<Report> for Failure {
     }
 }
 
-/// A mistake in the command, with a hint.
+/// A mistake in the command line, with a hint.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{message}")]
 pub struct Mistake {
@@ -187,13 +187,13 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// What is wrong, and what to write instead.
+    /// A mistake and a hint how to fix it.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: Some(help.into()) }
     }
 }
 
-/// Refuses a command: what is wrong, and what to write instead.
+/// Rejects a command line with a mistake and a hint.
 pub fn refuse<T>(message: impl Into<String>, help: impl Into<String>) -> Result<T, Failure> {
     Err(Mistake::new(message, help).into())
 }
@@ -204,26 +204,27 @@ impl From<Mistake> for Failure {
     }
 }
 
-/// A subcommand of `hopmap`. The doc comment of the type is its line in the help, its fields are the arguments.
+/// A subcommand of `hopmap`. The doc comment of the type is its line in the help, its fields are the
+/// arguments.
 pub trait Command: Args + Send + Sync + 'static {
-    /// What the user types.
+    /// The name of the subcommand.
     const NAME: &'static str;
 
-    /// Whether the command ends early when [`Context::should_stop`] says so. A first Ctrl-C then asks it to; it ends any other
-    /// command at once.
+    /// Whether the command polls [`Context::should_stop`]. A first Ctrl-C then asks it to stop; any other
+    /// command is ended at once.
     const IS_STOPPABLE: bool = true;
 
-    /// The size of the thread pool in which the command runs; it runs in none by default.
+    /// The size of the thread pool for the command; none by default.
     fn threads(&self) -> Option<usize> {
         None
     }
 
-    /// Does the work. Progress and remarks go to the context, bytes that are wanted as they come to `out`, such as a file that is
-    /// restored to standard output.
+    /// Does the work. Progress and warnings go to the context. Streamed bytes, such as a file restored to
+    /// standard output, go to `out`.
     fn run(&self, cx: &Context<'_>, out: &mut (dyn Write + Send)) -> Result<Answer, Failure>;
 }
 
-/// A command whose arguments are known, its type erased.
+/// A command with its parsed arguments, type-erased.
 pub trait ParsedCommand: Send + Sync {
     /// See [`Command::IS_STOPPABLE`].
     fn is_stoppable(&self) -> bool;
@@ -247,9 +248,9 @@ impl<C: Command> ParsedCommand for C {
     }
 }
 
-/// A command, or a group of commands, its type erased.
+/// A command, or a group of commands, type-erased.
 pub struct CommandEntry {
-    /// What the user types.
+    /// The name of the subcommand.
     pub name: &'static str,
     kind: Kind,
 }
@@ -272,7 +273,7 @@ impl CommandEntry {
         Self { name: C::NAME, kind: Kind::Command { define: C::augment_args, parse: parse::<C> } }
     }
 
-    /// The entry of commands with a word in common, such as `hopmap checkpoint add`.
+    /// The entry of a group of commands, such as `hopmap checkpoint …`.
     #[must_use]
     pub const fn group(name: &'static str, about: &'static str, members: &'static [Self]) -> Self {
         Self { name, kind: Kind::Group { about, members } }
@@ -292,12 +293,12 @@ impl CommandEntry {
         }
     }
 
-    /// Takes the command of a group of entries that was given, with its arguments.
+    /// Parses the selected command of a group.
     pub fn parse(entries: &[Self], matches: &mut ArgMatches) -> Result<Box<dyn ParsedCommand>, clap::Error> {
         let given = matches.remove_subcommand().and_then(|(name, matches)| {
             entries.iter().find(|entry| entry.name == name).map(|entry| (entry, matches))
         });
-        // clap itself refuses what is no subcommand, and none where there has to be one.
+        // clap rejects unknown and missing subcommands.
         let (entry, mut matches) =
             given.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
         match &entry.kind {
@@ -318,7 +319,7 @@ mod tests {
     /// Say something.
     #[derive(Args)]
     struct Say {
-        /// What.
+        /// The text.
         text: String,
     }
 
@@ -340,7 +341,7 @@ mod tests {
         let mut matches = whole().try_get_matches_from(["test", "speak", "say", "hello"]).unwrap();
         let command = CommandEntry::parse(ENTRIES, &mut matches).unwrap();
         let answer = command.run(&Context::detached(), &mut Vec::new());
-        let answer = answer.unwrap_or_else(|_| unreachable!("it cannot fail"));
+        let answer = answer.unwrap_or_else(|_| unreachable!("this command does not fail"));
         assert_eq!((answer.lines, answer.json.unwrap().as_str()), (vec!["hello".to_owned()], "\"hello\""));
         let help = whole().try_get_matches_from(["test", "speak", "--help"]).unwrap_err().to_string();
         assert!(help.contains("say   Say something\n"), "{help}");
