@@ -1,4 +1,5 @@
-//! Two artifacts of one kind: metrics, then by meaning where the kind has one, else table by table and file by file.
+//! Compares two artifacts of one kind: metrics, then semantically if the kind supports it, then table by
+//! table and file by file.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +16,18 @@ use crate::schedule::ScheduleChanges;
 use crate::tables::{FileChange, TableChanges};
 use crate::{edges, mapping, schedule, tables};
 
-/// What is different between two artifacts of one kind.
+/// The differences between two artifacts of one kind.
 #[derive(Debug, Clone, Serialize)]
 pub struct ArtifactChanges {
-    /// Metrics that are different.
+    /// Metrics that differ.
     pub metrics: MetricChanges,
-    /// Attributes that are different: name, old and new value.
+    /// Attributes that differ: name, old and new value.
     pub attributes: Vec<(String, Json, Json)>,
-    /// What is different inside; none if the artifacts are the same.
+    /// Differences of the contents; `None` if the artifacts are equal.
     pub contents: Vec<Contents>,
 }
 
-/// What is different inside two artifacts, by meaning where the kind has one.
+/// Differences of the contents, semantic if the kind supports it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contents {
@@ -34,7 +35,7 @@ pub enum Contents {
     TaskGraph(GraphChanges),
     /// Of two mappings.
     Mapping(MappingChanges),
-    /// Of two machines, each change with its text.
+    /// Of two machines, as JSON with text.
     SystemGraph(Vec<Json>),
     /// Of two schedules.
     Schedule(ScheduleChanges),
@@ -44,8 +45,8 @@ pub enum Contents {
     File(FileChange),
 }
 
-/// Compares two artifacts of one kind, after a look at every byte of both: a digest tells nothing of what is damaged. Relative
-/// changes of metrics below the threshold are left out.
+/// Compares two artifacts of one kind after verifying every byte of both, because digests do not reveal
+/// damage. Relative changes of metrics below the threshold are omitted.
 pub fn compare(
     before: &Compared<'_>,
     after: &Compared<'_>,
@@ -69,7 +70,7 @@ pub fn compare(
     })
 }
 
-/// What is different inside: by meaning, then the tables and files that no meaning covers.
+/// Differences of the contents: semantic, then tables and files that the semantic comparison does not cover.
 fn contents(before: &Compared<'_>, after: &Compared<'_>) -> Result<Vec<Contents>, ArtifactError> {
     let kind = before.folder.description().kind.as_str();
     let (meant, covered): (Option<Contents>, &[&str]) = match kind {
@@ -92,7 +93,7 @@ fn contents(before: &Compared<'_>, after: &Compared<'_>) -> Result<Vec<Contents>
     Ok(found)
 }
 
-/// What is different between two machines, in the words of `hopmap topology diff`.
+/// The differences between two machines, as `hopmap topology diff` reports them.
 fn machines(before: &Compared<'_>, after: &Compared<'_>) -> Result<Vec<Json>, ArtifactError> {
     let read = |side: &Compared<'_>| {
         let system: SystemGraph = Folder::read(side.folder.path())?;
@@ -107,7 +108,7 @@ fn machines(before: &Compared<'_>, after: &Compared<'_>) -> Result<Vec<Json>, Ar
 }
 
 impl Contents {
-    /// What is different, line by line.
+    /// The differences as lines of text.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         match self {
@@ -117,7 +118,10 @@ impl Contents {
                 let text = |change: &Json| change.get("text").and_then(Json::as_str).map(str::to_owned);
                 let lines: Vec<String> = changes.iter().filter_map(text).collect();
                 match lines.is_empty() {
-                    true => vec!["the same hosts, switches and links, told in another order, with other numbers or ties".to_owned()],
+                    true => vec![
+                        "the same hosts, switches and links, but in another order or with other numbers"
+                            .to_owned(),
+                    ],
                     false => lines,
                 }
             }
@@ -128,29 +132,29 @@ impl Contents {
     }
 }
 
-/// A metric that is different.
+/// A metric that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MetricChange {
     /// Its name.
     pub name: String,
-    /// Its value before; none if there was none.
+    /// Its value before; `None` if it is new.
     pub before: Option<f64>,
-    /// Its value after; none if there is none.
+    /// Its value after; `None` if it is gone.
     pub after: Option<f64>,
-    /// (after − before) / |before|; none where that is no number.
+    /// (after − before) / |before|; `None` if not finite.
     pub relative: Option<f64>,
 }
 
-/// The metrics that are different, the largest relative change first.
+/// The metrics that differ, the largest relative change first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct MetricChanges {
     /// Those whose relative change reaches the threshold.
     pub changed: Vec<MetricChange>,
-    /// Number of those that changed by less.
+    /// Number of metrics that changed by less.
     pub below_threshold: usize,
 }
 
-/// The metrics that are different. One that is new, gone or was zero counts as changed by more than any other.
+/// The metrics that differ. A metric that is new, gone or was zero counts as the largest change.
 #[must_use]
 pub fn metric_changes(
     before: &BTreeMap<String, f64>,
@@ -182,8 +186,7 @@ impl MetricChange {
     /// Old and new value and the relative change.
     #[must_use]
     pub fn words(&self) -> String {
-        let value =
-            |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        let value = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
         let relative =
             self.relative.map_or_else(String::new, |relative| format!("  ({})", percent(relative)));
         format!("{:<28} {} → {}{relative}", self.name, value(self.before), value(self.after))
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_change_is_first_and_small_ones_are_hidden() {
+    fn the_largest_change_is_first_and_small_changes_are_hidden() {
         let metrics = |pairs: &[(&str, f64)]| {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect::<BTreeMap<_, _>>()
         };

@@ -1,4 +1,4 @@
-//! What all comparisons share: the two sides, rows merged by their keys, lists and relative changes as people read them.
+//! Shared by all comparisons: the two sides, merged streams, formatted lists and relative changes.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use hopmap_artifact::{ArtifactError, Folder};
 
-/// Calls `visit` for every key with what the first and the second stream have for it; both come in the order of their keys.
+/// Calls `visit` for every key with the items of the first and the second stream; both are sorted by key.
 pub(crate) fn merge<K: Ord, V>(
     mut before: impl Iterator<Item = Result<(K, V), ArtifactError>>,
     mut after: impl Iterator<Item = Result<(K, V), ArtifactError>>,
@@ -32,7 +32,7 @@ pub(crate) fn merge<K: Ord, V>(
     }
 }
 
-/// The keys of both maps, each once.
+/// The union of the keys of both maps.
 pub(crate) fn names<'a, A, B>(
     before: &'a BTreeMap<String, A>,
     after: &'a BTreeMap<String, B>,
@@ -40,7 +40,7 @@ pub(crate) fn names<'a, A, B>(
     before.keys().chain(after.keys()).collect()
 }
 
-/// What two maps do not have alike: names and values, in the order of the names.
+/// The entries in which two maps differ, sorted by name.
 pub fn differing<'a, T: PartialEq>(
     before: &'a BTreeMap<String, T>,
     after: &'a BTreeMap<String, T>,
@@ -50,10 +50,10 @@ pub fn differing<'a, T: PartialEq>(
     all.filter(|(_, before, after)| before != after)
 }
 
-/// Items of a list that are shown to people.
+/// Maximum number of list items that are shown.
 pub const MOST_SHOWN: usize = 10;
 
-/// A line for what a list leaves out.
+/// A line with the number of omitted items.
 #[must_use]
 pub fn more(all: u64, shown: usize) -> Option<String> {
     let left = all.saturating_sub(shown as u64);
@@ -66,7 +66,7 @@ pub fn percent(relative: f64) -> String {
     let percent = 100.0 * relative;
     match percent.abs() {
         size if size >= 0.1 || size == 0.0 => format!("{percent:+.1} %"),
-        // Two digits that count.
+        // Two significant digits.
         size if size >= 1e-6 => format!("{percent:+.*} %", (1.0 - size.log10().floor()) as usize),
         _ => format!("{percent:+.1e} %"),
     }
@@ -76,7 +76,7 @@ pub fn percent(relative: f64) -> String {
 pub struct Compared<'a> {
     /// The artifact.
     pub folder: &'a Folder,
-    /// Finds the first artifact of a kind that it was made from, if that is still there.
+    /// Finds the first source artifact of a kind, if it still exists.
     pub input: &'a dyn Fn(&str) -> Option<PathBuf>,
 }
 

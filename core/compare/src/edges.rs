@@ -1,6 +1,7 @@
-//! Two task graphs: ranks, edges, volumes.
+//! Compares two task graphs: ranks, edges, volumes.
 //!
-//! Edges of both are sorted by source and destination, so two streams are merged and no graph is ever in memory.
+//! Both edge tables are sorted by source and destination, so two streams are merged and no graph is held in
+//! memory.
 
 use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
 use hopmap_artifact::{ArtifactError, Folder};
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use crate::common::{MOST_SHOWN, merge, more};
 
-/// What one rank sends to another.
+/// The traffic from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Traffic {
     /// Number of messages.
@@ -24,13 +25,13 @@ pub struct EdgeChange {
     pub source: u32,
     /// Rank of the receiver.
     pub destination: u32,
-    /// What was sent before; none if the edge is new.
+    /// Traffic before; `None` if the edge is new.
     pub before: Option<Traffic>,
-    /// What is sent after; none if the edge is gone.
+    /// Traffic after; `None` if the edge is gone.
     pub after: Option<Traffic>,
 }
 
-/// What is different between two task graphs.
+/// The differences between two task graphs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct GraphChanges {
     /// Number of ranks before and after; those above the smaller number are new or gone.
@@ -62,7 +63,7 @@ pub(super) fn compare(before: &Folder, after: &Folder) -> Result<GraphChanges, A
 }
 
 impl EdgeChange {
-    /// By how much it changed: bytes first, then messages.
+    /// Sort key of the size of a change: bytes first, then messages.
     fn size(&self) -> (u64, u64) {
         let (before, after) = (self.before.unwrap_or_default(), self.after.unwrap_or_default());
         (before.bytes.abs_diff(after.bytes), before.messages.abs_diff(after.messages))
@@ -79,7 +80,7 @@ impl EdgeChange {
 }
 
 impl GraphChanges {
-    /// Counts an edge of one graph or of both; gives the change if there is one.
+    /// Counts an edge of one or both graphs; returns the change, if any.
     fn visit(&mut self, (source, destination): (u32, u32), sent: [Option<Traffic>; 2]) -> Option<EdgeChange> {
         for (total, traffic) in self.traffic.iter_mut().zip(sent) {
             let traffic = traffic.unwrap_or_default();
@@ -105,7 +106,7 @@ impl GraphChanges {
         }
     }
 
-    /// Whether something is different.
+    /// Whether there is a difference.
     #[must_use]
     pub fn is_different(&self) -> bool {
         self.ranks[0] != self.ranks[1] || self.edges() > 0
@@ -129,8 +130,8 @@ impl GraphChanges {
         if self.edges() > 0 {
             let Self { new, gone, changed, traffic: [before, after], .. } = self;
             lines.push(format!("edges: {new} new, {gone} gone, {changed} changed"));
-            lines.push(format!("bytes in all: {} → {}", before.bytes, after.bytes));
-            lines.push(format!("messages in all: {} → {}", before.messages, after.messages));
+            lines.push(format!("total bytes: {} → {}", before.bytes, after.bytes));
+            lines.push(format!("total messages: {} → {}", before.messages, after.messages));
             lines.push("largest changes:".to_owned());
             lines.extend(self.largest.iter().map(EdgeChange::words));
             lines.extend(more(self.edges(), self.largest.len()));
@@ -139,18 +140,19 @@ impl GraphChanges {
     }
 }
 
-/// Sender and receiver, and what is sent.
+/// Sender and receiver, and the traffic between them.
 type Sent = ((u32, u32), Traffic);
 
-/// The edges of a graph one by one; an error if they are not sorted.
+/// Iterates over the edges of a graph; an error if they are not sorted.
 fn edges(folder: &Folder) -> Result<impl Iterator<Item = Result<Sent, ArtifactError>>, ArtifactError> {
     let path = folder.table_path("edges");
     let damaged =
         move |reason: &str| ArtifactError::Damaged { path: path.clone(), reason: reason.to_owned() };
     let mut last = None;
     let rows = move |batch: Result<RecordBatch, ArtifactError>| {
-        let sent =
-            batch.and_then(|batch| sent(&batch).ok_or_else(|| damaged("its columns are not those of edges")));
+        let sent = batch.and_then(|batch| {
+            sent(&batch).ok_or_else(|| damaged("its columns are not those of an edge table"))
+        });
         let mut sorted = |row: Sent| match last.replace(row.0) {
             last if last < Some(row.0) => Ok(row),
             _ => Err(damaged("its edges are not sorted by source and destination")),
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn largest_changes_are_first_and_few() {
+    fn the_largest_changes_are_listed_first() {
         let before: Messages = (0..8).flat_map(|a| (0..8).map(move |b| ((a, b), (1, 10)))).collect();
         let mut after = before.clone();
         after.insert((3, 4), (1, 500));
@@ -217,11 +219,11 @@ mod tests {
             found.words(),
             [
                 "edges: 0 new, 1 gone, 1 changed",
-                "bytes in all: 640 → 1120",
-                "messages in all: 64 → 63",
+                "total bytes: 640 → 1120",
+                "total messages: 64 → 63",
                 "largest changes:",
                 "  3 → 4: 10 bytes in 1 messages → 500 bytes in 1 messages",
-                "  7 → 7: 10 bytes in 1 messages → nothing",
+                "  7 → 7: 10 bytes in 1 messages → none",
             ]
         );
         assert!(!compare(&before, &before).unwrap().is_different());
@@ -240,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reported_changes_make_one_graph_of_the_other(before in sent(), after in sent()) {
+        fn reported_changes_turn_one_graph_into_the_other(before in sent(), after in sent()) {
             let mut made = before.clone();
             let traffic = |(&pair, &(messages, bytes)): (&(u32, u32), &(u64, u64))| Ok((pair, Traffic { messages, bytes }));
             let mut visited = GraphChanges::default();

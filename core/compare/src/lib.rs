@@ -1,10 +1,11 @@
-//! What is different between two artifacts of a kind.
+//! Compares two artifacts of one kind.
 //!
-//! Kinds with a meaning are compared by it ([`Contents`]): edges of task graphs, moves and costs of mappings, hosts and links of
-//! machines, tasks of schedules. All others are compared table by table and file by file.
+//! Some kinds are compared semantically ([`Contents`]): edges of task graphs, moves and costs of mappings,
+//! hosts and links of machines, tasks of schedules. All others are compared table by table and file by file.
 //!
-//! Edges and rows that stand in the order of a key are merged as they are read, so memory does not grow with them. Lines of files are
-//! compared by the crate `similar`, which insta brings anyway; five thousand lines are the most, as its time grows with their square.
+//! Edges and rows that are sorted by a key are merged while they are read, so memory use is constant. Lines
+//! of files are compared by the crate `similar`, a dependency of insta; at most five thousand lines, because
+//! its time is quadratic.
 
 mod artifact;
 mod common;

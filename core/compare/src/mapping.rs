@@ -1,4 +1,5 @@
-//! Two mappings: the ranks that moved, and what that did to the cost F, also by level of the machine.
+//! Compares two mappings: the ranks that moved, and the effect on the cost F, in total and by level of the
+//! machine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use crate::common::{Compared, MOST_SHOWN, more, percent};
 
-/// A rank that is somewhere else.
+/// A rank that moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Move {
     /// The rank.
@@ -19,28 +20,28 @@ pub struct Move {
     pub to: String,
     /// The slot before and after.
     pub slots: [u32; 2],
-    /// The level on which the two slots meet; none if the machine is not known, or another one.
+    /// The level on which the two slots meet; `None` if the machine is unknown or has changed.
     pub level: Option<String>,
 }
 
-/// What is different between two mappings.
+/// The differences between two mappings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MappingChanges {
     /// Number of ranks before and after.
     pub ranks: [u64; 2],
     /// The ranks that moved.
     pub moved: Vec<Move>,
-    /// Numbers of moves by the level on which old and new place meet, the lowest first.
+    /// Numbers of moves by the level on which the old and new slot meet, the lowest first.
     pub moved_by_level: Vec<(String, u64)>,
-    /// F by level of the machine, before and after; their sum is F.
+    /// F by level of the machine, before and after; the sum is F.
     pub cost_by_level: Vec<LevelShare>,
     /// F before and after, as the sum over the levels.
     pub cost: Option<[f64; 2]>,
-    /// Why the cost is not explained.
+    /// Why the costs cannot be compared.
     pub cost_unknown: Option<String>,
 }
 
-/// A mapping and what it was made for, as far as that is still there.
+/// A mapping and its inputs, if they still exist.
 struct Placed {
     mapping: Mapping,
     system: Option<SystemGraph>,
@@ -57,7 +58,7 @@ impl Placed {
         })
     }
 
-    /// F by level, or why it cannot be told.
+    /// F by level, or why it is unknown.
     fn costs(&self, which: &str) -> Result<BTreeMap<Level, LevelCost>, String> {
         let (Some(system), Some(graph)) = (&self.system, &self.graph) else {
             let missing = match (&self.system, &self.graph) {
@@ -65,22 +66,20 @@ impl Placed {
                 (None, _) => "the machine",
                 _ => "the program",
             };
-            return Err(format!(
-                "{missing} of {which} mapping cannot be found: they are looked for in its store"
-            ));
+            return Err(format!("{missing} of {which} mapping cannot be found in its store"));
         };
         let slots = self.mapping.slots();
         let fits =
             slots.len() == graph.ranks() && slots.iter().all(|&slot| (slot as usize) < system.slots.len());
         if !fits {
-            return Err(format!("{which} mapping is not one of its program to its machine"));
+            return Err(format!("{which} mapping does not fit its program and its machine"));
         }
         let costs = Meeting::new(system).costs(graph, &slots, self.mapping.weight);
-        costs.ok_or_else(|| format!("{which} mapping has messages without a way"))
+        costs.ok_or_else(|| format!("{which} mapping has messages without a route"))
     }
 }
 
-/// The ranks that moved and what that costs; `None` if none did and the cost is the same.
+/// The ranks that moved and the change of cost; `None` if no rank moved and the cost is equal.
 pub(super) fn compare(
     before: &Compared<'_>,
     after: &Compared<'_>,
@@ -185,41 +184,42 @@ impl MappingChanges {
             };
             lines.extend(self.cost_by_level.iter().map(line));
         }
-        lines.extend(self.cost_unknown.iter().map(|reason| format!("the cost is not explained: {reason}")));
+        lines.extend(self.cost_unknown.iter().map(|reason| format!("the costs are not compared: {reason}")));
         lines
     }
 }
 
-/// What the pairs of ranks that meet on one level cost.
+/// The cost of the pairs of ranks that meet on one level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LevelCost {
-    /// Number of ordered pairs of which one sends to the other.
+    /// Number of ordered pairs with messages.
     pub pairs: u64,
     /// Sum of their weights.
     pub weight: f64,
-    /// Sum of weight × cost: their part of F.
+    /// Sum of weight × cost: their share of F.
     pub cost: f64,
 }
 
-/// The part that a level has in F before and after.
+/// The share of a level in F before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelShare {
     /// The level.
     pub level: String,
-    /// What it cost before.
+    /// Its cost before.
     pub before: LevelCost,
-    /// What it costs after.
+    /// Its cost after.
     pub after: LevelCost,
 }
 
-/// Number and name of a level; levels are in the order of their numbers.
+/// Number and name of a level; levels are sorted by number.
 pub(super) type Level = (u32, String);
 
-/// A machine and the levels on which its slots meet: those of its costs, else the number of hops between the hosts.
+/// A machine and the levels on which its slots meet: the levels of its costs, otherwise numbers of hops
+/// between hosts.
 pub(super) struct Meeting<'a> {
     system: &'a SystemGraph,
     paths: Option<Paths>,
-    /// Of costs by levels: whether all slots that meet on a level are on one host.
+    /// For each level of the costs: whether all slots that meet on it are on one host.
     within_host: Vec<bool>,
 }
 
@@ -234,7 +234,7 @@ impl<'a> Meeting<'a> {
         Self { system, paths: Paths::new(system), within_host }
     }
 
-    /// Level on which two slots meet.
+    /// The level on which two slots meet.
     pub(super) fn level(&self, a: u32, b: u32) -> Level {
         if let CostModel::Levels(levels) = &self.system.cost {
             let level = levels.meeting_level(a, b);
@@ -251,7 +251,7 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// F of a placement by level. `None` if a message has no way.
+    /// F of a mapping by level. `None` if a message has no route.
     pub(super) fn costs(
         &self,
         graph: &TaskGraph,
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_cannot_be_explained_says_why() {
+    fn costs_that_cannot_be_compared_have_a_reason() {
         let mut before = placed(&[0, 1], &BTreeMap::new());
         before.system = None;
         let found = changes(&before, &placed(&[1, 0], &BTreeMap::new()));
@@ -344,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_are_the_whole(
+        fn the_levels_add_up_to_the_cost(
             before in Just([0u32, 1, 2, 3, 4, 5, 6, 7]).prop_shuffle(),
             after in Just([0u32, 1, 2, 3, 4, 5, 6, 7]).prop_shuffle(),
             edges in proptest::collection::btree_map((0..8u32, 0..8u32), 0..1000u64, 0..30),
@@ -356,7 +356,7 @@ mod tests {
                 let costs = system.costs();
                 edges.iter().map(|(&(a, b), &bytes)| bytes as f64 * costs.between(slots[a as usize], slots[b as usize])).sum::<f64>()
             };
-            // All are whole numbers, so sums are exact.
+            // All are integers, so sums are exact.
             prop_assert_eq!(found.cost, Some([whole(&before), whole(&after)]));
             let parts: f64 = found.cost_by_level.iter().map(|share| share.after.cost - share.before.cost).sum();
             prop_assert!((parts - (whole(&after) - whole(&before))).abs() < 0.5);

@@ -1,4 +1,4 @@
-//! Two schedules: where and when tasks run, the makespan and what it follows from.
+//! Compares two schedules: where and when tasks run, the makespan and its causes.
 
 use std::collections::BTreeSet;
 
@@ -7,29 +7,29 @@ use serde::Serialize;
 
 use crate::common::{MOST_SHOWN, more, percent};
 
-/// A task that runs elsewhere or at another time.
+/// A task that runs on another processor or at another time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskChange {
-    /// Name of the task, else its number.
+    /// Name of the task, otherwise its number.
     pub task: String,
     /// Names of its processors before and after.
     pub processors: [String; 2],
-    /// When it begins before and after.
+    /// Start time before and after.
     pub starts: [f64; 2],
 }
 
-/// What is different between two schedules.
+/// The differences between two schedules.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScheduleChanges {
     /// Number of tasks before and after.
     pub tasks: [u64; 2],
     /// Number of tasks on other processors.
     pub moved: u64,
-    /// Number of tasks that begin at another time.
+    /// Number of tasks that start at another time.
     pub shifted: u64,
-    /// Tasks that moved or begin at another time, the largest shift first; no more than a few.
+    /// Some tasks that moved or start at another time, the largest shift first.
     pub largest: Vec<TaskChange>,
-    /// When the last task is done, before and after.
+    /// Makespan before and after.
     pub makespan: [f64; 2],
     /// Tasks of the critical path before and after.
     pub critical_path: [Vec<String>; 2],
@@ -75,7 +75,7 @@ impl TaskChange {
 
     fn words(&self) -> String {
         let Self { task, processors: [from, to], starts: [old, new] } = self;
-        format!("  task {task}: {from} → {to}, begins at {old} → {new}")
+        format!("  task {task}: {from} → {to}, starts at {old} → {new}")
     }
 }
 
@@ -92,7 +92,7 @@ impl ScheduleChanges {
             if relative.is_finite() { format!("  ({})", percent(relative)) } else { String::new() };
         lines.push(format!("makespan: {old} → {new}{relative}"));
         let (moved, shifted) = (self.moved, self.shifted);
-        lines.push(format!("{moved} tasks on other processors, {shifted} begin at another time"));
+        lines.push(format!("{moved} tasks on other processors, {shifted} start at another time"));
         lines.extend(self.largest.iter().map(TaskChange::words));
         lines.extend(more(moved.max(shifted), self.largest.len()));
         let [old, new] = [0, 1].map(|side| self.critical_path[side].iter().collect::<BTreeSet<_>>());
@@ -126,15 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn tasks_move_and_begin_later() {
+    fn moved_and_shifted_tasks_are_reported() {
         let (before, after) =
             (schedule(&[(0, 0.0, 2.0), (0, 2.0, 4.0)]), schedule(&[(0, 0.0, 2.0), (1, 0.0, 3.0)]));
         assert_eq!(
             compare(&before, &after).words(),
             [
                 "makespan: 4 → 3  (-25.0 %)",
-                "1 tasks on other processors, 1 begin at another time",
-                "  task 1: p0 → p1, begins at 2 → 0",
+                "1 tasks on other processors, 1 start at another time",
+                "  task 1: p0 → p1, starts at 2 → 0",
                 "critical path: 1 → 1 tasks, 0 left it, 0 joined it",
             ]
         );

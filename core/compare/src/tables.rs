@@ -1,7 +1,7 @@
-//! Tables of any kind, row by row, and files: text line by line, everything else by its bytes.
+//! Compares tables of any kind row by row, and files: text line by line, others by their bytes.
 //!
-//! The first integer columns that tell all rows apart in the order in which they stand are the key: rows of such tables are
-//! merged as they are read. Tables without a key are compared as sets of rows.
+//! The key of a table is the shortest prefix of integer columns that is unique and sorted: rows of such
+//! tables are merged while they are read. Tables without a key are compared as sets of rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,46 +16,46 @@ use similar::TextDiff;
 
 use crate::common::{MOST_SHOWN, differing, merge, more};
 
-/// Differences beyond this number would bury the first ones.
+/// Maximum number of differences that are listed.
 const MOST_DIFFERENCES: usize = 8;
-/// Most rows of tables without a key that are compared.
+/// Maximum number of rows that are compared in tables without a key.
 const MOST_ROWS: usize = 1 << 20;
 
-/// A row that stands in one table only, or has other values.
+/// A row that only one table has, or that has other values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RowChange {
-    /// The values before, by column; none if the row is new.
+    /// The values before, by column; `None` if the row is new.
     pub before: Option<Vec<String>>,
-    /// The values after; none if it is gone.
+    /// The values after; `None` if the row is gone.
     pub after: Option<Vec<String>>,
 }
 
-/// What is different between two tables.
+/// The differences between two tables.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TableChanges {
     /// Name of the table.
     pub table: String,
-    /// Number of rows before and after; zero where there is no such table.
+    /// Number of rows before and after; zero if the table does not exist.
     pub rows: [u64; 2],
     /// Columns that both have.
     pub columns: Vec<String>,
-    /// Columns that only the first has, and that only the second has.
+    /// Columns that only the first table has, and that only the second has.
     pub other_columns: [Vec<String>; 2],
-    /// How many of the first columns tell rows apart; zero if none do.
+    /// Number of leading columns that form the key; zero if there is no key.
     pub key: usize,
-    /// Number of rows that stand in the first only.
+    /// Number of rows that only the first table has.
     pub gone: u64,
-    /// Number of rows that stand in the second only.
+    /// Number of rows that only the second table has.
     pub new: u64,
     /// Number of rows with the same key and other values.
     pub changed: u64,
-    /// The first few rows that are different.
+    /// The first few rows that differ.
     pub first: Vec<RowChange>,
     /// Whether the rows were compared: not if there are too many without a key.
     pub compared: bool,
 }
 
-/// The tables that are not the same, but for those that somebody else compares.
+/// The tables that differ, except those that another comparison covers.
 pub(super) fn compare(
     before: &Folder,
     after: &Folder,
@@ -108,7 +108,7 @@ fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<Table
     Ok(found)
 }
 
-/// How many of the first integer columns tell rows apart in the order in which they stand.
+/// Number of leading integer columns whose values are unique and sorted.
 fn key(folder: &Folder, table: &str, columns: &[String]) -> Result<Option<usize>, ArtifactError> {
     let reader = folder.stream(table)?;
     let is_integer = |column: &&String| {
@@ -147,10 +147,10 @@ fn numbers(batch: &RecordBatch, columns: &[String]) -> Vec<Vec<u64>> {
     columns.iter().filter_map(column).collect()
 }
 
-/// A row: its key, and the text of all values.
+/// A row: its key, and all values as text.
 type Row = (Vec<u64>, Vec<String>);
 
-/// The rows of a table one by one: the key, and the text of all values.
+/// Iterates over the rows of a table.
 fn rows(
     folder: &Folder,
     table: &str,
@@ -203,7 +203,7 @@ impl TableChanges {
         }
         if !self.compared {
             lines.push(format!(
-                "table {table} is different, {before} → {after} rows: without a key that is too many to compare"
+                "table {table} differs, {before} → {after} rows: too many to compare without a key"
             ));
             return lines;
         }
@@ -213,7 +213,7 @@ impl TableChanges {
         lines
     }
 
-    /// A row by its columns; of one that changed, its key and what is different.
+    /// All columns of a row that is new or gone; key and differences of one that changed.
     fn row(&self, change: &RowChange) -> String {
         let all = |row: &[String]| {
             let pairs = self.columns.iter().zip(row).map(|(column, value)| format!("{column} {value}"));
@@ -234,7 +234,7 @@ impl TableChanges {
     }
 }
 
-/// Where an artifact that was made again differs from the one before, for people: the first row, value or byte of each part.
+/// The first difference of each part (row, value or byte) between an artifact and its reproduction, as text.
 #[must_use]
 pub fn first_differences(before: &Path, again: &Path) -> Vec<String> {
     let mut lines = match (Folder::open(before), Folder::open(again)) {
@@ -242,7 +242,7 @@ pub fn first_differences(before: &Path, again: &Path) -> Vec<String> {
         (Ok(before), Ok(again)) => first_of_parts(&before, &again),
     };
     if lines.is_empty() {
-        lines.push("other bytes in artifact.json".to_owned());
+        lines.push("artifact.json differs".to_owned());
     }
     if lines.len() > MOST_DIFFERENCES {
         let more = lines.len() - MOST_DIFFERENCES;
@@ -255,7 +255,10 @@ pub fn first_differences(before: &Path, again: &Path) -> Vec<String> {
 fn first_of_parts(before: &Folder, again: &Folder) -> Vec<String> {
     let (old, new) = (before.description(), again.description());
     if (&old.kind, old.schema) != (&new.kind, new.schema) {
-        return vec![format!("{} of schema {}, was {} of {}", new.kind, new.schema, old.kind, old.schema)];
+        return vec![format!(
+            "{} with schema {}, was {} with {}",
+            new.kind, new.schema, old.kind, old.schema
+        )];
     }
     let table = |(name, one, other): (&str, Option<_>, Option<_>)| match (one, other) {
         (Some(_), Some(_)) => {
@@ -277,30 +280,30 @@ fn first_of_parts(before: &Folder, again: &Folder) -> Vec<String> {
 }
 
 fn values<T: PartialEq + Display>(old: &BTreeMap<String, T>, new: &BTreeMap<String, T>) -> Vec<String> {
-    let said = |value: Option<&T>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    differing(old, new).map(|(name, old, new)| format!("{name} {}, was {}", said(new), said(old))).collect()
+    let text = |value: Option<&T>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
+    differing(old, new).map(|(name, old, new)| format!("{name} {}, was {}", text(new), text(old))).collect()
 }
 
-/// The first row that is not the same, with what is different in it. Rows are counted from 0, like ranks.
+/// The first row that differs, with its differences. Rows are counted from 0, like ranks.
 fn first_row(before: &Folder, again: &Folder, table: &str) -> Result<String, ArtifactError> {
     let (old, new) = (before.stream(table)?, again.stream(table)?);
     if old.schema() != new.schema() {
-        return Ok("other columns".to_owned());
+        return Ok("the columns differ".to_owned());
     }
     let columns = column_names(&old);
     let rows = rows(before, table, &columns, 0)?.zip(rows(again, table, &columns, 0)?);
     for (place, (one, other)) in rows.enumerate() {
         let values = columns.iter().zip(one?.1.into_iter().zip(other?.1));
         let differing = values.filter(|(_, (one, other))| one != other);
-        let said: Vec<String> =
+        let differences: Vec<String> =
             differing.map(|(name, (one, other))| format!("{name} {other}, was {one}")).collect();
-        if !said.is_empty() {
-            return Ok(format!("row {place}: {}", said.join("; ")));
+        if !differences.is_empty() {
+            return Ok(format!("row {place}: {}", differences.join("; ")));
         }
     }
     Ok(match (old.rows(), new.rows()) {
         (one, other) if one != other => format!("{other} rows, was {one}"),
-        _ => "the same rows in other bytes".to_owned(),
+        _ => "the same rows, encoded differently".to_owned(),
     })
 }
 
@@ -312,16 +315,16 @@ fn first_byte(before: &Path, again: &Path) -> std::io::Result<String> {
     for old in old.bytes() {
         match new.next().transpose()? {
             Some(new) if old? == new => count += 1,
-            Some(_) => return Ok(format!("other bytes from byte {count}")),
-            None => return Ok(format!("ends at byte {count}")),
+            Some(_) => return Ok(format!("differs from byte {count} on")),
+            None => return Ok(format!("is truncated at byte {count}")),
         }
     }
-    Ok(format!("goes on after byte {count}"))
+    Ok(format!("is longer than {count} bytes"))
 }
 
-/// Most lines of a file that are compared line by line: the time grows with their square where all are different.
+/// Maximum number of lines of a file that are compared line by line: the time is quadratic if all differ.
 const MOST_LINES: usize = 5000;
-/// Most bytes of a file that is read.
+/// Maximum size of a file that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A file that is new, gone or different.
@@ -329,15 +332,15 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct FileChange {
     /// Its name.
     pub file: String,
-    /// BLAKE3 before; none if it is new.
+    /// BLAKE3 before; `None` if it is new.
     pub before: Option<String>,
-    /// BLAKE3 after; none if it is gone.
+    /// BLAKE3 after; `None` if it is gone.
     pub after: Option<String>,
-    /// The lines that are different as a unified diff; none of what is no text, or too long.
+    /// The unified diff of text files; `None` for binary or long files.
     pub lines: Option<String>,
 }
 
-/// The files that are not the same.
+/// The files that differ.
 pub(super) fn compare_files(before: &Folder, after: &Folder) -> Result<Vec<FileChange>, ArtifactError> {
     let (old, new) = (&before.description().files, &after.description().files);
     let change = |(name, old, new): (&str, Option<&String>, Option<&String>)| {
@@ -348,7 +351,7 @@ pub(super) fn compare_files(before: &Folder, after: &Folder) -> Result<Vec<FileC
     differing(old, new).map(change).collect()
 }
 
-/// The text of a file; empty if there is no such file, nothing if it is no text or too long.
+/// The text of a file; empty if the file does not exist, `None` if it is binary or too long.
 fn text(folder: &Folder, name: &str) -> Result<Option<String>, ArtifactError> {
     if !folder.description().files.contains_key(name) {
         return Ok(Some(String::new()));
@@ -379,7 +382,7 @@ impl FileChange {
         let mut lines = vec![format!("file {name} {what}")];
         match &self.lines {
             Some(text) => lines.extend(text.lines().map(|line| format!("  {line}"))),
-            None => lines.push("  it is no text, or too long to compare line by line".to_owned()),
+            None => lines.push("  it is binary, or too long to compare line by line".to_owned()),
         }
         lines
     }
@@ -405,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_apart_by_their_key() {
+    fn rows_are_matched_by_their_key() {
         let hosts = [Some("a"), None, Some("c")];
         let (_a, before) = stored(&[(0, 1, 5), (0, 2, 6), (1, 0, 7)], &hosts);
         let (_b, after) = stored(&[(0, 1, 5), (0, 2, 9), (2, 0, 1)], &[Some("a"), Some("b"), Some("c")]);
@@ -419,7 +422,7 @@ mod tests {
                 "  - source 1, destination 0, messages 1, bytes 7",
                 "  + source 2, destination 0, messages 1, bytes 1",
                 "table processes: 0 rows new, 0 gone, 1 changed",
-                "  rank 1: host nothing → b",
+                "  rank 1: host none → b",
             ]
         );
         assert_eq!(compare(&before, &before, &[]).unwrap(), []);
@@ -443,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_that_differ_are_told() {
+    fn only_lines_that_differ_are_reported() {
         let found = line_diff("a\nb\nc\nd\n", "a\nb\nx\nd\n").unwrap();
         assert_eq!(found, "@@ -2,3 +2,3 @@\n b\n-c\n+x\n d\n");
         assert_eq!(line_diff(&"x\n".repeat(MOST_LINES + 1), ""), None);
@@ -470,7 +473,7 @@ mod tests {
         let (_b, new) = stored(&[(0, 1, 5), (0, 2, 9), (2, 0, 1)], &[Some("a"), Some("b")]);
         let first = |table: &str| first_row(&old, &new, table).unwrap();
         assert_eq!(first("edges"), "row 1: bytes 9, was 6");
-        assert_eq!(first("processes"), "row 1: host b, was nothing");
-        assert_eq!(first_row(&old, &old, "edges").unwrap(), "the same rows in other bytes");
+        assert_eq!(first("processes"), "row 1: host b, was none");
+        assert_eq!(first_row(&old, &old, "edges").unwrap(), "the same rows, encoded differently");
     }
 }
