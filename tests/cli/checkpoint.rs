@@ -118,7 +118,7 @@ fn folders_come_back_as_they_were() {
     let _settled = settled();
     let sandbox = Sandbox::new();
     let folder = sandbox.path().join("ckpt");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"an empty store in store; next: hopmap checkpoint add store FOLDER");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"created an empty store in store; next: hopmap checkpoint add store FOLDER");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"no checkpoints yet");
     rich(&sandbox);
     let first = tree(&folder);
@@ -141,7 +141,7 @@ fn folders_come_back_as_they_were() {
     assert!(tree(&sandbox.path().join("two")) == second);
     assert!(first[Path::new("holes")].0.ends_with("sparse: true"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep"]), @r"
-    whole: 1-2
+    intact: 1-2
     3 blocks, 300 kB decoded and compared
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "2"]), @r"
@@ -152,7 +152,7 @@ fn folders_come_back_as_they_were() {
     known            0 B (0.0 %)
     new          N.NN kB (0.5 %)
     stored SIZE
-      N.NN kB of the new by versions of checkpoint 1, in 25 B
+      N.NN kB of the new bytes encoded against checkpoint 1, in 25 B
     its bytes are from  1: 294 kB, 2: N.NN kB
     chains              0: 294 kB, 1: N.NN kB
     codecs              prefix: N.NN kB, raw: 294 kB
@@ -174,7 +174,7 @@ fn what_cannot_be_kept_is_said() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     checkpoint 1: 1 B, 1 B new, SIZE stored in N.NN s
     ------- stderr -------
-    socket is left out: it is a socket
+    socket is skipped: it is a socket
     ");
     let added: Value =
         serde_json::from_str(&sandbox.stdout(&["checkpoint", "add", "store", "ckpt", "--json"])).unwrap();
@@ -263,11 +263,11 @@ fn json_has_what_people_read() {
         (&1.into(), &"image".into(), &200_704.into())
     );
     let wrong = json(&["restore", "store", "9", "-o", "out9"]);
-    insta::assert_snapshot!(wrong, @r#"{"errors":[{"help":"there are: 1-2","message":"there is no checkpoint 9"}]}"#);
+    insta::assert_snapshot!(wrong, @r#"{"errors":[{"help":"available: 1-2","message":"there is no checkpoint 9"}]}"#);
 }
 
 #[test]
-fn a_checkpoint_that_is_stored_whole_is_told_by_none_before() {
+fn a_checkpoint_that_is_stored_in_full_has_no_base() {
     let sandbox = Sandbox::new();
     sandbox.stdout(&["checkpoint", "init", "store", "--whole-every", "2"]);
     sandbox.write("ckpt/image", image(1));
@@ -280,13 +280,13 @@ fn a_checkpoint_that_is_stored_whole_is_told_by_none_before() {
     assert_eq!(added, [(200_704, 0), (0, 1), (200_704, 0), (200_704, 0), (0, 4)]);
     let explained = sandbox.stdout(&["checkpoint", "explain", "store", "4"]);
     assert!(
-        explained.starts_with("checkpoint 4, compared with nothing: it is stored whole\n"),
+        explained.starts_with("checkpoint 4, compared with no other: stored in full\n"),
         "{explained}"
     );
     (1..=3).for_each(|number| {
         let _ = fs::remove_file(sandbox.path().join(format!("store/packs/{number}.pack")));
     });
-    assert!(sandbox.seen(&["checkpoint", "verify", "store"]).contains("\nwhole: 4-5\n"));
+    assert!(sandbox.seen(&["checkpoint", "verify", "store"]).contains("\nintact: 4-5\n"));
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn prune_keeps_what_rules_and_pins_keep() {
     freed: SIZE
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep"]), @r"
-    whole: 6
+    intact: 6
     2 blocks, 205 kB decoded and compared
     ");
     // Numbers are never given twice.
@@ -351,7 +351,7 @@ pub(crate) fn generate(sandbox: &Sandbox, checkpoints: u32) {
 }
 
 #[test]
-fn images_are_told_by_their_pages() {
+fn images_are_compared_by_pages() {
     let _settled = settled();
     let sandbox = stored(0);
     generate(&sandbox, 2);
@@ -366,7 +366,7 @@ fn images_are_told_by_their_pages() {
     known            0 B (0.0 %)
     new          69.6 kB (9.9 %)
     stored SIZE
-      69.6 kB of the new by versions of checkpoint 1, in N.NN kB
+      69.6 kB of the new bytes encoded against checkpoint 1, in N.NN kB
     its bytes are from  1: 516 kB, 2: 69.6 kB
     chains              0: 516 kB, 1: 69.6 kB
     codecs              mixed: 516 kB, prefix: 69.6 kB
@@ -383,7 +383,7 @@ fn images_are_told_by_their_pages() {
       prefix       2 blocks, 69.6 kB in N.NN kB (18.5 ×)
       mixed        2 blocks, 489 kB in 234 kB (2.1 ×)
     chains       0: 2 blocks, 1: 2 blocks
-    a prune would free nothing now: the checkpoints need everything
+    a prune would free nothing: all data is needed
     ");
     for (number, checkpoint) in (1..).zip(names(&sandbox.path().join("images/files"))) {
         let out = format!("out-{number}");

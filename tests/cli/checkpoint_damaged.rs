@@ -17,7 +17,7 @@ fn an_image_that_is_cut_off() {
     ------- stderr -------
     error: ckpt/rank-0001.dmtcp cannot be added
       `-> the image is incomplete: the last record is missing at byte 348160
-      help: the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored
+      help: the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored
     [exit code 1]
     ");
     sandbox.write("ckpt/rank-0001.dmtcp", &whole[..whole.len() / 2]);
@@ -25,7 +25,7 @@ fn an_image_that_is_cut_off() {
     ------- stderr -------
     error: ckpt/rank-0001.dmtcp cannot be added
       `-> the image is incomplete: the last record is missing at byte 176128
-      help: the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored
+      help: the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored
     [exit code 1]
     ");
     let stream = fed(&sandbox, &["checkpoint", "add", "store", "-"], &whole[..whole.len() - 4096]);
@@ -33,7 +33,7 @@ fn an_image_that_is_cut_off() {
     insta::assert_snapshot!(String::from_utf8(stream.stderr).unwrap(), @r"
     error: checkpoint cannot be added
       `-> the image is incomplete: the last record is missing at byte 348160
-      help: the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored
+      help: the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored
     ");
     assert!(names(&sandbox.path().join("store/packs")).is_empty());
     assert!(names(&sandbox.path().join("store/checkpoints")).is_empty());
@@ -52,21 +52,21 @@ fn settings_that_cannot_be_read() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
     error: store/store.json cannot be used: its format is 4, and this hopmap knows 1 to 3
-      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
+      help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
     sandbox.write("store/store.json", "{\n  \"format\": 1\n");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
     error: store/store.json cannot be used: EOF while parsing an object at line 3 column 0
-      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
+      help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
     sandbox.write("store/store.json", settings.replace("0.2", "3"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
     error: store/store.json cannot be used: `epsilon` has to be from 0 to 1
-      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
+      help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
 }
@@ -79,23 +79,23 @@ fn a_flipped_byte_is_named_and_the_others_come_back() {
     pack[1000] ^= 1;
     sandbox.write("store/packs/2.pack", pack);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
-    store/packs/2.pack, block 0 at byte 16: its checksum is another
+    store/packs/2.pack, block 0 at byte 16: its checksum does not match
       checkpoint 2: N.NN kB in image
     damaged: 2
-    whole: 1, 3
+    intact: 1, 3
     3 blocks, 209 kB compared
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "two"]), @r"
     ------- stderr -------
-    error: block 0 of store/packs/2.pack cannot be used: its checksum is another
-      help: `hopmap checkpoint verify` tells which checkpoints need it; the others are whole
+    error: block 0 of store/packs/2.pack cannot be used: its checksum does not match
+      help: `hopmap checkpoint verify` lists the checkpoints that need it; all others are intact
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "-"]), @r"
     ------- stderr -------
-    error: block 0 of store/packs/2.pack cannot be used: its checksum is another
-      help: `hopmap checkpoint verify` tells which checkpoints need it; the others are whole
+    error: block 0 of store/packs/2.pack cannot be used: its checksum does not match
+      help: `hopmap checkpoint verify` lists the checkpoints that need it; all others are intact
     [exit code 1]
     ");
     for number in [1, 3] {
@@ -103,7 +103,7 @@ fn a_flipped_byte_is_named_and_the_others_come_back() {
         assert!(sandbox.output(&file).stdout == image(number));
     }
     assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
-    assert!(sandbox.seen(&["checkpoint", "verify", "store", "--only", "1,3"]).starts_with("whole: 1, 3\n"));
+    assert!(sandbox.seen(&["checkpoint", "verify", "store", "--only", "1,3"]).starts_with("intact: 1, 3\n"));
 }
 
 #[test]
@@ -112,26 +112,26 @@ fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
     let sandbox = stored(3);
     let manifest = fs::read(sandbox.path().join("store/checkpoints/2")).unwrap();
     sandbox.write("store/checkpoints/2", &manifest[..manifest.len() / 2]);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]).lines().filter(|line| line.contains("damaged")).collect::<String>(), @"     2  damaged: checkpoint 2 cannot be read: store/checkpoints/2: its checksum is another");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]).lines().filter(|line| line.contains("damaged")).collect::<String>(), @"     2  damaged: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "out"]), @r"
     ------- stderr -------
-    error: checkpoint 2 cannot be read: store/checkpoints/2: its checksum is another
-      help: restore another one; `hopmap checkpoint verify` tells which are whole
+    error: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match
+      help: restore another one; `hopmap checkpoint verify` lists those that are intact
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
-    store/checkpoints/2: its checksum is another
-      checkpoint 2: nothing of it can be restored
+    store/checkpoints/2: its checksum does not match
+      checkpoint 2: no file can be restored
     damaged: 2
-    whole: 1, 3
+    intact: 1, 3
     packs that no checkpoint needs: 2
     3 blocks, 209 kB compared
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "2"]), @r"
     ------- stderr -------
-    error: what the checkpoints that stay need is not known: checkpoint 2 cannot be read: store/checkpoints/2: its checksum is another
-      help: remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed
+    error: the data that the kept checkpoints need is unknown: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match
+      help: also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed
     [exit code 1]
     ");
     sandbox.write("store/checkpoints/2", manifest);
@@ -142,14 +142,14 @@ fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
       checkpoint 2: 201 kB in image
       checkpoint 3: 201 kB in image
     damaged: 1-3
-    whole: none
+    intact: none
     2 blocks, N.NN kB compared
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "out"]), @r"
     ------- stderr -------
     error: store/packs/1.pack cannot be used: it is missing
-      help: `hopmap checkpoint verify` tells which checkpoints need it; the others are whole
+      help: `hopmap checkpoint verify` lists the checkpoints that need it; all others are intact
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @r"
@@ -179,7 +179,7 @@ fn a_damaged_end_of_a_pack_is_repaired_from_the_other() {
     *damaged.last_mut().unwrap() ^= 1;
     sandbox.write("store/packs/2.pack", damaged);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--discard"]), @r"
-    whole: 1-2
+    intact: 1-2
     2 blocks, 205 kB compared
     blocks discarded: 0
     packs repaired: 2
@@ -189,7 +189,7 @@ fn a_damaged_end_of_a_pack_is_repaired_from_the_other() {
     ");
     assert!(fs::read(sandbox.path().join("store/packs/2.pack")).unwrap() == whole);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
-    whole: 1-2
+    intact: 1-2
     2 blocks, 205 kB compared
     ");
 }
@@ -201,9 +201,9 @@ fn a_manifest_that_is_lost_is_named_until_it_is_given_up() {
     fs::remove_file(sandbox.path().join("store/checkpoints/2")).unwrap();
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
     store/checkpoints/2: it is missing
-      checkpoint 2: nothing of it can be restored
+      checkpoint 2: no file can be restored
     damaged: 2
-    whole: 1, 3
+    intact: 1, 3
     3 blocks, 209 kB compared
     [exit code 1]
     ");
@@ -214,8 +214,8 @@ fn a_manifest_that_is_lost_is_named_until_it_is_given_up() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @r"
     ------- stderr -------
-    error: what the checkpoints that stay need is not known: checkpoint 2 cannot be read: store/checkpoints/2: it is missing
-      help: remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed
+    error: the data that the kept checkpoints need is unknown: checkpoint 2 cannot be read: store/checkpoints/2: it is missing
+      help: also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1", "--remove", "2"]), @r"
@@ -223,19 +223,19 @@ fn a_manifest_that_is_lost_is_named_until_it_is_given_up() {
     kept: 4
     freed: SIZE
     ");
-    assert!(sandbox.seen(&["checkpoint", "verify", "store"]).starts_with("whole: 4\n"));
+    assert!(sandbox.seen(&["checkpoint", "verify", "store"]).starts_with("intact: 4\n"));
     fs::remove_file(sandbox.path().join("store/checkpoints/4")).unwrap();
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: store/checkpoints lacks the manifests of checkpoints 4
-      help: is all of it mounted, and was all of it copied? `packs`, `checkpoints` and `store.json` belong together; no pack was removed
+    error: the manifests of checkpoints 4 are missing in store/checkpoints
+      help: check that the whole store is mounted and was copied: `packs`, `checkpoints` and `store.json` belong together; no pack was removed
     [exit code 1]
     ");
 }
 
 /// A limit on the length of files is what a full disk is: nothing of more bytes can be written.
 #[test]
-fn what_a_prune_cannot_free_without_room_is_told() {
+fn data_that_a_prune_cannot_free_on_a_full_disk_is_reported() {
     let _settled = settled();
     let sandbox = Sandbox::new();
     sandbox.stdout(&["checkpoint", "init", "store"]);
@@ -255,9 +255,9 @@ fn what_a_prune_cannot_free_without_room_is_told() {
     let told = limited(100);
     let said = String::from_utf8(told.stderr).unwrap();
     assert_eq!(told.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("the disk is too full to write pack 1 again: that takes about "), "{said}");
+    assert!(said.starts_with("the disk is too full to rewrite pack 1: that takes about "), "{said}");
     let said = String::from_utf8(told.stdout).unwrap();
-    assert!(said.ends_with("packs not written again: 1\n"), "{said}");
+    assert!(said.ends_with("packs not rewritten: 1\n"), "{said}");
     let restored = sandbox.output(&["checkpoint", "restore", "store", "2", "-o", "-"]).stdout;
     assert!(restored == first[3_000_000..]);
     // What was taken out all the same is no damage, and is stored again.

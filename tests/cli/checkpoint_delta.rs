@@ -172,7 +172,7 @@ fn images_are_compared_at_addresses_if_one_asks_for_it() {
     ------- stderr -------
     error: DIR/series/3/ckpt.dmtcp cannot be compared
       `-> the image is incomplete: the last record is missing at byte 24576
-      help: with `align = "position"` images are compared like any other file, whole or not
+      help: with `align = "position"` images are compared like any other file, even if truncated
     [exit code 1]
     "#);
     assert!(!delta(&sandbox, &["align=position"]).contains("error"));
@@ -220,7 +220,7 @@ fn the_time_of_writing_is_given_or_measured() {
 }
 
 #[test]
-fn folders_that_are_no_series_are_told() {
+fn folders_without_a_series_are_rejected() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
@@ -231,28 +231,28 @@ fn folders_that_are_no_series_are_told() {
     std::fs::create_dir(sandbox.path().join("series")).unwrap();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
-    error: there are no checkpoints in DIR/series
-      help: a series is a folder in which every checkpoint is a folder, or a file; names that begin with a dot do not count
+    error: no checkpoints found in DIR/series
+      help: a series is a folder in which every checkpoint is a subfolder, or a file; names that begin with a dot are ignored
     [exit code 1]
     ");
     series(&sandbox, &["ab"]);
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
-    error: there is one checkpoint only in DIR/series: ckpt_1
-      help: a series has two checkpoints or more: name the folder that holds them all
+    error: only one checkpoint found in DIR/series: ckpt_1
+      help: a series needs at least two checkpoints: give the folder that contains them all
     [exit code 1]
     ");
     std::fs::create_dir(sandbox.path().join("series/ckpt_2")).unwrap();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
     error: the checkpoint DIR/series/ckpt_2 has no files
-      help: a program was killed while it wrote it, or it is no checkpoint: take it out of the series
+      help: the program was killed while it wrote it, or it is not a checkpoint: remove it from the series
     [exit code 1]
     ");
 }
 
 #[test]
-fn parameters_that_cannot_be_are_told() {
+fn invalid_parameters_are_rejected() {
     let sandbox = Sandbox::new();
     series(&sandbox, &["ab", "ab"]);
     insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[1000]"]), @r#"
@@ -321,14 +321,14 @@ fn parameters_that_cannot_be_are_told() {
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["write_latency_s=1", "target=series"]), @r#"
     ------- stderr -------
-    error: `write_latency_s` is given, and `target` is to be measured
+    error: `write_latency_s` and `target` cannot be combined: `target` measures it
        ,-[--with:1:1]
      1 | ,-> path = "series"
      2 | |   write_latency_s = 1
      3 | |-> target = "series"
        : `---- here
        `----
-      help: leave out `target` to use the given time of writing, or the given time to measure it
+      help: omit `target` to use the given value, or omit the value to measure it
     [exit code 2]
     "#);
 }
@@ -375,7 +375,7 @@ fn an_unreadable_file_is_named() {
 
 /// Rules for whole checkpoints, and the refusal of another one.
 #[test]
-fn a_store_with_a_rule_tells_whole_checkpoints_by_its_bases() {
+fn a_store_with_a_rule_encodes_checkpoints_against_its_bases() {
     let sandbox = Sandbox::new();
     series(&sandbox, &IMAGES);
     sandbox.stdout(&["checkpoint", "init", "store", "--rule", "adca-immediate", "--block-bytes", "256"]);
@@ -388,5 +388,5 @@ fn a_store_with_a_rule_tells_whole_checkpoints_by_its_bases() {
     let refused = sandbox.seen(&["checkpoint", "add", "store", "series/ckpt_1", "--rule", "first"]);
     assert!(refused.contains("is `adca-immediate`, not `first`"), "{refused}");
     let refused = sandbox.seen(&["checkpoint", "init", "other", "--block-bytes", "256"]);
-    assert!(refused.contains("belong to a rule"), "{refused}");
+    assert!(refused.contains("require `--rule`"), "{refused}");
 }

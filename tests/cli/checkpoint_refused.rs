@@ -15,20 +15,20 @@ fn folders_that_are_no_store() {
     sandbox.write("ckpt/image", "x");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: store is no store of checkpoints
-      help: make one with `hopmap checkpoint init`
+    error: store is not a checkpoint store
+      help: create one with `hopmap checkpoint init`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "ckpt/image"]), @r"
     ------- stderr -------
-    error: ckpt/image is no store of checkpoints
-      help: make one with `hopmap checkpoint init`
+    error: ckpt/image is not a checkpoint store
+      help: create one with `hopmap checkpoint init`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt"]), @r"
     ------- stderr -------
     error: ckpt is not an empty folder
-      help: name a folder that is not there yet; nothing was changed
+      help: use a folder that does not exist yet; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt/image"]), @r"
@@ -59,8 +59,8 @@ fn folders_that_are_no_store() {
     sandbox.stdout(&["checkpoint", "init", "store"]);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @r"
     ------- stderr -------
-    error: store is a store of checkpoints already
-      help: add to it with `hopmap checkpoint add`; nothing was changed
+    error: store is already a checkpoint store
+      help: add checkpoints with `hopmap checkpoint add`; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "out"]), @r"
@@ -72,7 +72,7 @@ fn folders_that_are_no_store() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out"]), @r"
     ------- stderr -------
     error: there is no checkpoint 1
-      help: there are: none
+      help: available: none
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @r"
@@ -82,10 +82,10 @@ fn folders_that_are_no_store() {
       manifests  0 B
       index      0 B
     chunks       0 in 0 blocks
-    a prune would free nothing now: the checkpoints need everything
+    a prune would free nothing: all data is needed
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
-    whole: none
+    intact: none
     0 blocks, 0 B compared
     ");
     assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
@@ -98,7 +98,7 @@ fn things_that_cannot_be_added() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "file"]), @r"
     ------- stderr -------
     error: file is a file
-      help: a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`
+      help: a checkpoint is a folder; add a single file as a stream: `hopmap checkpoint add STORE - < FILE`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "nowhere"]), @r"
@@ -109,20 +109,20 @@ fn things_that_cannot_be_added() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", "a/b"]), @r"
     ------- stderr -------
-    error: `a/b` is no name of a file
-      help: name it without `/`
+    error: `a/b` is not a file name
+      help: use a name without `/`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", ".."]), @r"
     ------- stderr -------
-    error: `..` is no name of a file
-      help: name it without `/`
+    error: `..` is not a file name
+      help: use a name without `/`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "."]), @r"
     ------- stderr -------
     error: the store is in .
-      help: name the folder of the checkpoint alone
+      help: use a checkpoint folder that does not contain the store
     [exit code 2]
     ");
     assert!(names(&sandbox.path().join("store/packs")).is_empty());
@@ -139,7 +139,7 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "0", "-o", "out"]), @r"
     ------- stderr -------
     error: there is no checkpoint 0
-      help: there are: 1-2
+      help: available: 1-2
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "x", "-o", "out"]), @r"
@@ -153,7 +153,7 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
             insta::assert_snapshot!(sandbox.seen(&[&["checkpoint"], command].concat()), @r"
             ------- stderr -------
             error: there is no checkpoint 99
-              help: there are: 1-2
+              help: available: 1-2
             [exit code 2]
             ");
         }
@@ -161,13 +161,13 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt"]), @r"
     ------- stderr -------
     error: ckpt is not an empty folder
-      help: name a folder that is not there yet; nothing was changed
+      help: use a folder that does not exist yet; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt/image"]), @r"
     ------- stderr -------
     error: ckpt/image is not an empty folder
-      help: name a folder that is not there yet; nothing was changed
+      help: use a folder that does not exist yet; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "-", "--file", "imag"]), @r"
@@ -178,16 +178,16 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out", "--file", "image"]), @r"
     ------- stderr -------
-    error: a folder has all files
-      help: with --file there is one file, which goes to standard output: `-o -`
+    error: `--file` cannot be combined with an output folder
+      help: `--file` writes one file to standard output: add `-o -`
     [exit code 2]
     ");
     sandbox.write("ckpt/second", "x");
     sandbox.stdout(&["checkpoint", "add", "store", "ckpt"]);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "-"]), @r"
     ------- stderr -------
-    error: checkpoint 3 has 2 files, and a stream is one
-      help: name one with --file, or restore to a folder
+    error: checkpoint 3 has 2 files, but only one can be written to a stream
+      help: select one with --file, or restore to a folder
     [exit code 2]
     ");
     assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
@@ -199,8 +199,8 @@ fn prunes_that_say_nothing_or_too_much() {
     let prune = |more: &[&str]| sandbox.seen(&[&["checkpoint", "prune", "store"], more].concat());
     insta::assert_snapshot!(prune(&[]), @r"
     ------- stderr -------
-    error: nothing says which checkpoints stay
-      help: say which stay, such as `--keep-last 5`, or which go, such as `--remove 3`
+    error: no retention rule given
+      help: select checkpoints to keep, such as `--keep-last 5`, or to remove, such as `--remove 3`
     [exit code 2]
     ");
     insta::assert_snapshot!(prune(&["--keep-last", "0"]), @r"
@@ -220,7 +220,7 @@ fn prunes_that_say_nothing_or_too_much() {
             insta::assert_snapshot!(prune(&all), @r"
             ------- stderr -------
             error: no checkpoint would be left
-              help: keep one at least, or remove the folder of the store; nothing was changed
+              help: keep at least one, or remove the folder of the store; nothing was changed
             [exit code 2]
             ");
         }
@@ -230,7 +230,7 @@ fn prunes_that_say_nothing_or_too_much() {
             insta::assert_snapshot!(prune(missing), @r"
             ------- stderr -------
             error: there is no checkpoint 9
-              help: there are: 1-2
+              help: available: 1-2
             [exit code 2]
             ");
         }
@@ -246,7 +246,7 @@ fn prunes_that_say_nothing_or_too_much() {
     insta::assert_snapshot!(prune(&["--keep-last", "1"]), @r#"
     ------- stderr -------
     error: store/pins.json cannot be used: EOF while parsing an object at line 1 column 1
-      help: it lists the checkpoints that are pinned: write it again, such as `{"pinned": [3, 5]}`; nothing was changed
+      help: it lists the pinned checkpoints: recreate it, for example as `{"pinned": [3, 5]}`; nothing was changed
     [exit code 1]
     "#);
     assert_eq!(names(&sandbox.path().join("store/checkpoints")), ["1", "2"]);

@@ -74,9 +74,9 @@ fn all_stages_and_one() {
     launch/hostfile       Host file for Open MPI's sequential mapper: the host of every rank
     launch/slurm          Host file for srun -m arbitrary: the host of every rank
     launch/cray           MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
-    checkpoint/delta      What deltas of a series of checkpoints store, with the first, the previous or ADCA's base
-    checkpoint/store      A series of checkpoints in a store: pages and parts of files once, the rest as deltas against earlier versions
-    checkpoint/generate   A series of checkpoints whose changes are known
+    checkpoint/delta      Compute the size of a checkpoint series with the delta rules first, incremental and ADCA
+    checkpoint/store      Store a checkpoint series with deduplication and delta compression
+    checkpoint/generate   Generate a checkpoint series with known changes
     ");
     insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
     evaluate/mapping: Metrics of a mapping beside linear, round-robin and random placements

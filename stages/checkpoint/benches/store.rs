@@ -1,4 +1,5 @@
-//! Codecs by their bytes a second, and a store: adding the second checkpoint of a generated series, and giving it back.
+//! Throughput of codecs, and of a store: adding the second checkpoint of a generated series, and restoring
+//! it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +21,7 @@ const PAGE: usize = 4096;
 const ALONE: [Codec; 4] = [Codec::Zstd, Codec::Words, Codec::Halves, Codec::Mixed];
 const BASED: [Codec; 3] = [Codec::Prefix, Codec::Changes, Codec::HalfChanges];
 
-/// A block as programs have them: a smooth field of numbers, and a base that is a step before it.
+/// A block typical of programs: a smooth field of numbers, whose base is the previous step.
 struct Field {
     bytes: Vec<u8>,
     base: Vec<u8>,
@@ -56,7 +57,7 @@ impl Field {
         bencher.counter(BytesCount::new(self.bytes.len())).bench_local(|| {
             decode_into(encoded.codec, black_box(&encoded.payload), &self.lengths, &bases, &mut bytes)
         });
-        assert!(bytes == self.bytes, "{codec:?} gives other bytes");
+        assert!(bytes == self.bytes, "{codec:?} does not round-trip");
     }
 }
 
@@ -80,7 +81,7 @@ fn decode_based(bencher: Bencher<'_, '_>, codec: Codec) {
     Field::new(BASED_BLOCK).decode(bencher, codec);
 }
 
-/// A store, and two checkpoints of an image of 64 MB as folders.
+/// A store, and two checkpoints of a 64 MB image as folders.
 struct Site {
     folder: TempDir,
     checkpoints: Vec<PathBuf>,
@@ -118,7 +119,7 @@ impl Site {
         Some(site)
     }
 
-    /// An empty store that has the first checkpoint.
+    /// A store with the first checkpoint only.
     fn store(&self) -> Result<(TempDir, Store), CheckpointError> {
         let folder = tempfile::tempdir_in(self.folder.path()).map_err(|source| {
             hopmap_durable::DurableError::Io { action: "create", path: self.folder.path().to_owned(), source }

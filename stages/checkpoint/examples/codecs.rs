@@ -1,9 +1,11 @@
-//! What the codecs make of a series of images of DMTCP: `codecs FOLDER [CHECKPOINTS [DEPTH [quick]]]`.
+//! Compression ratios and speed of the codecs for a series of DMTCP images: `codecs FOLDER [CHECKPOINTS
+//! [DEPTH [quick]]]`.
 //!
-//! FOLDER has a folder for each checkpoint. A store is imitated in memory: pages of zeros are dropped, pages that were seen are
-//! referred to, the others become blocks; every checkpoint is then put together again and compared. Times are of one thread.
+//! FOLDER has a folder for each checkpoint. A store is simulated in memory: pages of zeros are dropped, known
+//! pages are referenced, the others become blocks; every checkpoint is then reassembled and compared. Times
+//! are of one thread.
 
-#![allow(clippy::print_stdout, reason = "it prints what it measures")]
+#![allow(clippy::print_stdout, reason = "prints measurements")]
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,15 +15,15 @@ use hopmap_checkpoint::chunk::{ChunkHash, PAGE};
 use hopmap_checkpoint::codec::{self, BASED_BLOCK, BLOCK, Block, Chooser, Codec, Outcome};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes that a store keeps of each chunk, and of each block.
+/// Overhead of a store per chunk, and per block, in bytes.
 const OF_CHUNK: usize = 12;
 const OF_BLOCK: usize = 16;
-/// Bytes of decoded blocks that are kept.
+/// Size of the cache of decoded blocks, in bytes.
 const KEPT: usize = 32 << 20;
 type Place = (u8, u64);
 type Id = (u32, u32);
 
-/// A piece of an image.
+/// A chunk of an image.
 struct Piece {
     place: Place,
     start: usize,
@@ -61,7 +63,7 @@ struct Store {
     kept: HashMap<u32, Vec<u8>>,
     kept_bytes: usize,
     times: Times,
-    /// Seconds of decoding.
+    /// Decoding time in seconds.
     decoding: f64,
     quick: bool,
     /// Longest chain.
@@ -69,13 +71,13 @@ struct Store {
     won: HashMap<Codec, (usize, usize, usize)>,
 }
 
-/// Seconds that this thread has worked.
+/// CPU time of this thread in seconds.
 fn now() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The areas of an image, page by page; headers are pages of their own.
+/// The areas of an image, page by page; headers are separate pages.
 fn pieces(bytes: &[u8]) -> Vec<Piece> {
     let number = |at: usize| {
         bytes.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
@@ -309,7 +311,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let decoding = store.decoding - before;
         print!(" {:.0} ({:.0})", rate(bytes.len(), now() - start), rate(bytes.len(), decoding));
         if restored != bytes {
-            return Err("a checkpoint came back changed".into());
+            return Err("a restored checkpoint differs".into());
         }
     }
     println!(" MB/s");

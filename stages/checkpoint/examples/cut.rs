@@ -1,7 +1,8 @@
-//! How fast files are cut: `cargo run --release -p hopmap-checkpoint --example cut -- FILE [EARLIER]`.
+//! Measures the speed of cutting files: `cargo run --release -p hopmap-checkpoint --example cut -- FILE
+//! [EARLIER]`.
 //!
-//! Seconds of the processor for reading, cutting and hashing, best of several, first as if the store had the file already (or
-//! EARLIER in its place), then as if it had nothing.
+//! Minimum CPU time of several runs for reading, cutting and hashing, first with the file (or EARLIER)
+//! already in the store, then with an empty store.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for measuring")]
 
@@ -17,7 +18,8 @@ fn seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Cuts a file: seconds, bytes, those that are neither zeros nor the same as before, and the chunks if they are wanted.
+/// Cuts a file; returns seconds, bytes, bytes that are neither zeros nor unchanged, and the chunks on
+/// request.
 fn cut(path: &str, earlier: Option<&Arc<Earlier>>, wanted: bool) -> (f64, usize, usize, Vec<EarlierChunk>) {
     let begin = seconds();
     let known = Known { earlier: earlier.cloned(), ..Known::default() };

@@ -1,4 +1,5 @@
-//! Deltas of a series of checkpoints, with processor time and memory: `delta SERIES [position|address] [BLOCK …] [optimum]`.
+//! Deltas of a series of checkpoints, with CPU time and memory: `delta SERIES [position|address] [BLOCK …]
+//! [optimum]`.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
-//! What a series of checkpoints takes in a store, and how long adding and giving back take.
+//! Measures the size of a series of checkpoints in a store, and the time of adding and restoring.
 //!
-//! `cargo run --release -p hopmap-checkpoint --example measure -- SERIES… [--threads N] [--depth N] [--whole-every N] [--each]`: each SERIES is a folder whose folders are the
-//! checkpoints. Times are CPU seconds of this process, user and system; sizes are those on disk.
+//! `cargo run --release -p hopmap-checkpoint --example measure -- SERIES… [--threads N] [--depth N]
+//! [--whole-every N] [--each]`: each SERIES is a folder of checkpoint folders. Times are CPU seconds of this
+//! process, user and system; sizes are on disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 type Error = Box<dyn std::error::Error>;
 
-#[expect(clippy::print_stdout, reason = "what it measures is printed")]
+#[expect(clippy::print_stdout, reason = "prints measurements")]
 fn main() -> Result<(), Error> {
     let mut threads = 1;
     let mut settings = Settings::default();
@@ -39,7 +40,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "what it measures is printed")]
+#[expect(clippy::print_stdout, reason = "prints measurements")]
 fn measure(series: &Path, settings: &Settings, each: bool) -> Result<(), Error> {
     let mut checkpoints: Vec<PathBuf> =
         std::fs::read_dir(series)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
@@ -105,7 +106,7 @@ fn cpu() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Most memory of this process so far, in MB.
+/// Peak memory of this process, in MB.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

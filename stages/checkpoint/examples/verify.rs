@@ -1,8 +1,8 @@
-//! How long looking at a store, counting and pruning take.
+//! Measures the time of verifying, computing statistics and pruning.
 //!
-//! `cargo run --release -p hopmap-checkpoint --example verify -- SERIES… [--threads N]`: each SERIES is a folder whose folders are the
-//! checkpoints. Times are CPU seconds of this process, user and system, with everything in memory; speeds are by the bytes of the files
-//! of all checkpoints.
+//! `cargo run --release -p hopmap-checkpoint --example verify -- SERIES… [--threads N]`: each SERIES is a
+//! folder of checkpoint folders. Times are CPU seconds of this process, user and system, with everything in
+//! the page cache; speeds refer to the total size of all checkpoints.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 type Error = Box<dyn std::error::Error>;
 
-#[expect(clippy::print_stdout, reason = "what it measures is printed")]
+#[expect(clippy::print_stdout, reason = "prints measurements")]
 fn main() -> Result<(), Error> {
     let mut threads = 1;
     let mut series = Vec::new();
@@ -32,7 +32,7 @@ fn main() -> Result<(), Error> {
     series.iter().try_for_each(|series| measure(series))
 }
 
-#[expect(clippy::print_stdout, reason = "what it measures is printed")]
+#[expect(clippy::print_stdout, reason = "prints measurements")]
 fn measure(series: &Path) -> Result<(), Error> {
     let mut checkpoints: Vec<PathBuf> =
         std::fs::read_dir(series)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
@@ -65,7 +65,7 @@ fn measure(series: &Path) -> Result<(), Error> {
     store.prune(&lock, &Keep { last: Some(1), ..Keep::default() }, false, &Context::detached())?;
     let pruning = cpu() - before;
     drop(lock);
-    // Blocks that were written again are looked at as well.
+    // Rewritten blocks are verified as well.
     verify(true)?;
     let (_, _, left) = count()?;
     let name = series.file_name().unwrap_or_default().display();

@@ -1,18 +1,19 @@
-//! Pieces of files: pages of memory, or parts that their contents delimit; their hashes, and the digest of a file over them.
+//! Chunks of files: pages of memory, or content-defined chunks; their hashes, and the digest of a file over
+//! them.
 
 use std::sync::OnceLock;
 
 use twox_hash::XxHash3_128;
 
-/// Bytes of a page of memory.
+/// Size of a memory page.
 pub const PAGE: usize = 4096;
 
-/// Longest chunk, in bytes.
+/// Maximum chunk size, in bytes.
 pub const LONGEST_CHUNK: usize = 16 * 1024;
 
-/// What tells chunks apart: XXH3 of 128 bits, with a seed that every store draws for itself, so that nobody can make two chunks of
-/// one hash without knowing it. A store keeps 96 of them for each chunk; the digest of a file is BLAKE3 over
-/// whole ones.
+/// Identifies a chunk: XXH3 with 128 bits and a random seed per store, so that collisions cannot be
+/// constructed without knowing the seed. A store keeps 96 bits of it for each chunk; the digest of a file is
+/// BLAKE3 over all bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ChunkHash(u128);
 
@@ -20,24 +21,24 @@ impl ChunkHash {
     /// Bits that a store keeps.
     const KEPT: u32 = 96;
 
-    /// The hash of a chunk, by the seed 0.
+    /// Hashes a chunk with seed 0.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self::seeded(0, bytes)
     }
 
-    /// The hash of a chunk.
+    /// Hashes a chunk.
     #[must_use]
     pub fn seeded(seed: u64, bytes: &[u8]) -> Self {
         Self(XxHash3_128::oneshot_with_seed(seed, bytes))
     }
 
-    /// The hash of its kept part and the rest, which follows it.
+    /// Joins the kept part of a hash and the rest.
     pub(crate) fn of_parts(kept: KeptHash, rest: [u8; 4]) -> Self {
-        let mut whole = [0; 16];
-        whole[..12].copy_from_slice(&kept.0);
-        whole[12..].copy_from_slice(&rest);
-        Self(u128::from_le_bytes(whole))
+        let mut bytes = [0; 16];
+        bytes[..12].copy_from_slice(&kept.0);
+        bytes[12..].copy_from_slice(&rest);
+        Self(u128::from_le_bytes(bytes))
     }
 
     /// The part that a store does not keep.
@@ -48,11 +49,11 @@ impl ChunkHash {
 
     /// All bits.
     #[must_use]
-    pub fn whole(self) -> [u8; 16] {
+    pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
-    /// The bits that a store keeps; two chunks are the same when these and their lengths are.
+    /// The bits that a store keeps. Two chunks are equal if these bits and their lengths are.
     #[must_use]
     pub fn kept(self) -> KeptHash {
         let bytes = self.0.to_le_bytes();
@@ -66,35 +67,35 @@ impl ChunkHash {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct KeptHash(pub [u8; 12]);
 
-/// A chunk of a store: its pack, its block in the pack, its place in the block.
+/// Location of a chunk in a store: pack, block in the pack, index in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkId {
     /// Number of the pack: that of the checkpoint it was written for.
     pub pack: u32,
     /// Number of the block in the pack, from 0.
     pub block: u32,
-    /// Place among the chunks of the block, from 0.
+    /// Index among the chunks of the block, from 0.
     pub chunk: u16,
 }
 
-/// In what an address counts.
+/// The address space of a [`Place`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Space {
-    /// Bytes of the file.
+    /// Byte offsets in the file.
     #[default]
     File,
-    /// Bytes of the memory of the process whose image the file is.
+    /// Memory addresses of the process whose image the file is.
     Memory,
-    /// The record that describes the area which begins at this address of memory; one more for the record of an area whose
-    /// parts have records of their own, of which the first begins at the same address. What is behind the fields of a record
-    /// is as many bytes further.
+    /// The record of the area that begins at this memory address; plus one for the record of an area whose
+    /// parts have their own records, because the first part begins at the same address. Bytes after the
+    /// fields of a record are addressed by their offset in the record.
     Record,
 }
 
-/// Where a chunk belongs: two versions of a file are compared at the same places.
+/// The position of a chunk. Two versions of a file are compared at equal positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
-    /// What the address counts in.
+    /// The address space.
     pub space: Space,
     /// The address, in bytes.
     pub address: u64,
@@ -103,31 +104,31 @@ pub struct Place {
 /// A chunk of a file that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where its bytes begin in those of its batch.
+    /// Offset of its bytes in the batch.
     pub start: usize,
-    /// How many bytes it has: 1 to [`LONGEST_CHUNK`], or any number of a chunk of zeros.
+    /// Its length: 1 to [`LONGEST_CHUNK`] bytes, or any length for zeros.
     pub length: usize,
-    /// Whether all its bytes are zero. Such chunks have no bytes in their batch, and no hash.
+    /// Whether all its bytes are zero. Such chunks have no bytes in the batch, and no hash.
     pub zero: bool,
     /// Its hash.
     pub hash: ChunkHash,
-    /// Where it belongs.
+    /// Its position.
     pub place: Place,
-    /// The chunk of the earlier version of the file that it is like, or would be if nothing had changed.
+    /// The chunk of the earlier version that is equal, or at the same position.
     pub base_chunk: Option<u32>,
 }
 
-/// Chunks in the order of the file, and their bytes.
+/// Chunks in file order, and their bytes.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The bytes of all chunks that are not zero.
+    /// The bytes of all nonzero chunks.
     pub bytes: Vec<u8>,
     /// The chunks.
     pub chunks: Vec<Chunk>,
 }
 
 impl Batch {
-    /// The bytes of a chunk; none of one of zeros.
+    /// The bytes of a chunk; empty for zeros.
     #[must_use]
     pub fn bytes_of(&self, chunk: &Chunk) -> &[u8] {
         match chunk.zero {
@@ -136,17 +137,17 @@ impl Batch {
         }
     }
 
-    /// Forgets all chunks and keeps the memory.
+    /// Removes all chunks and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.chunks.clear();
     }
 }
 
-/// A chunk of the version of a file that a store has.
+/// A chunk of the stored version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierChunk {
-    /// Which chunk it is; none when it is of zeros.
+    /// Its location; `None` for zeros.
     pub id: Option<ChunkId>,
     /// Its bytes.
     pub length: usize,
@@ -156,16 +157,16 @@ pub struct EarlierChunk {
     pub place: Place,
 }
 
-/// The version of a file that a store has: its chunks in their order.
+/// The stored version of a file: its chunks in order.
 #[derive(Debug, Default)]
 pub struct Earlier {
     chunks: Vec<EarlierChunk>,
-    /// Their numbers by their places, made when it is first needed: what did not change is found without.
+    /// Chunk numbers by position, built on first use: unchanged chunks are found without it.
     by_place: OnceLock<Vec<u32>>,
 }
 
 impl Earlier {
-    /// A version of these chunks.
+    /// A version that consists of these chunks.
     #[must_use]
     pub fn new(chunks: Vec<EarlierChunk>) -> Self {
         Self { chunks, by_place: OnceLock::new() }
@@ -177,7 +178,7 @@ impl Earlier {
         &self.chunks
     }
 
-    /// The chunk that begins at a place.
+    /// The chunk that begins at a position.
     #[must_use]
     pub fn at(&self, place: Place) -> Option<u32> {
         let by_place = self.by_place.get_or_init(|| self.sorted());
@@ -197,21 +198,22 @@ impl Earlier {
 
     fn sorted(&self) -> Vec<u32> {
         let mut by_place: Vec<u32> = (0..self.chunks.len() as u32).collect();
-        // Files are mostly in the order of their places already.
+        // Files are mostly sorted by position already.
         by_place.sort_by_key(|&index| self.place(index));
         by_place
     }
 }
 
-/// BLAKE3 over length and hash of all chunks of a file, in order; of zeros, however they are cut, over their length alone.
+/// BLAKE3 over length and hash of all chunks of a file, in order; runs of zeros count by total length,
+/// however they are split.
 #[derive(Debug, Default)]
 pub(crate) struct Digest {
     hasher: blake3::Hasher,
-    told: Vec<u8>,
+    buffer: Vec<u8>,
     zeros: u64,
 }
 
-/// Bytes that are hashed at once.
+/// Size of the buffer that is hashed at once.
 const PORTION: usize = 1 << 14;
 
 impl Digest {
@@ -221,24 +223,24 @@ impl Digest {
 
     pub(crate) fn chunk(&mut self, length: u64, hash: ChunkHash) {
         self.end_zeros();
-        self.told.push(1);
-        self.told.extend_from_slice(&length.to_le_bytes());
-        self.told.extend_from_slice(&hash.whole());
-        if self.told.len() >= PORTION {
-            self.hasher.update(&self.told);
-            self.told.clear();
+        self.buffer.push(1);
+        self.buffer.extend_from_slice(&length.to_le_bytes());
+        self.buffer.extend_from_slice(&hash.to_bytes());
+        if self.buffer.len() >= PORTION {
+            self.hasher.update(&self.buffer);
+            self.buffer.clear();
         }
     }
 
     pub(crate) fn finish(mut self) -> [u8; 32] {
         self.end_zeros();
-        *self.hasher.update(&self.told).finalize().as_bytes()
+        *self.hasher.update(&self.buffer).finalize().as_bytes()
     }
 
     fn end_zeros(&mut self) {
         if self.zeros > 0 {
-            self.told.push(0);
-            self.told.extend_from_slice(&self.zeros.to_le_bytes());
+            self.buffer.push(0);
+            self.buffer.extend_from_slice(&self.zeros.to_le_bytes());
             self.zeros = 0;
         }
     }
@@ -248,9 +250,10 @@ impl Digest {
 mod tests {
     use super::*;
 
-    /// Two words that hide the beginnings of what XXH3 multiplies by are exchanged in part: without a seed the sums stay.
+    /// Two words that cancel the first constants of XXH3 are partly exchanged: without a seed the sums are
+    /// equal.
     #[test]
-    fn pages_that_were_made_to_have_one_hash_have_two_by_a_seed() {
+    fn pages_constructed_to_collide_differ_with_a_seed() {
         const SECRETS: [u64; 2] = [0x396c_feb8, 0x2c81_017c];
         let page = |high: [u64; 2]| {
             let mut page = [7; PAGE];

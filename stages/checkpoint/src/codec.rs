@@ -1,4 +1,4 @@
-//! Blocks of chunks as few bytes, and back; which codec a block gets is learned from those before it.
+//! Compresses blocks of chunks, and decompresses them; learns the codec of a block from the blocks before it.
 
 mod transform;
 mod word;
@@ -9,33 +9,34 @@ use transform::Sample;
 
 pub use transform::{Block, Codec, CodecError};
 
-/// Most bytes of the chunks of a block, and best for chunks without bases: Zstandard finds more in more (four
-/// million bytes make 2 … 9 % less of first checkpoints than one million), and parts of different kinds are told apart anyway.
+/// Maximum total size of the chunks of a block, and the best size for chunks without bases: Zstandard
+/// compresses larger blocks better (4 MB take 2 to 9 % less than 1 MB for first checkpoints), and parts of
+/// different kinds are separated anyway.
 pub const BLOCK: usize = 4 * 1024 * 1024;
 
-/// Best bytes of a block whose chunks have bases: the tables of Zstandard stay in the fastest cache, and a base is found as far
-/// back as the block is long.
+/// Best size of a block whose chunks have bases: the tables of Zstandard fit the fastest cache, and matches
+/// in the base are at most one block away.
 pub const BASED_BLOCK: usize = 64 * 1024;
 
-/// A block as it is stored.
+/// An encoded block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
-    /// How.
+    /// The codec.
     pub codec: Codec,
-    /// Whether decoding needs the bases: all that the block was given.
+    /// Whether decoding needs the bases.
     pub uses_bases: bool,
-    /// The bytes.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
-/// Encodes a block by the codec that its hint says, or by the one that is best for a sample of it.
+/// Encodes a block with the codec of the hint, or with the best one for a sample.
 pub fn encode(block: &Block<'_>, hint: Hint) -> Result<Encoded, CodecError> {
     let codec = choose(block, hint)?;
     encode_by(block, codec, hint.thorough)
 }
 
-/// Encodes a block by a codec, with more or less effort. One that needs bases gives way to one that does not when there are
-/// none, and any to [`Codec::Raw`] when the payload would be longer than the block.
+/// Encodes a block with a codec, with more or less effort. Without bases, a codec that needs them is
+/// replaced; if the payload is longer than the block, [`Codec::Raw`] is used.
 pub fn encode_by(block: &Block<'_>, codec: Codec, thorough: bool) -> Result<Encoded, CodecError> {
     let codec = match codec {
         Codec::Prefix if !has_bases(block.bases) => Codec::Zstd,
@@ -52,8 +53,8 @@ pub fn encode_by(block: &Block<'_>, codec: Codec, thorough: bool) -> Result<Enco
     Ok(Encoded { codec, uses_bases: codec.uses_bases(), payload })
 }
 
-/// The bytes of a block: `lengths` in all, appended to `bytes`. `bases` are those it was encoded with, none when it uses
-/// none.
+/// Decodes a block with chunks of the given `lengths` and appends it to `bytes`. `bases` are those of the
+/// encoder, or empty if the block does not use them.
 pub fn decode(
     codec: Codec,
     payload: &[u8],
@@ -62,7 +63,7 @@ pub fn decode(
     bytes: &mut Vec<u8>,
 ) -> Result<(), CodecError> {
     let length = usize::try_from(total(lengths)).ok().filter(|&length| length <= BLOCK + LONGEST_CHUNK);
-    let length = length.ok_or(CodecError::Damaged("it is longer than a block may be"))?;
+    let length = length.ok_or(CodecError::Damaged("longer than the maximum block"))?;
     let before = bytes.len();
     bytes.resize(before + length, 0);
     let decoded = decode_into(codec, payload, lengths, bases, &mut bytes[before..]);
@@ -72,8 +73,8 @@ pub fn decode(
     decoded
 }
 
-/// The same into a place that is as long as the block; what was there before does not matter, and what is there after an error
-/// is nothing.
+/// Decodes into a buffer of the length of the block. Its old contents are ignored; after an error its
+/// contents are unspecified.
 pub fn decode_into(
     codec: Codec,
     payload: &[u8],
@@ -83,7 +84,7 @@ pub fn decode_into(
 ) -> Result<(), CodecError> {
     match total(lengths) == bytes.len() as u64 {
         true => transform::decode(codec, payload, lengths, bases, bytes),
-        false => Err(CodecError::Damaged("its length is another")),
+        false => Err(CodecError::Damaged("wrong length")),
     }
 }
 
@@ -91,63 +92,63 @@ fn total(lengths: &[u32]) -> u64 {
     lengths.iter().fold(0, |sum, &length| sum.saturating_add(length.into()))
 }
 
-/// Whether any chunk has a base that tells anything.
+/// Whether any chunk has a nonempty base.
 fn has_bases(bases: &[Option<&[u8]>]) -> bool {
     bases.iter().flatten().any(|base| !base.is_empty())
 }
 
-/// What is known before a block is encoded.
+/// Expectations for a block before it is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hint {
-    /// How the blocks of the chunks' earlier versions, or of the chunks before, were encoded best.
+    /// Best codec of the blocks of the earlier versions, or of the previous blocks.
     pub usual: Option<Codec>,
-    /// Whether to try all codecs that may do on a sample, and not only the usual one.
+    /// Whether to try all suitable codecs on a sample, not only the usual one.
     pub explore: bool,
-    /// Whether to spend more time on what has no bases.
+    /// Whether to spend more time on chunks without bases.
     pub thorough: bool,
 }
 
-/// How a block came out.
+/// The result of encoding a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// Its codec.
     pub codec: Codec,
-    /// Whether it had bases, and was tried by all codecs.
+    /// Whether it had bases and all codecs were tried.
     pub explored: bool,
-    /// Whether it uses them.
+    /// Whether it uses the bases.
     pub uses_bases: bool,
-    /// Bytes of its chunks.
+    /// Total size of its chunks.
     pub bytes: usize,
-    /// Bytes of its payload.
+    /// Size of its payload.
     pub payload: usize,
 }
 
-/// Learns from blocks which codec the next ones should get. One for each file that is being added; it hears of blocks in
-/// their order, so that the same is chosen with any number of threads.
+/// Learns from encoded blocks which codec to use next. One per file that is added; it receives results in
+/// block order, so its choices do not depend on the number of threads.
 #[derive(Debug, Clone, Default)]
 pub struct Chooser {
     asked: u64,
-    /// Blocks in a row that had bases and did not use them.
+    /// Number of successive blocks that had bases and did not use them.
     unused: u32,
     /// Codec of the last block that had bases.
     usual: Option<Codec>,
-    /// Blocks in a row that were tried by all codecs and came out by that one.
+    /// Number of successive blocks for which all codecs were tried and this one won.
     steady: u32,
-    /// Whether never to spend more time on what is new.
+    /// Whether to skip the extra effort for new data.
     quick: bool,
 }
 
-/// Blocks with unused bases after which bases are not read any more.
+/// Number of blocks with unused bases after which bases are no longer read.
 const ENOUGH: u32 = 12;
 
-/// Of so many blocks one is tried by all codecs although those before it all came out the same.
+/// All codecs are tried on one block in this many, even if one codec always won.
 const TRIED: u64 = 8;
 
-/// After so many that were tried by all codecs and came out the same, not all are tried.
+/// Number of successive trials with the same winner after which not all codecs are tried.
 const STEADY: u32 = 4;
 
 impl Hint {
-    /// Whether a block that has bases is tried by all codecs.
+    /// Whether all codecs are tried on a block that has bases.
     #[must_use]
     pub fn explores(&self) -> bool {
         self.explore || !self.usual.is_some_and(Codec::uses_bases)
@@ -155,21 +156,21 @@ impl Hint {
 }
 
 impl Chooser {
-    /// One that stores new data in half the time and some more bytes: 2 to 7 in 100 of it.
+    /// Stores new data in half the time, with 2 to 7 % more bytes.
     #[must_use]
     pub fn quick() -> Self {
         Self { quick: true, ..Self::default() }
     }
 
-    /// Whether bases are worth reading; if not, blocks are better encoded without, but for one now and then that shows whether
-    /// that is still so.
+    /// Whether bases are worth reading. If not, blocks are encoded without them, except an occasional one
+    /// that checks whether that is still so.
     #[must_use]
     pub fn wants_bases(&self) -> bool {
         self.unused < ENOUGH
     }
 
-    /// What a block should be told: the next one, or the one that comes so many after it. `base` is the codec of the block in which
-    /// the earlier versions of most of its chunks are; none if they have none.
+    /// The hint for the next block, or for the one `after` blocks later. `base` is the codec of the block
+    /// that has the earlier versions of most of its chunks; `None` if they have none.
     #[must_use]
     pub fn hint(&self, base: Option<Codec>, after: u64) -> Hint {
         let before = base.filter(|codec| codec.uses_bases());
@@ -177,14 +178,14 @@ impl Chooser {
         let usual = if is_steady { self.usual } else { before.or(self.usual) };
         let sure = is_steady || before.is_some();
         let explore = !sure || (self.asked + after).is_multiple_of(TRIED);
-        // What has no earlier version is stored for long; what changes is soon stored anew.
+        // New data is stored for long; changing data is soon stored again.
         Hint { usual, explore, thorough: base.is_none() && !self.quick }
     }
 
-    /// Hears how a block came out.
+    /// Records the result of a block.
     pub fn learn(&mut self, outcome: &Outcome) {
         self.asked += 1;
-        // What came out by the usual codec says nothing about others.
+        // The result of the usual codec has no information about the others.
         if outcome.explored {
             self.unused = if outcome.uses_bases { 0 } else { self.unused.saturating_add(1) };
             let same = self.usual == Some(outcome.codec);
@@ -194,7 +195,7 @@ impl Chooser {
     }
 }
 
-/// The codec of a block: the usual one if it can be used, or the best for a sample.
+/// The codec of a block: the usual one if it can be used, otherwise the best one for a sample.
 fn choose(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> {
     let has_bases = has_bases(block.bases);
     match hint.usual {
@@ -204,12 +205,12 @@ fn choose(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> {
     }
 }
 
-/// The codec that makes the fewest bytes of a sample. Others than Zstandard have to save one part in 16: long repetitions are
-/// not in the sample.
+/// The codec with the smallest payload for a sample. Codecs other than Zstandard have to save 1/16, because
+/// the sample lacks long repetitions.
 fn best(block: &Block<'_>) -> Result<Codec, CodecError> {
     let sample = Sample::of(block);
     let size = sample.size(Codec::Prefix)?;
-    // What the bases have nearly all of is best encoded against them.
+    // If the bases contain nearly all of it, it is best encoded against them.
     if size < sample.len() / 16 {
         return Ok(Codec::Prefix);
     }

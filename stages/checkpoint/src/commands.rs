@@ -1,4 +1,4 @@
-//! `hopmap checkpoint`: the commands for a store of checkpoints.
+//! `hopmap checkpoint`: the commands for a checkpoint store.
 
 mod change;
 mod inspect;

@@ -1,4 +1,5 @@
-//! Files cut into chunks: images of processes at their pages, other files where their contents say, any file into blocks of equal length.
+//! Cuts files into chunks: images of processes at page boundaries, other files by content, any file into
+//! blocks of equal length.
 
 mod criu;
 mod dmtcp;
@@ -14,25 +15,25 @@ pub use criu::{PageMap, page_maps};
 pub(crate) use dmtcp::{Areas, CHILD, HEAD, Next, PARENT, SIGNATURE, ZERO, is_image};
 pub use feed::{CutError, Cutter, Format};
 
-/// How a file of gzip begins (RFC 1952), with the only method there is.
+/// Magic number of gzip files (RFC 1952) with the only compression method.
 const GZIP: &[u8] = b"\x1f\x8b\x08";
 
-/// What is known of a file before it is read.
+/// Known properties of a file before it is read.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// Its length, if it is not a stream.
+    /// Its length, unless it is a stream.
     pub length: Option<u64>,
-    /// The version that the store has.
+    /// The stored version.
     pub earlier: Option<Arc<Earlier>>,
-    /// Where its pages are in memory, if it is `pages-N.img` of CRIU.
+    /// Memory addresses of its pages, for `pages-N.img` of CRIU.
     pub page_map: Option<PageMap>,
-    /// By which its chunks are hashed.
+    /// Seed of the chunk hashes.
     pub seed: u64,
-    /// Bytes of each of its chunks, if they are to be of equal length whatever the file is.
+    /// Fixed chunk size, if any, in bytes.
     pub block: Option<usize>,
 }
 
-/// Looks at the beginning of a file and starts to cut it.
+/// Detects the format of a file from its beginning and starts to cut it.
 pub fn cutter<'a>(
     mut source: Box<dyn Read + Send + 'a>,
     known: Known,

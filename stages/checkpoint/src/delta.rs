@@ -1,12 +1,13 @@
-//! ADCA as published: which checkpoint each of a series is a delta against, and what is stored.
+//! ADCA as published: the base of each checkpoint of a series, and the bytes that are stored.
 //!
-//! Deltas are those of fixed-size compare-by-hash (`FsCH`; Al-Kiswany et al. 2008), as HBICT makes them: a checkpoint is cut
-//! into blocks of equal length, and a block is stored unless the base has the same one at the same place of the same file (or
-//! anywhere, as in stdchk). A delta takes its changed blocks and so many bytes for each that say where it belongs. Files of a checkpoint are taken together:
-//! its size is the sum over its files; one that the base has not is stored whole, one that only the base has takes nothing.
+//! Deltas use fixed-size compare-by-hash (`FsCH`; Al-Kiswany et al. 2008), as in HBICT: a checkpoint is cut
+//! into blocks of equal length, and a block is stored unless the base has an equal one at the same place of
+//! the same file (or anywhere, as in stdchk). A delta consists of its changed blocks, with an overhead per
+//! block for position and hash. The size of a checkpoint is the sum over its files; a file that the base
+//! lacks is stored in full, one that only the base has takes nothing.
 //!
-//! Every file is read once, as a stream. What is kept are hashes of blocks, and only of the checkpoints that a rule may still
-//! ask for.
+//! Every file is read once, as a stream. Only hashes of blocks are kept, and only of checkpoints that a rule
+//! may still need.
 
 pub(crate) mod read;
 mod signature;
@@ -26,27 +27,27 @@ use crate::params::{Align, Matching};
 use crate::series::Checkpoint;
 pub use signature::{Difference, FileSignature, Signature};
 
-/// What is compared, and how it is counted.
+/// Parameters of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Lengths of blocks in bytes: powers of two from 256 to 65536.
+    /// Block lengths in bytes: powers of two from 256 to 65536.
     pub blocks: Vec<u32>,
     /// Rules for the base.
     pub rules: Vec<DeltaRule>,
     /// ADCA's threshold, at least 0 and below 1.
     pub epsilon: f64,
-    /// Which blocks are compared.
+    /// How blocks are aligned.
     pub align: Align,
-    /// Where a base has to have a block.
+    /// Where the base is searched for a block.
     pub matching: Matching,
-    /// Bytes for every changed block that say where it belongs.
+    /// Overhead of every changed block for position and hash, in bytes.
     pub block_overhead: u64,
-    /// Seconds to write.
+    /// The time of a write.
     pub cost: WriteCost,
 }
 
-/// What every rule stores of a series, for every block length. Whoever asks to stop gets those of the checkpoints so far, and
-/// false.
+/// The bytes that every rule stores of a series, for every block length. When stopped, returns those of the
+/// checkpoints so far, and false.
 pub fn deltas(
     series: &[Checkpoint],
     settings: &Settings,
@@ -56,10 +57,10 @@ pub fn deltas(
         settings.blocks.iter().map(|&block| RuleTracker::new(block, settings)).collect();
     let total = series.iter().map(Checkpoint::bytes).sum();
     let mut done = 0;
-    let mut whole = true;
+    let mut complete = true;
     for (number, checkpoint) in (1..).zip(series) {
         if number > 1 && cx.should_stop() {
-            whole = false;
+            complete = false;
             break;
         }
         let signatures = read::signatures(checkpoint, &settings.blocks, settings.align, 0)?;
@@ -70,7 +71,7 @@ pub fn deltas(
         cx.progress(done, total);
     }
     let rows = trackers.into_iter().flat_map(RuleTracker::rows).collect();
-    Ok((with_totals(rows, settings), whole))
+    Ok((with_totals(rows, settings), complete))
 }
 
 /// All rules for one block length.
@@ -88,18 +89,18 @@ impl<'a> RuleTracker<'a> {
         Self { block, settings, kept: BTreeMap::new(), walks: walks.collect() }
     }
 
-    /// The next checkpoint.
+    /// Adds the next checkpoint.
     fn take(&mut self, number: u32, name: &str, signature: Signature) {
         let (matching, overhead) = (self.settings.matching, self.settings.block_overhead);
         let mut compared =
             Compared { signature: &signature, kept: &self.kept, matching, known: BTreeMap::new() };
-        let whole = signature.whole(matching);
+        let full = signature.full(matching);
         for (walk, rows) in &mut self.walks {
             let choice =
                 (number > 1).then(|| walk.step(number - 1, |base| compared.with(base).size(overhead)));
             let (stored_bytes, changed_blocks) = match choice {
                 Some(choice) => (choice.bytes, compared.with(choice.base).blocks),
-                None => (whole.size(0), whole.blocks),
+                None => (full.size(0), full.blocks),
             };
             let base_row = choice.and_then(|choice| rows.get(choice.base as usize - 1));
             let depth = base_row.map_or(0, |base: &CheckpointDelta| base.depth + 1);
@@ -128,7 +129,7 @@ impl<'a> RuleTracker<'a> {
     }
 }
 
-/// A checkpoint against earlier ones, each compared once.
+/// Deltas of a checkpoint against earlier ones, each computed once.
 struct Compared<'a> {
     signature: &'a Signature,
     kept: &'a BTreeMap<u32, Signature>,
@@ -139,16 +140,16 @@ struct Compared<'a> {
 impl Compared<'_> {
     fn with(&mut self, base: u32) -> Difference {
         let (signature, kept, matching) = (self.signature, self.kept, self.matching);
-        // A base that is not kept would be a mistake of `Walk::needs`; without it everything is stored.
+        // `Walk::needs` keeps all bases that are used; without a base everything would be stored.
         let difference = || match kept.get(&base) {
             Some(base) => signature.difference(base, matching),
-            None => signature.whole(matching),
+            None => signature.full(matching),
         };
         *self.known.entry(base).or_insert_with(difference)
     }
 }
 
-/// The table of checkpoints with its sums; rows of one rule and block length follow each other.
+/// The table of checkpoints with its sums; rows of a rule and block length are consecutive.
 fn with_totals(checkpoints: Vec<CheckpointDelta>, settings: &Settings) -> Deltas {
     let rules: Vec<RuleTotals> = checkpoints
         .chunk_by(|a, b| (a.rule, a.block) == (b.rule, b.block))
@@ -168,23 +169,24 @@ fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta], cost: WriteCost) ->
         base_changes: bases.windows(2).map(|pair| u32::from(pair.first() != pair.last())).sum(),
         full_bytes: rows.iter().map(|row| row.full_bytes).sum(),
         stored_bytes,
-        // Σ W(S), with fewer roundings than term by term.
+        // Σ W(S), with fewer rounding errors than term by term.
         write_s: rows.len().saturating_sub(1) as f64 * cost.latency_s + cost.seconds(stored_bytes),
         depth: rows.iter().map(|row| row.depth).max().unwrap_or(0),
         bases,
     }
 }
 
-/// How the best rule compares with the first checkpoint as base, over the whole series.
+/// The best rule compared with the first checkpoint as base, over the whole series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AgainstFirst {
-    /// The rule that stores least; of equal ones the first in tables.
+    /// The rule that stores least; ties are broken in table order.
     pub best: DeltaRule,
-    /// The part of the deltas of the first base that it saves. ADCA compares the same of one checkpoint with ε.
+    /// The fraction of the deltas against the first base that it saves. ADCA compares this fraction with ε
+    /// for a single checkpoint.
     pub saving: f64,
 }
 
-/// Compares the rules for a block length. None where the first base is not among them, or has nothing to store.
+/// Compares the rules for a block length. `None` if the rule `first` is missing, or its deltas are empty.
 #[must_use]
 pub fn against_first(
     checkpoints: &[CheckpointDelta],
@@ -192,11 +194,11 @@ pub fn against_first(
     block: u32,
 ) -> Option<AgainstFirst> {
     // All rules store the first checkpoint alike.
-    let whole = checkpoints.iter().find(|row| row.block == block).map_or(0, |row| row.stored_bytes);
+    let full = checkpoints.iter().find(|row| row.block == block).map_or(0, |row| row.stored_bytes);
     let of_block = || rules.iter().filter(|rule| rule.block == block);
     let first = of_block().find(|rule| rule.rule == DeltaRule::First)?;
     let best = of_block().min_by_key(|rule| (rule.stored_bytes, rule.rule))?;
-    let deltas = first.stored_bytes.saturating_sub(whole);
+    let deltas = first.stored_bytes.saturating_sub(full);
     let saved = first.stored_bytes.saturating_sub(best.stored_bytes);
     (deltas > 0).then(|| AgainstFirst { best: best.rule, saving: saved as f64 / deltas as f64 })
 }
@@ -233,27 +235,28 @@ fn metrics(
     metrics
 }
 
-/// A rule on its way through a series, checkpoint by checkpoint.
+/// A rule that processes a series, checkpoint by checkpoint.
 ///
-/// ADCA keeps b of t − 1 and compares, for every checkpoint t from the second on, C = Δ(t, b) with C' = Δ(t, t − 1). If
-/// (S(C) − S(C')) / S(C) > ε, b becomes t − 1. The paper leaves open what is stored then. Read literally it is C, and only
-/// what follows is a delta against t − 1, which is two steps back by then; read as `immediate` it is C'. Nothing divides by S(C) = 0.
+/// ADCA keeps the base b of t − 1 and compares, for every checkpoint t from the second on, C = Δ(t, b) with
+/// C' = Δ(t, t − 1). If (S(C) − S(C')) / S(C) > ε, b becomes t − 1. The paper does not specify what is stored
+/// then. Read literally it is C, and only later checkpoints are deltas against t − 1; with the reading
+/// `immediate` it is C'. There is no division by S(C) = 0.
 #[derive(Debug, Clone)]
 pub struct Walk {
     rule: DeltaRule,
     epsilon: f64,
-    /// b, the base that ADCA holds on to.
+    /// b, the base that ADCA keeps.
     held: u32,
 }
 
-/// What a rule decides for a checkpoint.
+/// The decision of a rule for a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
     /// Number of the base.
     pub base: u32,
-    /// Bytes that are stored.
+    /// Stored bytes.
     pub bytes: u64,
-    /// What ADCA's test compares with ε.
+    /// The value that ADCA compares with ε.
     pub saving: Option<f64>,
 }
 
@@ -264,13 +267,13 @@ impl Walk {
         Self::resume(rule, epsilon, 1)
     }
 
-    /// A rule that goes on with the base it held: the first checkpoint until it has chosen another.
+    /// A rule that continues with its base: the first checkpoint until it has chosen another.
     #[must_use]
     pub fn resume(rule: DeltaRule, epsilon: f64, held: u32) -> Self {
         Self { rule, epsilon, held }
     }
 
-    /// The base that it holds on to, by which the next checkpoint may be told.
+    /// The current base, which the next checkpoint may be encoded against.
     #[must_use]
     pub fn held(&self) -> u32 {
         self.held
@@ -282,7 +285,7 @@ impl Walk {
         self.rule
     }
 
-    /// Whether checkpoint `number`, which is not the last one seen, may be asked for again.
+    /// Whether checkpoint `number`, which is not the last one seen, may be needed again.
     #[must_use]
     pub fn needs(&self, number: u32) -> bool {
         match self.rule {
@@ -292,7 +295,8 @@ impl Walk {
         }
     }
 
-    /// Chooses the base of the checkpoint after `previous`; `size` gives the bytes of its delta against an earlier one.
+    /// Chooses the base of the checkpoint after `previous`; `size` returns the size of its delta against an
+    /// earlier one.
     pub fn step(&mut self, previous: u32, mut size: impl FnMut(u32) -> u64) -> Choice {
         let simple = |base, bytes| Choice { base, bytes, saving: None };
         match self.rule {
@@ -303,7 +307,8 @@ impl Walk {
                 let (held, switched) = self.adapt(previous, size);
                 switched.map_or(held, |bytes| Choice { base: previous, bytes, ..held })
             }
-            // What is stored of a checkpoint depends on its own base alone, so the best of each is the best of all.
+            // The bytes of a checkpoint depend only on its own base, so the best choices for each are
+            // globally optimal.
             DeltaRule::Optimum => {
                 let sizes = (1..=previous).map(|base| (size(base), base));
                 let (bytes, base) = sizes.min().unwrap_or_default();
@@ -312,7 +317,8 @@ impl Walk {
         }
     }
 
-    /// A step of ADCA: the delta against the base it held, and if it switches the bytes of that against the previous checkpoint.
+    /// A step of ADCA: the delta against its base, and if it switches, the size of the delta against the
+    /// previous checkpoint.
     fn adapt(&mut self, previous: u32, mut size: impl FnMut(u32) -> u64) -> (Choice, Option<u64>) {
         let (base, held, other) = (self.held, size(self.held), size(previous));
         let saving = (held > 0).then(|| (held as f64 - other as f64) / held as f64);
@@ -324,12 +330,12 @@ impl Walk {
     }
 }
 
-/// Sizes of the files that are written, in bytes; of three times each the median counts.
+/// Sizes of the test files, in bytes; the median of three runs counts.
 const SIZES: [u64; 5] = [64 << 10, 512 << 10, 4 << 20, 16 << 20, 64 << 20];
-/// Bytes that are given to the system at once.
+/// Size of a single write call, in bytes.
 const PIECE: usize = 1 << 20;
 
-/// Seconds to write and synchronise S bytes: a latency and S over a bandwidth.
+/// Time to write and sync S bytes: latency plus S over bandwidth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WriteCost {
     /// α, in seconds.
@@ -339,7 +345,7 @@ pub struct WriteCost {
 }
 
 impl Default for WriteCost {
-    /// No latency and a gigabyte per second: E is proportional to the bytes that are stored.
+    /// No latency and 1 GB/s: E is proportional to the stored bytes.
     fn default() -> Self {
         Self { latency_s: 0.0, bytes_per_s: 1e9 }
     }
@@ -352,7 +358,7 @@ impl WriteCost {
         self.latency_s + bytes as f64 / self.bytes_per_s
     }
 
-    /// Writes files of several sizes into a folder, each synchronised with the disk and then removed, and fits both numbers.
+    /// Writes files of several sizes into a folder, syncs and removes each, and fits both parameters.
     pub fn measure(folder: &Path) -> Result<Self, DurableError> {
         Self::measure_files(folder, &SIZES)
     }
@@ -366,7 +372,7 @@ impl WriteCost {
         Ok(Self::fit(&sizes.iter().map(median).collect::<Result<Vec<_>, _>>()?))
     }
 
-    /// The line with the least sum of squares of relative errors whose latency is not negative. Bytes and seconds are above 0.
+    /// Least-squares line of relative errors with nonnegative latency. Sizes and times are positive.
     #[must_use]
     pub fn fit(times: &[(f64, f64)]) -> Self {
         let sum =
@@ -382,10 +388,10 @@ impl WriteCost {
     }
 }
 
-/// Seconds to write a file.
+/// Time to write a file, in seconds.
 fn write(folder: &Path, bytes: u64) -> Result<f64, DurableError> {
     let failed = |error| DurableError::io("write", folder)(error);
-    // Nothing that a file system could leave out or compress.
+    // Random bytes, which a file system cannot skip or compress.
     let piece = noise();
     let mut file = Builder::new().prefix(".hopmap-write-").tempfile_in(folder).map_err(failed)?;
     let begin = Instant::now();
@@ -399,7 +405,7 @@ fn write(folder: &Path, bytes: u64) -> Result<f64, DurableError> {
     Ok(begin.elapsed().as_secs_f64().max(1e-9))
 }
 
-/// Bytes without a pattern (xorshift, Marsaglia 2003).
+/// Pseudorandom bytes (xorshift, Marsaglia 2003).
 fn noise() -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let word = |_| {
@@ -415,7 +421,7 @@ fn noise() -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Bases that a rule chooses when sizes stand in a table: row t − 2 has those of t against 1, 2, …
+    /// Bases that a rule chooses for a table of sizes: row t − 2 has those of t against 1, 2, …
     fn bases(rule: DeltaRule, sizes: &[&[u64]]) -> Vec<u32> {
         let mut walk = Walk::new(rule, 0.2);
         let step = |(row, sizes): (usize, &&[u64])| {
@@ -427,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readings_differ_by_what_is_stored_when_the_test_fires() {
+    fn the_readings_differ_in_the_delta_of_a_switch() {
         let sizes: [&[u64]; 3] = [&[100], &[100, 50], &[100, 40, 90]];
         assert_eq!(bases(DeltaRule::First, &sizes), [1, 1, 1]);
         assert_eq!(bases(DeltaRule::Incremental, &sizes), [1, 2, 3]);
@@ -437,32 +443,32 @@ mod tests {
     }
 
     #[test]
-    fn a_saving_of_exactly_epsilon_switches_nothing() {
+    fn a_saving_of_exactly_epsilon_does_not_switch() {
         assert_eq!(bases(DeltaRule::AdcaImmediate, &[&[10], &[100, 80]]), [1, 1]);
         assert_eq!(bases(DeltaRule::AdcaImmediate, &[&[10], &[100, 79]]), [1, 2]);
     }
 
     #[test]
-    fn nothing_divides_by_an_empty_delta() {
+    fn an_empty_delta_is_no_division_by_zero() {
         let mut walk = Walk::new(DeltaRule::AdcaImmediate, 0.0);
         assert_eq!(walk.step(1, |_| 0), Choice { base: 1, bytes: 0, saving: None });
         assert_eq!(walk.step(2, |base| u64::from(base) - 1).base, 1);
     }
 
     #[test]
-    fn of_equal_bases_the_oldest_is_best() {
+    fn the_oldest_of_equal_bases_is_chosen() {
         assert_eq!(bases(DeltaRule::Optimum, &[&[7], &[7, 7], &[9, 7, 7]]), [1, 1, 2]);
     }
 
     #[test]
-    fn the_second_checkpoint_is_always_told_by_the_first() {
+    fn the_base_of_the_second_checkpoint_is_the_first() {
         for rule in DeltaRule::ALL {
             assert_eq!(Walk::new(rule, 0.0).step(1, |_| 100).base, 1);
         }
     }
 
     #[test]
-    fn a_line_is_found_again() {
+    fn a_line_is_fitted_exactly() {
         let times: Vec<(f64, f64)> =
             SIZES.iter().map(|&bytes| (bytes as f64, 0.004 + bytes as f64 / 5e8)).collect();
         let found = WriteCost::fit(&times);
@@ -482,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_measured_and_nothing_stays_there() {
+    fn a_measured_folder_is_left_empty() {
         let folder = tempfile::tempdir().unwrap();
         let found = WriteCost::measure_files(folder.path(), &[1000, 100_000, 3_000_000]).unwrap();
         assert!(

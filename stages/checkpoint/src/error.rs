@@ -1,4 +1,4 @@
-//! What goes wrong with checkpoints.
+//! Errors of checkpoint stores and series.
 
 use std::path::PathBuf;
 
@@ -10,287 +10,289 @@ use crate::cut::CutError;
 use crate::series::SeriesError;
 use crate::tree::TreeError;
 
-/// Why something cannot be done with a store of checkpoints.
+/// Why an operation on a checkpoint store failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum CheckpointError {
-    /// A file could not be used.
+    /// An operation on a file failed.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
-    /// A folder could not be used.
+    /// An operation on a folder failed.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Tree(#[from] TreeError),
-    /// Another process has the store.
+    /// Another process has locked the store.
     #[error("{} is locked by {holder}", path.display())]
     #[diagnostic(help("wait for it to end: `--wait 600` waits up to ten minutes"))]
     Busy {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
-        /// Who has it.
+        /// The process that holds it.
         holder: String,
     },
-    /// A file that cannot be taken.
+    /// A file that cannot be added.
     #[error("{} cannot be added", path.display())]
     #[diagnostic(forward(source))]
     Cut {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: CutError,
     },
     /// A block that cannot be encoded or decoded.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Codec(#[from] CodecError),
-    /// The store is not there.
-    #[error("{} is no store of checkpoints", .0.display())]
-    #[diagnostic(help("make one with `hopmap checkpoint init`"))]
+    /// The folder is not a store.
+    #[error("{} is not a checkpoint store", .0.display())]
+    #[diagnostic(help("create one with `hopmap checkpoint init`"))]
     NoStore(PathBuf),
-    /// There is a store already.
-    #[error("{} is a store of checkpoints already", .0.display())]
-    #[diagnostic(help("add to it with `hopmap checkpoint add`; nothing was changed"))]
+    /// The folder is a store already.
+    #[error("{} is already a checkpoint store", .0.display())]
+    #[diagnostic(help("add checkpoints with `hopmap checkpoint add`; nothing was changed"))]
     IsStore(PathBuf),
-    /// There is something where something is to be written.
+    /// The output folder is not empty.
     #[error("{} is not an empty folder", .0.display())]
-    #[diagnostic(help("name a folder that is not there yet; nothing was changed"))]
+    #[diagnostic(help("use a folder that does not exist yet; nothing was changed"))]
     NotEmpty(PathBuf),
     /// A setting out of its range.
     #[error("`{name}` has to be {range}")]
     #[diagnostic(help("nothing was changed"))]
     Setting {
-        /// Which.
+        /// Its name.
         name: &'static str,
-        /// What it may be.
+        /// The allowed range.
         range: &'static str,
     },
     /// The settings of the store cannot be read.
     #[error("{} cannot be used: {reason}", path.display())]
     #[diagnostic(help(
-        "it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`"
+        "it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`"
     ))]
     DamagedSettings {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// No such checkpoint.
+    /// The checkpoint does not exist.
     #[error("there is no checkpoint {number}")]
-    #[diagnostic(help("there are: {there}"))]
+    #[diagnostic(help("available: {there}"))]
     NoCheckpoint {
         /// Its number.
         number: u32,
-        /// Those that are there, in words.
+        /// The existing checkpoints as text.
         there: String,
     },
-    /// Folders of a store that do not belong together.
-    #[error("{} lacks the manifests of checkpoints {lost}", path.display())]
+    /// The folders of a store do not match.
+    #[error("the manifests of checkpoints {lost} are missing in {}", path.display())]
     #[diagnostic(help(
-        "is all of it mounted, and was all of it copied? `packs`, `checkpoints` and `store.json` belong together; no pack was removed"
+        "check that the whole store is mounted and was copied: `packs`, `checkpoints` and `store.json` belong together; no pack was removed"
     ))]
     NotTogether {
         /// The folder of the manifests.
         path: PathBuf,
-        /// The checkpoints, in words.
+        /// The checkpoints as text.
         lost: String,
     },
-    /// A manifest that cannot be read.
+    /// A damaged manifest.
     #[error("checkpoint {number} cannot be read: {}: {reason}", path.display())]
-    #[diagnostic(help("restore another one; `hopmap checkpoint verify` tells which are whole"))]
+    #[diagnostic(help("restore another one; `hopmap checkpoint verify` lists those that are intact"))]
     DamagedManifest {
         /// The file.
         path: PathBuf,
         /// The checkpoint.
         number: u32,
-        /// Why.
+        /// The cause.
         reason: &'static str,
     },
-    /// A pack that cannot be used.
+    /// A damaged pack.
     #[error("{} cannot be used: {reason}", path.display())]
-    #[diagnostic(help("`hopmap checkpoint verify` tells which checkpoints need it; the others are whole"))]
+    #[diagnostic(help(
+        "`hopmap checkpoint verify` lists the checkpoints that need it; all others are intact"
+    ))]
     DamagedPack {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: &'static str,
     },
-    /// A block that cannot be used.
+    /// A damaged block.
     #[error("block {block} of {} cannot be used: {reason}", path.display())]
-    #[diagnostic(help("`hopmap checkpoint verify` tells which checkpoints need it; the others are whole"))]
+    #[diagnostic(help(
+        "`hopmap checkpoint verify` lists the checkpoints that need it; all others are intact"
+    ))]
     DamagedBlock {
         /// The pack.
         path: PathBuf,
         /// Its number in the pack.
         block: u32,
-        /// Why.
+        /// The cause.
         reason: &'static str,
     },
-    /// A part of the chain of a checkpoint that cannot be used.
-    #[error(
-        "checkpoint {number} cannot be restored: of the chain of its bases, checkpoint {damaged} is damaged"
-    )]
+    /// Damage in the delta chain of a checkpoint.
+    #[error("checkpoint {number} cannot be restored: checkpoint {damaged} in its delta chain is damaged")]
     #[diagnostic(help(
-        "what checkpoint {damaged} has is needed by {others}; restore another one, and add the last state with `--whole`"
+        "checkpoints that depend on it: {others}; restore another one, and add the latest state with `--whole`"
     ))]
     DamagedChain {
         /// The checkpoint.
         number: u32,
         /// The checkpoint whose delta is damaged.
         damaged: u32,
-        /// Those that need it, in words.
+        /// The checkpoints that depend on it, as text.
         others: String,
-        /// What is damaged.
+        /// The damage.
         source: Box<Self>,
     },
-    /// A base that the delta of the next checkpoint may have.
-    #[error("checkpoint {0} is a base that the delta of the next checkpoint may have")]
+    /// The next delta may be encoded against the checkpoint.
+    #[error("checkpoint {0} may be the base of the next checkpoint")]
     #[diagnostic(help(
-        "add a checkpoint with `--whole` first, which begins anew; rules of a prune keep such a base by themselves; nothing was changed"
+        "add a checkpoint with `--whole` first, which starts a new chain; retention rules always keep such a base; nothing was changed"
     ))]
     IsBase(u32),
-    /// The store was made with another rule.
+    /// The store has another rule.
     #[error("the rule of {} is `{rule}`, not `{asked}`", path.display())]
     #[diagnostic(help(
-        "a store keeps the rule it was made with: leave out the rule, or make another store with `hopmap checkpoint init --rule {asked}`; nothing was stored"
+        "the rule of a store cannot be changed: omit the rule, or create another store with `hopmap checkpoint init --rule {asked}`; nothing was stored"
     ))]
     OtherRule {
         /// The store.
         path: PathBuf,
         /// Its rule.
         rule: &'static str,
-        /// What was asked for.
+        /// The requested rule.
         asked: &'static str,
     },
-    /// A stream cannot be compared before it is stored.
-    #[error("a stream can be read once, and ADCA compares a checkpoint with two bases before it stores it")]
+    /// ADCA has to read a checkpoint twice.
+    #[error(
+        "a stream can be read only once, but ADCA compares a checkpoint with its bases before it stores it"
+    )]
     #[diagnostic(help(
-        "write it to a file and add its folder, or make the store with the rule `first`, `incremental` or `block-wise`; nothing was stored"
+        "write it to a file and add its folder, or create a store with the rule `first`, `incremental` or `block-wise`; nothing was stored"
     ))]
     ReadTwice,
-    /// What is to be added cannot be compared with its bases.
+    /// A checkpoint that cannot be compared with its bases.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Compare(#[from] Box<DeltaError>),
-    /// A file that came out as another.
-    #[error("{} is not what was added: its digest is another", .0.display())]
+    /// A restored file that differs from the added one.
+    #[error("{} differs from the added file: its digest does not match", .0.display())]
     #[diagnostic(help(
-        "nothing was kept of it; `hopmap checkpoint verify --deep` tells which checkpoints are whole"
+        "the file was discarded; `hopmap checkpoint verify --deep` lists the checkpoints that are intact"
     ))]
     WrongContents(PathBuf),
-    /// A file that was written to while it was read.
+    /// A file that was modified while it was read.
     #[error("{} changed while it was read", .0.display())]
-    #[diagnostic(help("add the checkpoint when it is whole; nothing was stored"))]
+    #[diagnostic(help("add the checkpoint when it is complete; nothing was stored"))]
     Changed(PathBuf),
     /// A stream without bytes.
     #[error("the stream is empty")]
-    #[diagnostic(help(
-        "the program that was to write it has failed, or wrote elsewhere; nothing was stored"
-    ))]
+    #[diagnostic(help("the program that should write it failed, or wrote elsewhere; nothing was stored"))]
     EmptyStream,
-    /// More than the disk can hold.
-    #[error("checkpoint {number} takes {needed} bytes, and the disk has {free} left")]
+    /// The disk is too small.
+    #[error("checkpoint {number} takes {needed} bytes, but only {free} bytes are free on the disk")]
     #[diagnostic(help("restore it to another disk; nothing was written"))]
     TooLarge {
         /// The checkpoint.
         number: u32,
-        /// Bytes it takes.
+        /// Its size in bytes.
         needed: u64,
-        /// Bytes that are free.
+        /// Free bytes.
         free: u64,
     },
-    /// A stream is one file.
-    #[error("checkpoint {number} has {files} files, and a stream is one")]
-    #[diagnostic(help("name one with --file, or restore to a folder"))]
+    /// A stream needs a single file.
+    #[error("checkpoint {number} has {files} files, but only one can be written to a stream")]
+    #[diagnostic(help("select one with --file, or restore to a folder"))]
     SeveralFiles {
         /// The checkpoint.
         number: u32,
-        /// How many there are.
+        /// Its number of files.
         files: usize,
     },
-    /// No such file.
+    /// The file does not exist.
     #[error("checkpoint {number} has no file `{}`", path.display())]
     #[diagnostic(help("`hopmap checkpoint explain` lists its files"))]
     NoFile {
         /// The checkpoint.
         number: u32,
-        /// The path asked for.
+        /// The requested path.
         path: PathBuf,
     },
     /// The list of pinned checkpoints cannot be read.
     #[error("{} cannot be used: {reason}", path.display())]
     #[diagnostic(help(
-        "it lists the checkpoints that are pinned: write it again, such as `{{\"pinned\": [3, 5]}}`; nothing was changed"
+        "it lists the pinned checkpoints: recreate it, for example as `{{\"pinned\": [3, 5]}}`; nothing was changed"
     ))]
     DamagedPins {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// A checkpoint that is pinned is not removed.
+    /// A pinned checkpoint cannot be removed.
     #[error("checkpoint {0} is pinned")]
     #[diagnostic(help("unpin it first; nothing was changed"))]
     Pinned(u32),
-    /// No checkpoint would be left.
+    /// All checkpoints would be removed.
     #[error("no checkpoint would be left")]
-    #[diagnostic(help("keep one at least, or remove the folder of the store; nothing was changed"))]
+    #[diagnostic(help("keep at least one, or remove the folder of the store; nothing was changed"))]
     NothingKept,
-    /// What a checkpoint that stays needs is not known.
-    #[error("what the checkpoints that stay need is not known: {0}")]
+    /// The data that kept checkpoints need is unknown.
+    #[error("the data that the kept checkpoints need is unknown: {0}")]
     #[diagnostic(help(
-        "remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed"
+        "also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed"
     ))]
     NeedsUnknown(String),
-    /// The user asked to stop.
+    /// The user interrupted the command.
     #[error("interrupted")]
     #[diagnostic(help("nothing was changed"))]
     Interrupted,
 }
 
-/// Why the deltas of a series are not known.
+/// Why the deltas of a series could not be computed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum DeltaError {
-    /// The checkpoints cannot be found.
+    /// The series was not found.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Series(#[from] SeriesError),
-    /// The system refused something.
+    /// An I/O error.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
-    /// A file of a checkpoint that cannot be used.
+    /// A file that cannot be compared.
     #[error("{} cannot be compared", path.display())]
-    #[diagnostic(help("with `align = \"position\"` images are compared like any other file, whole or not"))]
+    #[diagnostic(help(
+        "with `align = \"position\"` images are compared like any other file, even if truncated"
+    ))]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: CutError,
     },
-    /// A length of blocks that there is not.
+    /// An unsupported block length.
     #[error("`block_bytes` is {0}, but blocks have 256, 512, 1024 … or 65536 bytes")]
     Block(u32),
     /// A list without entries.
     #[error("`{0}` is an empty list")]
     Nothing(&'static str),
-    /// A threshold that is no part.
+    /// A threshold that is not a fraction.
     #[error("`epsilon` is {0}, but has to be at least 0 and below 1: it is a part of the size of a delta")]
     Epsilon(f64),
-    /// Seconds or bytes per second that cannot be.
+    /// Seconds or bytes per second out of range.
     #[error("`{name}` is {value}, but has to be {least}")]
     Cost {
         /// Name of the parameter.
         name: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: f64,
-        /// What it may be, in words.
+        /// The allowed range as text.
         least: &'static str,
     },
-    /// The same thing is to be measured and is given.
-    #[error("`{0}` is given, and `target` is to be measured")]
-    #[diagnostic(help(
-        "leave out `target` to use the given time of writing, or the given time to measure it"
-    ))]
+    /// A value is both given and to be measured.
+    #[error("`{0}` and `target` cannot be combined: `target` measures it")]
+    #[diagnostic(help("omit `target` to use the given value, or omit the value to measure it"))]
     MeasuredAndGiven(&'static str),
 }

@@ -1,7 +1,8 @@
-//! Checkpoints of programs: the delta compression of a series as published, and a store that keeps series in few bytes.
+//! Delta compression of checkpoint series by published rules, and a delta-compressed checkpoint store.
 //!
-//! Stages: `checkpoint/delta` computes what ADCA and its two neighbours (Seed 002: Monakhov, Polyakov et al.) store of a series;
-//! `checkpoint/store` puts a series into a store; `checkpoint/generate` makes one whose changes are known.
+//! Stages: `checkpoint/delta` computes what ADCA and two simpler rules (Seed 002: Monakhov, Polyakov et al.)
+//! store of a series; `checkpoint/store` puts a series into a store; `checkpoint/generate` generates a series
+//! with known changes.
 
 pub mod chunk;
 pub mod codec;

@@ -1,4 +1,4 @@
-//! The keys of the stages.
+//! The parameters of the stages.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,40 +9,40 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// Keys of `checkpoint/delta`.
+/// Parameters of `checkpoint/delta`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeltaParams {
-    /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
-    /// numbers in names count as numbers.
+    /// Folder of the series, unless a stage provides it. Its subfolders (or files) are the checkpoints, in
+    /// natural order of their names.
     pub path: Option<InputPath>,
-    /// Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass.
+    /// Block length in bytes: a power of two from 256 to 65536; a list is compared in one pass.
     #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "numbers_schema::<u32>")]
     pub block_bytes: Vec<u32>,
-    /// The rules that choose bases.
+    /// The rules that choose the base.
     #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "words_schema::<Rule>")]
     pub rules: Vec<Rule>,
-    /// ADCA switches to the previous checkpoint when that saves more than this part of a delta.
+    /// Fraction of a delta that ADCA has to save to switch to the previous checkpoint.
     pub epsilon: f64,
-    /// What ADCA stores when it switches; several are compared in one pass.
+    /// The delta that ADCA stores when it switches; a list is compared in one pass.
     #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "words_schema::<Reading>")]
     pub reading: Vec<Reading>,
-    /// Which blocks are compared.
+    /// Which blocks of two checkpoints are compared.
     pub align: Align,
-    /// Where the base has to have a block that is not stored.
+    /// Where the base is searched for a block.
     pub matching: Matching,
-    /// Bytes of a delta that say where a block belongs: its place and its hash.
+    /// Overhead of each block of a delta for position and hash, in bytes.
     pub block_overhead_bytes: u32,
-    /// Whether to look for the best base of every checkpoint as well; keeps the hashes of all checkpoints in memory.
+    /// Whether to compute the optimal bases as well. This keeps the hashes of all checkpoints in memory.
     pub optimum: bool,
-    /// A folder on the disk that checkpoints would go to: how long writing takes is measured there, with 260 MB in all.
+    /// A folder on the target disk, in which the write time is measured with 260 MB.
     pub target: Option<InputPath>,
-    /// Seconds that writing a checkpoint takes whatever its size; 0 unless given or measured.
+    /// Latency of writing a checkpoint, in seconds; 0 unless given or measured.
     pub write_latency_s: Option<f64>,
-    /// Bytes written per second; a gigabyte unless given or measured.
+    /// Write bandwidth in bytes per second; 1 GB/s unless given or measured.
     pub write_bytes_per_s: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ impl Default for DeltaParams {
     }
 }
 
-/// A rule that chooses bases.
+/// A rule that chooses the base of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -73,15 +73,15 @@ pub enum Rule {
     First,
     /// Every checkpoint is a delta against the previous one.
     Incremental,
-    /// The base stays until the previous checkpoint is better by more than `epsilon`.
+    /// The base changes when the previous checkpoint saves more than `epsilon`.
     Adca,
 }
 
-/// How the paper's ADCA is read.
+/// How the paper's ADCA is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
-    /// The delta against the old base; what follows is a delta against the checkpoint before this one.
+    /// The delta against the old base; the new base is used from the next checkpoint on.
     Literal,
     /// The delta against the previous checkpoint.
     Immediate,
@@ -91,44 +91,44 @@ pub enum Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Align {
-    /// Those at the same place in the file, as HBICT does.
+    /// Blocks at the same offset in the file, as in HBICT.
     #[default]
     Position,
-    /// In images of DMTCP (v4), and in pages of CRIU with their page maps, those at the same address of memory; headers and records
-    /// are stored always. In other files those at the same place.
+    /// In DMTCP images (v4), and CRIU pages with page maps, blocks at the same memory address; headers and
+    /// records are always stored. In other files blocks at the same offset.
     Address,
 }
 
-/// Where a base has to have a block that a delta does not store.
+/// Where the base is searched for a block that a delta need not store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Matching {
-    /// At the same place of the same file, as HBICT does.
+    /// At the same place of the same file, as in HBICT.
     #[default]
     Place,
-    /// Anywhere, as stdchk does; a block that a checkpoint has twice is stored once.
+    /// Anywhere, as in stdchk; equal blocks of a checkpoint are stored once.
     Anywhere,
 }
 
-/// Keys of `checkpoint/store`.
+/// Parameters of `checkpoint/store`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreParams {
-    /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
-    /// numbers in names count as numbers. Names and contents of files are stored, and nothing else of them.
+    /// Folder of the series, unless a stage provides it. Its subfolders (or files) are the checkpoints, in
+    /// natural order of their names. Only names and contents of files are stored.
     pub path: Option<InputPath>,
-    /// Blocks that have to be decoded, one after the other, before a chunk that is a delta against others: 0 to 16.
+    /// Maximum length of delta chains, from 0 to 16.
     pub depth: u8,
-    /// What part of a patch, or of a delta where there is a `rule`, ADCA has to save before it changes the base: 0 to 1.
+    /// Fraction of a patch, or of a delta with a `rule`, that ADCA has to save before it changes the base,
+    /// from 0 to 1.
     pub epsilon: f64,
-    /// Which base a delta is taken against: every block has its own (`block-wise`), or one of the published rules chooses one for the
-    /// whole checkpoint.
+    /// How bases are chosen: for every block (`block-wise`), or by a published rule for each checkpoint.
     pub rule: StoreRule,
-    /// Bytes of a block where there is a `rule`: 256 to 16384 and a power of two.
+    /// Block length with a `rule`, in bytes: a power of two from 256 to 16384.
     pub block_bytes: u32,
-    /// Where the base has to have a block that is not stored, where there is a `rule`.
+    /// Where the base is searched for a block, with a `rule`.
     pub matching: Matching,
-    /// Bytes that the rule counts for the place and the hash of every block of a delta; the log says how many they are on disk.
+    /// Overhead of each block of a delta that the rule assumes, in bytes; the log has the real one.
     pub block_overhead_bytes: u32,
 }
 
@@ -146,25 +146,25 @@ impl Default for StoreParams {
     }
 }
 
-/// Which base the deltas of a store are taken against.
+/// How the bases of deltas are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreRule {
-    /// Every block by the version that is best for it, compressed.
+    /// Every block against its best base, compressed.
     #[default]
     BlockWise,
-    /// Every checkpoint by the first.
+    /// Every checkpoint against the first.
     First,
-    /// Every checkpoint by the previous one.
+    /// Every checkpoint against the previous one.
     Incremental,
-    /// ADCA; when its test fires, the delta against the old base is what is stored.
+    /// ADCA; when it switches, the delta against the old base is stored.
     AdcaLiteral,
-    /// ADCA; when its test fires, the delta against the previous checkpoint is what is stored.
+    /// ADCA; when it switches, the delta against the previous checkpoint is stored.
     AdcaImmediate,
 }
 
 impl StoreRule {
-    /// All of them, with their names as parameters have them, and the rules for whole checkpoints.
+    /// All rules, with their parameter names and their base rules for whole checkpoints.
     const ALL: [(Self, &'static str, Option<DeltaRule>); 5] = [
         (Self::BlockWise, "block-wise", None),
         (Self::First, "first", Some(DeltaRule::First)),
@@ -173,51 +173,54 @@ impl StoreRule {
         (Self::AdcaImmediate, "adca-immediate", Some(DeltaRule::AdcaImmediate)),
     ];
 
-    /// The rule for whole checkpoints; none where every block has a base of its own.
+    /// The base rule for whole checkpoints; `None` for block-wise bases.
     #[must_use]
     pub fn of_deltas(self) -> Option<DeltaRule> {
         Self::ALL[self as usize].2
     }
 
-    /// Its name, as parameters have it.
+    /// Its name as a parameter.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// The rule of a name, or which there are.
+    /// The rule of a name; the error lists all names.
     pub fn of_name(name: &str) -> Result<Self, String> {
         let named = Self::ALL.into_iter().find(|rule| rule.1 == name);
         named
             .map(|rule| rule.0)
-            .ok_or_else(|| format!("there are {}", Self::ALL.map(|rule| rule.1).join(", ")))
+            .ok_or_else(|| format!("available: {}", Self::ALL.map(|rule| rule.1).join(", ")))
     }
 }
 
-/// Keys of `checkpoint/generate`.
+/// Parameters of `checkpoint/generate`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GenerateParams {
     /// Number of checkpoints, from 1 to 9999.
     pub checkpoints: u32,
-    /// Number of ranks, from 1 to 9999: each is a file of every checkpoint.
+    /// Number of ranks, from 1 to 9999: each writes one file per checkpoint.
     #[serde(default = "one_rank")]
     pub ranks: u32,
-    /// Bytes of memory of a rank at the first checkpoint, from 65536 to 2³²; whole pages. One rank at a time is in memory.
+    /// Memory of a rank at the first checkpoint, in bytes: from 65536 to 2³², rounded to pages. Only one rank
+    /// at a time is held in memory.
     pub bytes: u64,
-    /// How files are laid out: images of DMTCP v4 (`dmtcp`), or the memory alone (`plain`), as a program writes that saves itself.
+    /// Layout of files: DMTCP v4 images (`dmtcp`), or raw memory (`plain`), as of programs that write their
+    /// own checkpoints.
     #[serde(default)]
     pub layout: Layout,
-    /// Share of the memory that is the same in all ranks and never changes: programs and libraries.
+    /// Fraction of the memory that is constant and equal in all ranks: programs and libraries.
     #[serde(default)]
     pub shared: f64,
-    /// What happens between two checkpoints, in this order: `moves` (`pages`, `areas`), `insertions` (`count`, `bytes`), `words`
-    /// (`pages`, `words`), `drift` (`share`, `step`, `width`), `growth` (`pages`) and `zeros` (`pages`), such as
-    /// `{ kind = "words", pages = 0.3, words = 0.1 }`. Fields of floating-point numbers are made for `drift`; all else happens to a
-    /// heap and to areas beside it, which are what `shared` and fields leave.
+    /// Changes between two checkpoints, applied in this order. Kinds: `moves` (`pages`, `areas`),
+    /// `insertions` (`count`, `bytes`), `words` (`pages`, `words`), `drift` (`share`, `step`, `width`),
+    /// `growth` (`pages`) and `zeros` (`pages`), such as `{ kind = "words", pages = 0.3, words = 0.1 }`.
+    /// `drift` changes a separate field of floating-point numbers; all others change the heap and areas
+    /// next to it, which are the memory without `shared` and fields.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// Another seed gives other contents and other places.
+    /// Random seed.
     #[serde(default = "one_seed")]
     pub seed: u64,
 }
@@ -230,63 +233,63 @@ fn one_seed() -> u64 {
     1
 }
 
-/// How generated files are laid out.
+/// Layout of generated files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
-    /// Images of DMTCP v4.
+    /// DMTCP v4 images.
     #[default]
     Dmtcp,
-    /// The memory alone.
+    /// Raw memory.
     Plain,
 }
 
-/// Something that happens to the memory of a rank between two checkpoints. Shares are from 0 to 1.
+/// A change of the memory of a rank between two checkpoints. Fractions are from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Change {
-    /// Pages change places, and areas move to other addresses.
+    /// Pages are swapped, and areas move to other addresses.
     Moves {
-        /// Share of the pages.
+        /// Fraction of the pages.
         #[serde(default)]
         pages: f64,
         /// Number of areas, or all if there are fewer.
         #[serde(default)]
         areas: u32,
     },
-    /// Bytes are inserted into the heap; everything behind them is shifted.
+    /// Bytes are inserted into the heap and shift everything after them.
     Insertions {
-        /// How often, up to 10000.
+        /// Number of insertions, up to 10000.
         count: u32,
-        /// Bytes of each, from 1 to 2²⁰.
+        /// Size of each, from 1 to 2²⁰ bytes.
         bytes: u32,
     },
-    /// Words of eight bytes here and there become others.
+    /// Words of eight bytes change in some pages.
     Words {
-        /// Share of the pages in which words change.
+        /// Fraction of the pages in which words change.
         pages: f64,
-        /// Share of the words of such a page.
+        /// Fraction of the words of such a page.
         words: f64,
     },
-    /// A field of floating-point numbers goes on by smooth steps.
+    /// A field of floating-point numbers changes in small steps.
     Drift {
-        /// Share of the memory that is the field.
+        /// Fraction of the memory that the field occupies.
         share: f64,
-        /// The largest step; the numbers are between −3 and 3 at first.
+        /// Maximum step; the numbers are between −3 and 3 at first.
         #[serde(default = "small_step")]
         step: f64,
-        /// Which numbers.
+        /// Number format.
         #[serde(default)]
         width: Width,
     },
     /// The heap grows, and an area is added; half of the pages each.
     Growth {
-        /// Share of the pages of the first checkpoint.
+        /// Fraction of the pages of the first checkpoint.
         pages: f64,
     },
-    /// Pages become zero, and pages that were get contents.
+    /// Some pages become zero, and as many zero pages get contents.
     Zeros {
-        /// Share of the pages, of each sort.
+        /// Fraction of the pages, for each of both.
         pages: f64,
     },
 }
@@ -295,18 +298,18 @@ fn small_step() -> f64 {
     1e-4
 }
 
-/// Floating-point numbers of IEEE 754.
+/// Floating-point formats of IEEE 754.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Width {
-    /// Four bytes each.
+    /// Four bytes.
     Single,
-    /// Eight bytes each.
+    /// Eight bytes.
     #[default]
     Double,
 }
 
-/// Reads a value or a list of values. `serde(untagged)` would do, but its errors do not say what is wrong.
+/// Reads a value or a list of values. `serde(untagged)` would have less precise errors.
 fn several<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     struct Several<T>(PhantomData<T>);
 

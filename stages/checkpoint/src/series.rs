@@ -1,4 +1,4 @@
-//! Series of checkpoints: those of a folder or a stage.
+//! Series of checkpoints in a folder or from a stage.
 
 pub mod dmtcp;
 
@@ -16,12 +16,12 @@ use miette::Diagnostic;
 pub struct Checkpoint {
     /// Its name in the folder of the series.
     pub name: String,
-    /// Its files in the order of their places; at least one.
+    /// Its files in the order of their paths; at least one.
     pub files: Vec<CheckpointFile>,
 }
 
 impl Checkpoint {
-    /// Bytes of all files, S(K).
+    /// Total size of all files, S(K).
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
@@ -31,18 +31,18 @@ impl Checkpoint {
 /// A file of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CheckpointFile {
-    /// Its path in the folder of the checkpoint: what tells which file of another checkpoint is the same one. Empty where the
-    /// checkpoint is a file and not a folder.
+    /// Its path in the folder of the checkpoint, which identifies it in other checkpoints. Empty if the
+    /// checkpoint is a file.
     pub place: PathBuf,
-    /// Where it is.
+    /// Its path on disk.
     pub path: PathBuf,
-    /// How long it was when the series was looked for.
+    /// Its length when the series was listed.
     pub bytes: u64,
 }
 
-/// Finds the checkpoints of a series: the folders in a folder or, where there are none, its files, in the order of their names;
-/// numbers in names count as numbers. Names that begin with a dot and symbolic links are no checkpoints, and links and devices
-/// inside checkpoints have no bytes.
+/// Finds the checkpoints of a series: the subfolders of a folder or, if there are none, its files, in natural
+/// order of their names. Names that begin with a dot and symbolic links are ignored; links and devices inside
+/// checkpoints are skipped.
 ///
 /// There are at least two.
 pub fn find(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
@@ -53,7 +53,7 @@ pub fn find(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
     }
 }
 
-/// As [`find`], but there may be one only.
+/// As [`find`], but one checkpoint suffices.
 pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
     let mut folders = Vec::new();
     let mut files = Vec::new();
@@ -64,10 +64,10 @@ pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
             files.push(entry);
         }
     }
-    let (mut entries, whole) = if folders.is_empty() { (files, false) } else { (folders, true) };
+    let (mut entries, are_folders) = if folders.is_empty() { (files, false) } else { (folders, true) };
     entries.sort_by_cached_key(|entry| (natural_key(&entry.name), entry.name.clone()));
     let checkpoint = |entry: FolderEntry| {
-        let files = if whole { below(&entry.path)? } else { vec![alone(&entry.path)?] };
+        let files = if are_folders { below(&entry.path)? } else { vec![alone(&entry.path)?] };
         match files.is_empty() {
             true => Err(SeriesError::Empty(entry.path)),
             false => Ok(Checkpoint { name: entry.name, files }),
@@ -77,7 +77,7 @@ pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
     if found.is_empty() { Err(SeriesError::None(series.into())) } else { Ok(found) }
 }
 
-/// The checkpoints of a folder, or of a stage that made them: one of the two is given.
+/// The checkpoints of a folder or of a stage; exactly one must be given.
 pub fn given(
     folder: Option<&Path>,
     connected: Option<&Input<CheckpointSeries>>,
@@ -101,7 +101,7 @@ fn of_stage(series: &CheckpointSeries) -> Result<Vec<Checkpoint>, SeriesError> {
     series.checkpoints().into_iter().map(checkpoint).collect()
 }
 
-/// Something in a folder.
+/// An entry of a folder.
 struct FolderEntry {
     name: String,
     path: PathBuf,
@@ -145,40 +145,40 @@ fn length(path: &Path) -> Result<u64, DurableError> {
     std::fs::symlink_metadata(path).map(|metadata| metadata.len()).map_err(DurableError::io("read", path))
 }
 
-/// Why a folder is no series.
+/// Why a folder is not a series.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SeriesError {
-    /// Something could not be read.
+    /// An I/O error.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
     /// No checkpoints.
-    #[error("there are no checkpoints in {}", .0.display())]
+    #[error("no checkpoints found in {}", .0.display())]
     #[diagnostic(help(
-        "a series is a folder in which every checkpoint is a folder, or a file; names that begin with a dot do not count"
+        "a series is a folder in which every checkpoint is a subfolder, or a file; names that begin with a dot are ignored"
     ))]
     None(PathBuf),
-    /// One checkpoint only.
-    #[error("there is one checkpoint only in {}: {name}", path.display())]
-    #[diagnostic(help("a series has two checkpoints or more: name the folder that holds them all"))]
+    /// Only one checkpoint.
+    #[error("only one checkpoint found in {}: {name}", path.display())]
+    #[diagnostic(help("a series needs at least two checkpoints: give the folder that contains them all"))]
     One {
         /// The folder.
         path: PathBuf,
-        /// What is in it.
+        /// Its only checkpoint.
         name: String,
     },
-    /// No series at all.
-    #[error("there is no series of checkpoints")]
-    #[diagnostic(help("name its folder with `path`, or connect `checkpoints` to a stage that gives them"))]
+    /// No series given.
+    #[error("no series of checkpoints is given")]
+    #[diagnostic(help("set `path` to its folder, or connect `checkpoints` to a stage"))]
     Neither,
-    /// Two series.
-    #[error("there are two series: `path` names a folder, and `checkpoints` is connected")]
-    #[diagnostic(help("leave one of them away"))]
+    /// Two series given.
+    #[error("two series are given: `path`, and the input `checkpoints`")]
+    #[diagnostic(help("remove one of them"))]
     Both,
     /// A checkpoint without files.
     #[error("the checkpoint {} has no files", .0.display())]
     #[diagnostic(help(
-        "a program was killed while it wrote it, or it is no checkpoint: take it out of the series"
+        "the program was killed while it wrote it, or it is not a checkpoint: remove it from the series"
     ))]
     Empty(PathBuf),
 }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_checkpoints_in_the_order_of_their_numbers() {
+    fn folders_are_checkpoints_in_natural_order() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["10", "9", "2", ".tmp"] {
             std::fs::create_dir_all(folder.path().join(name).join("side")).unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_checkpoints_where_there_are_no_folders() {
+    fn files_are_checkpoints_if_there_are_no_folders() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["restart.100", "restart.20", ".done"] {
             std::fs::write(folder.path().join(name), name).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_checkpoints_are_told() {
+    fn too_few_checkpoints_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(find(folder.path()), Err(SeriesError::None(..))));
         std::fs::write(folder.path().join("1"), "").unwrap();

@@ -1,4 +1,4 @@
-//! The stages of this crate: what published rules store of a series, a series in a store, and a series whose changes are known.
+//! The stages of this crate: deltas by published rules, a series in a store, and generated series.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::series::{Checkpoint, CheckpointFile, SeriesError, generate};
 use crate::store::{AddOptions, DeltaSettings, Manifest, Source, Store};
 use crate::{CheckpointError, GenerateParams, StoreParams, series, store};
 
-/// Lengths of blocks that there are.
+/// Supported block lengths.
 const BLOCKS: std::ops::RangeInclusive<u32> = 256..=65_536;
 
-/// Bases that a line names.
+/// Number of bases in a log line.
 const MOST_BASES: usize = 24;
 
-/// `checkpoint/delta`: what a series takes by deltas, as published.
+/// `checkpoint/delta`: the size of a series with published delta rules.
 #[derive(Debug)]
 pub struct DeltaStage;
 
@@ -30,7 +30,7 @@ impl Stage for DeltaStage {
     type Params = DeltaParams;
     const KIND: &'static str = "checkpoint/delta";
     const SUMMARY: &'static str =
-        "What deltas of a series of checkpoints store, with the first, the previous or ADCA's base";
+        "Compute the size of a checkpoint series with the delta rules first, incremental and ADCA";
     const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
@@ -60,12 +60,12 @@ impl Stage for DeltaStage {
             return Err(SeriesError::One { path, name: only.name.clone() }.into());
         }
         let settings = delta_settings(&params)?;
-        let (deltas, whole) = deltas(&series, &settings, cx)?;
+        let (deltas, complete) = deltas(&series, &settings, cx)?;
         deltas.rules.iter().for_each(|rule| cx.log(sentence(rule)));
         let verdict = |&block: &u32| verdict(&deltas, block, settings.epsilon);
         settings.blocks.iter().filter_map(verdict).for_each(|line| cx.log(line));
         let outputs = Outputs::new().with("deltas", deltas);
-        Ok(if whole { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
+        Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }
 }
 
@@ -128,7 +128,7 @@ fn delta_settings(params: &DeltaParams) -> Result<Settings, DeltaError> {
     })
 }
 
-/// Rules with their readings, each once and in the order of tables.
+/// Rules with their readings, each once and in table order.
 fn rules(params: &DeltaParams) -> Vec<DeltaRule> {
     let asked = |rule: &DeltaRule| match rule {
         DeltaRule::First => params.rules.contains(&Rule::First),
@@ -144,7 +144,8 @@ fn rules(params: &DeltaParams) -> Vec<DeltaRule> {
     DeltaRule::ALL.into_iter().filter(asked).collect()
 }
 
-/// Whether the first checkpoint suffices as base, as the paper says of its programs: ADCA's test, asked of all deltas together.
+/// Whether the first checkpoint suffices as base, as the paper reports for its programs: ADCA's test applied
+/// to the sum of all deltas.
 fn verdict(deltas: &Deltas, block: u32, epsilon: f64) -> Option<String> {
     let found = against_first(&deltas.checkpoints, &deltas.rules, block)?;
     let suffices = if found.saving > epsilon { "does not suffice" } else { "suffices" };
@@ -157,7 +158,7 @@ fn verdict(deltas: &Deltas, block: u32, epsilon: f64) -> Option<String> {
     ))
 }
 
-/// What came out for a rule, in a line.
+/// The results of a rule in one line.
 fn sentence(rule: &RuleTotals) -> String {
     let bases: Vec<String> = rule.bases.iter().take(MOST_BASES).map(u32::to_string).collect();
     let rest = if rule.bases.len() > MOST_BASES { " …" } else { "" };
@@ -180,7 +181,7 @@ pub struct StoreStage;
 impl Stage for StoreStage {
     type Params = StoreParams;
     const KIND: &'static str = "checkpoint/store";
-    const SUMMARY: &'static str = "A series of checkpoints in a store: pages and parts of files once, the rest as deltas against earlier versions";
+    const SUMMARY: &'static str = "Store a checkpoint series with deduplication and delta compression";
     const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
@@ -256,17 +257,18 @@ fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<Stored
     })
 }
 
-/// Base and size of the delta that is stored of a checkpoint, in stores with a rule.
+/// Base and size of the delta of a checkpoint, in stores with a rule.
 fn delta_sentence(manifest: &Manifest) -> String {
     let Some(delta) = manifest.delta else { return String::new() };
     let base = match manifest.earlier {
-        0 => "whole".to_owned(),
+        0 => "in full".to_owned(),
         base => format!("delta against {base}, depth {}", delta.depth),
     };
     format!("; {base}: {} blocks, {} bytes", delta.blocks, delta.bytes)
 }
 
-/// The files of the store by their names. Who has it locked is nobody's business later.
+/// The files of the store by name. The lock file is emptied, because its holder is of no interest in an
+/// artifact.
 fn collect(folder: &Path) -> Result<BTreeMap<String, PathBuf>, DurableError> {
     let lock = folder.join("lock");
     std::fs::write(&lock, "").map_err(DurableError::io("write", &lock))?;
@@ -276,16 +278,16 @@ fn collect(folder: &Path) -> Result<BTreeMap<String, PathBuf>, DurableError> {
 
 /// The stage `checkpoint/generate`.
 ///
-/// The memory of a rank has libraries (`shared`), a heap, areas beside it and fields of floating-point numbers. Contents are
-/// made once; between two checkpoints the `changes` happen to them. Files are `CHECKPOINT/rank-RANK.dmtcp`, or `.bin` when the
-/// layout is `plain`.
+/// The memory of a rank has libraries (`shared`), a heap, areas next to it and fields of floating-point
+/// numbers. Its initial contents are generated once and changed by `changes` between checkpoints. Files are
+/// `CHECKPOINT/rank-RANK.dmtcp`, or `.bin` with the layout `plain`.
 #[derive(Debug)]
 pub struct Generate;
 
 impl Stage for Generate {
     type Params = GenerateParams;
     const KIND: &'static str = "checkpoint/generate";
-    const SUMMARY: &'static str = "A series of checkpoints whose changes are known";
+    const SUMMARY: &'static str = "Generate a checkpoint series with known changes";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {

@@ -1,41 +1,52 @@
-//! A store of checkpoints: a folder with
+//! A checkpoint store: a folder with
 //!
 //! - `store.json`: its format and settings,
 //! - `packs/N.pack`: the blocks that checkpoint N added,
 //! - `checkpoints/N`: the manifest of checkpoint N,
-//! - `lock` and `readers`: who writes, and who reads what must not go away.
+//! - `lock` and `readers`: locks of the writer, and of readers, which protect data from removal.
 //!
-//! Every file is written beside its place, synced and renamed; a checkpoint is there when its manifest is. `kill -9` at any moment leaves
-//! only files whose names say that they are unfinished, and packs of the next number or of checkpoints that were pruned; the next writer
-//! removes them. Every number that was given and is not known as pruned belongs to a manifest: where that is lost, its data stay.
+//! Every file is written under a temporary name, synced and renamed; a checkpoint exists when its manifest
+//! does. `kill -9` at any moment leaves only temporary files, and packs of the next number or of pruned
+//! checkpoints; the next writer removes them. Every number that was assigned and is not recorded as pruned
+//! belongs to a manifest; if it is lost, its data stay.
 //!
 //! # How the store works
 //!
-//! `stages/checkpoint` has two halves. `delta/` is the published system: signatures of fixed blocks, a rule for the base, sizes and times; it
-//! stores nothing. `store/` is the tool. They share the series they read, what reads images (`cut/dmtcp.rs`, `cut/criu.rs`), and, where a store
-//! has a rule for whole checkpoints (`deltas` in `store.json`, format 3), signatures and rules: `store/add/decide.rs` hashes the checkpoint, takes
-//! the signatures of its two possible bases from manifests and packs, and asks the same `Walk`. Files are then cut into blocks of equal length (`cut/plain.rs`), blocks that
-//! differ from the base's go into the pack as they are, and the manifest (format 4) keeps the base, the one that ADCA holds on to, S(C) and the depth. It names for
-//! every block the delta of the chain that has it, so that Δ⁻¹ along a chain is one step for each block, however long the chain is.
+//! `stages/checkpoint` has two halves. `delta/` is the published system: signatures of fixed blocks, a rule
+//! for the base, sizes and times; it stores nothing. `store/` is the tool. They share the series that they
+//! read and the image readers (`cut/dmtcp.rs`, `cut/criu.rs`). If a store has a rule for whole checkpoints
+//! (`deltas` in `store.json`, format 3), they also share signatures and rules: `store/add/decide.rs` hashes
+//! the checkpoint, takes the signatures of its two possible bases from manifests and packs, and calls the
+//! same `Walk`. Files are then cut into blocks of equal length (`cut/plain.rs`), blocks that differ from the
+//! base go into the pack uncompressed, and the manifest (format 4) keeps the base, the base that ADCA keeps,
+//! S(C) and the depth. It names for every block the delta in the chain that has it, so Δ⁻¹ along a chain is
+//! one step per block, regardless of the length of the chain.
 //!
-//! Without a rule, a file is cut into chunks (`cut/`): images at the pages of the
-//! process's memory, which have the same place in the next image wherever they are in the file; other files where they were cut before or their
-//! contents say. A chunk is zeros, or the one at its place in the version before (its *base chunk*), or known from anywhere, or new. New ones are grouped into
-//! blocks, 64 KiB of those whose base chunks are equally deep and 4 MiB of those that have none, which `codec/` encodes by whatever is best for a
-//! sample. A checkpoint that is stored whole (`whole_every` in `store.json`, `add --whole`) knows no chunk
-//! of any before, and those after it, up to the next, none of the packs before it. A pack holds the blocks that one checkpoint added and is written once; a manifest says which chunks a checkpoint's files are, and keeps a
-//! fingerprint of those it takes of each pack (`store/live.rs`), by which a pack of another store is told before anything is restored.
+//! Without a rule, a file is cut into chunks (`cut/`): images at the pages of process memory, which keep
+//! their address in the next image wherever they are in the file; other files at the previous cuts or by
+//! content. A chunk is zeros, or equal to the chunk at its position in the previous version (its *base
+//! chunk*), or known from elsewhere, or new. New chunks are grouped into blocks, 64 KiB of chunks whose base
+//! chunks have equal depth or 4 MiB of chunks without bases, which `codec/` encodes with the best codec for a
+//! sample. A checkpoint that is stored in full (`whole_every` in `store.json`, `add --whole`) uses no earlier
+//! chunk, and those after it, up to the next, use no earlier pack. A pack holds the blocks that one
+//! checkpoint added and is written once. A manifest lists the chunks of a checkpoint's files, and keeps a
+//! fingerprint of its chunks in each pack (`store/live.rs`), so that packs of another store are detected
+//! before anything is restored.
 //!
-//! Which version a block is a delta against is ADCA's decision (`store/base.rs`), taken for one block in eight, or in 32 while that comes to the same, and followed by those after it whose base chunks are equally deep. Chains are bounded by
-//! the depth of the store: a version at the bound is no base, but what it was a delta against is; where such patches grow, ADCA comes back to a base that is near.
+//! ADCA decides which version a block is encoded against (`store/base.rs`): for one block in eight, or in 32
+//! while the choice is stable; later blocks whose base chunks have equal depth follow it. Chains are bounded
+//! by the depth of the store: a version at the limit cannot be a base, but its own base can; when such
+//! patches grow, ADCA returns to a near base.
 //!
-//! Restoring (`store/restore.rs`) takes portions of files in order, as many at once as there are threads up to eight: each is decoded, compared
-//! with its hashes and written where it belongs; digests, streams and the ends of files wait for their turn. Decoded blocks of 24 MiB are kept
-//! (`store/blocks.rs`), the last used, and their memory is used again. A block for which more than 16,384 others would be decoded is damaged.
+//! Restoring (`store/restore.rs`) processes portions of files in order, in up to eight threads: each is
+//! decoded, verified by its hashes and written to its position; digests, streams and the ends of files wait
+//! for their turn. A cache holds 24 MiB of recently used decoded blocks (`store/blocks.rs`) and recycles
+//! their memory. A block that would require more than 16,384 others to be decoded is damaged.
 //!
-//! Files are read by reader pipelines, several at once; what is looked up, which number a block gets and what a chooser learns happens in the order of
-//! the files, in rounds of 4 MiB, so that threads change no byte and memory is bounded. Two chunks are the same when 96 bits of XXH3 and the lengths are; a file's
-//! digest is BLAKE3 over the whole hashes of its chunks.
+//! Several reader pipelines read files in parallel; lookups, block numbers and the learning of choosers
+//! happen in file order, in rounds of 4 MiB, so that results do not depend on threads and memory is bounded.
+//! Two chunks are equal if 96 bits of XXH3 and the lengths are; a file's digest is BLAKE3 over the full
+//! hashes of its chunks.
 
 mod add;
 mod base;
@@ -77,7 +88,7 @@ pub use settings::{DeltaSettings, Settings, in_words};
 pub use statistics::{CodecShare, Explained, ExplainedFile, Listed, Statistics};
 pub use verify::{Affected, CheckpointState, Damage, Verified};
 
-/// A store of checkpoints.
+/// A checkpoint store.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -86,22 +97,22 @@ pub struct Store {
     hashes: Mutex<BTreeMap<u32, Arc<Hashes>>>,
 }
 
-/// The lock of whoever adds or prunes; nobody else writes meanwhile.
+/// The write lock: it excludes other writers.
 #[derive(Debug)]
 pub struct WriteLock {
     _lock: Lock,
-    /// How long its holder waits for readers where they are in the way.
+    /// How long its holder waits for readers that are in the way.
     wait: Duration,
 }
 
-/// The lock of whoever reads; nothing is taken away meanwhile.
+/// The read lock: nothing is removed meanwhile.
 #[derive(Debug)]
 pub struct ReadLock {
     _lock: Option<Lock>,
 }
 
 impl Store {
-    /// Makes an empty store in a folder that is missing or empty.
+    /// Creates an empty store in a folder that is missing or empty.
     pub fn init(folder: &Path, settings: Settings) -> Result<Self, CheckpointError> {
         settings.check()?;
         let settings = Settings { format: settings.newest_format(), ..settings };
@@ -110,7 +121,7 @@ impl Store {
                 if folder.join("store.json").exists() {
                     return Err(CheckpointError::IsStore(folder.to_owned()));
                 }
-                // What an init that was killed has made is as good as nothing.
+                // A killed `init` leaves a folder that counts as empty.
                 let ours = ["packs", "checkpoints", "lock", "readers"];
                 let is_ours = |entry: std::io::Result<fs::DirEntry>| {
                     let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
@@ -133,7 +144,7 @@ impl Store {
         }
         let store = Self::at(folder, settings);
         store.write_settings(&store.settings)?;
-        // The name of the folder has to last as long as what is in it.
+        // The folder entry has to be as durable as its contents.
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         sync_folder(parent.unwrap_or(Path::new(".")))?;
         Ok(store)
@@ -167,13 +178,13 @@ impl Store {
         Self { folder: folder.to_owned(), settings, packs: Mutex::default(), hashes: Mutex::default() }
     }
 
-    /// Where it is.
+    /// Its folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What it was made with.
+    /// Its settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -191,12 +202,12 @@ impl Store {
         Ok(replace_file(&self.folder.join("store.json"), &text)?)
     }
 
-    /// Keeps other writers away, waiting for them so long, and removes what killed ones left.
+    /// Locks the store for writing, waiting up to some time, and removes what killed writers left.
     pub fn lock(&self, holder: &str, wait: Duration) -> Result<WriteLock, CheckpointError> {
         self.lock_unless(&|| false, holder, wait)
     }
 
-    /// As [`Store::lock`], but nobody waits any longer when `stop` says so.
+    /// As [`Store::lock`], but stops waiting when `stop` is true.
     pub fn lock_unless(
         &self,
         stop: &dyn Fn() -> bool,
@@ -211,17 +222,17 @@ impl Store {
         }
         self.settle(&given)?;
         self.remove_unfinished(&given)?;
-        // Somebody else may have pruned since packs were read.
+        // Another process may have pruned since packs were read.
         self.forget_packs();
         Ok(WriteLock { _lock: lock, wait })
     }
 
-    /// Keeps what is there from being taken away. A store that cannot be written to needs no lock.
+    /// Protects data from removal. A read-only store needs no lock.
     pub fn read_lock(&self, wait: Duration) -> Result<ReadLock, CheckpointError> {
         self.read_lock_unless(&|| false, wait)
     }
 
-    /// As [`Store::read_lock`], but nobody waits any longer when `stop` says so.
+    /// As [`Store::read_lock`], but stops waiting when `stop` is true.
     pub fn read_lock_unless(
         &self,
         stop: &dyn Fn() -> bool,
@@ -229,12 +240,12 @@ impl Store {
     ) -> Result<ReadLock, CheckpointError> {
         let path = self.folder.join("readers");
         let lock = until(wait, stop, || Lock::try_shared(&path))?;
-        // Somebody else may have pruned since packs were read.
+        // Another process may have pruned since packs were read.
         self.forget_packs();
         Ok(ReadLock { _lock: lock })
     }
 
-    /// The numbers of all checkpoints, ascending; also of those whose manifests are damaged.
+    /// The numbers of all checkpoints, ascending, including those with damaged manifests.
     pub fn numbers(&self) -> Result<Vec<u32>, CheckpointError> {
         numbers(&self.folder.join("checkpoints"), "")
     }
@@ -244,19 +255,19 @@ impl Store {
         numbers(&self.folder.join("packs"), ".pack")
     }
 
-    /// Where the manifest of a checkpoint is.
+    /// Path of the manifest of a checkpoint.
     #[must_use]
     pub fn manifest_path(&self, number: u32) -> PathBuf {
         self.folder.join("checkpoints").join(number.to_string())
     }
 
-    /// Where a pack is.
+    /// Path of a pack.
     #[must_use]
     pub fn pack_path(&self, number: u32) -> PathBuf {
         self.folder.join("packs").join(format!("{number}.pack"))
     }
 
-    /// A checkpoint.
+    /// Reads the manifest of a checkpoint.
     pub fn manifest(&self, number: u32) -> Result<Manifest, CheckpointError> {
         let path = self.manifest_path(number);
         let bytes = match fs::read(&path) {
@@ -271,7 +282,7 @@ impl Store {
         if manifest.number == number {
             Ok(manifest)
         } else {
-            Err(damaged("it is that of another checkpoint"))
+            Err(damaged("it belongs to another checkpoint"))
         }
     }
 
@@ -280,30 +291,30 @@ impl Store {
         Ok(self.numbers()?.last().copied())
     }
 
-    /// The number of the last checkpoint of a name that can be read.
+    /// The number of the last readable checkpoint with a name.
     pub fn latest_named(&self, name: &str) -> Result<Option<u32>, CheckpointError> {
         let named = |number: &u32| self.manifest(*number).is_ok_and(|manifest| manifest.name == name);
         Ok(self.numbers()?.into_iter().rev().find(named))
     }
 
-    /// A pack; opened once.
+    /// A pack, opened on first use.
     pub fn pack(&self, number: u32) -> Result<Arc<Pack>, CheckpointError> {
         cached(&self.packs, number, || Pack::open(&self.pack_path(number), number))
     }
 
-    /// The hashes of the chunks of a pack; read once.
+    /// The hashes of the chunks of a pack, read on first use.
     pub fn hashes(&self, number: u32) -> Result<Arc<Hashes>, CheckpointError> {
         cached(&self.hashes, number, || self.pack(number)?.hashes())
     }
 
-    /// Forgets packs that are open, because they have changed.
+    /// Closes open packs, because they have changed.
     pub fn forget_packs(&self) {
         self.packs.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.hashes.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
-/// What is kept under a number, made when it is first asked for. Nothing is locked meanwhile.
+/// A cached value, created on first use without holding the lock.
 fn cached<T>(
     kept: &Mutex<BTreeMap<u32, Arc<T>>>,
     number: u32,
@@ -321,7 +332,7 @@ fn cached<T>(
     }
 }
 
-/// Tries again for so long while somebody else has the lock, unless somebody asks to stop.
+/// Retries while another process has the lock, up to some time or until `stop` is true.
 fn until<L>(
     wait: Duration,
     stop: &dyn Fn() -> bool,

@@ -1,7 +1,7 @@
-//! Folders as they are: what is in them, and with which modes, owners, times, links and holes.
+//! Contents of folders with modes, owners, times, links and holes.
 //!
-//! What is made is relative to a folder that is opened once. Paths lead only through folders that were made here: entries are
-//! checked before, and what is there already is an error.
+//! Everything is created relative to a folder that is opened once. Paths lead only through folders that were
+//! created here: entries are checked first, and existing files are an error.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
@@ -18,25 +18,25 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Something in a folder that is not another folder's business.
+/// An entry of a folder tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is, relative to the folder; never absolute and without `..`. The folder itself has the empty path.
+    /// Its path relative to the folder; never absolute and without `..`. Empty for the folder itself.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Its mode, without the bits of its kind.
     pub mode: u32,
-    /// Number of its owner.
+    /// User id.
     pub owner: u32,
-    /// Number of its group.
+    /// Group id.
     pub group: u32,
-    /// When its contents last changed.
+    /// Modification time.
     pub modified: Time,
 }
 
 impl Entry {
-    /// Its bytes, if it is a file.
+    /// Its size, if it is a file.
     #[must_use]
     pub fn length(&self) -> u64 {
         match self.kind {
@@ -49,63 +49,63 @@ impl Entry {
 /// Nanoseconds since 1970, as seconds and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Time {
-    /// Whole seconds; negative before 1970.
+    /// Seconds; negative before 1970.
     pub seconds: i64,
     /// Nanoseconds of the second.
     pub nanoseconds: u32,
 }
 
-/// What something in a folder is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
     /// A folder.
     Folder,
     /// A file.
     File {
-        /// Its bytes.
+        /// Its size.
         length: u64,
-        /// Its holes: where they begin and their bytes, in order.
+        /// Its holes: offset and length of each, in order.
         holes: Vec<(u64, u64)>,
     },
-    /// A symbolic link and where it leads.
+    /// A symbolic link with its target.
     Symlink(PathBuf),
-    /// Another name of a file that comes before it; the number of that entry.
+    /// A hard link to an earlier entry, by its number.
     HardLink(u32),
     /// A named pipe.
     Fifo,
 }
 
-/// What a walk through a folder found.
+/// The result of listing a folder.
 #[derive(Debug, Default)]
 pub struct Tree {
-    /// Everything, parents before what is in them, by the bytes of their paths; the folder itself first.
+    /// All entries, parents first, sorted by the bytes of their paths; the folder itself is the first.
     pub entries: Vec<Entry>,
-    /// What cannot be in a checkpoint, and why.
+    /// Entries that cannot be part of a checkpoint, and why.
     pub left_out: Vec<(PathBuf, &'static str)>,
 }
 
-/// Bytes of the blocks that the system counts in.
+/// Unit of the block count of a file, in bytes.
 const BLOCK: u64 = 512;
 
-/// The bits of a mode that are not about what it is the mode of; the greatest mode.
+/// The permission bits of a mode; the largest mode.
 const MODE: u32 = 0o7777;
 
-/// Longest name that systems have, in bytes.
+/// Maximum length of a file name, in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND: u32 = 1_000_000_000;
 
-/// What only its owner may use, until everything is there.
+/// Mode until everything is written: access only for the owner.
 const OWN_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 const OWN_FOLDER: Mode = Mode::RWXU;
 
-/// The bits of a mode with which programs run with the rights of their owner or group.
+/// The set-user-ID and set-group-ID bits.
 const RIGHTS: Mode = Mode::SUID.union(Mode::SGID);
 
-/// Looks at everything in a folder. Symbolic links are not followed. Extended attributes and access control lists are not
-/// looked at.
+/// Lists everything in a folder. Does not follow symbolic links, and ignores extended attributes and access
+/// control lists.
 pub fn walk(folder: &Path) -> Result<Tree, TreeError> {
     let mut found = collect(folder)?;
     found.sort_by(|(one, _), (other, _)| bytes(one).cmp(bytes(other)));
@@ -132,16 +132,16 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// Everything below a folder, and the folder, in any order.
+/// The folder and everything below it, in any order.
 fn collect(folder: &Path) -> Result<Vec<(PathBuf, Metadata)>, TreeError> {
-    // The folder itself may be given by a link to it.
+    // The folder itself may be given by a symbolic link.
     let own = fs::metadata(folder).map_err(refused("read", folder))?;
     let mut found = vec![(PathBuf::new(), own)];
     let mut waiting = vec![PathBuf::new()];
     while let Some(inside) = waiting.pop() {
-        let whole = folder.join(&inside);
-        for entry in fs::read_dir(&whole).map_err(refused("read", &whole))? {
-            let entry = entry.map_err(refused("read", &whole))?;
+        let full_path = folder.join(&inside);
+        for entry in fs::read_dir(&full_path).map_err(refused("read", &full_path))? {
+            let entry = entry.map_err(refused("read", &full_path))?;
             let metadata = entry.metadata().map_err(refused("read", &entry.path()))?;
             let path = inside.join(entry.file_name());
             if metadata.is_dir() {
@@ -164,22 +164,22 @@ fn entry(path: PathBuf, kind: EntryKind, metadata: &Metadata) -> Entry {
     }
 }
 
-/// What something is, or why it cannot be in a checkpoint.
+/// The kind of a file, or why it cannot be in a checkpoint.
 fn kind(
     folder: &Path,
     path: &Path,
     metadata: &Metadata,
 ) -> Result<Result<EntryKind, &'static str>, TreeError> {
-    let whole = folder.join(path);
+    let full_path = folder.join(path);
     let kind = metadata.file_type();
     Ok(if kind.is_dir() {
         Ok(EntryKind::Folder)
     } else if kind.is_file() {
         let length = metadata.len();
-        let holes = holes(&whole, metadata).map_err(refused("read", &whole))?;
+        let holes = holes(&full_path, metadata).map_err(refused("read", &full_path))?;
         Ok(EntryKind::File { length, holes })
     } else if kind.is_symlink() {
-        Ok(EntryKind::Symlink(fs::read_link(&whole).map_err(refused("read", &whole))?))
+        Ok(EntryKind::Symlink(fs::read_link(&full_path).map_err(refused("read", &full_path))?))
     } else if kind.is_fifo() {
         Ok(EntryKind::Fifo)
     } else if kind.is_socket() {
@@ -189,7 +189,7 @@ fn kind(
     })
 }
 
-/// The holes of a file; none where the system cannot tell.
+/// The holes of a file; empty if the file system does not report them.
 fn holes(path: &Path, metadata: &Metadata) -> io::Result<Vec<(u64, u64)>> {
     let length = metadata.len();
     let mut holes = Vec::new();
@@ -206,7 +206,7 @@ fn holes(path: &Path, metadata: &Metadata) -> io::Result<Vec<(u64, u64)>> {
     Ok(holes)
 }
 
-/// The first hole from a place on: where it begins, and where data begin again or the file ends.
+/// The first hole from an offset on: where it begins, and where data begin again or the file ends.
 fn hole(file: &File, from: u64, length: u64) -> Option<(u64, u64)> {
     let begin = seek(file, SeekFrom::Hole(from)).ok().filter(|&begin| begin < length)?;
     let data = match seek(file, SeekFrom::Data(begin)) {
@@ -217,7 +217,7 @@ fn hole(file: &File, from: u64, length: u64) -> Option<(u64, u64)> {
     (data > begin).then_some((begin, data))
 }
 
-/// Whether a file is what it was: the same one, as long, and neither its contents nor anything else about it changed in between.
+/// Whether a file is unchanged: the same inode, length, modification and change times.
 #[must_use]
 pub fn is_unchanged(before: &Metadata, after: &Metadata) -> bool {
     let of = |file: &Metadata| {
@@ -227,9 +227,10 @@ pub fn is_unchanged(before: &Metadata, after: &Metadata) -> bool {
     of(before) == of(after)
 }
 
-/// Whether entries can be those of a folder: nothing is outside of it, and everything is in a folder that comes before it, once.
+/// Whether entries form a tree: nothing is outside of it, and every entry has an earlier parent folder and a
+/// unique path.
 pub fn check(entries: &[Entry]) -> Result<(), TreeError> {
-    // The folder itself need not be told.
+    // The entry of the folder itself is optional.
     let mut folders: HashMap<&[u8], bool> = HashMap::from([(&b""[..], true)]);
     for (index, entry) in entries.iter().enumerate() {
         let path = entry.path.as_os_str().as_bytes();
@@ -238,11 +239,11 @@ pub fn check(entries: &[Entry]) -> Result<(), TreeError> {
         }
         let is_folder = entry.kind == EntryKind::Folder;
         let contradiction = match path.is_empty() {
-            true if index > 0 => Some("is the folder itself, and comes after others"),
-            true if !is_folder => Some("is not a folder, and there are others in it"),
+            true if index > 0 => Some("is the folder itself, but not the first entry"),
+            true if !is_folder => Some("is not a folder, but has entries in it"),
             true => None,
             false => misplaced(path, &folders)
-                .or_else(|| folders.insert(path, is_folder).map(|_| "is there twice")),
+                .or_else(|| folders.insert(path, is_folder).map(|_| "is a duplicate")),
         };
         let contradiction =
             contradiction.or_else(|| impossible(entry)).or_else(|| strange(entries, index, entry));
@@ -257,33 +258,33 @@ fn leads_out(path: &[u8]) -> bool {
     path.starts_with(b"/") || path.split(|&byte| byte == b'/').any(|name| name == b"..")
 }
 
-/// What is wrong with a path that leads nowhere else.
+/// The error of a path inside the folder.
 fn misplaced(path: &[u8], folders: &HashMap<&[u8], bool>) -> Option<&'static str> {
     let mut names = path.split(|&byte| byte == b'/');
     if names.any(|name| name.is_empty() || name == b"." || name.len() > LONGEST_NAME || name.contains(&0)) {
-        return Some("is no path that a folder can have");
+        return Some("is not a valid path");
     }
     let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or_default();
     match folders.get(path.get(..end).unwrap_or_default()) {
         Some(true) => None,
-        Some(false) => Some("is in something that is not a folder"),
-        None => Some("is in a folder that does not come before it"),
+        Some(false) => Some("is not in a folder"),
+        None => Some("precedes its folder"),
     }
 }
 
-/// What no system would say of anything.
+/// Invalid metadata.
 fn impossible(entry: &Entry) -> Option<&'static str> {
     if entry.mode > MODE {
-        return Some("has a mode that there is not");
+        return Some("has an invalid mode");
     }
     if entry.modified.nanoseconds >= SECOND {
-        return Some("has a time that there is not");
+        return Some("has an invalid time");
     }
-    // To the system this number means that nothing is to change.
-    (entry.owner == u32::MAX || entry.group == u32::MAX).then_some("has an owner that there is not")
+    // To the system this number means no change.
+    (entry.owner == u32::MAX || entry.group == u32::MAX).then_some("has an invalid owner")
 }
 
-/// What is wrong with what is said of its kind.
+/// Invalid data of a kind.
 fn strange(entries: &[Entry], index: usize, entry: &Entry) -> Option<&'static str> {
     match &entry.kind {
         EntryKind::Folder | EntryKind::Fifo => None,
@@ -294,28 +295,28 @@ fn strange(entries: &[Entry], index: usize, entry: &Entry) -> Option<&'static st
                 end = begin.saturating_add(bytes);
                 starts && end <= *length
             });
-            (!in_order || i64::try_from(*length).is_err()).then_some("has holes where it has no bytes")
+            (!in_order || i64::try_from(*length).is_err()).then_some("has holes beyond its end")
         }
         EntryKind::Symlink(target) => {
             let target = target.as_os_str().as_bytes();
-            (target.is_empty() || target.contains(&0)).then_some("is a link to nothing")
+            (target.is_empty() || target.contains(&0)).then_some("is a link without a valid target")
         }
         EntryKind::HardLink(first) => {
             let first = entries.get(..index).and_then(|before| before.get(*first as usize));
             let is_file = first.is_some_and(|first| matches!(first.kind, EntryKind::File { .. }));
-            (!is_file).then_some("is another name of something that is not a file before it")
+            (!is_file).then_some("is a hard link to something that is not an earlier file")
         }
     }
 }
 
-/// Makes everything but the contents of files below a folder that is there and empty. Files get their length as one hole.
-/// Nothing outside the folder is ever written, whatever the entries say: they are checked as a whole before anything is made,
-/// what is there already is an error, and symbolic links come last.
+/// Creates everything except the contents of files in an existing, empty folder. Files get their length as
+/// one hole. Nothing outside the folder is ever written, whatever the entries are: they are checked before
+/// anything is created, existing files are an error, and symbolic links are created last.
 pub fn plant(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
     check(entries)?;
     let root = open_folder(folder)?;
     let is_link = |entry: &&Entry| matches!(entry.kind, EntryKind::Symlink(_));
-    // Nothing is made while there are links that could lead somewhere else.
+    // Nothing is created once there are links that could lead elsewhere.
     let in_order = entries.iter().filter(|entry| !is_link(entry)).chain(entries.iter().filter(is_link));
     for entry in in_order.filter(|entry| !entry.path.as_os_str().is_empty()) {
         make(&root, entry, entries).map_err(refused("make", &folder.join(&entry.path)))?;
@@ -340,12 +341,12 @@ fn make(root: &OwnedFd, entry: &Entry, entries: &[Entry]) -> Result<(), Errno> {
     }
 }
 
-/// Gives everything its mode, owner (where the system allows it) and times, when all contents are written. What would run with
-/// the rights of its owner or group does so only if both could be given to it.
+/// Sets mode, owner (if permitted) and times of everything after all contents are written. Set-user-ID and
+/// set-group-ID bits are set only if owner and group could be set.
 pub fn finish(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
     check(entries)?;
     let root = open_folder(folder)?;
-    // What is in a folder comes first: afterwards the folder may be closed to us, and its time stays.
+    // Contents precede their folder: afterwards the folder may be inaccessible, and its time is final.
     for entry in entries.iter().rev() {
         settle(&root, entry).map_err(refused("set mode and times of", &folder.join(&entry.path)))?;
     }
@@ -354,11 +355,11 @@ pub fn finish(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
 
 fn settle(root: &OwnedFd, entry: &Entry) -> Result<(), Errno> {
     match entry.kind {
-        // Its file is among the others.
+        // Hard links share the metadata of their file.
         EntryKind::HardLink(_) => Ok(()),
         EntryKind::Symlink(_) => {
             let (owner, group) = owners(entry);
-            // Links belong to whoever made them where this is refused: it does not matter to anybody.
+            // If not permitted, links keep the current user as owner, which is harmless.
             let _ = chownat(root, &entry.path, Some(owner), Some(group), AtFlags::SYMLINK_NOFOLLOW);
             utimensat(root, &entry.path, &times(entry), AtFlags::SYMLINK_NOFOLLOW)
         }
@@ -368,14 +369,14 @@ fn settle(root: &OwnedFd, entry: &Entry) -> Result<(), Errno> {
             let opened = openat(root, path, flags, Mode::empty())?;
             let mode = Mode::from_raw_mode(entry.mode);
             let mode = if give(&opened, entry) { mode } else { mode - RIGHTS };
-            // Changing the owner takes these rights away: the mode is set afterwards.
+            // Changing the owner clears these bits, so the mode is set afterwards.
             fchmod(&opened, mode)?;
             futimens(&opened, &times(entry))
         }
     }
 }
 
-/// Gives something to its owner and group, or to its group alone. Whether both have it now.
+/// Sets owner and group, or only the group. Returns whether both are as requested.
 fn give(opened: impl AsFd, entry: &Entry) -> bool {
     let (owner, group) = owners(entry);
     if fchown(&opened, Some(owner), Some(group)).is_ok() {
@@ -400,35 +401,35 @@ fn open_folder(folder: &Path) -> Result<OwnedFd, TreeError> {
     open(folder, flags, Mode::empty()).map_err(refused("open", folder))
 }
 
-/// An error of the system, on something.
+/// Wraps an I/O error.
 fn refused<E: Into<io::Error>>(action: &'static str, path: &Path) -> impl FnOnce(E) -> TreeError {
     move |source| TreeError::Io { action, path: path.to_owned(), source: source.into() }
 }
 
-/// Why a folder cannot be read or made.
+/// Why a folder cannot be listed or created.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum TreeError {
-    /// The system refused an operation.
+    /// An I/O error.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried, such as `read`.
+        /// The attempted operation, such as `read`.
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A path that leads out of the folder.
     #[error("the path `{}` leads out of the folder", .0.display())]
-    #[diagnostic(help("the checkpoint was not made by hopmap, or somebody changed it; nothing was written"))]
+    #[diagnostic(help("the checkpoint was not made by hopmap, or was modified; nothing was written"))]
     Outside(PathBuf),
-    /// Entries that contradict each other.
+    /// Inconsistent entries.
     #[error("`{}` {reason}", path.display())]
-    #[diagnostic(help("the checkpoint was not made by hopmap, or somebody changed it; nothing was written"))]
+    #[diagnostic(help("the checkpoint was not made by hopmap, or was modified; nothing was written"))]
     Contradiction {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Stores whose checkpoints are told as a whole, each by one base, against the deltas as published.
+//! Stores with a rule for whole checkpoints, compared with the published deltas.
 
 use std::fs;
 use std::path::Path;
@@ -21,8 +21,8 @@ fn settings(rule: StoreRule, block: u32, matching: Matching) -> Settings {
     Settings { deltas: Some(deltas), seed: 20_261_124, ..Settings::default() }
 }
 
-/// Checkpoints of a program that settles down, starts anew now and then, moves a table about, and comes to have zeros: ADCA changes its
-/// base several times, and never for all of it.
+/// Checkpoints of a program that settles down, occasionally restarts, moves a table, and gets zeros: ADCA
+/// changes its base several times, but never for all of it.
 fn series(checkpoints: u64) -> Vec<Files> {
     let mut dice = Dice(7);
     let mut image = noise(1, 60 * 1024 + 77);
@@ -32,7 +32,7 @@ fn series(checkpoints: u64) -> Vec<Files> {
         let files =
             [("image", &image), ("part/table", &table)].map(|(name, bytes)| (name.into(), bytes.clone()));
         found.push(Files::from(files));
-        // What changes once, less and less of it, and what always does.
+        // Data that changes once, decreasing over time, and data that always changes.
         let fresh = if number % 7 == 1 { 20 } else { 12 / (number as usize % 7 + 1) };
         for _ in 0..fresh {
             let page = dice.below(60) * 1024;
@@ -45,7 +45,7 @@ fn series(checkpoints: u64) -> Vec<Files> {
     found
 }
 
-/// What `checkpoint/delta` says of a series under a rule.
+/// The results of `checkpoint/delta` for a series and a rule.
 fn published(series: &[Files], rule: StoreRule, block: u32, matching: Matching) -> Vec<CheckpointDelta> {
     let folder = tempfile::tempdir().unwrap();
     for (number, files) in (1..).zip(series) {
@@ -82,7 +82,7 @@ fn add(store: &Store, folder: &Path, options: &AddOptions) -> Result<u32, Checkp
 }
 
 #[test]
-fn a_chain_of_twenty_is_what_the_published_rules_say_and_comes_back() {
+fn a_chain_of_twenty_follows_the_published_rules_and_is_restored() {
     let series = series(20);
     for matching in [Matching::Place, Matching::Anywhere] {
         for rule in RULES {
@@ -97,7 +97,7 @@ fn a_chain_of_twenty_is_what_the_published_rules_say_and_comes_back() {
                 assert_eq!(row.changed_blocks, delta.blocks, "{place:?}");
                 assert_eq!(row.stored_bytes, delta.bytes, "{place:?}");
                 assert_eq!(row.depth, delta.depth, "{place:?}");
-                // The pack has the changed blocks as they are and nothing else.
+                // The pack has only the changed blocks, uncompressed.
                 let places = row.base.map_or(0, |_| u64::from(OVERHEAD) * delta.blocks);
                 assert_eq!(manifest.figures.stored + places, row.stored_bytes, "{place:?}");
             }
@@ -108,7 +108,7 @@ fn a_chain_of_twenty_is_what_the_published_rules_say_and_comes_back() {
 }
 
 #[test]
-fn the_series_tells_the_rules_and_the_matchings_apart() {
+fn rules_and_matchings_differ_on_the_series() {
     let series = series(20);
     let bases = |rule| -> Vec<u32> {
         published(&series, rule, 1024, Matching::Place).iter().filter_map(|row| row.base).collect()
@@ -121,9 +121,9 @@ fn the_series_tells_the_rules_and_the_matchings_apart() {
     assert!(stored(Matching::Anywhere) < stored(Matching::Place));
 }
 
-/// `K_t = Δ⁻¹(C_t, K_b)`: nothing but the packs of the chain is needed.
+/// `K_t = Δ⁻¹(C_t, K_b)`: only the packs of the chain are needed.
 #[test]
-fn a_checkpoint_needs_the_deltas_of_its_chain_and_no_others() {
+fn a_checkpoint_needs_only_the_deltas_of_its_chain() {
     let series = series(12);
     let sample = stored(&series, settings(StoreRule::AdcaImmediate, 1024, Matching::Place));
     let manifests = manifests(&sample);
@@ -141,7 +141,7 @@ fn a_checkpoint_needs_the_deltas_of_its_chain_and_no_others() {
 }
 
 #[test]
-fn damage_in_a_chain_is_told_with_all_that_depends_on_it() {
+fn damage_in_a_chain_is_reported_with_all_dependents() {
     let series = series(10);
     let sample = stored(&series, settings(StoreRule::Incremental, 1024, Matching::Place));
     let pack = sample.path().join("packs/4.pack");
@@ -152,13 +152,13 @@ fn damage_in_a_chain_is_told_with_all_that_depends_on_it() {
     let touched: Vec<u32> = verified.problems[0].checkpoints.iter().map(|found| found.number).collect();
     assert!(touched.starts_with(&[4, 5]), "{touched:?}");
     assert_eq!(verified.damaged(), touched);
-    assert!(verified.whole().starts_with(&[1, 2, 3]));
+    assert!(verified.intact().starts_with(&[1, 2, 3]));
     let error = restore_folder(&sample.store(), 5, sample.folder.path(), &series[4]).unwrap_err();
     assert!(matches!(error, CheckpointError::DamagedChain { number: 5, damaged: 4, .. }), "{error:?}");
     let help = miette::Diagnostic::help(&error).unwrap().to_string();
-    assert!(help.contains("what checkpoint 4 has is needed by 4-"), "{help}");
+    assert!(help.contains("depend on it: 4-"), "{help}");
     restore_folder(&sample.store(), 3, sample.folder.path(), &series[2]).unwrap();
-    // What is added onto damage is whole: what the base has lost is stored again.
+    // Checkpoints added after damage are intact: lost data is stored again.
     let mut sample = sample;
     sample.add_files(series[9].clone());
     restore_folder(&sample.store(), 11, sample.folder.path(), &series[9]).unwrap();
@@ -177,7 +177,7 @@ fn prune_keeps_what_later_checkpoints_need_and_the_base_of_the_next() {
         kept.dedup();
         assert_eq!(pruned.kept, kept, "{rule:?}");
         sample.assert_restores(&kept);
-        // The rule goes on as if nothing had been taken away, but for the base of its base.
+        // The rule continues as if nothing had been removed, except for the base of its base.
         let expected = published(&series, rule, 1024, Matching::Place);
         for number in [10, 11] {
             sample.add_files(series[number].clone());
@@ -202,7 +202,7 @@ fn a_store_keeps_its_rule() {
     assert_eq!(add(&sample.store(), &from, &with(None)).unwrap(), 4);
     let text = fs::read_to_string(sample.path().join("store.json")).unwrap();
     assert!(text.contains("\"format\": 3") && text.contains("\"rule\": \"first\""), "{text}");
-    // A store of blocks is as it was before there were rules.
+    // A block-wise store is not affected by rules.
     let blocks = Sample::new(1, 5);
     let text = fs::read_to_string(blocks.path().join("store.json")).unwrap();
     assert!(text.contains("\"format\": 2") && !text.contains("rule"), "{text}");
@@ -211,7 +211,7 @@ fn a_store_keeps_its_rule() {
 }
 
 #[test]
-fn a_series_of_another_name_and_one_that_begins_anew_are_stored_whole() {
+fn a_new_series_and_a_new_chain_are_stored_in_full() {
     let series = series(3);
     let sample = stored(&series, settings(StoreRule::AdcaLiteral, 4096, Matching::Place));
     let (store, from) = (sample.store(), sample.folder.path().join("from"));
@@ -225,7 +225,7 @@ fn a_series_of_another_name_and_one_that_begins_anew_are_stored_whole() {
 }
 
 #[test]
-fn streams_are_told_by_rules_that_read_once() {
+fn streams_need_rules_that_read_once() {
     let stream = |store: &Store, bytes: &'static [u8]| {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let source = Source::Stream("image".into(), Box::new(bytes));
@@ -247,7 +247,7 @@ fn streams_are_told_by_rules_that_read_once() {
 }
 
 #[test]
-fn blocks_that_cannot_be_are_refused() {
+fn invalid_block_lengths_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for block in [0, 128, 1000, 32_768] {
         let refused = Store::init(folder.path(), settings(StoreRule::First, block, Matching::Place));

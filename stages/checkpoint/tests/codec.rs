@@ -1,4 +1,4 @@
-//! Blocks come back as they were, and damaged ones do no harm.
+//! Blocks are decoded exactly, and damaged payloads do no harm.
 
 use hopmap_checkpoint::codec::{
     BLOCK, Block, Chooser, Codec, Encoded, Hint, Outcome, decode, encode, encode_by,
@@ -16,15 +16,15 @@ const CODECS: [Codec; 8] = [
     Codec::Mixed,
 ];
 
-/// A block that owns its bytes.
+/// A block with owned data.
 #[derive(Debug, Clone)]
-struct Whole {
+struct OwnedBlock {
     bytes: Vec<u8>,
     lengths: Vec<u32>,
     bases: Vec<Option<Vec<u8>>>,
 }
 
-impl Whole {
+impl OwnedBlock {
     fn bases(&self) -> Vec<Option<&[u8]>> {
         self.bases.iter().map(Option::as_deref).collect()
     }
@@ -41,7 +41,7 @@ impl Whole {
     }
 }
 
-/// A chunk of a kind: noise, a curve of floats, few values, or text; and its base: none, its like, shorter or longer.
+/// A chunk: noise, a curve of floats, few values, or text; with its base: none, similar, shorter or longer.
 fn chunk() -> impl Strategy<Value = (Vec<u8>, Option<Vec<u8>>)> {
     let length =
         prop_oneof![Just(4096_usize), Just(1), 1_usize..9000, (0_usize..40).prop_map(|words| words * 8)];
@@ -82,8 +82,8 @@ fn edited(bytes: &[u8], seed: u64) -> Vec<u8> {
     edited
 }
 
-fn whole(most: usize) -> impl Strategy<Value = Whole> {
-    prop::collection::vec(chunk(), 0..most).prop_map(|chunks| Whole {
+fn block(most: usize) -> impl Strategy<Value = OwnedBlock> {
+    prop::collection::vec(chunk(), 0..most).prop_map(|chunks| OwnedBlock {
         lengths: chunks.iter().map(|(bytes, _)| bytes.len() as u32).collect(),
         bytes: chunks.iter().flat_map(|(bytes, _)| bytes.iter().copied()).collect(),
         bases: chunks.into_iter().map(|(_, base)| base).collect(),
@@ -94,27 +94,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn every_codec_gives_back_what_it_got(whole in whole(20)) {
+    fn every_codec_round_trips(block in block(20)) {
         for codec in CODECS {
-            let encoded = whole.encode(|block| encode_by(block, codec, false).unwrap());
-            prop_assert!(encoded.payload.len() <= whole.bytes.len());
-            let back = whole.decode(&encoded);
-            prop_assert_eq!(back.as_ref(), Some(&whole.bytes), "{:?}", codec);
+            let encoded = block.encode(|block| encode_by(block, codec, false).unwrap());
+            prop_assert!(encoded.payload.len() <= block.bytes.len());
+            let back = block.decode(&encoded);
+            prop_assert_eq!(back.as_ref(), Some(&block.bytes), "{:?}", codec);
         }
     }
 
     #[test]
-    fn the_chosen_codec_gives_back_what_it_got(whole in whole(20), usual in 0_usize..9, explore: bool, thorough: bool) {
+    fn the_chosen_codec_round_trips(block in block(20), usual in 0_usize..9, explore: bool, thorough: bool) {
         let hint = Hint { usual: CODECS.get(usual).copied(), explore, thorough };
-        let encoded = whole.encode(|block| encode(block, hint).unwrap());
+        let encoded = block.encode(|block| encode(block, hint).unwrap());
         prop_assert!(encoded.uses_bases == encoded.codec.uses_bases());
-        prop_assert_eq!(whole.decode(&encoded), Some(whole.bytes));
+        prop_assert_eq!(block.decode(&encoded), Some(block.bytes));
     }
 
     #[test]
-    fn damaged_payloads_do_no_harm(whole in whole(6), edits in prop::collection::vec(any::<(u32, u8)>(), 40)) {
+    fn damaged_payloads_do_no_harm(block in block(6), edits in prop::collection::vec(any::<(u32, u8)>(), 40)) {
         for codec in CODECS {
-            let encoded = whole.encode(|block| encode_by(block, codec, false).unwrap());
+            let encoded = block.encode(|block| encode_by(block, codec, false).unwrap());
             for &(at, value) in &edits {
                 let mut damaged = encoded.clone();
                 if damaged.payload.is_empty() {
@@ -126,9 +126,9 @@ proptest! {
                     1 => damaged.payload.insert(at, value),
                     _ => damaged.payload[at] ^= value | 1,
                 }
-                // Other bytes may come back: checksums are for that. As many must.
-                let back = whole.decode(&damaged);
-                prop_assert!(back.is_none_or(|bytes| bytes.len() == whole.bytes.len()));
+                // Other bytes are possible, which checksums detect, but their number must be right.
+                let back = block.decode(&damaged);
+                prop_assert!(back.is_none_or(|bytes| bytes.len() == block.bytes.len()));
             }
         }
     }
@@ -152,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn a_block_that_claims_too_much_is_refused() {
+fn a_block_with_excessive_lengths_is_rejected() {
     for codec in CODECS {
         let mut bytes = Vec::new();
         assert!(decode(codec, &[0; 64], &[u32::MAX; 40], &[], &mut bytes).is_err());
@@ -162,30 +162,30 @@ fn a_block_that_claims_too_much_is_refused() {
 }
 
 #[test]
-fn a_base_that_looks_like_a_dictionary_is_a_base() {
+fn a_base_with_the_magic_of_a_dictionary_is_used_as_a_base() {
     let bytes = contents(4096, 0, 3);
     let base = [&[0x37, 0xa4, 0x30, 0xec], &bytes[4..]].concat();
-    let whole = Whole { bytes: bytes.clone(), lengths: vec![4096], bases: vec![Some(base)] };
-    let encoded = whole.encode(|block| encode_by(block, Codec::Prefix, true).unwrap());
+    let block = OwnedBlock { bytes: bytes.clone(), lengths: vec![4096], bases: vec![Some(base)] };
+    let encoded = block.encode(|block| encode_by(block, Codec::Prefix, true).unwrap());
     assert!(encoded.payload.len() < 100 && encoded.uses_bases);
-    assert_eq!(whole.decode(&encoded), Some(bytes));
+    assert_eq!(block.decode(&encoded), Some(bytes));
 }
 
 /// Blocks of a curve with five numbers at each point.
-fn curve(at: usize) -> Whole {
+fn curve(at: usize) -> OwnedBlock {
     let numbers = (0..8192).map(|number| {
         let (point, part) = ((number + at * 8192) / 5, number % 5);
         (f64::from(part as u32) + 1.0) * (1.5 + (point as f64 * 1e-3).sin())
     });
     let bytes: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
-    Whole { lengths: vec![4096; bytes.len() / 4096], bases: Vec::new(), bytes }
+    OwnedBlock { lengths: vec![4096; bytes.len() / 4096], bases: Vec::new(), bytes }
 }
 
 #[test]
-fn curves_are_stored_by_their_differences() {
-    let whole = curve(1);
-    let encoded = whole.encode(|block| encode(block, Hint::default()).unwrap());
-    let zstd = whole.encode(|block| encode_by(block, Codec::Zstd, true).unwrap());
+fn curves_are_stored_as_differences() {
+    let block = curve(1);
+    let encoded = block.encode(|block| encode(block, Hint::default()).unwrap());
+    let zstd = block.encode(|block| encode_by(block, Codec::Zstd, true).unwrap());
     assert_eq!(encoded.codec, Codec::Mixed);
     assert!(
         encoded.payload.len() * 3 < zstd.payload.len() * 2,
@@ -196,7 +196,7 @@ fn curves_are_stored_by_their_differences() {
 }
 
 #[test]
-fn bases_that_tell_nothing_are_not_read_any_more_and_others_are_again() {
+fn useless_bases_are_not_read_and_useful_ones_are_read_again() {
     let mut chooser = Chooser::default();
     let outcome = |uses_bases| Outcome {
         codec: if uses_bases { Codec::Prefix } else { Codec::Words },

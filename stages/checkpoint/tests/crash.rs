@@ -1,6 +1,7 @@
-//! `kill -9` at any moment of adding and pruning, two writers at once, and disks that are full or cannot be written to.
+//! `kill -9` at any moment of adding and pruning, two concurrent writers, and full or read-only disks.
 //!
-//! Kills are for `HOPMAP_SOAK=1`; `tests/cli/crash_points.rs` kills at every step. Disks of their own need `HOPMAP_SYSTEM_TESTS=1` and the right to mount.
+//! Kills need `HOPMAP_SOAK=1`; `tests/cli/crash_points.rs` kills at every step. Separate disks need
+//! `HOPMAP_SYSTEM_TESTS=1` and permission to mount.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -16,11 +17,11 @@ use hopmap_test_support::{only_in_a_soak, system_tests};
 
 use crate::support::store::{Dice, noise, restore_files, verify};
 
-/// Names the folder in which a process of this test works until it is killed.
+/// The working folder of a child process of this test.
 const WORK: &str = "HOPMAP_TEST_CHECKPOINT_WORK";
 
-/// The contents of the stream of a seed: pages that change as those of a program would, others that are new every time, and some that
-/// the next three have as well, so that packs get to be mostly unneeded.
+/// The stream of a seed: pages that change like those of a program, some that are always new, and some that
+/// the next three checkpoints share, so that packs become mostly unneeded.
 fn contents(seed: u64) -> Vec<u8> {
     let mut bytes = noise(5, 200_000);
     let mut dice = Dice(1);
@@ -44,7 +45,7 @@ fn keep(last: usize) -> Keep {
     Keep { last: Some(last), every: Some(7), ..Keep::default() }
 }
 
-/// Adds and prunes for ever, and notes what it begins and what is done, when it is this test's child.
+/// In a child process of this test: adds and prunes until killed, and logs the start and end of each step.
 #[test]
 fn a_child_adds_and_prunes() {
     let Some(work) = std::env::var_os(WORK) else { return };
@@ -57,8 +58,8 @@ fn a_child_adds_and_prunes() {
         writeln!(log, "added {} {seed}", added.manifest.number).unwrap();
         if seed % 3 == 2 {
             let lock = store.lock("a test", Duration::from_secs(20)).unwrap();
-            let told = store.prune(&lock, &keep(4), true, &Context::detached()).unwrap();
-            writeln!(log, "removes {:?}", told.removed).unwrap();
+            let planned = store.prune(&lock, &keep(4), true, &Context::detached()).unwrap();
+            writeln!(log, "removes {:?}", planned.removed).unwrap();
             let done = store.prune(&lock, &keep(4), false, &Context::detached()).unwrap();
             writeln!(log, "rewrote {:?}", done.rewritten).unwrap();
         }
@@ -71,7 +72,7 @@ fn child(work: &Path) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// What the log of children says: the seeds of checkpoints whose adding had ended, and which may be gone.
+/// Parses the logs of children: the seeds of completed checkpoints, and the checkpoints that may be removed.
 fn logged(work: &Path) -> (BTreeMap<u32, u64>, BTreeSet<u32>) {
     let log = fs::read_to_string(work.join("log")).unwrap_or_default();
     let (mut added, mut gone) = (BTreeMap::new(), BTreeSet::new());
@@ -79,7 +80,7 @@ fn logged(work: &Path) -> (BTreeMap<u32, u64>, BTreeSet<u32>) {
         if let Some(("added", rest)) = line.split_once(' ') {
             let (number, seed) = rest.split_once(' ').unwrap();
             let twice = added.insert(number.parse().unwrap(), seed.parse().unwrap());
-            assert!(twice.is_none(), "{number} was given twice");
+            assert!(twice.is_none(), "{number} was assigned twice");
         } else if let Some(("removes", numbers)) = line.split_once(' ') {
             let numbers = numbers.trim_matches(['[', ']']).split(", ").filter(|number| !number.is_empty());
             gone.extend(numbers.map(|number| number.parse::<u32>().unwrap()));
@@ -88,13 +89,13 @@ fn logged(work: &Path) -> (BTreeMap<u32, u64>, BTreeSet<u32>) {
     (added, gone)
 }
 
-/// The store is whole and has everything that it said it has.
+/// The store is intact and has all completed checkpoints.
 fn check(work: &Path) {
     let store = Store::open(&work.join("store")).unwrap();
     drop(store.lock("a test", Duration::from_secs(5)).unwrap());
     let found = verify(&store, true);
     let (added, gone) = logged(work);
-    // A prune that was stopped has removed manifests and not yet their packs, and nothing else is to be warned of.
+    // An interrupted prune leaves packs of removed manifests; no other warnings are expected.
     let left = found.unneeded.iter().filter(|number| gone.contains(number)).count();
     assert!(found.problems.is_empty() && found.warnings.len() <= left, "{found:?}");
     let there = store.numbers().unwrap();
@@ -106,7 +107,7 @@ fn check(work: &Path) {
 }
 
 #[test]
-fn a_killed_writer_leaves_a_whole_store() {
+fn a_killed_writer_leaves_an_intact_store() {
     if !only_in_a_soak() {
         return;
     }
@@ -118,15 +119,15 @@ fn a_killed_writer_leaves_a_whole_store() {
     for _ in 0..times {
         let before = fs::read_to_string(work.join("log")).unwrap_or_default().lines().count();
         let mut child = child(work);
-        // Moments spread over some additions and prunes, however slow the machine is.
+        // Kills are spread over several additions and prunes, independent of the speed of the machine.
         let steps = dice.below(12);
         while fs::read_to_string(work.join("log")).unwrap_or_default().lines().count() < before + steps {
-            assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
+            assert!(child.try_wait().unwrap().is_none(), "the child exited");
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_micros(dice.below(60_000) as u64));
         child.kill().unwrap();
-        assert_eq!(child.wait().unwrap().code(), None, "the child ended by itself");
+        assert_eq!(child.wait().unwrap().code(), None, "the child exited");
         check(work);
     }
     let (added, gone) = logged(work);
@@ -140,11 +141,11 @@ fn a_killed_writer_leaves_a_whole_store() {
 }
 
 #[test]
-fn the_second_writer_waits_or_is_told_who_writes() {
+fn the_second_writer_waits_or_gets_the_holder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = Store::init(&path, Settings::default()).unwrap();
-    let lock = store.lock("process 7, which adds", Duration::ZERO).unwrap();
+    let lock = store.lock("process 7", Duration::ZERO).unwrap();
     let other = Store::open(&path).unwrap();
     let error = other.lock("process 8", Duration::ZERO).unwrap_err();
     assert!(
@@ -157,10 +158,10 @@ fn the_second_writer_waits_or_is_told_who_writes() {
     let first = store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
     drop(lock);
     assert_eq!((first.manifest.number, waits.join().unwrap()), (1, 2));
-    assert_eq!(verify(&store, true).whole(), [1, 2]);
+    assert_eq!(verify(&store, true).intact(), [1, 2]);
 }
 
-/// Runs a test of this file in a mount namespace of its own, where a script has prepared a folder `disk`.
+/// Runs a test of this file in a separate mount namespace, where a script has prepared the folder `disk`.
 fn on_a_disk(test: &str, before: &str) {
     if !system_tests() {
         return;
@@ -170,24 +171,24 @@ fn on_a_disk(test: &str, before: &str) {
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
     let output = command.env(WORK, folder.path()).current_dir(folder.path()).output().unwrap();
-    let said =
+    let errors =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("this was done on a disk of its own"), "{said}");
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("ran on a separate disk"), "{errors}");
 }
 
 fn on_its_own() -> Option<std::path::PathBuf> {
     let disk = Path::new(&std::env::var_os(WORK)?).join("disk");
-    eprintln!("this was done on a disk of its own");
+    eprintln!("ran on a separate disk");
     Some(disk)
 }
 
 #[test]
-fn pruning_frees_whole_packs_on_a_full_disk() {
+fn pruning_removes_packs_on_a_full_disk() {
     on_a_disk("full_disk", "mkdir disk\nmount -t tmpfs -o size=8m tmpfs disk");
 }
 
-/// Takes all space that is left.
+/// Fills the remaining space.
 fn fill(disk: &Path) {
     let mut filler = OpenOptions::new().append(true).create(true).open(disk.join("filler")).unwrap();
     while filler.write(&[7; 4096]).is_ok_and(|written| written > 0) {}
@@ -198,7 +199,7 @@ fn full_disk() {
     let Some(disk) = on_its_own() else { return };
     let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
     let mut added = 0u64;
-    // Contents that share nothing, until there is no space for more.
+    // Unrelated contents, until the disk is full.
     let error = loop {
         let bytes = noise(added + 1, 700_000);
         let lock = store.lock("a test", Duration::ZERO).unwrap();
@@ -212,7 +213,7 @@ fn full_disk() {
     let last = added as u32;
     fill(&disk);
     assert!(verify(&store, true).problems.is_empty());
-    // The last one, whose number cannot be written down while nothing else goes.
+    // The last one, whose number cannot be recorded while nothing else is removed.
     let prune = |keep: Keep| {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         store.prune(&lock, &keep, false, &Context::detached()).unwrap()
@@ -225,7 +226,7 @@ fn full_disk() {
     let kept: Vec<u32> = (4..last).collect();
     let found = verify(&store, true);
     assert!(found.problems.is_empty(), "{found:?}");
-    assert_eq!(found.whole(), kept);
+    assert_eq!(found.intact(), kept);
     for &number in &kept {
         let expected = [("image".into(), noise(u64::from(number), 700_000))].into();
         restore_files(&store, number, &expected).unwrap();
@@ -237,16 +238,16 @@ fn full_disk() {
 }
 
 #[test]
-fn pruning_frees_parts_of_packs_on_a_full_disk() {
-    on_a_disk("full_disk_without_a_whole_pack", "mkdir disk\nmount -t tmpfs -o size=16m tmpfs disk");
+fn pruning_punches_holes_into_packs_on_a_full_disk() {
+    on_a_disk("full_disk_without_an_unneeded_pack", "mkdir disk\nmount -t tmpfs -o size=16m tmpfs disk");
 }
 
 #[test]
-fn full_disk_without_a_whole_pack() {
+fn full_disk_without_an_unneeded_pack() {
     let Some(disk) = on_its_own() else { return };
     let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
     let bytes = noise(3, 6_000_000);
-    // The end is in a block of its own; under another name its first chunk is a delta against no other.
+    // The end is in a separate block; its first chunk has no base if the name differs.
     for begin in [0, 5_000_000] {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let source = Source::Stream(begin.to_string(), Box::new(&bytes[begin..]));
@@ -269,7 +270,7 @@ fn full_disk_without_a_whole_pack() {
 }
 
 #[test]
-fn what_pruning_a_pack_frees_is_room_for_another() {
+fn space_freed_in_one_pack_allows_rewriting_another() {
     on_a_disk("full_disk_with_two_packs", "mkdir disk\nmount -t tmpfs -o size=20m tmpfs disk");
 }
 
@@ -278,7 +279,7 @@ fn full_disk_with_two_packs() {
     let Some(disk) = on_its_own() else { return };
     let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
     let (first, second) = (noise(3, 6_000_000), noise(4, 2_000_000));
-    // Of the first all but one block can be taken out, of the one block of the second nothing: parts of all of it are needed.
+    // All but one block of the first pack can be punched out, but not the only block of the second.
     let parts = second.chunks(100_000).step_by(2).flatten().copied();
     let third: Vec<u8> = first[5_000_000..].iter().copied().chain(parts).collect();
     for (name, bytes) in [("1", &first), ("2", &second), ("3", &third)] {
@@ -298,7 +299,7 @@ fn full_disk_with_two_packs() {
 }
 
 #[test]
-fn a_store_on_a_disk_that_cannot_be_written_to_is_read() {
+fn a_store_on_a_read_only_disk_can_be_read() {
     on_a_disk("read_only", "mkdir disk\nmount -t tmpfs -o size=8m tmpfs disk");
 }
 
@@ -312,7 +313,7 @@ fn read_only() {
     let mounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk).status().unwrap();
     assert!(mounted.success());
     let store = Store::open(&path).unwrap();
-    assert_eq!(verify(&store, true).whole(), [1, 2]);
+    assert_eq!(verify(&store, true).intact(), [1, 2]);
     assert_eq!(store.list().unwrap().len(), 2);
     restore_files(&store, 2, &[("image".into(), contents(2))].into()).unwrap();
     let error = add(&store, 3).unwrap_err();

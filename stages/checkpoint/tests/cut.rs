@@ -1,14 +1,12 @@
-//! Files cut into chunks: the chunks give the file back whatever it is, and what did not change is found again.
+//! Files cut into chunks: any file is reproduced from its chunks, and unchanged data is found again.
 
 use hopmap_checkpoint::chunk::{Chunk, Earlier, PAGE, Place, Space};
 use hopmap_checkpoint::cut::{CutError, Format, PageMap, page_maps};
 use proptest::prelude::*;
 
-use crate::support::images::{
-    Area, Cut, Slow, cut, cut_whole, dmtcp, is_same, noise, places, record, sample,
-};
+use crate::support::images::{Area, Cut, Slow, cut, cut_all, dmtcp, is_same, noise, places, record, sample};
 
-/// Bytes of a record that have a meaning.
+/// Size of the meaningful part of a record.
 const FIELDS: usize = 1112;
 
 fn memory(address: u64) -> Place {
@@ -21,8 +19,8 @@ fn an_image_is_cut_at_its_pages() {
         Area::File(0x1000, noise(1, PAGE + 100), PAGE as u64 - 100),
         Area::Parts(0x9000, vec![Err(7), Ok([noise(2, PAGE), vec![0; 3 * PAGE]].concat())]),
     ]);
-    let whole = cut_whole(&image, None).unwrap();
-    assert_eq!(whole.format, Format::Dmtcp);
+    let result = cut_all(&image, None).unwrap();
+    assert_eq!(result.format, Format::Dmtcp);
     let file = |address| Place { space: Space::File, address };
     let record = |address| Place { space: Space::Record, address };
     let expected = [
@@ -43,18 +41,18 @@ fn an_image_is_cut_at_its_pages() {
         (record(0), FIELDS),
         (record(1112), PAGE - FIELDS),
     ];
-    assert_eq!(places(&whole), expected);
-    assert!(whole.chunks[13].zero);
+    assert_eq!(places(&result), expected);
+    assert!(result.chunks[13].zero);
 }
 
 #[test]
-fn what_records_leave_unset_is_no_change_of_all_of_them() {
+fn uninitialized_bytes_of_records_do_not_change_all_records() {
     let before = sample();
-    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let earlier = cut_all(&before, None).unwrap().earlier();
     let after: Vec<u8> = before.iter().map(|&byte| if byte == 0xaa { 0xab } else { byte }).collect();
     let before_of = |chunk: &Chunk| *earlier.get(chunk.base_chunk.unwrap()).unwrap();
-    let whole = cut_whole(&after, Some(&earlier)).unwrap();
-    let records = whole.chunks.iter().filter(|chunk| chunk.place.space == Space::Record);
+    let result = cut_all(&after, Some(&earlier)).unwrap();
+    let records = result.chunks.iter().filter(|chunk| chunk.place.space == Space::Record);
     let (fields, rests): (Vec<_>, Vec<_>) = records.partition(|chunk| chunk.length == FIELDS);
     assert!(fields.iter().all(|chunk| before_of(chunk).hash == chunk.hash.kept()));
     assert!(rests.iter().all(|chunk| chunk.hash == rests[0].hash && before_of(chunk).place == chunk.place));
@@ -62,15 +60,15 @@ fn what_records_leave_unset_is_no_change_of_all_of_them() {
 }
 
 #[test]
-fn data_keep_the_phase_of_their_addresses() {
+fn data_keeps_its_alignment_to_addresses() {
     let image = dmtcp(&[Area::File(0x1ff0, noise(1, 2 * PAGE), 0)]);
-    let whole = cut_whole(&image, None).unwrap();
+    let result = cut_all(&image, None).unwrap();
     let expected = [(memory(0x1ff0), 16), (memory(0x2000), PAGE), (memory(0x3000), PAGE - 16)];
-    assert_eq!(places(&whole)[4..7], expected);
+    assert_eq!(places(&result)[4..7], expected);
 }
 
 #[test]
-fn pages_are_found_again_behind_new_records() {
+fn pages_are_found_again_after_new_records() {
     let data = noise(1, 40 * PAGE);
     let before = dmtcp(&[Area::Parts(0x10_0000, vec![Ok(data.clone()), Err(3)])]);
     let (head, tail) = data.split_at(20 * PAGE);
@@ -80,10 +78,10 @@ fn pages_are_found_again_behind_new_records() {
         Area::Parts(0x8_0000, vec![Ok(noise(2, PAGE))]),
         Area::Parts(0x10_0000, vec![Ok(head.to_vec()), Ok(changed), Err(3)]),
     ]);
-    let earlier = cut_whole(&before, None).unwrap().earlier();
-    let whole = cut_whole(&after, Some(&earlier)).unwrap();
+    let earlier = cut_all(&before, None).unwrap().earlier();
+    let result = cut_all(&after, Some(&earlier)).unwrap();
     let new: Vec<Place> =
-        whole.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).map(|c| c.place).collect();
+        result.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).map(|c| c.place).collect();
     let record = |address| Place { space: Space::Record, address };
     let expected = [
         record(0x8_0001),
@@ -96,26 +94,26 @@ fn pages_are_found_again_behind_new_records() {
         memory(0x11_9000),
     ];
     assert_eq!(new, expected);
-    let page = whole.chunks.iter().find(|chunk| chunk.place == memory(0x11_9000)).unwrap();
+    let page = result.chunks.iter().find(|chunk| chunk.place == memory(0x11_9000)).unwrap();
     assert_eq!(earlier.get(page.base_chunk.unwrap()).unwrap().place, memory(0x11_9000));
-    let new_record = whole.chunks.iter().find(|chunk| chunk.place == record(0x11_4000)).unwrap();
+    let new_record = result.chunks.iter().find(|chunk| chunk.place == record(0x11_4000)).unwrap();
     assert_eq!(earlier.get(new_record.base_chunk.unwrap()).unwrap().place.space, Space::Record);
 }
 
 #[test]
-fn bytes_behind_the_last_record_are_kept() {
+fn bytes_after_the_last_record_are_kept() {
     let mut image = sample();
     image.extend(noise(9, 5000));
-    let whole = cut_whole(&image, None).unwrap();
-    let last = places(&whole).pop().unwrap().0;
+    let result = cut_all(&image, None).unwrap();
+    let last = places(&result).pop().unwrap().0;
     assert_eq!(last, Place { space: Space::File, address: (image.len() as u64 - 1) / 4096 * 4096 });
 }
 
 #[test]
-fn incomplete_images_are_refused_wherever_they_end() {
+fn truncated_images_are_rejected() {
     let image = sample();
     for end in (28..image.len()).step_by(511).chain([image.len() - 1]) {
-        let error = cut_whole(&image[..end], None).err().unwrap();
+        let error = cut_all(&image[..end], None).err().unwrap();
         assert!(
             matches!(error, CutError::Incomplete { offset, .. } if offset == end as u64),
             "{end}: {error}"
@@ -124,7 +122,7 @@ fn incomplete_images_are_refused_wherever_they_end() {
 }
 
 #[test]
-fn images_that_contradict_themselves_are_refused() {
+fn inconsistent_images_are_rejected() {
     let header = sample()[..2 * PAGE].to_vec();
     let page = PAGE as u64;
     let cases: [(&str, &[[u64; 4]]); 12] = [
@@ -134,15 +132,15 @@ fn images_that_contradict_themselves_are_refused() {
         ("properties", &[[page, page, u64::MAX, 3]]),
         ("properties", &[[page, page, u64::MAX, 1 << 40]]),
         ("smaller than the file", &[[page, page, page + 1, 0]]),
-        ("not in its place", &[[page, page, u64::MAX, 4]]),
-        ("not in its place", &[[page, page, u64::MAX, 2], [2 * page, page, u64::MAX, 5]]),
-        ("not in its place", &[[page, page, u64::MAX, 2], [page, 2 * page, u64::MAX, 5]]),
+        ("out of place", &[[page, page, u64::MAX, 4]]),
+        ("out of place", &[[page, page, u64::MAX, 2], [2 * page, page, u64::MAX, 5]]),
+        ("out of place", &[[page, page, u64::MAX, 2], [page, 2 * page, u64::MAX, 5]]),
         (
             "missing",
             &[[page, 2 * page, u64::MAX, 2], [page, page, u64::MAX, 5], [4 * page, page, u64::MAX, 2]],
         ),
         ("missing", &[[page, 2 * page, u64::MAX, 2], [0, u64::MAX, u64::MAX, 0]]),
-        ("before the one before it", &[[4 * page, page, u64::MAX, 1], [2 * page, page, u64::MAX, 1]]),
+        ("two areas overlap", &[[4 * page, page, u64::MAX, 1], [2 * page, page, u64::MAX, 1]]),
     ];
     for (reason, records) in cases {
         let mut image = header.clone();
@@ -150,43 +148,43 @@ fn images_that_contradict_themselves_are_refused() {
             image.extend(record(address, size, file.cast_signed(), properties, b"/a"));
         }
         let offset = (image.len() - PAGE) as u64;
-        let error = cut_whole(&image, None).err().unwrap();
+        let error = cut_all(&image, None).err().unwrap();
         assert!(error.to_string().contains(reason), "{reason}: {error}");
         assert!(matches!(error, CutError::Damaged { offset: at, .. } if at == offset), "{error}");
     }
     let mut image = header;
     image[PAGE + 3] = b'X';
-    assert!(matches!(cut_whole(&image, None), Err(CutError::Damaged { offset: 4096, .. })));
+    assert!(matches!(cut_all(&image, None), Err(CutError::Damaged { offset: 4096, .. })));
 }
 
 #[test]
-fn an_area_that_claims_more_than_there_is_ends_soon() {
+fn an_area_with_excessive_length_ends_early() {
     let mut image = sample()[..2 * PAGE].to_vec();
     image.extend(record(0x1000, u64::MAX - 0x1000, -1, 0, b"/a"));
     image.extend(noise(1, 10 * PAGE));
-    assert!(matches!(cut_whole(&image, None), Err(CutError::Incomplete { .. })));
+    assert!(matches!(cut_all(&image, None), Err(CutError::Incomplete { .. })));
 }
 
 #[test]
-fn other_versions_and_packed_images_are_plain_files() {
+fn other_versions_and_compressed_images_are_plain_files() {
     let mut image = sample();
     image[25] = b'5';
-    assert_eq!(cut_whole(&image, None).unwrap().format, Format::Plain);
+    assert_eq!(cut_all(&image, None).unwrap().format, Format::Plain);
     let packed = [b"\x1f\x8b\x08".to_vec(), noise(1, 9000)].concat();
-    assert_eq!(cut_whole(&packed, None).unwrap().format, Format::Gzip);
-    assert_eq!(cut_whole(b"", None).unwrap().chunks, []);
+    assert_eq!(cut_all(&packed, None).unwrap().format, Format::Gzip);
+    assert_eq!(cut_all(b"", None).unwrap().chunks, []);
 }
 
 #[test]
 fn a_change_in_place_costs_one_chunk() {
     let before = noise(1, 2_000_000);
-    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let earlier = cut_all(&before, None).unwrap().earlier();
     let mut after = before;
     for at in (100_000..2_000_000).step_by(200_000) {
         after[at] ^= 0x55;
     }
-    let whole = cut_whole(&after, Some(&earlier)).unwrap();
-    let new: Vec<_> = whole.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).collect();
+    let result = cut_all(&after, Some(&earlier)).unwrap();
+    let new: Vec<_> = result.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).collect();
     assert_eq!(new.len(), 10);
     for chunk in new {
         let base_chunk = earlier.get(chunk.base_chunk.unwrap()).unwrap();
@@ -197,49 +195,49 @@ fn a_change_in_place_costs_one_chunk() {
 #[test]
 fn insertions_and_removals_cost_a_few_chunks() {
     let before = noise(1, 2_000_000);
-    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let earlier = cut_all(&before, None).unwrap().earlier();
     let mut after = before.clone();
     after.splice(1_500_000..1_500_000, noise(2, 100_000));
     after.drain(700_000..900_000);
     after.splice(300_000..300_000, *b"some words");
-    let whole = cut_whole(&after, Some(&earlier)).unwrap();
-    assert!(whole.new_bytes(&earlier) < 100_010 + 100_000, "{}", whole.new_bytes(&earlier));
+    let result = cut_all(&after, Some(&earlier)).unwrap();
+    assert!(result.new_bytes(&earlier) < 100_010 + 100_000, "{}", result.new_bytes(&earlier));
     let longer = [before.clone(), noise(3, 50_000)].concat();
-    assert!(cut_whole(&longer, Some(&earlier)).unwrap().new_bytes(&earlier) < 50_000 + 16_384);
-    assert!(cut_whole(&before[..1_000_000], Some(&earlier)).unwrap().new_bytes(&earlier) < 16_384);
+    assert!(cut_all(&longer, Some(&earlier)).unwrap().new_bytes(&earlier) < 50_000 + 16_384);
+    assert!(cut_all(&before[..1_000_000], Some(&earlier)).unwrap().new_bytes(&earlier) < 16_384);
 }
 
 #[test]
-fn data_that_change_everywhere_keep_their_places() {
+fn data_that_changes_everywhere_keeps_its_positions() {
     let before = noise(1, 1_000_000);
-    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let earlier = cut_all(&before, None).unwrap().earlier();
     let after: Vec<u8> = before.iter().map(|byte| byte ^ 1).collect();
-    let whole = cut_whole(&after, Some(&earlier)).unwrap();
-    for chunk in &whole.chunks {
+    let result = cut_all(&after, Some(&earlier)).unwrap();
+    for chunk in &result.chunks {
         let base_chunk = earlier.get(chunk.base_chunk.unwrap()).unwrap();
         assert_eq!((base_chunk.place, base_chunk.length), (chunk.place, chunk.length));
     }
 }
 
 #[test]
-fn runs_of_zeros_are_left_out() {
+fn runs_of_zeros_are_skipped() {
     let mut bytes = noise(1, 300_000);
     bytes[10_001..14_097].fill(0);
     bytes[100_000..280_000].fill(0);
-    let whole = cut_whole(&bytes, None).unwrap();
+    let result = cut_all(&bytes, None).unwrap();
     let zeros: Vec<_> =
-        whole.chunks.iter().filter(|chunk| chunk.zero).map(|c| (c.place.address, c.length)).collect();
+        result.chunks.iter().filter(|chunk| chunk.zero).map(|c| (c.place.address, c.length)).collect();
     assert_eq!(zeros, [(10_001, 4096), (100_000, 180_000)]);
 }
 
 #[test]
-fn chunks_do_not_depend_on_how_a_file_is_read() {
+fn chunks_do_not_depend_on_the_sizes_of_reads() {
     for bytes in [sample(), noise(1, 200_000)] {
-        let whole = cut_whole(&bytes, None).unwrap();
+        let result = cut_all(&bytes, None).unwrap();
         for (step, amount) in [(1, 16 << 20), (300, 16 << 20), (3, 100_000), (77, 5000)] {
             let slow = cut(&bytes, None, None, amount, Box::new(Slow { bytes: &bytes, step })).unwrap();
-            // Runs of zeros may be told in several parts.
-            assert_eq!(data_places(&whole), data_places(&slow));
+            // Runs of zeros may be split.
+            assert_eq!(data_places(&result), data_places(&slow));
         }
     }
 }
@@ -271,7 +269,7 @@ fn page_map(pages: u64, entries: &[&[(u64, u64)]]) -> Vec<u8> {
     bytes
 }
 
-/// The maps of a folder with these page maps.
+/// The page maps of a folder with these files.
 fn maps(files: &[(&str, Vec<u8>)]) -> Vec<(String, PageMap)> {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -283,7 +281,7 @@ fn maps(files: &[(&str, Vec<u8>)]) -> Vec<(String, PageMap)> {
 const STACK: u64 = 0x7ffc_1234_5000;
 
 #[test]
-fn page_maps_of_criu_are_read() {
+fn criu_page_maps_are_read() {
     let entries: [&[(u64, u64)]; 6] = [
         &[(1, 0x40_0000), (2, 3), (4, 4)],
         &[(1, 0x40_3000), (2, 2), (4, 6)],
@@ -307,7 +305,7 @@ fn page_maps_of_criu_are_read() {
 }
 
 #[test]
-fn page_maps_that_cannot_be_relied_on_are_not_used() {
+fn unreliable_page_maps_are_not_used() {
     let good: &[(u64, u64)] = &[(1, 0x1000), (2, 1), (4, 4)];
     let bad: [&[(u64, u64)]; 5] = [
         &[(1, 0x1001), (2, 1), (4, 4)],
@@ -321,22 +319,22 @@ fn page_maps_that_cannot_be_relied_on_are_not_used() {
     }
     let twice = [("pagemap-1.img", page_map(1, &[good])), ("pagemap-2.img", page_map(1, &[good]))];
     assert_eq!(maps(&twice), []);
-    let whole = page_map(1, &[good, good]);
-    for end in 0..whole.len() {
-        let read = maps(&[("pagemap-1.img", whole[..end].to_vec())]);
-        assert!(read.is_empty() || end == 14 || end == whole.len() - 11, "{end}: {read:?}");
+    let result = page_map(1, &[good, good]);
+    for end in 0..result.len() {
+        let read = maps(&[("pagemap-1.img", result[..end].to_vec())]);
+        assert!(read.is_empty() || end == 14 || end == result.len() - 11, "{end}: {read:?}");
     }
 }
 
 #[test]
-fn pages_of_criu_are_at_their_addresses() {
+fn criu_pages_are_at_their_addresses() {
     let bytes = noise(1, 5 * PAGE);
     let map = PageMap { runs: vec![(0x40_0000, 2), (0x50_0000, 0), (STACK, 3)] };
     let one = |bytes| cut(bytes, None, Some(map.clone()), 5000, Box::new(bytes));
-    let whole = one(&bytes).unwrap();
-    assert_eq!(whole.format, Format::Criu);
+    let result = one(&bytes).unwrap();
+    assert_eq!(result.format, Format::Criu);
     let addresses = [0x40_0000, 0x40_1000, STACK, STACK + 0x1000, STACK + 0x2000];
-    assert_eq!(places(&whole), addresses.map(|address| (memory(address), PAGE)));
+    assert_eq!(places(&result), addresses.map(|address| (memory(address), PAGE)));
     assert!(matches!(one(&bytes[..=3 * PAGE]), Err(CutError::Incomplete { offset: 12289, .. })));
     let longer = noise(1, 6 * PAGE + 5);
     let last = places(&one(&longer).unwrap()).pop().unwrap();
@@ -360,7 +358,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_file_comes_back(before in bytes(), after in bytes(), amount in 1..200_000_usize, step in 1..9999_usize) {
+    fn any_file_is_reproduced(before in bytes(), after in bytes(), amount in 1..200_000_usize, step in 1..9999_usize) {
         let first = cut(&before, None, None, amount, Box::new(before.as_slice())).unwrap();
         let earlier = first.earlier();
         let same = cut(&before, Some(&earlier), None, amount * 2, Box::new(Slow { bytes: &before, step })).unwrap();
@@ -369,12 +367,12 @@ proptest! {
     }
 
     #[test]
-    fn any_earlier_version_will_do(before in bytes(), pages in 0..9_u64) {
+    fn any_earlier_version_is_accepted(before in bytes(), pages in 0..9_u64) {
         let image = sample();
-        let strange = cut_whole(&before, None).unwrap().earlier();
-        cut_whole(&image, Some(&strange)).unwrap();
-        let image = cut_whole(&image, None).unwrap().earlier();
-        cut_whole(&before, Some(&image)).unwrap();
+        let strange = cut_all(&before, None).unwrap().earlier();
+        cut_all(&image, Some(&strange)).unwrap();
+        let image = cut_all(&image, None).unwrap().earlier();
+        cut_all(&before, Some(&image)).unwrap();
         let map = PageMap { runs: vec![(0x60_0000, pages)] };
         let cut = cut(&before, Some(&image), Some(map), 4096, Box::new(before.as_slice()));
         prop_assert_eq!(cut.is_ok(), before.len() as u64 >= pages * 4096);
@@ -382,8 +380,8 @@ proptest! {
 }
 
 #[test]
-fn the_chunk_at_a_place_is_found() {
-    let earlier = cut_whole(&sample(), None).unwrap().earlier();
+fn the_chunk_at_a_position_is_found() {
+    let earlier = cut_all(&sample(), None).unwrap().earlier();
     for (index, chunk) in (0..).zip(earlier.chunks()) {
         assert_eq!(earlier.at(chunk.place), Some(index));
     }

@@ -1,6 +1,6 @@
-//! Damaged stores: verifying tells, and no restore gives wrong bytes.
+//! Damaged stores: verifying reports the damage, and no restore returns wrong bytes.
 //!
-//! `HOPMAP_SOAK=1` does 10,000 cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs 10,000 cases instead of some hundred; `HOPMAP_SEED=N` repeats one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,11 @@ use crate::support::store::{self, Dice, Files, Sample, restore_files, restore_fo
 
 type Contents = Vec<(PathBuf, Vec<u8>)>;
 
-/// Stores whose files take each other's places.
+/// Stores whose files are exchanged.
 struct Site {
     sample: Sample,
-    whole: Contents,
-    /// The same numbers and other contents; and the same four checkpoints first, then others.
+    original: Contents,
+    /// The same numbers with other contents; and the same four checkpoints followed by others.
     strangers: [Contents; 2],
 }
 
@@ -33,21 +33,21 @@ impl Site {
             };
             stranger.files().into_iter().map(move_to).collect()
         });
-        let whole = sample.files();
-        Self { sample, whole, strangers }
+        let original = sample.files();
+        Self { sample, original, strangers }
     }
 
     fn heal(&self) {
-        for (path, bytes) in &self.whole {
+        for (path, bytes) in &self.original {
             if fs::read(path).ok().as_ref() != Some(bytes) {
                 fs::write(path, bytes).unwrap();
             }
         }
     }
 
-    /// Damages some file; says how.
+    /// Damages some file; returns a description.
     fn damage(&self, dice: &mut Dice) -> String {
-        let (path, bytes) = &self.whole[dice.below(self.whole.len())];
+        let (path, bytes) = &self.original[dice.below(self.original.len())];
         let name = path.strip_prefix(self.sample.path()).unwrap().display();
         let (begin, end) = range(dice, bytes.len());
         let mut changed = bytes.clone();
@@ -80,7 +80,7 @@ impl Site {
                 format!("{begin}-{end} again at {to}")
             }
             7 => {
-                // Another damage may have done so already.
+                // Earlier damage may have removed it.
                 let _ = fs::remove_file(path);
                 return format!("{name} missing");
             }
@@ -92,7 +92,7 @@ impl Site {
             }
             _ => {
                 let alike: Vec<_> =
-                    self.whole.iter().filter(|(other, _)| other.parent() == path.parent()).collect();
+                    self.original.iter().filter(|(other, _)| other.parent() == path.parent()).collect();
                 let (other, others) = alike[dice.below(alike.len())];
                 changed.clone_from(others);
                 fs::write(other, bytes).unwrap();
@@ -115,9 +115,9 @@ fn range(dice: &mut Dice, length: usize) -> (usize, usize) {
     (begin, (begin + 1 + dice.below(most)).min(length))
 }
 
-/// What is said to be whole comes back as it was; what is not, is refused; nothing comes back wrong.
+/// Checkpoints reported as intact are restored exactly; others are rejected; none is restored wrongly.
 fn check(site: &Site, versions: &BTreeMap<u32, Files>, folders: bool) {
-    // Settings that cannot be read are said to be so.
+    // Unreadable settings are reported.
     let Ok(store) = Store::open(&site.sample.path()) else { return };
     let lock = store.read_lock(std::time::Duration::ZERO);
     if lock.is_err() {
@@ -138,7 +138,7 @@ fn check(site: &Site, versions: &BTreeMap<u32, Files>, folders: bool) {
         assert_eq!(named.filter(|affected| affected.number == state.number).count() == 0, state.whole);
     }
     for number in shallow.damaged() {
-        assert!(deep.damaged().contains(&number), "{number} is damaged only at a first look");
+        assert!(deep.damaged().contains(&number), "{number} is damaged only in a shallow verification");
     }
     assert_eq!(deep.problems.is_empty(), deep.damaged().is_empty());
 }
@@ -163,7 +163,7 @@ fn damage_is_found_and_never_restored() {
 }
 
 #[test]
-fn a_damaged_block_names_what_it_touches_and_no_more() {
+fn a_damaged_block_is_reported_with_exactly_the_affected_files() {
     let sample = Sample::new(5, 7);
     let store = sample.store();
     let pack = store.pack(3).unwrap();
@@ -183,13 +183,13 @@ fn a_damaged_block_names_what_it_touches_and_no_more() {
         assert!(problem.checkpoints.iter().all(|affected| affected.number >= 3 && affected.bytes > 0));
         assert!(problem.checkpoints.iter().all(|affected| affected.files.contains(&"image".into())
             || affected.files.contains(&"part/table".into())));
-        assert!([1, 2].iter().all(|number| found.whole().contains(number)), "{:?}", found.whole());
-        sample.assert_restores(&found.whole());
+        assert!([1, 2].iter().all(|number| found.intact().contains(number)), "{:?}", found.intact());
+        sample.assert_restores(&found.intact());
     }
 }
 
 #[test]
-fn a_pack_of_a_copy_that_was_added_to_is_told_before_anything_is_restored() {
+fn a_pack_of_a_modified_copy_is_detected_before_restoring() {
     let (mut sample, mut copy) = (Sample::new(2, 1000), Sample::new(2, 1000));
     sample.add(1);
     copy.add(2);
@@ -198,7 +198,7 @@ fn a_pack_of_a_copy_that_was_added_to_is_told_before_anything_is_restored() {
         let found = sample.verify(deep);
         assert_eq!((found.damaged(), found.problems.len()), (vec![3], 1), "{:?}", found.problems);
         assert_eq!(found.problems[0].pack, Some(3));
-        assert!(found.problems[0].what.starts_with("it is another pack"), "{:?}", found.problems);
+        assert!(found.problems[0].what.starts_with("it belongs to another store"), "{:?}", found.problems);
         assert_eq!(found.problems[0].checkpoints[0].files, [Path::new("image"), Path::new("part/table")]);
     }
     let store = sample.store();
@@ -206,25 +206,25 @@ fn a_pack_of_a_copy_that_was_added_to_is_told_before_anything_is_restored() {
     let context = hopmap_model::Context::detached();
     let mut out = Vec::new();
     let error = store.restore_file(&lock, 3, Some(Path::new("image")), &mut out, &context).unwrap_err();
-    assert!(error.to_string().contains("it is another pack") && out.is_empty(), "{error}");
-    // What needs nothing of it is given back.
+    assert!(error.to_string().contains("it belongs to another store") && out.is_empty(), "{error}");
+    // Files that do not need the pack are restored.
     store.restore_file(&lock, 3, Some(Path::new("part/restart.sh")), &mut out, &context).unwrap();
     assert!(out == sample.last[Path::new("part/restart.sh")]);
     drop(lock);
     let keep = hopmap_checkpoint::store::Keep { last: Some(2), ..Default::default() };
     let refused = sample.prune(&keep).unwrap_err();
-    assert!(refused.to_string().contains("it is another pack"), "{refused}");
+    assert!(refused.to_string().contains("it belongs to another store"), "{refused}");
     sample.assert_restores(&[1, 2]);
 }
 
 #[test]
-fn a_manifest_that_is_lost_is_told() {
+fn a_lost_manifest_is_reported() {
     let sample = Sample::new(3, 31);
     let store = sample.store();
-    // The third has parts of the second, or nothing of it; the number of the last one is written down as well.
+    // The third shares parts with the second, or nothing; the last number is recorded as well.
     let alone = Manifest { number: 3, ..store.manifest(1).unwrap() }.encode().unwrap();
-    let whole = fs::read(store.manifest_path(3)).unwrap();
-    for (third, lost) in [(Some(whole), 2), (Some(alone), 2), (None, 3)] {
+    let intact = fs::read(store.manifest_path(3)).unwrap();
+    for (third, lost) in [(Some(intact), 2), (Some(alone), 2), (None, 3)] {
         let before = fs::read(store.manifest_path(lost)).unwrap();
         third.inspect(|third| fs::write(store.manifest_path(3), third).unwrap());
         fs::remove_file(store.manifest_path(lost)).unwrap();
@@ -247,13 +247,13 @@ fn a_manifest_that_is_lost_is_told() {
 }
 
 #[test]
-fn what_is_there_twice_is_not_lost_when_one_goes_and_is_repaired() {
+fn duplicated_data_survives_the_loss_of_one_copy_and_is_repaired() {
     let sample = Sample::new(3, 11);
     let path = sample.store().pack_path(2);
-    let whole = fs::read(&path).unwrap();
+    let intact = fs::read(&path).unwrap();
     // The last trailer, the first table, the header.
-    for at in [whole.len() - 10, whole.len() - 90, 3] {
-        let mut bytes = whole.clone();
+    for at in [intact.len() - 10, intact.len() - 90, 3] {
+        let mut bytes = intact.clone();
         bytes[at] ^= 16;
         fs::write(&path, bytes).unwrap();
         let found = sample.verify(true);
@@ -264,13 +264,13 @@ fn what_is_there_twice_is_not_lost_when_one_goes_and_is_repaired() {
         let lock = store.lock("a test", std::time::Duration::ZERO).unwrap();
         let mended = store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap();
         assert_eq!((mended.discarded, mended.repaired), (vec![], vec![2]));
-        assert!(fs::read(&path).unwrap() == whole);
+        assert!(fs::read(&path).unwrap() == intact);
         assert!(sample.verify(true).worn.is_empty());
     }
 }
 
 #[test]
-fn what_is_added_after_damaged_blocks_were_discarded_is_whole() {
+fn checkpoints_added_after_discarding_damaged_blocks_are_intact() {
     let mut sample = Sample::new(2, 31);
     let store = sample.store();
     let block = store.pack(1).unwrap().blocks().iter().flatten().next().unwrap().clone();
@@ -287,13 +287,13 @@ fn what_is_added_after_damaged_blocks_were_discarded_is_whole() {
     assert_eq!(before.damaged(), [1, 2]);
     assert!(before.problems.iter().all(|problem| problem.what == "it is missing"), "{before:?}");
     sample.add(99);
-    assert_eq!(sample.verify(true).whole(), [3]);
+    assert_eq!(sample.verify(true).intact(), [3]);
     sample.assert_restores(&[3]);
 }
 
-/// Without `verify --discard` before: nothing is built on a damaged block.
+/// Without a previous `verify --discard`: nothing is built on a damaged block.
 #[test]
-fn what_is_added_onto_a_damaged_block_is_whole() {
+fn checkpoints_added_after_a_damaged_block_are_intact() {
     for pack in 1..=2 {
         let mut sample = Sample::new(2, 31);
         let store = sample.store();
@@ -302,11 +302,11 @@ fn what_is_added_onto_a_damaged_block_is_whole() {
         let mut bytes = fs::read(&path).unwrap();
         bytes[block.offset as usize] ^= 1;
         fs::write(&path, bytes).unwrap();
-        // What is the same as before, and what comes after it.
+        // The same contents again, and the next checkpoint.
         sample.add_files(sample.last.clone());
         sample.add(99);
         assert_eq!(
-            sample.verify(true).whole(),
+            sample.verify(true).intact(),
             (1..=4).filter(|&it| it > 2 || it < pack).collect::<Vec<_>>()
         );
         sample.assert_restores(&[3, 4]);
@@ -314,22 +314,22 @@ fn what_is_added_onto_a_damaged_block_is_whole() {
 }
 
 #[test]
-fn damage_ends_where_a_checkpoint_is_stored_whole() {
+fn damage_ends_at_a_checkpoint_that_is_stored_in_full() {
     let mut sample = Sample::of(Settings { whole_every: 3, ..Settings::default() });
     sample.add_files(store::first(5));
     (0..6).for_each(|step| sample.add(step));
-    // What was in the second, and is not in the sixth.
+    // Data of the second checkpoint that the sixth lacks.
     sample.add_files(sample.versions[&2].clone());
     let store = sample.store();
     let manifests: Vec<_> = (1..=8).map(|number| store.manifest(number).unwrap()).collect();
     let built: Vec<_> = manifests.iter().map(|manifest| (manifest.whole, manifest.since)).collect();
     assert_eq!(built, [(1, 0), (1, 1), (1, 2), (4, 0), (4, 1), (4, 2), (7, 0), (7, 1)]);
-    assert_eq!(sample.verify(true).whole(), [1, 2, 3, 4, 5, 6, 7, 8]);
-    for whole in [1, 4, 7] {
-        let path = store.pack_path(whole);
+    assert_eq!(sample.verify(true).intact(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    for full in [1, 4, 7] {
+        let path = store.pack_path(full);
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        let touched: Vec<u32> = (whole..whole + 3).filter(|&number| number <= 8).collect();
+        let touched: Vec<u32> = (full..full + 3).filter(|&number| number <= 8).collect();
         assert_eq!(sample.verify(true).damaged(), touched);
         fs::write(&path, bytes).unwrap();
     }
@@ -342,23 +342,23 @@ fn damage_ends_where_a_checkpoint_is_stored_whole() {
     assert_eq!(store.add(&lock, source(), &AddOptions::default(), &context).unwrap().manifest.figures.new, 0);
     drop(lock);
     (1..9).for_each(|number| fs::remove_file(store.pack_path(number)).unwrap());
-    assert_eq!(sample.verify(true).whole(), [9, 10]);
+    assert_eq!(sample.verify(true).intact(), [9, 10]);
 }
 
 #[test]
-fn what_is_added_where_packs_are_missing_is_whole() {
+fn checkpoints_added_after_packs_were_lost_are_intact() {
     for missing in 1..=3 {
         let mut sample = Sample::new(3, 31);
         fs::remove_file(sample.store().pack_path(missing)).unwrap();
         assert!(sample.verify(true).damaged().contains(&missing));
         sample.add(99);
-        assert!(sample.verify(true).whole().contains(&4), "{missing}");
+        assert!(sample.verify(true).intact().contains(&4), "{missing}");
         sample.assert_restores(&[4]);
     }
 }
 
 #[test]
-fn damage_of_what_nobody_needs_is_told_and_touches_nothing() {
+fn damage_of_unneeded_data_is_reported_and_affects_nothing() {
     let sample = Sample::new(3, 31);
     let store = sample.store();
     let block = store.pack(3).unwrap().blocks().iter().flatten().next().unwrap().clone();
@@ -366,12 +366,12 @@ fn damage_of_what_nobody_needs_is_told_and_touches_nothing() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[block.offset as usize] ^= 1;
     fs::write(&path, bytes).unwrap();
-    // As a prune that is killed leaves it: a later one has no pack of its own.
+    // As a killed prune leaves it: a later checkpoint has no pack of its own.
     let mut manifest = store.manifest(2).unwrap();
     manifest.number = 3;
     fs::write(store.manifest_path(3), manifest.encode().unwrap()).unwrap();
     let found = sample.verify(true);
     assert!(found.problems.is_empty() && found.unneeded == [3], "{found:?}");
     assert!(found.warnings.iter().any(|warning| warning.contains("checksum")), "{found:?}");
-    assert_eq!(found.whole(), [1, 2, 3]);
+    assert_eq!(found.intact(), [1, 2, 3]);
 }

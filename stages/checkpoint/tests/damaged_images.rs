@@ -1,13 +1,14 @@
-//! Damages images, page maps and other files at random: cutting ends with chunks that give back the very bytes, or with an error.
+//! Randomly damaged images, page maps and other files: cutting returns chunks that reproduce the file, or an
+//! error.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases instead of some hundred; `HOPMAP_SEED=N` repeats one.
 
 use hopmap_checkpoint::chunk::PAGE;
 use hopmap_test_support::{Random, damage, seeds};
 
 use crate::support::images;
 
-/// Bytes that mean something in records and page maps.
+/// Values with a meaning in records and page maps.
 const TELLING: &[u8] = b"\0\x01\x02\x04\x05\x08\x10\x7f\x80\xff/H";
 
 /// A page map with its magic numbers.
@@ -17,7 +18,7 @@ fn page_map() -> Vec<u8> {
     [&head[..], entries].concat()
 }
 
-/// Overwrites some of a field of a record, or what would be one if a record were there.
+/// Overwrites part of a field of a record, at offsets of records even where there is none.
 fn damage_record(bytes: &mut [u8], random: &mut Random) {
     let place = random.below(bytes.len() / PAGE) * PAGE + random.below(96);
     let length = 1 + random.below(8);
@@ -41,24 +42,24 @@ fn one(seed: u64) {
     }
     let way = if bytes.starts_with(&page_map()[..4]) { 2 } else { random.next() as u8 };
     images::anything(&[&[way, random.next() as u8], bytes.as_slice()].concat());
-    let intact = images::cut_whole(&sample, None).unwrap().earlier();
-    match images::cut_whole(&bytes, Some(&intact)) {
+    let intact = images::cut_all(&sample, None).unwrap().earlier();
+    match images::cut_all(&bytes, Some(&intact)) {
         Ok(_) => {}
         Err(error) => assert!((1..1000).contains(&error.to_string().len())),
     }
 }
 
 #[test]
-fn damaged_files_end_in_an_error_or_in_their_own_bytes() {
+fn damaged_files_give_an_error_or_their_exact_bytes() {
     seeds(500, 100_000).for_each(one);
 }
 
 #[test]
-fn images_cut_off_at_the_end_are_never_taken() {
+fn truncated_images_are_never_accepted() {
     let sample = images::sample();
     let mut random = Random(1);
     for _ in 0..300 {
         let end = 28 + random.below(sample.len() - 28);
-        assert!(images::cut_whole(&sample[..end], None).is_err(), "{end}");
+        assert!(images::cut_all(&sample[..end], None).is_err(), "{end}");
     }
 }

@@ -1,4 +1,5 @@
-//! Deltas of series against a slow implementation that has whole images in memory, and against the table itself.
+//! Deltas of series, compared with a slow implementation that holds whole images in memory, and consistency
+//! of the table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,8 +42,8 @@ fn write(folder: &Path, series: &[Image]) {
 fn streamed(series: &[Image], settings: &Settings) -> Deltas {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), series);
-    let (deltas, whole) = deltas(&find(folder.path()).unwrap(), settings, &Context::detached()).unwrap();
-    assert!(whole);
+    let (deltas, complete) = deltas(&find(folder.path()).unwrap(), settings, &Context::detached()).unwrap();
+    assert!(complete);
     check(&deltas, settings.cost);
     deltas
 }
@@ -51,7 +52,7 @@ fn totals(deltas: &Deltas, rule: DeltaRule, block: u32) -> &RuleTotals {
     deltas.rules.iter().find(|totals| totals.rule == rule && totals.block == block).unwrap()
 }
 
-/// Everything that follows from the table of checkpoints: depths, sums, E.
+/// Derives depths, sums and E from the table of checkpoints.
 fn check(deltas: &Deltas, cost: WriteCost) {
     for totals in &deltas.rules {
         let of_rule = |row: &&CheckpointDelta| (row.rule, row.block) == (totals.rule, totals.block);
@@ -85,7 +86,7 @@ fn check(deltas: &Deltas, cost: WriteCost) {
     }
 }
 
-/// S(Δ(x, y)) with both whole in memory.
+/// S(Δ(x, y)) with both images in memory.
 fn size(image: &Image, base: &Image, block: usize) -> u64 {
     let mut bytes = 0;
     for (name, contents) in image {
@@ -100,11 +101,11 @@ fn size(image: &Image, base: &Image, block: usize) -> u64 {
     bytes
 }
 
-/// The vector b of a rule, straight from the paper: the bases of the second checkpoint and those behind it.
+/// The vector b of a rule as defined in the paper: the bases from the second checkpoint on.
 fn slow(series: &[Image], block: usize, rule: DeltaRule, epsilon: f64) -> Vec<u32> {
     let count = series.len();
     let size = |t: usize, base: usize| size(&series[t - 1], &series[base - 1], block) as f64;
-    // b[t] of the paper, from b[1]; what K_t is a delta against is b[t - 1].
+    // b[t] of the paper, from b[1]; the base of K_t is b[t - 1].
     let mut b = vec![0, 1];
     for t in 2..=count {
         let (old, new) = (size(t, b[t - 1]), size(t, t - 1));
@@ -125,7 +126,7 @@ fn slow(series: &[Image], block: usize, rule: DeltaRule, epsilon: f64) -> Vec<u3
     (2..=count).map(|t| chosen(t) as u32).collect()
 }
 
-/// A file of tiles of 256 bytes, each of a few kinds, with some bytes behind.
+/// A file of tiles of 256 bytes of a few kinds, and some trailing bytes.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     (prop::collection::vec(0_u8..3, 0..10), 0_usize..300).prop_map(|(tiles, rest)| {
         let mut bytes: Vec<u8> = tiles.into_iter().flat_map(|tile| [tile; 256]).collect();
@@ -141,7 +142,7 @@ fn series() -> impl Strategy<Value = Vec<Image>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
-    fn streams_give_what_whole_images_give(series in series(), epsilon in 0.0_f64..0.6) {
+    fn streams_give_the_same_result_as_complete_images(series in series(), epsilon in 0.0_f64..0.6) {
         let found = streamed(&series, &settings(&[256, 512, 1024], epsilon));
         prop_assert_eq!(found.rules.len(), 15);
         for totals in &found.rules {
@@ -156,7 +157,7 @@ proptest! {
         }
     }
 
-    /// Nothing is better than the optimum: what all vectors b that there are give is tried.
+    /// No vector is better than the optimum: all possible vectors b are tried.
     #[test]
     fn the_optimum_is_the_best_vector(series in prop::collection::vec(prop::collection::btree_map("[a]", file(), 1..2), 2..6)) {
         let found = streamed(&series, &settings(&[256], 0.2));
@@ -174,8 +175,8 @@ proptest! {
     }
 }
 
-/// A series as LAMMPS melt makes it: `hot` blocks of 4096 bytes are new in every checkpoint; of the others `fresh[t − 2]` change
-/// once, in t.
+/// A series like that of LAMMPS melt: `hot` blocks of 4096 bytes are new in every checkpoint; of the others
+/// `fresh[t − 2]` change once, in t.
 fn settling(hot: usize, fresh: &[usize]) -> Vec<Image> {
     let mut blocks = vec![[0_u8; 4096]; hot + fresh.iter().sum::<usize>() + 20];
     let mut series = vec![Image::from([("image".into(), blocks.as_flattened().to_vec())])];
@@ -189,11 +190,12 @@ fn settling(hot: usize, fresh: &[usize]) -> Vec<Image> {
     series
 }
 
-/// The vectors measured on images of LAMMPS, with 4096-byte blocks at their positions. With h hot blocks and n(t) that change in t
-/// only, Δ(t, s) has h + n(s + 1) + … + n(t) blocks. h = 10 and n(2 …) = 1, 9, 6, 6, 0, 1, 1, 0, 1 save, against the base held,
-/// 1/20 at t = 3; 10/26, 6/22, 6/16 at t = 4, 5, 6; then 0/11, 1/12, 2/12, 2/13: above ε = 1/5 at 4, 5 and 6.
+/// The vectors measured for images of LAMMPS, with aligned 4096-byte blocks. With h hot blocks and n(t) that
+/// change in t only, Δ(t, s) has h + n(s + 1) + … + n(t) blocks. h = 10 and n(2 …) = 1, 9, 6, 6, 0, 1, 1, 0,
+/// 1 save, compared with the current base, 1/20 at t = 3; 10/26, 6/22, 6/16 at t = 4, 5, 6; then 0/11, 1/12,
+/// 2/12, 2/13: above ε = 1/5 at 4, 5 and 6.
 #[test]
-fn vectors_of_a_series_that_settles_are_those_measured() {
+fn vectors_of_a_settling_series_are_those_measured() {
     let series = settling(10, &[1, 9, 6, 6, 0, 1, 1, 0, 1]);
     let found = streamed(&series, &settings(&[4096], 0.2));
     let bases = |rule| totals(&found, rule, 4096).bases.clone();
@@ -222,7 +224,7 @@ fn nothing_changes_in_a_series_of_equal_checkpoints() {
     assert!(found.checkpoints.iter().all(|row| row.saving.is_none()));
 }
 
-/// Blocks may be as long as the window that is read, and files longer.
+/// Blocks may be as long as the read window, and files longer.
 #[test]
 fn long_files_are_read_in_windows() {
     let mut image = vec![0_u8; 3 * 256 * 1024 + 17];

@@ -1,4 +1,4 @@
-//! `docs/dmtcp/gzip`, called as DMTCP does, with a stand-in for `hopmap`.
+//! `docs/dmtcp/gzip`, called like DMTCP does, with a mock of `hopmap`.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dmtcp/gzip");
 
-/// Keeps a stream as it is, under the name of its file; `full` in the store makes it fail after a few bytes.
+/// Saves a stream uncompressed, under the name of its file; `full` in the store makes it fail after a few
+/// bytes.
 const STAND_IN: &str = r#"#!/bin/sh
 case "$1 $2 $3" in
 '--json checkpoint add')
@@ -57,7 +58,7 @@ impl Place {
         command
     }
 
-    /// What DMTCP does to write an image: the message, and whether it went well.
+    /// Writes an image like DMTCP; returns the message and whether it succeeded.
     fn write(&self, store: Option<&str>, image: &[u8], to: &str) -> (String, bool) {
         let mut gzip = self.gzip(store);
         let out = File::create(self.path(to)).unwrap();
@@ -68,7 +69,7 @@ impl Place {
         (String::from_utf8(output.stderr).unwrap(), output.status.success())
     }
 
-    /// What DMTCP does to read one.
+    /// Reads an image like DMTCP.
     fn read(&self, store: Option<&str>, from: &str) -> Vec<u8> {
         let from = File::open(self.path(from)).unwrap();
         let output = self.gzip(store).args(["-d", "-"]).stdin(from).output().unwrap();
@@ -81,7 +82,7 @@ impl Place {
     }
 }
 
-/// Bytes that gzip cannot make smaller, with zeros and line ends in them.
+/// Incompressible bytes with zeros and line ends.
 fn image() -> Vec<u8> {
     let mut image = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n\0\0\n".to_vec();
     image.extend((0..300_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()));
@@ -89,21 +90,21 @@ fn image() -> Vec<u8> {
 }
 
 #[test]
-fn an_image_goes_into_the_store_and_a_ticket_gives_it_back() {
+fn an_image_is_stored_and_restored_by_its_ticket() {
     let place = Place::new();
     assert_eq!(place.write(Some("my store"), &image(), "ckpt_solver_1.dmtcp.temp"), (String::new(), true));
     assert!(fs::read(place.path("my store/ckpt_solver_1.dmtcp")).unwrap() == image());
     let ticket = fs::read(place.path("ckpt_solver_1.dmtcp.temp")).unwrap();
-    // What DMTCP knows a compressed image by, and the bytes that it reads before it looks.
+    // The magic number of gzip, and the minimum size that DMTCP reads.
     assert!(ticket.starts_with(&[0o37, 0o213]) && (4096..5000).contains(&ticket.len()), "{ticket:?}");
-    // The ticket names the store; a store that was moved is found by its variable.
+    // The ticket has the path of the store; HOPMAP_STORE finds a store that was moved.
     assert!(place.read(None, "ckpt_solver_1.dmtcp.temp") == image());
     fs::rename(place.path("my store"), place.path("moved")).unwrap();
     assert!(place.read(Some("moved"), "ckpt_solver_1.dmtcp.temp") == image());
 }
 
 #[test]
-fn all_else_is_left_to_gzip() {
+fn everything_else_is_passed_to_gzip() {
     let place = Place::new();
     for (store, to) in [(None, "ckpt.dmtcp"), (Some("my store"), "archive.gz")] {
         assert_eq!(place.write(store, &image(), to), (String::new(), true));
@@ -111,7 +112,7 @@ fn all_else_is_left_to_gzip() {
         assert!(place.read(store, to) == image());
     }
     let (message, done) = place.write(Some("bin"), &image(), "ckpt.dmtcp");
-    assert!(done && message.contains("is no store") && place.read(None, "ckpt.dmtcp") == image());
+    assert!(done && message.contains("is not a store") && place.read(None, "ckpt.dmtcp") == image());
     let version = place.gzip(Some("my store")).arg("--version").output().unwrap();
     assert!(version.status.success() && version.stdout.starts_with(b"gzip "));
     assert_eq!(fs::read_dir(place.path("my store")).unwrap().count(), 1);
@@ -128,7 +129,7 @@ fn a_store_that_cannot_take_an_image_does_not_stop_the_program() {
 }
 
 #[test]
-fn copies_on_path_do_not_call_each_other_for_ever() {
+fn copies_on_path_do_not_call_each_other_endlessly() {
     let place = Place::new();
     let folders = ["bin", "second", "third"].map(|name| place.path(name));
     for folder in &folders[1..] {
@@ -137,7 +138,7 @@ fn copies_on_path_do_not_call_each_other_for_ever() {
         fs::set_permissions(folder.join("gzip"), fs::Permissions::from_mode(0o755)).unwrap();
     }
     let copies = folders.map(|folder| folder.display().to_string()).join(":");
-    // Without a limit a mistake would never end.
+    // The time limit ends a possible endless recursion.
     let mut limited = Command::new("timeout");
     limited.args(["20", "gzip", "-c"]).env("PATH", format!("{copies}:{}", std::env::var("PATH").unwrap()));
     let output = limited.env_remove("HOPMAP_STORE").stdin(Stdio::null()).output().unwrap();
@@ -145,7 +146,7 @@ fn copies_on_path_do_not_call_each_other_for_ever() {
 }
 
 #[test]
-fn without_another_gzip_it_says_so() {
+fn a_missing_gzip_is_reported() {
     let place = Place::new();
     let output = place.gzip(None).env("PATH", place.path("bin")).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "hopmap: there is no other gzip on PATH\n");

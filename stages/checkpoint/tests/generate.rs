@@ -1,4 +1,4 @@
-//! Generated series: what they should be, and that every change is what it says.
+//! Generated series have the requested layout and changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,7 +65,7 @@ fn areas(image: &[u8]) -> Vec<Record> {
 }
 
 #[test]
-fn a_series_has_a_file_of_every_rank_in_every_checkpoint_and_is_the_same_each_time() {
+fn a_series_has_one_file_per_rank_and_checkpoint_and_is_reproducible() {
     let params = GenerateParams { checkpoints: 3, ranks: 2, shared: 0.2, ..params(&all()) };
     let series = generate(params.clone()).unwrap();
     assert_eq!(series.checkpoints().into_iter().collect::<Vec<_>>(), ["0001", "0002", "0003"]);
@@ -76,7 +76,7 @@ fn a_series_has_a_file_of_every_rank_in_every_checkpoint_and_is_the_same_each_ti
     assert_eq!(bytes_of(&generate(params.clone()).unwrap()), bytes);
     let other = bytes_of(&generate(GenerateParams { seed: 8, ..params }).unwrap());
     assert!(bytes.iter().all(|(name, image)| *image != other[name]));
-    // The bytes never change, or `REVISION` has to.
+    // If the bytes change, `REVISION` has to change.
     let mut hasher = blake3::Hasher::new();
     for image in bytes.values() {
         hasher.update(image);
@@ -90,14 +90,14 @@ fn a_plain_file_is_the_memory_of_the_image() {
     let image = images(GenerateParams { layout: Layout::Dmtcp, ..plain.clone() });
     let plain = images(plain);
     assert!(plain[0].len().abs_diff(400 * PAGE) < PAGE, "the end of a file is not in its last page");
-    // Nothing was inserted yet and nothing is zero, so the contents are those of the records in a row.
+    // No insertions and no zeros yet, so the contents are those of the records in order.
     let joined: Vec<u8> =
         records(&image[0]).into_iter().flat_map(|record| image[0][record.contents].to_vec()).collect();
     assert!(joined == plain[0]);
 }
 
 #[test]
-fn libraries_are_the_same_in_all_ranks_and_checkpoints_and_nothing_else_is() {
+fn only_libraries_are_the_same_in_all_ranks_and_checkpoints() {
     let params = GenerateParams { ranks: 2, shared: 0.25, ..params(&[]) };
     let files = bytes_of(&generate(params).unwrap());
     let mapped = |image: &[u8]| -> Vec<(Record, Vec<u8>)> {
@@ -116,12 +116,12 @@ fn libraries_are_the_same_in_all_ranks_and_checkpoints_and_nothing_else_is() {
     };
     assert_eq!(own("0001/rank-0000.dmtcp").len(), 300);
     assert!(own("0001/rank-0000.dmtcp").is_disjoint(&own("0001/rank-0001.dmtcp")));
-    // Nothing happens to it.
+    // The libraries do not change.
     assert!(own("0001/rank-0000.dmtcp") == own("0002/rank-0000.dmtcp"));
 }
 
 #[test]
-fn words_change_in_their_share_of_pages_and_words() {
+fn words_change_in_the_requested_fractions_of_pages_and_words() {
     let images = images(params(&[Change::Words { pages: 0.25, words: 0.125 }]));
     let (before, after) = (memory(&images[0]), memory(&images[1]));
     assert!(before.keys().eq(after.keys()));
@@ -134,7 +134,7 @@ fn words_change_in_their_share_of_pages_and_words() {
 }
 
 #[test]
-fn pages_that_move_are_where_others_were() {
+fn moved_pages_are_where_others_were() {
     let images = images(params(&[Change::Moves { pages: 0.2, areas: 0 }]));
     let (before, after) = (memory(&images[0]), memory(&images[1]));
     let moved = before.iter().filter(|&(address, page)| after[address] != *page).count();
@@ -143,7 +143,7 @@ fn pages_that_move_are_where_others_were() {
 }
 
 #[test]
-fn areas_that_move_have_another_address_and_the_same_contents() {
+fn moved_areas_keep_their_contents() {
     let images = images(params(&[Change::Moves { pages: 0.0, areas: 1 }]));
     let starts = |image: &[u8]| areas(image).iter().map(|area| area.start).collect::<BTreeSet<_>>();
     let (before, after) = (starts(&images[0]), starts(&images[1]));
@@ -153,7 +153,7 @@ fn areas_that_move_have_another_address_and_the_same_contents() {
 }
 
 #[test]
-fn what_is_inserted_shifts_all_behind_it() {
+fn insertions_shift_everything_after_them() {
     let plain =
         GenerateParams { layout: Layout::Plain, ..params(&[Change::Insertions { count: 1, bytes: 100 }]) };
     let images = images(plain);
@@ -164,7 +164,7 @@ fn what_is_inserted_shifts_all_behind_it() {
 }
 
 #[test]
-fn an_image_grows_by_whole_pages_and_an_area() {
+fn an_image_grows_by_pages_and_an_area() {
     let images = images(params(&[Change::Growth { pages: 0.1 }, Change::Insertions { count: 1, bytes: 1 }]));
     let pages = |image: &[u8]| areas(image).iter().map(|area| area.length / PAGE as u64).sum::<u64>();
     assert_eq!((pages(&images[0]), pages(&images[1])), (400, 441));
@@ -179,12 +179,12 @@ fn pages_become_zero_and_get_contents_again() {
     assert_eq!(memories.iter().map(BTreeMap::len).collect::<Vec<_>>(), [400, 360, 360]);
     let filled = memories[2].keys().filter(|&address| !memories[1].contains_key(address)).count();
     assert_eq!(filled, 40);
-    // Records come and go, which shifts what is behind them in the file.
+    // Added and removed records shift later data in the file.
     assert_ne!(records(&images[1]).len(), records(&images[0]).len());
 }
 
 #[test]
-fn fields_go_on_by_steps_and_nothing_else_changes() {
+fn only_fields_change_and_by_small_steps() {
     for (width, bytes) in [(Width::Double, 8), (Width::Single, 4)] {
         let images = images(params(&[Change::Drift { share: 0.5, step: 1e-3, width }]));
         let (before, after) = (memory(&images[0]), memory(&images[1]));
@@ -208,7 +208,7 @@ fn number(bytes: &[u8]) -> f64 {
 }
 
 #[test]
-fn what_cannot_be_generated_is_refused() {
+fn invalid_parameters_are_rejected() {
     let refused = |change: fn(&mut GenerateParams)| {
         let mut params = params(&[]);
         change(&mut params);
@@ -238,11 +238,11 @@ fn what_cannot_be_generated_is_refused() {
         params.shared = 0.5;
         params.changes = vec![Change::Drift { share: 0.75, step: 0.1, width: Width::Single }];
     };
-    assert_eq!(refused(much), "libraries and fields take 1.25 of the memory");
+    assert_eq!(refused(much), "libraries and fields take 1.25 of the memory, more than 1");
 }
 
 #[test]
-fn changes_are_written_as_people_write_them() {
+fn changes_are_read_from_json() {
     let text = r#"{
         "checkpoints": 5, "bytes": 65536,
         "changes": [{ "kind": "drift", "share": 0.5, "width": "single" }, { "kind": "moves", "areas": 2 }]
@@ -280,7 +280,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_image_is_whole_and_holds_what_the_plain_file_holds(
+    fn every_image_is_valid_and_has_the_contents_of_the_plain_file(
         changes in prop::collection::vec(change(), 0..5),
         shared in share(),
         pages in 16..80_u64,
@@ -298,7 +298,7 @@ proptest! {
                     _ => vec![0; record.length as usize],
                 }
             }).collect();
-            // The heap is filled up to a whole page in the image.
+            // In the image, the heap is padded to a multiple of the page size.
             let missing = joined.len() - plain.len();
             prop_assert!(missing < PAGE);
             let heap = areas(image).first().filter(|area| area.name == "[heap]").map_or(0, |area| area.length as usize);

@@ -1,4 +1,4 @@
-//! Checkpoints that are pruned: those that stay come back as they were, and space is freed.
+//! Pruned stores: the remaining checkpoints are restored exactly, and space is freed.
 
 use std::fs;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use hopmap_model::Context;
 
 use crate::support::store::{self, Sample};
 
-fn assert_whole(sample: &Sample, numbers: &[u32]) {
+fn assert_intact(sample: &Sample, numbers: &[u32]) {
     let found = sample.verify(true);
     assert!(found.problems.is_empty(), "{:?}", found.problems);
-    assert_eq!(found.whole(), numbers);
+    assert_eq!(found.intact(), numbers);
     assert!(found.unneeded.is_empty(), "{:?}", found.unneeded);
     sample.assert_restores(numbers);
 }
 
 #[test]
-fn what_stays_is_the_union_of_the_rules_and_comes_back() {
+fn the_union_of_the_rules_is_kept_and_restorable() {
     let mut sample = Sample::new(10, 100);
     let store = sample.store();
     let lock = store.lock("a test", Duration::ZERO).unwrap();
@@ -26,25 +26,25 @@ fn what_stays_is_the_union_of_the_rules_and_comes_back() {
     drop(lock);
     let keep = Keep { last: Some(2), every: Some(4), pinned: vec![1], remove: vec![4], ..Keep::default() };
     let lock = store.lock("a test", Duration::ZERO).unwrap();
-    let told = store.prune(&lock, &keep, true, &Context::detached()).unwrap();
+    let planned = store.prune(&lock, &keep, true, &Context::detached()).unwrap();
     drop(lock);
-    assert_whole(&sample, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_intact(&sample, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let done = sample.prune(&keep).unwrap();
     assert_eq!((&done.removed, &done.kept), (&vec![2, 4, 5, 6, 7], &vec![1, 3, 8, 9, 10]));
-    assert_eq!((&told.removed, &told.deleted), (&done.removed, &done.deleted));
-    // Only writing a pack again shows whether it gets smaller: what does not stays as it is.
-    assert!(done.rewritten.iter().all(|pack| told.rewritten.contains(pack)), "{told:?} {done:?}");
+    assert_eq!((&planned.removed, &planned.deleted), (&done.removed, &done.deleted));
+    // Only rewriting shows whether a pack gets smaller; otherwise it is unchanged.
+    assert!(done.rewritten.iter().all(|pack| planned.rewritten.contains(pack)), "{planned:?} {done:?}");
     assert!(done.freed > 0 && done.notes.is_empty(), "{done:?}");
-    assert_whole(&sample, &[1, 3, 8, 9, 10]);
+    assert_intact(&sample, &[1, 3, 8, 9, 10]);
     sample.add(7);
-    assert_whole(&sample, &[1, 3, 8, 9, 10, 11]);
+    assert_intact(&sample, &[1, 3, 8, 9, 10, 11]);
 }
 
 #[test]
-fn only_the_last_one_takes_little_more_than_itself() {
+fn a_store_pruned_to_the_last_checkpoint_takes_little_more_than_it() {
     let sample = Sample::new(12, 300);
     sample.prune(&Keep { last: Some(1), ..Keep::default() }).unwrap();
-    assert_whole(&sample, &[12]);
+    assert_intact(&sample, &[12]);
     let store = sample.store();
     let lock = store.read_lock(Duration::ZERO).unwrap();
     let statistics = store.statistics(&lock).unwrap();
@@ -53,22 +53,22 @@ fn only_the_last_one_takes_little_more_than_itself() {
 }
 
 #[test]
-fn numbers_are_never_given_twice() {
+fn numbers_are_never_reused() {
     let mut sample = Sample::new(3, 1);
     for expected in 4..7 {
         sample.prune(&Keep { remove: vec![expected - 1], ..Keep::default() }).unwrap();
         sample.add(u64::from(expected));
         assert_eq!(sample.store().latest().unwrap(), Some(expected));
     }
-    assert_whole(&sample, &[1, 2, 6]);
+    assert_intact(&sample, &[1, 2, 6]);
 }
 
 #[test]
-fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
+fn a_store_notices_prunes_by_other_processes() {
     let folder = tempfile::tempdir().unwrap();
     let before = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let bytes = store::noise(55, 6_000_000);
-    // The end is in a block of its own; under another name its first chunk is a delta against no other.
+    // The end is in a separate block; its first chunk has no base if the name differs.
     let add = |store: &Store, begin: usize| {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let source = Source::Stream(begin.to_string(), Box::new(&bytes[begin..]));
@@ -83,10 +83,10 @@ fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
     drop(lock);
     let done = done.unwrap();
     assert!(done.rewritten == [1] && done.freed > 2_000_000, "{done:?}");
-    // Blocks that are gone must not be referred to: those of the first version were in them.
+    // Removed blocks, which had the first version, must not be referenced.
     assert_eq!(add(&before, 0), 3);
     let found = store::verify(&before, true);
-    assert!(found.problems.is_empty() && found.whole() == [2, 3], "{found:?}");
+    assert!(found.problems.is_empty() && found.intact() == [2, 3], "{found:?}");
     for (number, begin) in [(2, 5_000_000), (3, 0)] {
         let expected = [(begin.to_string().into(), bytes[begin..].to_vec())].into();
         store::restore_files(&before, number, &expected).unwrap();
@@ -94,7 +94,7 @@ fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
 }
 
 #[test]
-fn what_must_not_be_pruned_is_refused() {
+fn forbidden_removals_are_rejected() {
     let sample = Sample::new(4, 2);
     let refused = |keep: Keep| sample.prune(&keep).unwrap_err();
     assert!(matches!(refused(Keep { last: Some(0), ..Keep::default() }), CheckpointError::Setting { .. }));
@@ -115,16 +115,16 @@ fn what_must_not_be_pruned_is_refused() {
     let busy = Keep { last: Some(1), ..Keep::default() };
     assert!(matches!(refused(busy.clone()), CheckpointError::Busy { .. }));
     drop(reading);
-    assert_whole(&sample, &[1, 2, 3, 4]);
+    assert_intact(&sample, &[1, 2, 3, 4]);
     let lock = store.lock("a test", Duration::ZERO).unwrap();
     assert!(store.unpin(&lock, 2).unwrap() && !store.unpin(&lock, 2).unwrap());
     drop(lock);
     sample.prune(&busy).unwrap();
-    assert_whole(&sample, &[4]);
+    assert_intact(&sample, &[4]);
 }
 
 #[test]
-fn what_cannot_be_read_keeps_everything_until_it_is_removed() {
+fn an_unreadable_checkpoint_keeps_all_data_until_it_is_removed() {
     let sample = Sample::new(5, 9);
     let path = sample.store().manifest_path(4);
     let bytes = fs::read(&path).unwrap();
@@ -138,17 +138,18 @@ fn what_cannot_be_read_keeps_everything_until_it_is_removed() {
     assert_eq!(sample.store().numbers().unwrap(), [1, 2, 3, 4, 5]);
     let keep = Keep { remove: vec![4], ..Keep::default() };
     sample.prune(&keep).unwrap();
-    assert_whole(&sample, &[1, 2, 3, 5]);
+    assert_intact(&sample, &[1, 2, 3, 5]);
 }
 
 #[test]
-fn leftovers_of_killed_writers_go() {
+fn leftovers_of_killed_writers_are_removed() {
     let mut sample = Sample::new(4, 77);
     let packs = sample.path().join("packs");
     fs::copy(packs.join("3.pack"), packs.join("5.pack")).unwrap();
     fs::write(packs.join(".2.pack.tmp"), "half").unwrap();
     fs::write(sample.path().join("checkpoints/.5.12-0.tmp"), "half").unwrap();
-    // As if a prune had been killed after the manifests became marks: that of the last one, and of one before.
+    // As if a prune had been killed after renaming manifests to markers: that of the last one, and an earlier
+    // one.
     let checkpoints = sample.path().join("checkpoints");
     for number in [2, 4] {
         fs::rename(checkpoints.join(number.to_string()), checkpoints.join(format!("{number}.gone"))).unwrap();
@@ -156,10 +157,10 @@ fn leftovers_of_killed_writers_go() {
     assert!(sample.verify(true).problems.is_empty());
     sample.prune(&Keep::default()).unwrap();
     assert!(!packs.join("4.pack").exists() && !packs.join("5.pack").exists());
-    assert_whole(&sample, &[1, 3]);
+    assert_intact(&sample, &[1, 3]);
     assert_eq!(fs::read_dir(&checkpoints).unwrap().count(), 2);
     sample.add(3);
-    assert_whole(&sample, &[1, 3, 5]);
+    assert_intact(&sample, &[1, 3, 5]);
     let hidden = |part: &str| {
         let names = fs::read_dir(sample.path().join(part)).unwrap();
         names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
@@ -170,7 +171,7 @@ fn leftovers_of_killed_writers_go() {
 #[test]
 fn packs_stay_while_their_manifests_are_lost() {
     let mut sample = Sample::new(4, 6);
-    let (whole, last) = (sample.path().join("checkpoints"), sample.path().join("checkpoints/4"));
+    let (manifests, last) = (sample.path().join("checkpoints"), sample.path().join("checkpoints/4"));
     let aside = sample.folder.path().join("aside");
     let packs = || sample.store().pack_numbers().unwrap();
     let refused = || {
@@ -179,23 +180,24 @@ fn packs_stay_while_their_manifests_are_lost() {
         error.to_string()
     };
     // The folder is not mounted.
-    fs::rename(&whole, &aside).unwrap();
-    fs::create_dir(&whole).unwrap();
-    assert!(refused().ends_with("lacks the manifests of checkpoints 1-4"));
+    fs::rename(&manifests, &aside).unwrap();
+    fs::create_dir(&manifests).unwrap();
+    assert!(refused().starts_with("the manifests of checkpoints 1-4 are missing"));
     assert_eq!(sample.verify(false).damaged(), [1, 2, 3, 4]);
-    fs::remove_dir(&whole).unwrap();
-    fs::rename(&aside, &whole).unwrap();
+    fs::remove_dir(&manifests).unwrap();
+    fs::rename(&aside, &manifests).unwrap();
     // Packs were copied before the manifests and the settings.
     let settings = fs::read(sample.path().join("store.json")).unwrap();
     for number in [3, 4] {
-        fs::rename(whole.join(number.to_string()), sample.folder.path().join(number.to_string())).unwrap();
+        fs::rename(manifests.join(number.to_string()), sample.folder.path().join(number.to_string()))
+            .unwrap();
     }
     let before = String::from_utf8(settings.clone()).unwrap().replace("\"next\": 5", "\"next\": 3");
     fs::write(sample.path().join("store.json"), before).unwrap();
-    assert!(refused().ends_with("lacks the manifests of checkpoints 3-4"));
+    assert!(refused().starts_with("the manifests of checkpoints 3-4 are missing"));
     fs::write(sample.path().join("store.json"), settings).unwrap();
-    fs::rename(sample.folder.path().join("3"), whole.join("3")).unwrap();
-    // One is lost, and nobody has said that it may go.
+    fs::rename(sample.folder.path().join("3"), manifests.join("3")).unwrap();
+    // One is lost without being recorded as pruned.
     assert_eq!(packs(), [1, 2, 3, 4]);
     drop(sample.store().lock("a test", Duration::ZERO).unwrap());
     for keep in [Keep::default(), Keep { last: Some(1), ..Keep::default() }] {
@@ -209,14 +211,14 @@ fn packs_stay_while_their_manifests_are_lost() {
     sample.add(5);
     assert_eq!(sample.verify(true).damaged(), [4]);
     fs::rename(sample.folder.path().join("4"), &last).unwrap();
-    assert_whole(&sample, &[1, 2, 3, 4, 5]);
+    assert_intact(&sample, &[1, 2, 3, 4, 5]);
     fs::remove_file(&last).unwrap();
     sample.prune(&Keep { remove: vec![4], ..Keep::default() }).unwrap();
-    assert_whole(&sample, &[1, 2, 3, 5]);
+    assert_intact(&sample, &[1, 2, 3, 5]);
 }
 
 #[test]
-fn a_store_of_format_1_is_read_and_becomes_one_of_format_2() {
+fn a_store_of_format_1_is_read_and_upgraded_to_format_2() {
     let sample = Sample::new(5, 61);
     let path = sample.path().join("store.json");
     sample.prune(&Keep { remove: vec![2], ..Keep::default() }).unwrap();
@@ -224,12 +226,12 @@ fn a_store_of_format_1_is_read_and_becomes_one_of_format_2() {
     let old = r#"{"format": 1, "depth": 2, "epsilon": 0.2, "next": 6, "seed": SEED}"#;
     let old = old.replace("SEED", &sample.store().settings().seed.to_string());
     fs::write(&path, &old).unwrap();
-    assert_whole(&sample, &[1, 3, 4]);
+    assert_intact(&sample, &[1, 3, 4]);
     drop(sample.store().lock("a test", Duration::ZERO).unwrap());
     let settings = sample.store().settings().clone();
     assert_eq!((settings.format, settings.next, settings.removed), (2, 6, Some(vec![(2, 2), (5, 5)])));
-    assert_whole(&sample, &[1, 3, 4]);
-    // What no prune of it can have left is not taken for something that was pruned.
+    assert_intact(&sample, &[1, 3, 4]);
+    // Gaps that no prune can have left are not taken for pruned checkpoints.
     fs::write(&path, old.replace("\"next\": 6", "\"next\": 1")).unwrap();
     fs::rename(sample.path().join("checkpoints"), sample.folder.path().join("aside")).unwrap();
     fs::create_dir(sample.path().join("checkpoints")).unwrap();
@@ -242,7 +244,7 @@ fn a_store_of_format_1_is_read_and_becomes_one_of_format_2() {
 }
 
 #[test]
-fn series_of_a_store_do_not_push_each_other_out() {
+fn series_of_a_store_do_not_displace_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let lock = store.lock("a test", Duration::ZERO).unwrap();

@@ -1,4 +1,4 @@
-//! Series of images: those of real programs, and those of DMTCP itself.
+//! Series of images: dumps of real programs, and images of DMTCP itself.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use hopmap_model::Context;
 use crate::dumps::{self, Kind};
 use crate::image_records::{Record, pages, records};
 
-/// What is changed between two images: pages with contents, how many of them are new or others, and how many words are others.
+/// Differences of two images: nonzero pages, new or changed pages among them, and changed words.
 struct Difference {
     pages: usize,
     changed: usize,
@@ -38,7 +38,7 @@ fn difference(earlier: &Path, later: &Path) -> Difference {
     difference
 }
 
-/// Each program changes as much of its memory as it should, and keeps most of what is not its data.
+/// Each program changes as much memory as expected, and little outside of its data.
 #[test]
 fn real_programs_change_their_memory_each_in_its_way() {
     for kind in Kind::ALL {
@@ -63,7 +63,8 @@ fn real_programs_change_their_memory_each_in_its_way() {
     }
 }
 
-/// An image that is read and written again is the same but for the header and for what names leave in records behind them.
+/// An image that is read and written again is identical, except for the header and the bytes after names in
+/// records.
 fn written_again(image: &[u8]) -> Vec<u8> {
     let program =
         Program { name: "solver".into(), executable: "/opt/solver".into(), process: 4000, peers: 1 };
@@ -102,14 +103,14 @@ fn area(record: &Record) -> Area {
 }
 
 #[test]
-fn an_image_that_is_read_and_written_again_is_the_same() {
+fn an_image_is_reproduced_from_its_records() {
     let folder = tempfile::tempdir().unwrap();
     let series = dumps::dump_series(folder.path(), Kind::Sorted, 1);
     let image = fs::read(dumps::image(&series[0], Kind::Sorted)).unwrap();
     assert!(written_again(&image)[8192..] == image[8192..]);
 }
 
-/// `HOPMAP_DMTCP_IMAGE` names an image that DMTCP 4 wrote without compression.
+/// `HOPMAP_DMTCP_IMAGE` is the path of an uncompressed image of DMTCP 4.
 #[test]
 #[ignore = "needs an image of DMTCP"]
 fn the_records_of_an_image_of_dmtcp_are_written_as_dmtcp_does() {
@@ -121,14 +122,14 @@ fn the_records_of_an_image_of_dmtcp_are_written_as_dmtcp_does() {
     for record in theirs {
         let contents = record.contents.clone();
         assert!(image[contents.clone()] == again[contents], "{:#x}", record.start);
-        let told = record.at..record.at + 88 + record.name.len() + 1;
-        assert!(image[told.clone()] == again[told], "{:#x}", record.start);
+        let meaningful = record.at..record.at + 88 + record.name.len() + 1;
+        assert!(image[meaningful.clone()] == again[meaningful], "{:#x}", record.start);
     }
 }
 
-/// Every image of a real series comes back from a store, which keeps little of all but the first.
+/// Every image of a real series is restored exactly from a store, which keeps little of all but the first.
 #[test]
-fn real_series_come_back_from_a_store() {
+fn real_series_are_restored_from_a_store() {
     for kind in Kind::ALL {
         let folder = tempfile::tempdir().unwrap();
         let series = dumps::dump_series(folder.path(), kind, 3);
@@ -148,7 +149,7 @@ fn real_series_come_back_from_a_store() {
             assert!(restored == fs::read(&image).unwrap(), "{kind:?} {number}");
         }
         let stored = |number| fs::metadata(store.pack_path(number)).unwrap().len();
-        // A few words in each page of the map; a list that is shifted; doubles of which the lower bits are others.
+        // A few words in each page of the map; a shifted list; doubles with changed low bits.
         let most = match kind {
             Kind::Map => 0.25,
             Kind::Sorted => 0.05,

@@ -1,4 +1,5 @@
-//! Blocks of which a prune takes some chunks away: what stays is right, also when more is added, and space is freed.
+//! Sparse blocks, from which a prune removed chunks: remaining data is right, also after more additions, and
+//! space is freed.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +14,10 @@ use crate::support::store::{Dice, Files, Sample, noise};
 
 const PAGE: usize = 4096;
 
-fn assert_whole(sample: &Sample, numbers: &[u32]) {
+fn assert_intact(sample: &Sample, numbers: &[u32]) {
     let found = sample.verify(true);
     assert!(found.problems.is_empty(), "{:?}", found.problems);
-    assert_eq!(found.whole(), numbers);
+    assert_eq!(found.intact(), numbers);
     assert!(found.unneeded.is_empty(), "{:?}", found.unneeded);
     sample.assert_restores(numbers);
 }
@@ -39,7 +40,7 @@ fn image(bytes: Vec<u8>) -> Files {
     Files::from([("image".into(), bytes)])
 }
 
-/// Three checkpoints of a large image, of which the last one needs little of the first one's pack.
+/// Three checkpoints of a large image; the last one needs little of the first one's pack.
 fn large() -> Sample {
     let mut sample = Sample::empty();
     let mut bytes = noise(5, 700 * PAGE);
@@ -54,58 +55,58 @@ fn large() -> Sample {
 }
 
 #[test]
-fn statistics_count_what_a_prune_really_frees() {
+fn statistics_predict_the_bytes_that_a_prune_frees() {
     let sample = large();
     let store = sample.store();
     let lock = store.read_lock(Duration::ZERO).unwrap();
     let nothing = store.statistics(&lock).unwrap();
     assert_eq!((nothing.prunable, nothing.unneeded), (Some(0), Some(0)));
-    // As a prune that is killed leaves it.
+    // As a killed prune leaves it.
     for path in [1, 2].map(|number| store.manifest_path(number)) {
         fs::rename(&path, path.with_extension("gone")).unwrap();
     }
-    let told = store.statistics(&lock).unwrap();
+    let predicted = store.statistics(&lock).unwrap();
     drop(lock);
     let done = sample.prune(&Keep::default()).unwrap();
-    let (freed, told) = (done.freed as f64, told.prunable.unwrap() as f64);
-    assert!(freed > 1.5e6 && (told / freed - 1.0).abs() < 0.2, "{told} {freed}");
+    let (freed, predicted) = (done.freed as f64, predicted.prunable.unwrap() as f64);
+    assert!(freed > 1.5e6 && (predicted / freed - 1.0).abs() < 0.2, "{predicted} {freed}");
     let lock = store.read_lock(Duration::ZERO).unwrap();
     assert_eq!(store.statistics(&lock).unwrap().prunable, Some(0));
 }
 
 #[test]
-fn a_large_block_of_which_little_is_needed_gets_small() {
+fn a_large_block_with_few_needed_chunks_gets_small() {
     let mut sample = large();
     let before = stored(&sample);
-    let told = dry_run(&sample, &Keep { last: Some(1), ..Keep::default() });
+    let predicted = dry_run(&sample, &Keep { last: Some(1), ..Keep::default() });
     assert_eq!(stored(&sample), before);
     let done = keep_last(&sample, 1);
-    assert_eq!((&told.deleted, &told.rewritten), (&done.deleted, &done.rewritten));
+    assert_eq!((&predicted.deleted, &predicted.rewritten), (&done.deleted, &done.rewritten));
     assert_eq!(done.rewritten, [1]);
-    let (freed, told) = (done.freed as f64, told.freed as f64);
-    assert!(freed > 1.5e6 && (told / freed - 1.0).abs() < 0.2, "{told} {freed}");
+    let (freed, predicted) = (done.freed as f64, predicted.freed as f64);
+    assert!(freed > 1.5e6 && (predicted / freed - 1.0).abs() < 0.2, "{predicted} {freed}");
     assert!(done.freed.abs_diff(before - stored(&sample)) < 300, "{done:?}");
-    assert_whole(&sample, &[3]);
-    // What is sparse is not made sparse again.
+    assert_intact(&sample, &[3]);
+    // Sparse blocks are not rewritten again.
     let again = keep_last(&sample, 1);
     assert!(again.rewritten.is_empty() && again.freed == 0, "{again:?}");
-    // What is gone is stored anew, and what is there is not.
+    // Removed data is stored again, existing data is not.
     let before = stored(&sample);
     sample.add_files(sample.versions[&3].clone());
     assert!(stored(&sample) - before < 2000);
     sample.add_files(sample.versions[&1].clone());
     assert!(stored(&sample) - before > 1_500_000);
-    assert_whole(&sample, &[3, 4, 5]);
+    assert_intact(&sample, &[3, 4, 5]);
 }
 
 #[test]
-fn what_was_told_by_chunks_that_are_dead_is_never_referred_to() {
+fn blocks_with_dead_bases_are_never_referenced() {
     let mut sample = Sample::empty();
     let old = noise(3, 64 * PAGE);
     sample.add_files(image(old.clone()));
     let mut changed = old.clone();
     changed.chunks_mut(PAGE).for_each(|page| page[100] ^= 1);
-    // Keeps the second pack from being written again.
+    // Prevents rewriting of the second pack.
     let ballast = noise(4, 256 * PAGE);
     let mut second = image(changed);
     second.insert("ballast".into(), ballast.clone());
@@ -115,9 +116,9 @@ fn what_was_told_by_chunks_that_are_dead_is_never_referred_to() {
     sample.add_files(third);
     let done = keep_last(&sample, 1);
     assert_eq!(done.rewritten, [1]);
-    assert_whole(&sample, &[3]);
+    assert_intact(&sample, &[3]);
     sample.add_files(second);
-    assert_whole(&sample, &[3, 4]);
+    assert_intact(&sample, &[3, 4]);
 }
 
 #[test]
@@ -146,10 +147,10 @@ fn any_number_of_threads_writes_the_same_packs() {
         packs.iter().map(|&pack| fs::read(store.pack_path(pack)).unwrap()).collect::<Vec<_>>()
     };
     assert!(prune(&sample.path(), 1) == prune(&other, 4));
-    assert_whole(&sample, &[4]);
+    assert_intact(&sample, &[4]);
 }
 
-/// Changes some pages wholly, some in a word, and takes some from an earlier version.
+/// Changes some pages completely, some in a word, and takes some from an earlier version.
 fn next(sample: &Sample, dice: &mut Dice, part: usize) -> Files {
     let mut files = sample.last.clone();
     let numbers: Vec<u32> = sample.versions.keys().copied().collect();
@@ -190,11 +191,11 @@ fn random_series(seed: u64, steps: usize) -> u64 {
             let done = sample.prune(&Keep { remove, ..Keep::default() }).unwrap();
             assert!(done.notes.is_empty(), "{done:?}");
             freed += done.freed;
-            assert_whole(&sample, &numbers);
+            assert_intact(&sample, &numbers);
         }
     }
     let numbers = sample.store().numbers().unwrap();
-    assert_whole(&sample, &numbers);
+    assert_intact(&sample, &numbers);
     freed
 }
 
@@ -202,13 +203,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_prunes_keep_what_they_should(seed in any::<u64>()) {
+    fn random_prunes_keep_needed_data(seed in any::<u64>()) {
         random_series(seed, 8);
     }
 }
 
 #[test]
-fn many_random_prunes_when_asked() {
+fn many_random_prunes_in_a_soak_test() {
     let series = if soak() { 60 } else { 2 };
     let freed: u64 = (0..series).map(|seed| random_series(seed * 31 + 7, 16)).sum();
     assert!(freed > 0);

@@ -1,4 +1,4 @@
-//! `checkpoint/delta` as a stage: what it takes, refuses and gives.
+//! The stage `checkpoint/delta`: parameters, inputs and errors.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use hopmap_checkpoint::{DeltaParams, DeltaStage};
 use hopmap_model::{Context, DeltaRule, Deltas, Error, Inputs, Outcome, Stage};
 use serde_json::{Value, json};
 
-/// Blocks of 256 bytes, each of one letter.
+/// Blocks of 256 bytes, each filled with a letter.
 fn image(blocks: &str) -> Vec<u8> {
     blocks.bytes().flat_map(|letter| [letter; 256]).collect()
 }
 
-/// Checkpoints in a folder each, with one image.
+/// Checkpoints as folders with one image each.
 fn series(images: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (number, blocks) in (1..).zip(images) {
@@ -54,7 +54,7 @@ fn files_of_the_series_are_what_it_reads() {
 }
 
 #[test]
-fn files_that_come_are_stored_whole_and_files_that_go_take_nothing() {
+fn new_files_are_stored_in_full_and_removed_files_take_nothing() {
     let folder = series(&["ab", "ab", "ab", "ab"]);
     let at = |name: &str| folder.path().join(name);
     fs::write(at("ckpt_2/new"), image("x")).unwrap();
@@ -70,7 +70,7 @@ fn files_that_come_are_stored_whole_and_files_that_go_take_nothing() {
 }
 
 #[test]
-fn lists_in_any_order_and_twice_ask_for_the_same() {
+fn order_and_duplicates_of_lists_are_ignored() {
     let folder = series(&["aaaabcdef", "hhhhhcdef", "iiiihidef", "jjjjhijjj"]);
     let once = json!({ "block_bytes": [256, 512], "rules": ["first", "adca"], "optimum": true });
     let twice = json!({ "block_bytes": [512, 256, 256], "rules": ["adca", "first", "adca"],
@@ -84,19 +84,19 @@ fn lists_in_any_order_and_twice_ask_for_the_same() {
 }
 
 #[test]
-fn the_time_of_writing_is_a_latency_and_a_rate() {
+fn the_write_time_is_latency_plus_size_over_bandwidth() {
     let folder = series(&["ab", "ac"]);
     let more = json!({ "block_bytes": [256], "rules": ["first"], "write_latency_s": 0.5, "write_bytes_per_s": 100.0 });
     let found = deltas(folder.path(), more).unwrap();
     assert_eq!(found.checkpoints.iter().map(|row| row.write_s).collect::<Vec<_>>(), [0.5 + 5.12, 0.5 + 2.8]);
     assert!((found.metrics["E_first_256"] - 8.92).abs() < 1e-12);
-    // Unless it is given or measured, E is proportional to the bytes.
+    // By default, E is proportional to the bytes.
     let found = deltas(folder.path(), json!({ "block_bytes": [256] })).unwrap();
     assert!((found.metrics["E_first_256"] - (512.0 + 280.0) / 1e9).abs() < 1e-18);
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_parameters_are_rejected() {
     let folder = series(&["ab", "ac"]);
     for (more, message) in [
         (json!({ "block_bytes": [1000] }), "`block_bytes` is 1000, but blocks have 256, 512, 1024"),
@@ -109,7 +109,10 @@ fn what_cannot_be_is_refused() {
         (json!({ "epsilon": -0.1 }), "`epsilon` is -0.1"),
         (json!({ "write_bytes_per_s": 0.0 }), "`write_bytes_per_s` is 0, but has to be above 0"),
         (json!({ "write_latency_s": -1.0 }), "`write_latency_s` is -1"),
-        (json!({ "write_latency_s": 1.0, "target": folder.path() }), "`write_latency_s` is given"),
+        (
+            json!({ "write_latency_s": 1.0, "target": folder.path() }),
+            "`write_latency_s` and `target` cannot be combined",
+        ),
     ] {
         let refused = refused(folder.path(), more.clone());
         assert!(refused.contains(message), "{more}: {refused}");
@@ -119,19 +122,22 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn folders_that_are_no_series_are_refused() {
+fn folders_without_a_series_are_rejected() {
     let one = series(&["ab"]);
     let found = refused(one.path(), json!({}));
-    assert!(found.contains("one checkpoint only") && found.contains("name the folder that holds"), "{found}");
+    assert!(
+        found.contains("only one checkpoint") && found.contains("give the folder that contains"),
+        "{found}"
+    );
     assert!(refused(&one.path().join("ckpt_1/image"), json!({})).contains("cannot read"));
     assert!(refused(&one.path().join("none"), json!({})).contains("No such file"));
-    assert!(refused(tempfile::tempdir().unwrap().path(), json!({})).contains("there are no checkpoints"));
+    assert!(refused(tempfile::tempdir().unwrap().path(), json!({})).contains("no checkpoints found"));
     fs::create_dir(one.path().join("ckpt_2")).unwrap();
     assert!(refused(one.path(), json!({})).contains("ckpt_2 has no files"));
 }
 
 #[test]
-fn an_image_without_an_end_is_refused_at_addresses_only() {
+fn a_truncated_image_is_rejected_only_when_aligned_by_address() {
     let folder = series(&["ab", "ac"]);
     let mut header = vec![0; 10_000];
     header[..28].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n");

@@ -1,4 +1,4 @@
-//! Checkpoints go into a store and come back as they were.
+//! Checkpoints are restored exactly from a store.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn add(store: &Store, folder: &Path) -> hopmap_checkpoint::store::Added {
 }
 
 #[test]
-fn a_stream_comes_back_as_it_was() {
+fn a_stream_is_restored_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let mut contents = noise(1, 3_000_000);
@@ -73,7 +73,7 @@ fn an_unchanged_checkpoint_adds_no_pack() {
     assert!(fs::read(to.join("a")).unwrap() == noise(3, 100_000));
 }
 
-/// Does something while something is done.
+/// Runs an action during an operation.
 struct Meanwhile<P, C> {
     progress: P,
     cancelled: C,
@@ -91,7 +91,7 @@ impl<P: Fn() + Sync, C: Fn() -> bool + Sync> Observer for Meanwhile<P, C> {
     }
 }
 
-/// What is read does whatever it likes at its end.
+/// A reader with an action at its end.
 struct Ending<F: FnMut() + Send>(u64, F);
 
 impl<F: FnMut() + Send> std::io::Read for Ending<F> {
@@ -107,7 +107,7 @@ impl<F: FnMut() + Send> std::io::Read for Ending<F> {
 }
 
 #[test]
-fn a_stream_that_ends_because_its_writer_was_interrupted_is_no_checkpoint() {
+fn a_stream_that_ends_by_an_interrupt_is_not_added() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let stopped = AtomicBool::new(false);
@@ -126,7 +126,7 @@ fn a_stream_that_ends_because_its_writer_was_interrupted_is_no_checkpoint() {
 }
 
 #[test]
-fn what_came_to_the_place_of_a_restore_meanwhile_stays() {
+fn a_file_that_appears_during_a_restore_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let to = folder.path().join("back");
@@ -149,7 +149,7 @@ fn what_came_to_the_place_of_a_restore_meanwhile_stays() {
 }
 
 #[test]
-fn a_file_that_changes_after_it_was_found_is_refused() {
+fn a_file_that_changes_after_listing_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let input = folder.path().join("input");
@@ -169,7 +169,7 @@ fn a_file_that_changes_after_it_was_found_is_refused() {
 }
 
 #[test]
-fn an_init_that_was_killed_can_be_done_again() {
+fn a_killed_init_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("store");
     Store::init(&place, Settings::default()).unwrap();
@@ -178,7 +178,7 @@ fn an_init_that_was_killed_can_be_done_again() {
 }
 
 #[test]
-fn every_name_of_a_file_leads_to_its_bytes() {
+fn hard_links_are_restored_by_any_of_their_names() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
     let input = folder.path().join("input");

@@ -1,4 +1,4 @@
-//! Folders looked at and made again, and entries that lead out of them or contradict each other.
+//! Folders listed and recreated, and entries that lead out of them or are inconsistent.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, mkfifoat, utimensat};
 use rustix::process::geteuid;
 
-/// Makes a folder with everything there is; what is not a file or folder is where the system has it.
+/// Creates a folder with all kinds of entries.
 fn sample(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
     let mode =
@@ -53,7 +53,7 @@ fn time(path: &Path, seconds: i64, nanoseconds: i64) {
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
-/// Writes everywhere, so that the folder can be removed.
+/// Makes everything writable, so that the folder can be removed.
 fn open_again(folder: &Path) {
     fs::set_permissions(folder.join("a/closed"), Permissions::from_mode(0o755)).unwrap();
 }
@@ -94,14 +94,14 @@ fn everything_is_found() {
     assert_eq!(find(&tree, "a").owner, geteuid().as_raw());
     let EntryKind::File { length, holes } = &find(&tree, "sparse").kind else { panic!("a file") };
     assert_eq!(*length, 20 << 20);
-    // Systems without holes tell none.
+    // Holes are optional: some file systems do not report them.
     let expected = [(4096, (10 << 20) - 4096), ((10 << 20) + 4096, (10 << 20) - 4096)];
     assert!(holes.is_empty() || *holes == expected, "{holes:?}");
     open_again(folder.path());
 }
 
 #[test]
-fn a_folder_comes_back_as_it_was() {
+fn a_folder_is_recreated_exactly() {
     let folder = tempfile::tempdir().unwrap();
     sample(folder.path());
     let tree = walk(folder.path()).unwrap();
@@ -135,7 +135,7 @@ fn a_folder_comes_back_as_it_was() {
 }
 
 #[test]
-fn rights_are_given_with_their_owner_only() {
+fn set_user_id_bits_are_set_only_with_their_owner() {
     let folder = tempfile::tempdir().unwrap();
     let is_root = geteuid().is_root();
     let stranger = Entry { owner: 4711, group: 4712, mode: 0o6755, ..file("a") };
@@ -169,7 +169,7 @@ fn link(path: &str, target: &Path) -> Entry {
     entry(path, EntryKind::Symlink(target.to_owned()))
 }
 
-/// Tries to make entries in a folder beside another one. Neither gets anything.
+/// Tries to create entries in a folder next to another one. Neither may get anything.
 fn refuse(entries: &[Entry]) -> TreeError {
     let all = tempfile::tempdir().unwrap();
     let folder = all.path().join("folder");
@@ -193,7 +193,7 @@ fn nothing_leads_out_of_the_folder() {
 }
 
 #[test]
-fn entries_that_contradict_each_other_are_refused() {
+fn inconsistent_entries_are_rejected() {
     let folder = || entry("a", EntryKind::Folder);
     let hard = |path, first| entry(path, EntryKind::HardLink(first));
     let holes = |holes| entry("f", EntryKind::File { length: 100, holes });
@@ -233,7 +233,7 @@ fn entries_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn what_is_there_already_is_not_written_to() {
+fn existing_files_are_not_written_to() {
     let all = tempfile::tempdir().unwrap();
     let (folder, other) = (all.path().join("folder"), all.path().join("other"));
     fs::create_dir(&folder).unwrap();
@@ -243,7 +243,7 @@ fn what_is_there_already_is_not_written_to() {
     for entries in [vec![entry("a", EntryKind::Folder), file("a/evil")], vec![file("f")]] {
         assert!(matches!(plant(&folder, &entries), Err(TreeError::Io { .. })));
     }
-    // Links that were put there in the meantime are not followed either.
+    // Links that were created meanwhile are not followed either.
     assert!(matches!(finish(&folder, &[file("f")]), Err(TreeError::Io { .. })));
     assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
 }
@@ -264,7 +264,7 @@ fn a_file_that_changed_is_noticed() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_an_error() {
+fn a_missing_folder_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     assert!(matches!(walk(&folder.path().join("missing")), Err(TreeError::Io { action: "read", .. })));
     fs::write(folder.path().join("file"), b"").unwrap();
@@ -272,7 +272,7 @@ fn a_folder_that_is_not_there_is_an_error() {
     assert!(matches!(plant(&folder.path().join("missing"), &[]), Err(TreeError::Io { .. })));
 }
 
-/// Entries of all kinds with paths that meet often.
+/// Entries of all kinds with paths that often collide.
 fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let path = prop::collection::vec(prop::sample::select(vec!["a", "b", "..", ".", "", "c"]), 1..4);
     let kind = prop_oneof![
@@ -289,7 +289,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_entries_say_nothing_is_made_outside(entries in entries()) {
+    fn nothing_is_created_outside_of_the_folder(entries in entries()) {
         let all = tempfile::tempdir().unwrap();
         let folder = all.path().join("folder");
         fs::create_dir(&folder).unwrap();

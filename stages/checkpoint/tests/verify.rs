@@ -1,4 +1,4 @@
-//! Looks at whole stores.
+//! Verification of complete stores.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use hopmap_model::Context;
 use crate::support::store::Sample;
 
 #[test]
-fn a_whole_store_has_no_problems() {
+fn an_intact_store_has_no_problems() {
     let sample = Sample::new(6, 42);
     for deep in [false, true] {
         let found = sample.verify(deep);
         assert!(found.problems.is_empty() && found.warnings.is_empty(), "{found:?}");
-        assert_eq!(found.whole(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(found.intact(), [1, 2, 3, 4, 5, 6]);
         assert!(found.unneeded.is_empty() && found.blocks > 0);
         let json = serde_json::to_value(&found).unwrap();
         assert_eq!(json["checkpoints"][5]["whole"], true);
@@ -22,18 +22,18 @@ fn a_whole_store_has_no_problems() {
 }
 
 #[test]
-fn some_checkpoints_can_be_looked_at() {
+fn some_checkpoints_can_be_verified() {
     let sample = Sample::new(4, 5);
     let store = sample.store();
     let lock = store.read_lock(Duration::ZERO).unwrap();
     let found = store.verify(&lock, true, Some(&[2, 3]), &Context::detached()).unwrap();
-    assert_eq!(found.whole(), [2, 3]);
+    assert_eq!(found.intact(), [2, 3]);
     let missing = store.verify(&lock, true, Some(&[9]), &Context::detached());
     assert!(matches!(missing, Err(CheckpointError::NoCheckpoint { number: 9, .. })));
 }
 
 #[test]
-fn what_a_store_holds_adds_up() {
+fn statistics_of_a_store_add_up() {
     let sample = Sample::new(5, 8);
     let store = sample.store();
     let lock = store.read_lock(Duration::ZERO).unwrap();
@@ -60,7 +60,7 @@ fn what_a_store_holds_adds_up() {
 }
 
 #[test]
-fn a_folder_with_links_and_pipes_comes_back_synced() {
+fn a_folder_with_links_and_pipes_is_restored_and_synced() {
     let folder = tempfile::tempdir().unwrap();
     let from = folder.path().join("from");
     std::fs::create_dir(&from).unwrap();

@@ -1,7 +1,8 @@
-//! The codecs one by one.
+//! The codecs.
 //!
-//! Words are stored as planes: the bytes of the same significance of many words, each in the way that suits it. Long blocks are mixed:
-//! memory has tables of numbers beside text and pointers, and each part gets the codec that is best for a sample of it.
+//! Words are stored as byte planes: plane `i` has byte `i` of many words, and each plane is encoded
+//! separately. Long blocks are split: memory has tables of numbers next to text and pointers, and each part
+//! gets the codec that is best for a sample of it.
 
 use std::cell::Cell;
 
@@ -12,40 +13,40 @@ use super::word;
 use super::word::{Predictor, Word, predictor};
 use crate::chunk::PAGE;
 
-/// Level of Zstandard for samples: what is compared is how much there is to find.
+/// Level of Zstandard for samples, which only have to be compared.
 const SAMPLE_LEVEL: i32 = 2;
 
-/// Level of Zstandard for blocks of what is new: most of a series is its first checkpoint.
+/// Level of Zstandard for blocks of new data, which is most of a series.
 const THOROUGH_LEVEL: i32 = 7;
 
 /// Level of Zstandard for other blocks without bases.
 const QUICK_LEVEL: i32 = 3;
 
-/// Level of Zstandard for blocks with bases: most is found in the bases at any level.
+/// Level of Zstandard for blocks with bases: any level finds most matches in the bases.
 const BASED_LEVEL: i32 = 3;
 
-/// What Zstandard takes for the beginning of a dictionary of its own; no prefix begins with it.
+/// Magic number of a Zstandard dictionary; a prefix must not begin with it.
 const DICTIONARY: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
 
-/// How a block is encoded. The number is in the files of stores: never changed, only added to.
+/// The encoding of a block. The numbers are part of the store format: append only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Codec {
-    /// As it is.
+    /// Uncompressed.
     Raw = 0,
     /// Zstandard (RFC 8878).
     Zstd = 1,
-    /// Zstandard with the bases as its prefix.
+    /// Zstandard with the bases as prefix.
     Prefix = 2,
-    /// Words of 8 bytes less those before them, stored by the significance of their bytes.
+    /// Differences of words of 8 bytes to earlier words, stored in byte planes.
     Words = 3,
-    /// The same of 4 bytes.
+    /// The same with words of 4 bytes.
     Halves = 4,
-    /// The same of 8 bytes after the words of the bases were subtracted.
+    /// As [`Codec::Words8`] after the words of the bases are subtracted.
     Changes = 5,
-    /// The same of 4 bytes after the words of the bases were subtracted.
+    /// As [`Codec::Words4`] after the words of the bases are subtracted.
     HalfChanges = 6,
-    /// Parts that are each encoded by Zstandard, as words, or as halves.
+    /// Parts that are each encoded with Zstandard, or as words of 8 or 4 bytes.
     Mixed = 7,
 }
 
@@ -61,25 +62,25 @@ impl Codec {
         Self::ALL.into_iter().find(|codec| *codec as u8 == number)
     }
 
-    /// Whether blocks need their bases to be decoded.
+    /// Whether decoding needs the bases.
     #[must_use]
     pub fn uses_bases(self) -> bool {
         matches!(self, Self::Prefix | Self::Changes | Self::HalfChanges)
     }
 }
 
-/// A block before it is encoded.
+/// A block to be encoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a> {
-    /// Its chunks, one after the other.
+    /// Its chunks, concatenated.
     pub bytes: &'a [u8],
-    /// How long each is.
+    /// The lengths of the chunks.
     pub lengths: &'a [u32],
-    /// The chunk that each may be a delta against; none for some or all. A base need not be as long as its chunk.
+    /// The bases of the chunks; empty if there are none. A base may have another length than its chunk.
     pub bases: &'a [Option<&'a [u8]>],
 }
 
-/// Appends a block to a payload. The codecs that need bases take those that are missing as zeros or nothing.
+/// Appends the payload of a block. Missing bases count as zeros or as empty.
 pub(super) fn encode(
     block: &Block<'_>,
     codec: Codec,
@@ -102,7 +103,7 @@ pub(super) fn encode(
     Ok(())
 }
 
-/// The inverse of [`encode`]: fills `bytes`, as long as the lengths say.
+/// The inverse of [`encode`]: fills `bytes`, whose size is the sum of the lengths.
 pub(super) fn decode(
     codec: Codec,
     payload: &[u8],
@@ -112,38 +113,40 @@ pub(super) fn decode(
 ) -> Result<(), CodecError> {
     match codec {
         Codec::Raw if payload.len() == bytes.len() => bytes.copy_from_slice(payload),
-        Codec::Raw => return Err(CodecError::Damaged("its length is another")),
+        Codec::Raw => return Err(CodecError::Damaged("wrong length")),
         Codec::Zstd => decompress(payload, &[], bytes)?,
         Codec::Prefix => decompress(payload, &prefix(bases), bytes)?,
-        Codec::Words => return whole(decode_words::<u64>(payload, &[], bytes)?),
-        Codec::Halves => return whole(decode_words::<u32>(payload, &[], bytes)?),
-        Codec::Changes => return whole(decode_words::<u64>(payload, &beneath(lengths, bases), bytes)?),
-        Codec::HalfChanges => return whole(decode_words::<u32>(payload, &beneath(lengths, bases), bytes)?),
+        Codec::Words => return consumed(decode_words::<u64>(payload, &[], bytes)?),
+        Codec::Halves => return consumed(decode_words::<u32>(payload, &[], bytes)?),
+        Codec::Changes => return consumed(decode_words::<u64>(payload, &beneath(lengths, bases), bytes)?),
+        Codec::HalfChanges => {
+            return consumed(decode_words::<u32>(payload, &beneath(lengths, bases), bytes)?);
+        }
         Codec::Mixed => decode_mixed(payload, bytes)?,
     }
     Ok(())
 }
 
-/// Nothing may be left of a payload.
-fn whole(left: &[u8]) -> Result<(), CodecError> {
+/// A payload must be consumed completely.
+fn consumed(left: &[u8]) -> Result<(), CodecError> {
     match left.is_empty() {
         true => Ok(()),
-        false => Err(CodecError::Damaged("its length is another")),
+        false => Err(CodecError::Damaged("wrong length")),
     }
 }
 
-/// Appends a block compressed with its bases as prefix. In memory the block stands right behind them: Zstandard then looks for
-/// repetitions as in one piece, in half the time.
+/// Appends a block compressed with its bases as prefix. The block follows them in memory, so Zstandard
+/// searches both as one buffer, in half the time.
 fn encode_behind(block: &Block<'_>, payload: &mut Vec<u8>) -> Result<(), CodecError> {
-    let mut whole = prefix(block.bases);
-    let begins = whole.len();
-    whole.extend_from_slice(block.bytes);
-    let (prefix, bytes) = whole.split_at(begins);
+    let mut both = prefix(block.bases);
+    let begins = both.len();
+    both.extend_from_slice(block.bytes);
+    let (prefix, bytes) = both.split_at(begins);
     compress(bytes, prefix, BASED_LEVEL, payload)?;
     Ok(())
 }
 
-/// The bases one after the other.
+/// The concatenated bases.
 fn prefix(bases: &[Option<&[u8]>]) -> Vec<u8> {
     let mut prefix = bases.iter().flatten().copied().collect::<Vec<_>>().concat();
     if prefix.starts_with(&DICTIONARY) {
@@ -152,7 +155,7 @@ fn prefix(bases: &[Option<&[u8]>]) -> Vec<u8> {
     prefix
 }
 
-/// For each byte of a block the one at its place in the base of its chunk, or zero.
+/// For each byte of a block the byte at the same offset of its base, or zero.
 fn beneath(lengths: &[u32], bases: &[Option<&[u8]>]) -> Vec<u8> {
     let mut beneath = Vec::with_capacity(lengths.iter().map(|&length| length as usize).sum());
     let bases = bases.iter().copied().chain(std::iter::repeat(None));
@@ -165,7 +168,7 @@ fn beneath(lengths: &[u32], bases: &[Option<&[u8]>]) -> Vec<u8> {
     beneath
 }
 
-/// The words of bytes, less those beneath.
+/// Subtracts the words of `beneath`.
 fn less<W: Word>(bytes: &[u8], beneath: &[u8]) -> Vec<W> {
     let mut words = Vec::<W>::new();
     word::words(bytes, &mut words);
@@ -175,12 +178,12 @@ fn less<W: Word>(bytes: &[u8], beneath: &[u8]) -> Vec<W> {
     words
 }
 
-/// Bytes of [`encode_words`], about.
+/// Approximate size of the output of [`encode_words`].
 fn estimate<W: Word>(bytes: &[u8], beneath: &[u8]) -> usize {
     word::estimate(&less::<W>(bytes, beneath))
 }
 
-/// Payload: order, stride, the planes, and the bytes after the last whole word.
+/// Payload: order, stride, the planes, and the bytes after the last complete word.
 fn encode_words<W: Word>(bytes: &[u8], beneath: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
     let (mut words, mut spare) = (less::<W>(bytes, beneath), Vec::<W>::new());
     let predictor = predictor(&words);
@@ -202,14 +205,14 @@ fn encode_words<W: Word>(bytes: &[u8], beneath: &[u8], payload: &mut Vec<u8>) ->
 }
 
 thread_local! {
-    /// Where planes are made.
+    /// Scratch memory for planes.
     static PLANES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Most bytes of planes that a thread keeps the space of.
+/// Maximum size of the scratch memory that a thread keeps.
 const KEPT: usize = 1 << 20;
 
-/// Fills `bytes`, and gives what is left of the payload.
+/// Fills `bytes`, and returns the rest of the payload.
 fn decode_words<'p, W: Word>(
     payload: &'p [u8],
     beneath: &[u8],
@@ -232,11 +235,10 @@ fn decode_words_in<'p, W: Word>(
     bytes: &mut [u8],
     space: &mut [u8],
 ) -> Result<&'p [u8], CodecError> {
-    let (&[order, stride], mut rest) =
-        payload.split_first_chunk().ok_or(CodecError::Damaged("it ends too early"))?;
+    let (&[order, stride], mut rest) = payload.split_first_chunk().ok_or(CodecError::Damaged("truncated"))?;
     let predictor = Predictor { order, stride };
     if !predictor.is_valid() {
-        return Err(CodecError::Damaged("a prediction of an unknown kind"));
+        return Err(CodecError::Damaged("unknown predictor"));
     }
     let count = bytes.len() / W::BYTES;
     let mut planes: [&[u8]; 8] = [&[]; 8];
@@ -261,15 +263,16 @@ fn decode_words_in<'p, W: Word>(
         word.put(target);
     }
     let left = targets.into_remainder();
-    let (last, rest) = rest.split_at_checked(left.len()).ok_or(CodecError::Damaged("it ends too early"))?;
+    let (last, rest) = rest.split_at_checked(left.len()).ok_or(CodecError::Damaged("truncated"))?;
     left.copy_from_slice(last);
     Ok(rest)
 }
 
-/// Bytes of a part.
+/// Size of a part.
 const PART: usize = 256 * 1024;
 
-/// Payload: the codec of each part, the length of what Zstandard made of all its parts together, that, and the other parts.
+/// Payload: the codec of each part, the compressed size of all Zstandard parts together, their data, and the
+/// other parts.
 fn encode_mixed(bytes: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<(), CodecError> {
     let codecs = bytes.chunks(PART).map(part_codec).collect::<Result<Vec<_>, _>>()?;
     payload.extend(codecs.iter().map(|codec| *codec as u8));
@@ -283,7 +286,7 @@ fn encode_mixed(bytes: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<(), C
             compress(&theirs.collect::<Vec<_>>().concat(), &[], level, payload)?
         }
     };
-    let length = u32::try_from(together).map_err(|_| CodecError::Damaged("it is too long"))?;
+    let length = u32::try_from(together).map_err(|_| CodecError::Damaged("too long"))?;
     payload[begins..begins + 4].copy_from_slice(&length.to_le_bytes());
     for (part, codec) in parts() {
         match codec {
@@ -297,7 +300,7 @@ fn encode_mixed(bytes: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<(), C
 
 /// The inverse of [`encode_mixed`]: fills `bytes`.
 fn decode_mixed(payload: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
-    let damaged = || CodecError::Damaged("it ends too early");
+    let damaged = || CodecError::Damaged("truncated");
     let (codecs, rest) = payload.split_at_checked(bytes.len().div_ceil(PART)).ok_or_else(damaged)?;
     let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
     let (packed, mut rest) =
@@ -306,7 +309,7 @@ fn decode_mixed(payload: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
     let parts = bytes.chunks(PART).zip(codecs).filter(|(_, codec)| is_packed(**codec));
     let mut end = parts.map(|(part, _)| part.len()).sum();
     decompress(packed, &[], &mut bytes[..end])?;
-    // They stand together at the beginning; from the last to the first none gets in the way of another.
+    // They are decoded contiguously at the front, then moved in reverse order, so none is overwritten.
     for (place, _) in codecs.iter().enumerate().rev().filter(|(_, codec)| is_packed(**codec)) {
         let begin = end - PART.min(bytes.len() - place * PART);
         if begin < place * PART {
@@ -319,31 +322,32 @@ fn decode_mixed(payload: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
             Some(Codec::Zstd) => {}
             Some(Codec::Words) => rest = decode_words::<u64>(rest, &[], part)?,
             Some(Codec::Halves) => rest = decode_words::<u32>(rest, &[], part)?,
-            _ => return Err(CodecError::Damaged("a part of an unknown kind")),
+            _ => return Err(CodecError::Damaged("unknown codec of a part")),
         }
     }
     match rest.is_empty() {
         true => Ok(()),
-        false => Err(CodecError::Damaged("its length is another")),
+        false => Err(CodecError::Damaged("wrong length")),
     }
 }
 
-/// The codec that makes the fewest bytes of a sample of a part.
+/// The codec with the smallest output for a sample of a part.
 fn part_codec(part: &[u8]) -> Result<Codec, CodecError> {
     let lengths: Vec<u32> = part.chunks(PAGE).map(|page| page.len() as u32).collect();
     let sample = Sample::of(&Block { bytes: part, lengths: &lengths, bases: &[] });
     let size = sample.size(Codec::Zstd)?;
-    // Zstandard finds repetitions that are farther apart than the sample shows: the more it finds the more.
+    // Zstandard finds repetitions that are farther apart than in the sample: more, the more it finds in the
+    // sample.
     let allowance = if size < sample.len() / 2 { size / 5 } else { size / 24 };
     let zstd = (size - allowance, Codec::Zstd);
     let words = sample.least(&[Codec::Words, Codec::Halves], zstd.0)?;
     Ok(words.map_or(zstd, |words| words.min(zstd)).1)
 }
 
-/// Bytes of chunks that a sample has at least, if the block has them.
+/// Minimum size of a sample, if the block is large enough.
 const SAMPLE: usize = 24 * 1024;
 
-/// Some chunks of a block, from all over it.
+/// Some chunks from all over a block.
 pub(super) struct Sample<'a> {
     bytes: Vec<u8>,
     lengths: Vec<u32>,
@@ -351,7 +355,7 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Neighbours in groups of three: what is found between chunks is found in the sample as well.
+    /// Groups of three neighbours, so that the sample contains repetitions across chunks.
     pub(super) fn of(block: &Block<'a>) -> Self {
         let mut sample = Self { bytes: Vec::new(), lengths: Vec::new(), bases: Vec::new() };
         let step = (3 * block.bytes.len()).div_ceil(SAMPLE).max(3);
@@ -370,7 +374,7 @@ impl<'a> Sample<'a> {
         sample
     }
 
-    /// Its bytes by a codec.
+    /// Its size with a codec.
     pub(super) fn size(&self, codec: Codec) -> Result<usize, CodecError> {
         let block = Block { bytes: &self.bytes, lengths: &self.lengths, bases: &self.bases };
         let mut payload = Vec::new();
@@ -381,7 +385,7 @@ impl<'a> Sample<'a> {
         Ok(payload.len())
     }
 
-    /// Its bytes by a codec of words, about, without encoding it.
+    /// Its approximate size with a codec of words, without encoding it.
     fn estimate(&self, codec: Codec) -> usize {
         let beneath = || beneath(&self.lengths, &self.bases);
         match codec {
@@ -393,12 +397,13 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// The best of codecs of words, and its bytes, if one may make fewer than so many. Only those are encoded that promise to.
+    /// The best codec of words and its size, if it may be smaller than a limit. Only promising codecs are
+    /// run.
     pub(super) fn least(&self, codecs: &[Codec], most: usize) -> Result<Option<(usize, Codec)>, CodecError> {
         let estimates: Vec<(usize, Codec)> =
             codecs.iter().map(|&codec| (self.estimate(codec), codec)).collect();
         let least = estimates.iter().map(|(size, _)| *size).min().unwrap_or(usize::MAX);
-        // Repetitions are not in the estimates.
+        // The estimates ignore repetitions.
         let close = (least + least / 4).min(most + most / 2);
         let mut best = None;
         for (_, codec) in estimates.into_iter().filter(|(size, _)| *size <= close) {
@@ -408,22 +413,22 @@ impl<'a> Sample<'a> {
         Ok(best)
     }
 
-    /// Its bytes.
+    /// Its size.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// How a plane is stored.
+/// The encoding of a plane.
 const CONSTANT: u8 = 0;
 
 const RAW: u8 = 1;
 const PACKED: u8 = 2;
 
-/// Level of Zstandard for planes: there is little to find but how often bytes occur.
+/// Level of Zstandard for planes: entropy coding is what matters.
 const PLANE_LEVEL: i32 = 1;
 
-/// Bytes of a plane by which noise is recognised.
+/// Number of bytes of a plane that are checked for noise.
 const NOISE_SAMPLE: usize = 4096;
 
 /// Appends a plane.
@@ -437,7 +442,7 @@ fn encode_plane(plane: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
         let before = payload.len();
         payload.extend([PACKED, 0, 0, 0, 0]);
         let length = compress(plane, &[], PLANE_LEVEL, payload)?;
-        // Less than one part in 64 is not worth decoding.
+        // A gain below 1/64 is not worth the decoding time.
         if length < plane.len() - plane.len() / 64 {
             payload[before + 1..before + 5].copy_from_slice(&(length as u32).to_le_bytes());
             return Ok(());
@@ -449,13 +454,13 @@ fn encode_plane(plane: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
     Ok(())
 }
 
-/// A plane from the beginning of a payload, and the rest of the payload. It is made in `space`, which is as long, unless the payload
-/// has it as it is.
+/// Reads a plane from the beginning of a payload; returns it and the rest of the payload. `space` has the
+/// length of the plane and is used unless the payload has the plane uncompressed.
 fn decode_plane<'p: 's, 's>(
     payload: &'p [u8],
     space: &'s mut [u8],
 ) -> Result<(&'s [u8], &'p [u8]), CodecError> {
-    let damaged = || CodecError::Damaged("it ends too early");
+    let damaged = || CodecError::Damaged("truncated");
     let (&kind, rest) = payload.split_first().ok_or_else(damaged)?;
     match kind {
         CONSTANT => {
@@ -471,11 +476,11 @@ fn decode_plane<'p: 's, 's>(
             decompress(packed, &[], space)?;
             Ok((space, rest))
         }
-        _ => Err(CodecError::Damaged("a plane of an unknown kind")),
+        _ => Err(CodecError::Damaged("unknown encoding of a plane")),
     }
 }
 
-/// Whether all bytes occur about equally often.
+/// Whether the bytes are uniformly distributed.
 fn is_noise(plane: &[u8]) -> bool {
     let step = (plane.len() / NOISE_SAMPLE).max(1);
     let mut counts = [0_u32; 256];
@@ -486,19 +491,19 @@ fn is_noise(plane: &[u8]) -> bool {
     }
     let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
     let squares: u64 = counts.iter().map(|&count| u64::from(count) * u64::from(count)).sum();
-    // Of n bytes drawn equally likely the squares sum to n + n (n - 1) / 256.
+    // For n uniform random bytes the expected sum of squared counts is n + n (n - 1) / 256.
     total >= 1024 && squares < total + total * total / 256 * 11 / 10
 }
 
 thread_local! {
     static COMPRESSING: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
-    /// Where payloads are made before their lengths are known.
+    /// Buffer for payloads before their lengths are known.
     static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     static DECOMPRESSING: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }
 
-/// Appends `bytes` compressed at a level, and gives the number of bytes that makes. With a prefix, what is like it is a delta against it;
-/// an empty one is none.
+/// Appends `bytes` compressed at a level, and returns the compressed size. With a nonempty prefix, they are
+/// delta-encoded against it.
 fn compress(bytes: &[u8], prefix: &[u8], level: i32, payload: &mut Vec<u8>) -> Result<usize, CodecError> {
     let mut context = COMPRESSING.take().unwrap_or_else(CCtx::create);
     let mut made = MADE.take();
@@ -529,7 +534,7 @@ fn decompress(payload: &[u8], prefix: &[u8], bytes: &mut [u8]) -> Result<(), Cod
     DECOMPRESSING.set(Some(context));
     match result {
         Ok(length) if length == bytes.len() => Ok(()),
-        Ok(_) => Err(CodecError::Damaged("it gives fewer bytes than it should")),
+        Ok(_) => Err(CodecError::Damaged("fewer bytes than expected")),
         Err(code) => Err(CodecError::Zstd(get_error_name(code).to_owned())),
     }
 }
@@ -537,10 +542,10 @@ fn decompress(payload: &[u8], prefix: &[u8], bytes: &mut [u8]) -> Result<(), Cod
 /// Why a block cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum CodecError {
-    /// Zstandard says no.
+    /// Zstandard failed.
     #[error("Zstandard: {0}")]
     Zstd(String),
-    /// The payload does not give the bytes it should.
+    /// The payload is damaged.
     #[error("the contents of a block are damaged: {0}")]
     Damaged(&'static str),
 }

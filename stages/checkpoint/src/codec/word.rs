@@ -1,25 +1,25 @@
-//! Words of a block: differences between them, the prediction of words from those before them (of numbers that lie on a smooth curve
-//! little is left), and the bytes of the same significance put together.
+//! Words of a block: differences between them, prediction from previous words (small residuals for numbers on
+//! a smooth curve), and byte planes.
 
 /// An unsigned integer of 4 or 8 bytes; sums and differences wrap.
 pub(super) trait Word: Copy + Default + Into<u64> {
     /// Its bytes.
     const BYTES: usize;
-    /// From its bytes, least significant first; zero when their number is another.
+    /// From its bytes, little-endian; zero if their number is wrong.
     fn of(bytes: &[u8]) -> Self;
-    /// Puts its bytes down, least significant first.
+    /// Writes its bytes, little-endian.
     fn put(self, bytes: &mut [u8]);
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
-    /// Small numbers of both signs as small numbers: 0, -1, 1, -2, … as 0, 1, 2, 3, …
+    /// Zigzag encoding: 0, -1, 1, -2, … become 0, 1, 2, 3, …
     fn fold(self) -> Self;
     /// The inverse of `fold`.
     fn unfold(self) -> Self;
-    /// At most [`TILE`] words of planes that are as long as they.
+    /// Joins at most [`TILE`] words from planes of the same length.
     fn join(planes: &[&[u8]], words: &mut [Self]);
 }
 
-/// Words that are joined at once: few enough for the fastest cache.
+/// Number of words that are joined at once: they fit the fastest cache.
 const TILE: usize = 512;
 
 macro_rules! word {
@@ -67,7 +67,7 @@ macro_rules! word {
 word!(u32, 32, join_pairs);
 word!(u64, 64, u32::join);
 
-/// Words of two bytes of two planes.
+/// Joins words of two bytes from two planes.
 fn join_pairs(planes: &[&[u8]], words: &mut [u16]) {
     let [low, high] = planes else { return };
     for ((word, &low), &high) in words.iter_mut().zip(*low).zip(*high) {
@@ -75,13 +75,13 @@ fn join_pairs(planes: &[&[u8]], words: &mut [u16]) {
     }
 }
 
-/// The words of some bytes; what is left of less than a word is not among them.
+/// The words of a byte string, without an incomplete last word.
 pub(super) fn words<W: Word>(bytes: &[u8], words: &mut Vec<W>) {
     words.clear();
     words.extend(bytes.chunks_exact(W::BYTES).map(W::of));
 }
 
-/// Each word less the one `stride` before it; the first ones stay.
+/// Each word minus the one `stride` before it; the first `stride` words are unchanged.
 pub(super) fn differences<W: Word>(words: &[W], stride: usize, target: &mut Vec<W>) {
     target.clear();
     let stride = stride.min(words.len());
@@ -109,7 +109,7 @@ pub(super) fn sums<W: Word>(words: &mut [W], stride: usize) {
     }
 }
 
-/// With the sums kept in registers: a word just written cannot be read back at once.
+/// Keeps sums in registers, because a word just written cannot be read back at once.
 fn sums_of<W: Word, const STRIDE: usize>(words: &mut [W]) {
     let mut sums = [W::default(); STRIDE];
     let mut groups = words.chunks_exact_mut(STRIDE);
@@ -124,8 +124,7 @@ fn sums_of<W: Word, const STRIDE: usize>(words: &mut [W]) {
     }
 }
 
-/// Puts the bytes of eight words together by their significance: byte `i` of word `j` becomes byte `j` of word `i`.
-/// Its own inverse.
+/// Transposes the bytes of eight words: byte `i` of word `j` becomes byte `j` of word `i`. Its own inverse.
 #[inline]
 fn transpose(rows: &mut [u64; 8]) {
     for (half, mask) in
@@ -140,12 +139,12 @@ fn transpose(rows: &mut [u64; 8]) {
     }
 }
 
-/// The bytes of words by their significance: plane `i` has byte `i` of each word, and begins at `i` times their number.
+/// Byte planes of words: plane `i` has byte `i` of each word and begins at `i` times the number of words.
 pub(super) fn split<W: Word>(words: &[W], planes: &mut Vec<u8>) {
     let count = words.len();
     planes.clear();
     planes.resize(count * W::BYTES, 0);
-    let whole = count / 8 * 8;
+    let aligned = count / 8 * 8;
     for (at, group) in words.chunks_exact(8).enumerate() {
         let mut rows = [0; 8];
         for (row, &word) in rows.iter_mut().zip(group) {
@@ -156,7 +155,7 @@ pub(super) fn split<W: Word>(words: &[W], planes: &mut Vec<u8>) {
             plane[at * 8..at * 8 + 8].copy_from_slice(&row.to_le_bytes());
         }
     }
-    for (at, &word) in words.iter().enumerate().skip(whole) {
+    for (at, &word) in words.iter().enumerate().skip(aligned) {
         let word: u64 = word.into();
         for (plane, byte) in planes.chunks_exact_mut(count).zip(word.to_le_bytes()) {
             plane[at] = byte;
@@ -164,7 +163,7 @@ pub(super) fn split<W: Word>(words: &[W], planes: &mut Vec<u8>) {
     }
 }
 
-/// The inverse of [`split`]: the words of planes of one length.
+/// The inverse of [`split`]: joins the words of planes of equal length.
 pub(super) fn join<W: Word>(planes: &[&[u8]], words: &mut Vec<W>) {
     let count = planes.first().map_or(0, |plane| plane.len());
     words.clear();
@@ -182,17 +181,17 @@ pub(super) fn join<W: Word>(planes: &[&[u8]], words: &mut Vec<W>) {
     }
 }
 
-/// Words are predicted by the polynomial of degree `order - 1` through the `order` words before them, each `stride` apart; by
-/// nothing when the order is 0.
+/// Predicts words by the polynomial of degree `order - 1` through `order` previous words, `stride` apart;
+/// order 0 predicts zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Predictor {
     pub(super) order: u8,
-    /// In words; anything when the order is 0.
+    /// In words; ignored for order 0.
     pub(super) stride: u8,
 }
 
 impl Predictor {
-    /// Whether it is one of those that there are.
+    /// Whether the predictor is supported.
     pub(super) fn is_valid(self) -> bool {
         self.order <= MOST_ORDER && (self.order == 0 || self.stride > 0)
     }
@@ -200,24 +199,24 @@ impl Predictor {
 
 const MOST_ORDER: u8 = 5;
 
-/// Distances tried: components of the points of a grid, small matrices, records of programs, lines of caches.
+/// Candidate strides: components of grid points, small matrices, records of programs, cache lines.
 const STRIDES: [u8; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 16, 24, 25];
 
-/// Words of a run that are looked at, and runs.
+/// Number of words in a sampled run, and number of runs.
 const RUN: usize = 192;
 const RUNS: usize = 6;
 
-/// The predictor that leaves least of a sample of words.
+/// The predictor with the smallest residuals for a sample of words.
 pub(super) fn predictor<W: Word>(words: &[W]) -> Predictor {
     least(words).1
 }
 
-/// Bytes that words take by the best predictor, about: what Huffman makes of their bytes by significance.
+/// Approximate size of words with the best predictor: Huffman coding of byte planes.
 pub(super) fn estimate<W: Word>(words: &[W]) -> usize {
     (least(words).0 * words.len() as u64 / (8 * 4096)) as usize
 }
 
-/// What the predictor that leaves least leaves, in parts of 4096 of a bit for each word, and that predictor.
+/// The best predictor and its residual, in 1/4096 bit per word.
 fn least<W: Word>(words: &[W]) -> (u64, Predictor) {
     let mut runs = runs(words);
     let mut best = (entropy(&runs, |word| word), Predictor::default());
@@ -228,7 +227,7 @@ fn least<W: Word>(words: &[W]) -> (u64, Predictor) {
         difference(&mut runs, stride);
         let cost = entropy(&runs, Word::fold);
         best = best.min((cost, Predictor { order, stride }));
-        // Polynomials of higher degrees follow noise.
+        // Polynomials of higher degree follow noise.
         if cost > before {
             break;
         }
@@ -250,13 +249,13 @@ fn difference<W: Word>(runs: &mut [Vec<W>], stride: u8) {
     for run in runs {
         let mut target = Vec::with_capacity(run.len());
         differences(run, stride.into(), &mut target);
-        // What has nothing before it is the same in any way; counting it would hide what differs.
+        // Words without predecessors are equal for all predictors; counting them would hide the differences.
         target.drain(..usize::from(stride).min(target.len()));
         *run = target;
     }
 }
 
-/// Bits that hold the differences of words a stride apart without their leading zeros, for each 4096 words.
+/// Bits of the differences of words `stride` apart without leading zeros, per 4096 words.
 fn bits<W: Word>(runs: &[Vec<W>], stride: u8) -> u64 {
     let (mut bits, mut count) = (0_u64, 0_u64);
     for run in runs {
@@ -274,7 +273,7 @@ fn bits<W: Word>(runs: &[Vec<W>], stride: u8) -> u64 {
     bits * 4096 / count.max(1)
 }
 
-/// The entropy of the bytes of words by their significance, about: in parts of 4096 of a bit for each word.
+/// Approximate entropy of the byte planes of words, in 1/4096 bit per word.
 fn entropy<W: Word>(runs: &[Vec<W>], map: impl Fn(W) -> W) -> u64 {
     let count: usize = runs.iter().map(Vec::len).sum();
     let mut counts = [[0_u32; 256]; 8];
@@ -292,19 +291,19 @@ fn entropy<W: Word>(runs: &[Vec<W>], map: impl Fn(W) -> W) -> u64 {
     counts.iter().take(W::BYTES).map(of_plane).sum::<u64>() / total.max(1)
 }
 
-/// Logarithms of the counts that a sample can have.
+/// Logarithms of all counts that a sample can have.
 const LOGARITHMS: [u16; RUN * RUNS + 1] = {
     let mut table = [0; RUN * RUNS + 1];
     let mut number = 1;
     while number < table.len() {
-        let whole = number.ilog2();
-        table[number] = (whole as usize * 4096 + (((number - (1 << whole)) * 4096) >> whole)) as u16;
+        let exponent = number.ilog2();
+        table[number] = (exponent as usize * 4096 + (((number - (1 << exponent)) * 4096) >> exponent)) as u16;
         number += 1;
     }
     table
 };
 
-/// 4096 times the binary logarithm, with straight lines between powers of two; 0 of 0.
+/// 4096 times the binary logarithm, linear between powers of two; 0 for 0.
 fn logarithm(number: u32) -> u64 {
     LOGARITHMS.get(number as usize).copied().map_or(0, u64::from)
 }
@@ -313,7 +312,8 @@ fn logarithm(number: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Records of 11 words, as LAMMPS writes them to its restart files: each word is near the same one of the record before.
+    /// Records of 11 words, as in restart files of LAMMPS: each word is close to the same one of the previous
+    /// record.
     #[test]
     fn records_of_eleven_words_are_recognised() {
         let state = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_estimated_as_long_as_it_is_and_zeros_as_nothing() {
+    fn noise_is_estimated_at_its_length_and_zeros_at_nothing() {
         let mut state = 1_u64;
         let mut noise = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

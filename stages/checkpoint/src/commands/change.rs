@@ -21,33 +21,33 @@ use crate::store::{
 };
 use crate::{CheckpointError, Matching, StoreRule};
 
-/// Make an empty store.
+/// Create an empty store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   hopmap checkpoint init /scratch/me/checkpoints")]
 pub struct Init {
-    /// Folder of the store, which is missing or empty.
+    /// Folder of the store; it must be missing or empty.
     store: PathBuf,
-    /// Most blocks that have to be decoded, one after the other, before a chunk that is a delta against others. More takes fewer bytes and
-    /// longer to restore.
+    /// Maximum length of delta chains. More takes fewer bytes, but restores are slower.
     #[arg(long, value_name = "BLOCKS", default_value_t = Settings::default().depth)]
     depth: u8,
-    /// What part of a patch ADCA has to save before it changes the base.
-    #[arg(long, value_name = "PART", default_value_t = Settings::default().epsilon)]
+    /// Fraction of a patch that ADCA has to save before it changes the base.
+    #[arg(long, value_name = "FRACTION", default_value_t = Settings::default().epsilon)]
     epsilon: f64,
-    /// Store a checkpoint whole after so many of a name, as a delta against none before: damage touches no more than these. Takes as many bytes
-    /// as the first every time [default: never].
+    /// Store every COUNT-th checkpoint of a name in full: damage affects at most COUNT checkpoints, but each
+    /// full one takes as many bytes as the first [default: never].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     whole_every: Option<u32>,
-    /// Store whole checkpoints as deltas against one base each, as the papers on ADCA and HBICT have it, uncompressed: `first`, `incremental`,
-    /// `adca-literal` or `adca-immediate`.
+    /// Encode each checkpoint against one base, as in the papers on ADCA and HBICT, uncompressed: `first`,
+    /// `incremental`, `adca-literal` or `adca-immediate`.
     #[arg(long, default_value = "block-wise", value_parser = StoreRule::of_name)]
     rule: StoreRule,
-    /// Bytes of a block where there is a rule: 256 to 16384 and a power of two [default: 4096].
+    /// Size of a block with a rule, in bytes: a power of two from 256 to 16384 [default: 4096].
     #[arg(long, alias = "block", value_name = "BYTES")]
     block_bytes: Option<u32>,
-    /// Where there is a rule, store no block that the base has anywhere, as stdchk does; HBICT looks at the same place.
+    /// With a rule, find equal blocks anywhere in the base, as stdchk does, not only at the same place, as
+    /// HBICT does.
     #[arg(long)]
     anywhere: bool,
 }
@@ -59,7 +59,7 @@ impl Command for Init {
         let store = Store::init(&self.store, self.settings()?)?;
         let mut answer = Answer::of(&json!({ "store": shown(store.folder()), "settings": store.settings() }));
         let store = shown(&self.store);
-        answer.line(format!("an empty store in {store}; next: hopmap checkpoint add {store} FOLDER"));
+        answer.line(format!("created an empty store in {store}; next: hopmap checkpoint add {store} FOLDER"));
         Ok(answer)
     }
 }
@@ -68,8 +68,8 @@ impl Init {
     fn settings(&self) -> Result<Settings, Mistake> {
         let deltas = DeltaSettings::of(self.rule);
         if deltas.is_none() && (self.block_bytes.is_some() || self.anywhere) {
-            let help = "name a rule as well, such as `--rule adca-immediate`";
-            let message = "`--block-bytes` and `--anywhere` belong to a rule for whole checkpoints";
+            let help = "add a rule, such as `--rule adca-immediate`";
+            let message = "`--block-bytes` and `--anywhere` require `--rule`";
             return Err(Mistake::new(message, help));
         }
         let deltas = deltas.map(|deltas| DeltaSettings {
@@ -88,7 +88,7 @@ impl Init {
     }
 }
 
-/// A number that nobody else knows.
+/// A random seed that cannot be guessed.
 fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -105,18 +105,19 @@ Examples:
 pub struct Add {
     /// Folder of the store.
     store: PathBuf,
-    /// Folder of the checkpoint; `-` for a stream on standard input, which becomes a checkpoint of one file.
+    /// Folder of the checkpoint; `-` reads a stream from standard input as a checkpoint of one file.
     checkpoint: PathBuf,
-    /// What to call it. It is compared with the last checkpoint of the same name; a stream's file gets this name.
+    /// Name of the series. The checkpoint is encoded against the last one with the same name; the file of a
+    /// stream gets this name.
     #[arg(long, default_value = "")]
     name: String,
-    /// Store new data in half the time and some more bytes, 2 to 7 in 100 of them.
+    /// Store new data in half the time, with 2 to 7 % more bytes.
     #[arg(long)]
     quick: bool,
-    /// Store it whole, as a delta against no checkpoint before: damage of those does not touch it, nor what is added after it.
+    /// Store the checkpoint in full, independent of earlier ones and their damage.
     #[arg(long)]
     whole: bool,
-    /// The rule that the store has to have; another one is an error. `checkpoint init` gives a store its rule.
+    /// Require that the store has this rule, which is set by `checkpoint init`.
     #[arg(long, value_parser = StoreRule::of_name)]
     rule: Option<StoreRule>,
     #[command(flatten)]
@@ -155,12 +156,12 @@ impl Command for Add {
 }
 
 impl Add {
-    /// Name and contents of a stream, if it is to be one.
+    /// Name and contents of a stream, if standard input was requested.
     fn stream(&self) -> Result<Option<(String, File)>, Failure> {
         if self.checkpoint != Path::new("-") {
             if self.checkpoint.is_file() {
                 let message = format!("{} is a file", self.checkpoint.display());
-                let help = "a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
+                let help = "a checkpoint is a folder; add a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
                 return Err(Mistake::new(message, help).into());
             }
             self.refuse_itself()?;
@@ -168,7 +169,7 @@ impl Add {
         }
         let name = if self.name.is_empty() { "checkpoint" } else { &self.name };
         if name.contains('/') || [".", ".."].contains(&name) {
-            return Err(Mistake::new(format!("`{name}` is no name of a file"), "name it without `/`").into());
+            return Err(Mistake::new(format!("`{name}` is not a file name"), "use a name without `/`").into());
         }
         let input = io::stdin().as_fd().try_clone_to_owned();
         let input = input
@@ -177,20 +178,22 @@ impl Add {
         Ok(Some((name.to_owned(), File::from(input))))
     }
 
-    /// A checkpoint that holds the store would grow by what it adds.
+    /// A checkpoint folder that contains the store would contain what is added.
     fn refuse_itself(&self) -> Result<(), Failure> {
         let (Ok(store), Ok(checkpoint)) = (self.store.canonicalize(), self.checkpoint.canonicalize()) else {
             return Ok(());
         };
         if store.starts_with(&checkpoint) {
             let message = format!("the store is in {}", self.checkpoint.display());
-            return Err(Mistake::new(message, "name the folder of the checkpoint alone").into());
+            return Err(
+                Mistake::new(message, "use a checkpoint folder that does not contain the store").into()
+            );
         }
         Ok(())
     }
 }
 
-/// Standard input that Ctrl-C ends also while nothing comes.
+/// Standard input that Ctrl-C can interrupt while it blocks.
 struct Input<'a> {
     file: &'a File,
     cx: &'a Context<'a>,
@@ -212,7 +215,7 @@ impl Read for Input<'_> {
     }
 }
 
-/// Bytes that the checkpoint takes on disk.
+/// Size of the checkpoint on disk.
 fn taken(added: &Added) -> u64 {
     added.pack_bytes + added.manifest_bytes
 }
@@ -245,11 +248,11 @@ fn as_json(added: &Added) -> serde_json::Value {
     })
 }
 
-/// Remove checkpoints, and what no other needs of them.
+/// Remove checkpoints that no rule keeps.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A checkpoint stays if one of the rules keeps it; pinned ones always do. What those that stay are deltas against is kept as long as it is needed.
-Works on a full disk; ends with 1 if something that nobody needs is left because there is no room to write a pack again.
+A checkpoint is kept if a rule or a pin keeps it. Data that kept checkpoints are encoded against stays as long as it is needed.
+Works on a full disk; exits with 1 if unneeded data remains because there is no space to rewrite a pack.
 
 Examples:
   hopmap checkpoint prune store --keep-last 5
@@ -258,22 +261,22 @@ Examples:
 pub struct Prune {
     /// Folder of the store.
     store: PathBuf,
-    /// Keep so many of the last ones of every name.
+    /// Keep the last COUNT checkpoints of every name.
     #[arg(long, value_name = "COUNT")]
     keep_last: Option<usize>,
-    /// Keep those whose numbers are multiples of this.
+    /// Keep checkpoints whose numbers are multiples of NUMBER.
     #[arg(long, value_name = "NUMBER")]
     keep_every: Option<u32>,
-    /// Keep these, now and in all prunes to come.
+    /// Keep these checkpoints, now and in later prunes.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pin: Vec<u32>,
-    /// Keep these only as long as a rule does.
+    /// Remove the pins of these checkpoints.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     unpin: Vec<u32>,
-    /// Remove these, whatever the rules say.
+    /// Remove these checkpoints, even if a rule keeps them.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     remove: Vec<u32>,
-    /// Only say what would be removed.
+    /// Only report what would be removed.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -291,8 +294,9 @@ impl Command for Prune {
         let store = Store::open(&self.store)?;
         let rules = self.keep_last.is_some() || self.keep_every.is_some();
         if !rules && !self.changes_pins() && self.remove.is_empty() {
-            let help = "say which stay, such as `--keep-last 5`, or which go, such as `--remove 3`";
-            return Err(Mistake::new("nothing says which checkpoints stay", help).into());
+            let help =
+                "select checkpoints to keep, such as `--keep-last 5`, or to remove, such as `--remove 3`";
+            return Err(Mistake::new("no retention rule given", help).into());
         }
         let lock = self.work.lock(&store, Self::NAME, cx)?;
         let pruned = unless_interrupted(self.prune(&store, &lock, cx), cx)?;
@@ -317,7 +321,7 @@ impl Prune {
             remove: self.remove.clone(),
         };
         if self.changes_pins() && !self.dry_run {
-            // What is refused changes no pins.
+            // A rejected request must not change pins.
             store.prune(lock, &keep, true, cx)?;
             self.unpin.iter().try_for_each(|&number| store.unpin(lock, number).map(drop))?;
             self.pin.iter().try_for_each(|&number| store.pin(lock, number))?;
@@ -327,12 +331,12 @@ impl Prune {
 }
 
 fn describe(pruned: &Pruned, answer: &mut Answer) {
-    // How much sparse blocks take is known when they have been written.
+    // The size of sparse blocks is known only after they are written.
     let (would, about) = if pruned.dry_run { ("would be ", "about ") } else { ("", "") };
     answer.line(format!("{would}removed: {}", in_words(&pruned.removed)));
     answer.line(format!("{would}kept: {}", in_words(&pruned.kept)));
     answer.line(format!("{would}freed: {about}{}", bytes(pruned.freed)));
     if !pruned.left.is_empty() {
-        answer.line(format!("packs not written again: {}", in_words(&pruned.left)));
+        answer.line(format!("packs not rewritten: {}", in_words(&pruned.left)));
     }
 }

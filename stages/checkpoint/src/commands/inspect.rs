@@ -1,4 +1,4 @@
-//! The commands that say what is in a store: `hopmap checkpoint list`, `explain` and `stats`.
+//! The commands that show the contents of a store: `hopmap checkpoint list`, `explain` and `stats`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -59,7 +59,7 @@ fn listed_line(line: &Listed) -> String {
     text.trim_end().to_owned()
 }
 
-/// Say why a checkpoint takes what it takes.
+/// Show why a checkpoint takes its size on disk.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hopmap checkpoint explain store 7")]
 pub struct Explain {
@@ -67,7 +67,7 @@ pub struct Explain {
     store: PathBuf,
     /// Number of the checkpoint, or `latest`.
     checkpoint: String,
-    /// Of which `latest` is meant: the checkpoints that were added with this name.
+    /// With `latest`: the last checkpoint with this name.
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
@@ -95,10 +95,10 @@ impl Command for Explain {
 fn describe_explained(explained: &Explained, answer: &mut Answer) {
     let part = |part: u64| match explained.bytes {
         0 => String::new(),
-        whole => format!(" ({:.1} %)", 100.0 * part as f64 / whole as f64),
+        total => format!(" ({:.1} %)", 100.0 * part as f64 / total as f64),
     };
     let compared = match explained.earlier {
-        0 => "with nothing: it is stored whole".to_owned(),
+        0 => "with no other: stored in full".to_owned(),
         earlier => format!("with checkpoint {earlier}"),
     };
     answer.line(format!("checkpoint {}, compared {compared}", explained.number));
@@ -119,7 +119,7 @@ fn describe_explained(explained: &Explained, answer: &mut Answer) {
     }
     for &(base, count, stored) in &explained.bases {
         let (count, stored) = (bytes(count), bytes(stored));
-        answer.line(format!("  {count} of the new by versions of checkpoint {base}, in {stored}"));
+        answer.line(format!("  {count} of the new bytes encoded against checkpoint {base}, in {stored}"));
     }
     if explained.comparisons.0 > 0 {
         let (all, changed) = explained.comparisons;
@@ -131,7 +131,7 @@ fn describe_explained(explained: &Explained, answer: &mut Answer) {
     explained.files.iter().for_each(|file| answer.line(file_line(file)));
 }
 
-/// Bytes by what they are of.
+/// Bytes by category.
 fn list<K: Display>(counts: &BTreeMap<K, u64>) -> String {
     counts.iter().map(|(of, &count)| format!("{of}: {}", bytes(count))).collect::<Vec<_>>().join(", ")
 }
@@ -143,7 +143,7 @@ fn file_line(file: &ExplainedFile) -> String {
     format!("  {path} ({format}): {all}{zero}, {own} of this checkpoint, {before} of earlier ones")
 }
 
-/// Say what a store takes.
+/// Show the size of a store.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hopmap checkpoint stats store")]
 pub struct Stats {
@@ -181,8 +181,8 @@ fn describe_statistics(statistics: &Statistics, answer: &mut Answer) {
     answer.line(format!("chunks       {} in {} blocks", statistics.chunks, statistics.blocks));
     for share in &statistics.codecs {
         let (blocks, ratio) = (share.blocks, times(share.bytes, share.stored));
-        let (whole, part) = (bytes(share.bytes), bytes(share.stored));
-        answer.line(format!("  {:<12} {blocks} blocks, {whole} in {part} ({ratio})", share.codec));
+        let (size, part) = (bytes(share.bytes), bytes(share.stored));
+        answer.line(format!("  {:<12} {blocks} blocks, {size} in {part} ({ratio})", share.codec));
     }
     if !statistics.depths.is_empty() {
         let depths = statistics.depths.iter().map(|(depth, blocks)| format!("{depth}: {blocks} blocks"));
@@ -190,12 +190,12 @@ fn describe_statistics(statistics: &Statistics, answer: &mut Answer) {
     }
     if let (Some(prunable), Some(unneeded)) = (statistics.prunable, statistics.unneeded) {
         let freed = match (prunable, unneeded) {
-            (0, 0) => "nothing now: the checkpoints need everything".to_owned(),
+            (0, 0) => "nothing: all data is needed".to_owned(),
             (0, _) => {
                 let unneeded = bytes(unneeded);
-                format!("nothing now: the {unneeded} not needed are less than a quarter of their packs")
+                format!("nothing: the unneeded {unneeded} are less than a quarter of their packs")
             }
-            _ => format!("about {} now", bytes(prunable)),
+            _ => format!("about {}", bytes(prunable)),
         };
         answer.line(format!("a prune would free {freed}"));
     }

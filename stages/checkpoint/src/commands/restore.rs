@@ -1,4 +1,4 @@
-//! `hopmap checkpoint restore` gives a checkpoint back; `verify` says whether that can be done.
+//! `hopmap checkpoint restore` and `verify`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use super::work::{Work, bytes, number, unless_interrupted};
 use crate::CheckpointError;
 use crate::store::{Affected, Damage, RestoreOptions, Store, Verified, in_words};
 
-/// Give a checkpoint back, compared with what was added.
+/// Restore a checkpoint and verify every byte.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder is written beside its place and renamed when every byte was compared with what was added.
+The folder is written under a temporary name and renamed when every byte has been verified.
 
 Examples:
   hopmap checkpoint restore store latest -o restart
@@ -27,7 +27,7 @@ pub struct Restore {
     store: PathBuf,
     /// Number of the checkpoint, or `latest`.
     checkpoint: String,
-    /// Of which `latest` is meant: the checkpoints that were added with this name.
+    /// With `latest`: the last checkpoint with this name.
     #[arg(long)]
     name: Option<String>,
     /// Where to write it: a folder that is missing or empty, or `-` for one file on standard output.
@@ -36,7 +36,7 @@ pub struct Restore {
     /// The file to write to standard output, if the checkpoint has several.
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Leave it to the system when the files are put on disk: faster, but not safe against a power failure.
+    /// Do not flush the files to disk: faster, but not safe against a power failure.
     #[arg(long)]
     no_sync: bool,
     #[command(flatten)]
@@ -60,8 +60,8 @@ impl Command for Restore {
             return Ok(Answer::default());
         }
         if self.file.is_some() {
-            let help = "with --file there is one file, which goes to standard output: `-o -`";
-            return Err(Mistake::new("a folder has all files", help).into());
+            let help = "`--file` writes one file to standard output: add `-o -`";
+            return Err(Mistake::new("`--file` cannot be combined with an output folder", help).into());
         }
         let options = RestoreOptions { unsynced: self.no_sync };
         let restored = unless_interrupted(store.restore(&lock, number, &self.out, options, cx), cx)?;
@@ -78,7 +78,7 @@ impl Command for Restore {
     }
 }
 
-/// Say whether checkpoints can be given back, and which damage touches which.
+/// Verify that checkpoints can be restored, and report which ones damage affects.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without --deep every byte on disk is compared with its checksum. Ends with 1 if something is damaged or missing, and names every checkpoint
@@ -87,18 +87,18 @@ that needs it; the others can be restored.
 Examples:
   hopmap checkpoint verify store
   hopmap checkpoint verify store --deep --only 7,8
-  hopmap checkpoint verify store --discard     # then add the last state once more: it is stored whole again")]
+  hopmap checkpoint verify store --discard     # then add the latest state again: lost data is stored again")]
 pub struct Verify {
     /// Folder of the store.
     store: PathBuf,
-    /// Decode everything as well, and compare every file as a restore does.
+    /// Also decode everything and verify every file, as a restore does.
     #[arg(long)]
     deep: bool,
-    /// Look at these checkpoints only, and at what they need.
+    /// Verify only these checkpoints, with the data they depend on.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     only: Vec<u32>,
-    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was a delta against them; and
-    /// repair damaged ends of packs, which they have twice.
+    /// Then remove damaged blocks from the packs, so that later checkpoints store that data again; and repair
+    /// damaged ends of packs, which are stored twice.
     #[arg(long)]
     discard: bool,
     #[command(flatten)]
@@ -126,8 +126,8 @@ impl Command for Verify {
         {
             return Err(Failure::from(error).after(answer));
         }
-        let is_whole = verified.damaged().is_empty() && verified.worn.is_empty();
-        Ok(answer.ending(if is_whole { Exit::Done } else { Exit::Failed }))
+        let is_intact = verified.damaged().is_empty() && verified.worn.is_empty();
+        Ok(answer.ending(if is_intact { Exit::Done } else { Exit::Failed }))
     }
 }
 
@@ -145,11 +145,11 @@ impl Verify {
 
 fn describe(verified: &Verified, answer: &mut Answer) {
     verified.problems.iter().for_each(|damage| damage_lines(damage, answer));
-    let (whole, damaged) = (verified.whole(), verified.damaged());
+    let (intact, damaged) = (verified.intact(), verified.damaged());
     if !damaged.is_empty() {
         answer.line(format!("damaged: {}", in_words(&damaged)));
     }
-    answer.line(format!("whole: {}", in_words(&whole)));
+    answer.line(format!("intact: {}", in_words(&intact)));
     if !verified.unneeded.is_empty() {
         answer.line(format!("packs that no checkpoint needs: {}", in_words(&verified.unneeded)));
     }
@@ -168,7 +168,7 @@ fn damage_lines(damage: &Damage, answer: &mut Answer) {
 fn affected_line(affected: &Affected) -> String {
     const MOST: usize = 3;
     if affected.files.is_empty() {
-        return format!("  checkpoint {}: nothing of it can be restored", affected.number);
+        return format!("  checkpoint {}: no file can be restored", affected.number);
     }
     let names: Vec<String> =
         affected.files.iter().take(MOST).map(|path| path.display().to_string()).collect();

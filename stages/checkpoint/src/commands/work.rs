@@ -1,5 +1,5 @@
-//! What the commands have in common: cores, locks, the name of a checkpoint, what an error means to the shell, and bytes and times as
-//! people read them.
+//! Shared by the commands: threads, locks, checkpoint numbers, exit codes of errors, formatting of bytes and
+//! times.
 
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ impl From<CheckpointError> for Failure {
     }
 }
 
-/// How many cores, and how long to wait for others.
+/// Number of threads, and time to wait for locks.
 #[derive(Debug, Args)]
 pub(super) struct Work {
-    /// Cores to use [default: all].
+    /// Number of threads [default: all cores].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// How long to wait while another process has the store, in seconds.
+    /// How long to wait while another process has locked the store, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait: u32,
 }
@@ -56,7 +56,7 @@ impl Work {
         Duration::from_secs(self.wait.into())
     }
 
-    /// Keeps other writers away; an interrupt ends the waiting for them.
+    /// Excludes other writers; an interrupt ends the wait.
     pub(super) fn lock(
         &self,
         store: &Store,
@@ -66,13 +66,14 @@ impl Work {
         store.lock_unless(&|| cx.should_stop(), &holder(&format!("checkpoint {command}")), self.wait())
     }
 
-    /// Keeps what is there from being taken away; an interrupt ends the waiting.
+    /// Prevents the removal of data; an interrupt ends the wait.
     pub(super) fn read_lock(&self, store: &Store, cx: &Context<'_>) -> Result<ReadLock, CheckpointError> {
         store.read_lock_unless(&|| cx.should_stop(), self.wait())
     }
 }
 
-/// What has come of work that an interrupt may have ended: what was being read or written then ends with an error of its own.
+/// The error of work that was interrupted is [`CheckpointError::Interrupted`], not the I/O error that
+/// resulted.
 pub(super) fn unless_interrupted<T>(
     done: Result<T, CheckpointError>,
     cx: &Context<'_>,
@@ -88,7 +89,7 @@ pub(super) fn number(store: &Store, text: &str, name: Option<&str>) -> Result<u3
             None => store.latest()?,
         };
         return latest.ok_or_else(|| {
-            let what = name.map(|name| format!(" called `{name}`")).unwrap_or_default();
+            let what = name.map(|name| format!(" named `{name}`")).unwrap_or_default();
             let help = "add one with `hopmap checkpoint add`";
             Mistake::new(format!("the store has no checkpoints{what}"), help).into()
         });
@@ -99,7 +100,7 @@ pub(super) fn number(store: &Store, text: &str, name: Option<&str>) -> Result<u3
     })
 }
 
-/// Bytes with three digits, such as `1.25 MB`.
+/// Bytes with three significant digits, such as `1.25 MB`.
 pub(super) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
     let mut value = bytes as f64;
@@ -117,15 +118,15 @@ pub(super) fn bytes(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// How often one number of bytes goes into another, such as `12.3 ×`.
-pub(super) fn times(whole: u64, part: u64) -> String {
-    match part {
+/// A compression ratio, such as `12.3 ×`.
+pub(super) fn times(size: u64, stored: u64) -> String {
+    match stored {
         0 => "–".to_owned(),
-        _ => format!("{:.1} ×", whole as f64 / part as f64),
+        _ => format!("{:.1} ×", size as f64 / stored as f64),
     }
 }
 
-/// A time in UTC, to the second.
+/// A time in UTC, in seconds.
 pub(super) fn time(time: Time) -> String {
     match Timestamp::from_second(time.seconds) {
         Ok(time) => time.to_string(),
@@ -133,7 +134,7 @@ pub(super) fn time(time: Time) -> String {
     }
 }
 
-/// A time now.
+/// The current time.
 pub(super) fn now() -> Time {
     let now = Timestamp::now();
     let (seconds, nanoseconds) = (now.as_second(), now.subsec_nanosecond());

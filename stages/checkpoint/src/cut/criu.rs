@@ -1,7 +1,8 @@
-//! Pages of CRIU, and page maps, `pagemap-N.img`: which pages of a process are in which `pages-M.img`, and in what order.
+//! CRIU pages, and page maps (`pagemap-N.img`), which list the pages of a process in `pages-M.img` in order.
 //!
-//! A page map is two magic numbers, then entries, each a length of 32 bits and a message of Protocol Buffers (`images/pagemap.proto` and
-//! `criu/include/magic.h` of CRIU): the first names M, the others are runs of pages.
+//! A page map has two magic numbers, then entries, each a 32-bit length and a Protocol Buffers message
+//! (`images/pagemap.proto` and `criu/include/magic.h` of CRIU). The first entry has M, the others are runs of
+//! pages.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,14 +14,14 @@ use super::feed;
 use super::feed::{CutError, Cutter, Feed, Format, Past};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
-/// Pages that are being cut.
+/// A file of pages that is being cut.
 pub(crate) struct Pages<'a> {
     feed: Feed<'a>,
     past: Past,
     map: PageMap,
-    /// Which run we are in.
+    /// Index of the current run.
     run: usize,
-    /// How many pages of it were cut.
+    /// Number of its pages that have been cut.
     done: u64,
 }
 
@@ -46,7 +47,7 @@ impl Cutter for Pages<'_> {
             match map.runs.get(*run) {
                 Some(_) if ahead < PAGE => {
                     let offset = filling.offset() + ahead as u64;
-                    return Err(CutError::incomplete(offset, "its page map names more pages"));
+                    return Err(CutError::incomplete(offset, "its page map has more pages"));
                 }
                 Some(&(first, _)) => {
                     let address = first.wrapping_add(done.wrapping_mul(PAGE as u64));
@@ -61,31 +62,31 @@ impl Cutter for Pages<'_> {
     }
 }
 
-/// Where the pages of a `pages-N.img` are in memory.
+/// Memory addresses of the pages of a `pages-N.img`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageMap {
-    /// First address and number of pages, in the order of the file.
+    /// First address and number of pages of each run, in file order.
     pub runs: Vec<(u64, u64)>,
 }
 
-/// What all images begin with since CRIU 1.6 (`IMG_COMMON_MAGIC`); earlier ones begin with the number of their kind.
+/// Magic number of all images since CRIU 1.6 (`IMG_COMMON_MAGIC`); earlier ones begin with the number of
+/// their kind.
 const IMAGE: u32 = 0x5456_4319;
 
-/// The kind of image that a page map is (`PAGEMAP_MAGIC`).
+/// Magic number of page maps (`PAGEMAP_MAGIC`).
 const PAGE_MAP: u32 = 0x5608_4025;
 
-/// Pages that are in the image of an earlier checkpoint (`PE_PARENT`), may be restored later (`PE_LAZY`), are in the file
-/// (`PE_PRESENT`).
+/// Flags of pages: in the image of an earlier checkpoint (`PE_PARENT`), restored lazily (`PE_LAZY`), in this
+/// file (`PE_PRESENT`).
 const PARENT: u64 = 1;
 const LAZY: u64 = 2;
 const PRESENT: u64 = 4;
 
-/// A page map that is larger is not read, in bytes: it would be of some terabytes of memory.
+/// Maximum size of a page map, in bytes; a larger one would describe terabytes of memory.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// The files of pages in a folder, by their names, with their maps. Files without a map that can be relied on are not among
-/// them: those that two maps lay claim to, and those of maps that are damaged or say what we do not know, such as that the
-/// pages are compressed.
+/// The files of pages in a folder and their page maps, by name. Excludes files without a reliable map: those
+/// that two maps claim, and those of maps that are damaged or have unknown fields, such as compressed pages.
 #[must_use]
 pub fn page_maps(folder: &Path) -> BTreeMap<PathBuf, PageMap> {
     let mut claims: BTreeMap<PathBuf, Vec<Option<PageMap>>> = BTreeMap::new();
@@ -112,7 +113,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     Some(bytes).filter(|bytes| bytes.len() as u64 <= LARGEST)
 }
 
-/// The number of the file of pages, and the map, if it can be relied on. Nothing if not even the number is known.
+/// The number of the file of pages, and the map, if it is reliable. `None` if not even the number is known.
 fn parse(mut bytes: &[u8]) -> Option<(u32, Option<PageMap>)> {
     let input = &mut bytes;
     let mut magic = fixed(input)?;
@@ -124,7 +125,7 @@ fn parse(mut bytes: &[u8]) -> Option<(u32, Option<PageMap>)> {
     Some((u32::try_from(pages).ok()?, runs(bytes)))
 }
 
-/// The runs of pages that are in the file.
+/// The runs of pages in the file.
 fn runs(mut bytes: &[u8]) -> Option<PageMap> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     let mut total = 0_u64;
@@ -141,7 +142,7 @@ fn runs(mut bytes: &[u8]) -> Option<PageMap> {
     Some(PageMap { runs })
 }
 
-/// An entry: its first address and how many pages of it are in the file. Nothing if it says what we do not know.
+/// An entry: its first address and its number of pages in the file. `None` if it has unknown fields.
 fn run(message: &[u8]) -> Option<(u64, u64)> {
     let [mut address, mut old_count, mut count, mut flags] = [None; 4];
     let mut in_parent = false;
@@ -151,12 +152,12 @@ fn run(message: &[u8]) -> Option<(u64, u64)> {
             2 => old_count = Some(value),
             3 => in_parent = value != 0,
             4 => flags = Some(value),
-            // Since CRIU 4.1 the number of pages is here, and the old one is 0.
+            // The number of pages since CRIU 4.1, when the old field became 0.
             5 => count = Some(value),
             _ => return None,
         }
     }
-    // Before there were flags an entry had its pages in the file or in that of the parent.
+    // Before flags existed, the pages of an entry were either in the file or in that of the parent.
     let flags = flags.unwrap_or(if in_parent { PARENT } else { PRESENT });
     let (address, count) = (address?, count.or(old_count)?);
     if flags & !(PARENT | LAZY | PRESENT) != 0 || !address.is_multiple_of(PAGE as u64) {
@@ -166,7 +167,7 @@ fn run(message: &[u8]) -> Option<(u64, u64)> {
     Some((address, if in_file { count } else { 0 }))
 }
 
-/// Takes a length and as many bytes.
+/// Takes a length and that many bytes.
 fn entry<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = fixed(input)?;
     let (message, rest) = input.split_at_checked(length as usize)?;
@@ -174,14 +175,14 @@ fn entry<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(message)
 }
 
-/// Takes a number of 32 bits, little end first.
+/// Takes a little-endian 32-bit number.
 fn fixed(input: &mut &[u8]) -> Option<u32> {
     let (bytes, rest) = input.split_first_chunk()?;
     *input = rest;
     Some(u32::from_le_bytes(*bytes))
 }
 
-/// The fields of a message, which are all numbers of variable length: Protocol Buffers, `VARINT`.
+/// The fields of a message, all Protocol Buffers varints.
 fn fields(mut message: &[u8]) -> Option<Vec<(u64, u64)>> {
     let mut fields = Vec::new();
     while !message.is_empty() {
@@ -194,7 +195,7 @@ fn fields(mut message: &[u8]) -> Option<Vec<(u64, u64)>> {
     Some(fields)
 }
 
-/// Takes a number of variable length: seven bits a byte, the lowest first.
+/// Takes a varint: seven bits per byte, the lowest first.
 fn number(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..u64::BITS).step_by(7) {

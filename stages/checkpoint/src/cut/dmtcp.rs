@@ -1,7 +1,7 @@
-//! Images of DMTCP, format v4: twice the same header, then records of areas of memory, each with its data behind it if it has
+//! DMTCP images, format v4: two identical headers, then records of memory areas, each followed by its data if
 //! any, and a last record.
 //!
-//! Read from `src/writeckpt.cpp`, `src/mtcp/mtcp_restart.c` and `include/procmapsarea.h` of DMTCP 4.
+//! Sources: `src/writeckpt.cpp`, `src/mtcp/mtcp_restart.c` and `include/procmapsarea.h` of DMTCP 4.
 
 use std::io::Read;
 
@@ -9,13 +9,13 @@ use super::feed;
 use super::feed::{CutError, Cutter, Feed, Filling, Format, Past};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
-/// How an image begins.
+/// Magic number of an image.
 pub(crate) const SIGNATURE: &[u8] = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n";
 
-/// Bytes that tell whether a file is an image.
+/// Number of bytes that identify an image.
 pub(crate) const HEAD: usize = SIGNATURE.len();
 
-/// Where the fields of a record begin; all are 64 bits wide, little end first, but the name.
+/// Offsets of the fields of a record. All are little-endian 64-bit numbers, except the name.
 mod field {
     pub(super) const BEGIN: usize = 0;
     pub(super) const END: usize = 8;
@@ -25,37 +25,37 @@ mod field {
     pub(super) const NAME: usize = 88;
 }
 
-/// Bytes of a record that have a meaning: the numbers, and a name of 1024 bytes.
+/// Size of the meaningful part of a record: the numbers, and a name of 1024 bytes.
 const FIELDS: usize = field::NAME + 1024;
 
 /// The area is all zeros, and there are no data (`DMTCP_ZERO_PAGE`).
 pub(crate) const ZERO: u64 = 1;
 
-/// The parts of the area have records of their own, which follow (`DMTCP_ZERO_PAGE_PARENT_HEADER`).
+/// The parts of the area have their own records, which follow (`DMTCP_ZERO_PAGE_PARENT_HEADER`).
 pub(crate) const PARENT: u64 = 2;
 
 /// The area is part of the one before it (`DMTCP_ZERO_PAGE_CHILD_HEADER`).
 pub(crate) const CHILD: u64 = 4;
 
-/// What there may be in a record.
+/// Known properties in a record.
 const KNOWN: [u64; 5] = [0, ZERO, PARENT, CHILD, CHILD | ZERO];
 
-/// Whether a file that begins like this is an image.
+/// Whether a file with this beginning is an image.
 pub(crate) fn is_image(head: &[u8]) -> bool {
     head.starts_with(SIGNATURE)
 }
 
-/// An image that is being cut at its pages.
+/// An image that is cut at its pages.
 pub(crate) struct Image<'a> {
     feed: Feed<'a>,
     past: Past,
     part: Part,
     areas: Areas,
-    /// The record of the earlier version that was like one here, the last time there was one, and what is behind its fields.
+    /// The last corresponding record of the earlier version, and the bytes after its fields.
     like: [Option<u32>; 2],
 }
 
-/// What comes next in the image.
+/// The next item of the image.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// A header.
@@ -64,12 +64,12 @@ enum Part {
     Record,
     /// Data of an area.
     Data {
-        /// Where in memory.
+        /// Memory address.
         address: u64,
-        /// How many bytes.
+        /// Length in bytes.
         left: u64,
     },
-    /// Whatever is behind the last record.
+    /// Bytes after the last record.
     Rest,
 }
 
@@ -109,7 +109,7 @@ fn header(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) -> Resul
     let offset = filling.offset();
     let head = filling.ahead().get(..HEAD).unwrap_or_default();
     if ahead < PAGE {
-        return Err(CutError::incomplete(offset + ahead as u64, "the header is not whole"));
+        return Err(CutError::incomplete(offset + ahead as u64, "the header is truncated"));
     }
     if !is_image(head) {
         return Err(CutError::damaged(offset, "the second copy of the header is missing"));
@@ -118,8 +118,9 @@ fn header(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) -> Resul
     Ok(if offset == 0 { Part::Header } else { Part::Record })
 }
 
-/// The record of an area, or the last, in two chunks: its fields, and what is behind them, which DMTCP does not set. In one
-/// image that is the same in all records, in the next it is something else: apart, it does not make all records new.
+/// The record of an area, or the last, in two chunks: its fields, and the bytes after them, which DMTCP
+/// leaves uninitialized. These are equal for all records of one image and differ between images. A separate
+/// chunk keeps them from making all records new.
 fn record(
     filling: &mut Filling<'_, '_>,
     past: &mut Past,
@@ -129,14 +130,14 @@ fn record(
 ) -> Result<Part, CutError> {
     let offset = filling.offset();
     let Some(bytes) = filling.ahead().first_chunk::<PAGE>() else {
-        let reason = if ahead == 0 { "the last record is missing" } else { "a record is not whole" };
+        let reason = if ahead == 0 { "the last record is missing" } else { "a record is truncated" };
         return Err(CutError::incomplete(offset + ahead as u64, reason));
     };
     let record = areas.read(bytes).map_err(|reason| CutError::damaged(offset, reason))?;
     for (like, (begin, end)) in like.iter_mut().zip([(0, FIELDS), (FIELDS, PAGE)]) {
         let address = record.address.wrapping_add(begin as u64);
         let place = Place { space: Space::Record, address };
-        // The records of new areas are most like those of their neighbours.
+        // The records of new areas resemble those of their neighbours.
         *like = past.at(place).or(*like);
         feed::keep_like(filling, past, end - begin, place, *like);
     }
@@ -161,48 +162,48 @@ fn data(
     }
     feed::keep(filling, past, length, Place { space: Space::Memory, address });
     let length = length as u64;
-    // An area at the very end of memory has no address behind it, and nothing left.
+    // An area at the very end of memory has no end address, and no bytes left.
     let address = address.wrapping_add(length);
     Ok(if left == length { Part::Record } else { Part::Data { address, left: left - length } })
 }
 
-/// The areas of an image, as far as it has been read.
+/// Validates the areas of an image that have been read.
 #[derive(Debug, Default)]
 pub(crate) struct Areas {
-    /// Where the last area ended: they come in the order of memory.
+    /// End of the last area: areas are sorted by address.
     reached: u64,
-    /// Where the area ends of which parts must follow.
-    whole: u64,
+    /// End of the area whose parts must follow.
+    area_end: u64,
 }
 
-/// A record that is in order.
+/// A valid record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record {
-    /// Where its area begins. One more for the record of a whole area: its first part begins at the same address. 0 for the
-    /// last record.
+    /// Start of its area; plus one for the record of an area with parts, whose first part has the same
+    /// address; 0 for the last record.
     pub(crate) address: u64,
-    /// What follows it.
+    /// The next item.
     pub(crate) next: Next,
 }
 
-/// What follows a record.
+/// The item after a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Next {
-    /// Another.
+    /// Another record.
     Record,
     /// Data.
     Data {
-        /// Where they belong in memory.
+        /// Memory address.
         address: u64,
-        /// How many bytes.
+        /// Length in bytes.
         left: u64,
     },
-    /// Nothing.
+    /// The end.
     Nothing,
 }
 
 impl Areas {
-    /// What a record says.
+    /// Parses a record.
     pub(crate) fn read(&mut self, bytes: &[u8; PAGE]) -> Result<Record, &'static str> {
         let begin = number(bytes, field::BEGIN);
         let size = number(bytes, field::SIZE);
@@ -212,10 +213,10 @@ impl Areas {
         }
         let end = begin.checked_add(size).ok_or("an area is larger than memory")?;
         if size == 0 || end != number(bytes, field::END) {
-            return Err("size and end of an area contradict each other");
+            return Err("the size and the end of an area are inconsistent");
         }
         if !KNOWN.contains(&properties) {
-            return Err("an area has properties that nobody knows");
+            return Err("an area has unknown properties");
         }
         self.enter(begin, end, properties)?;
         let address = begin + u64::from(properties == PARENT);
@@ -226,37 +227,37 @@ impl Areas {
         Ok(Record { address, next })
     }
 
-    /// Checks that an area comes where it may.
+    /// Checks the order of the areas.
     fn enter(&mut self, begin: u64, end: u64, properties: u64) -> Result<(), &'static str> {
         let is_part = properties & CHILD != 0;
         match is_part {
-            true if begin != self.reached || end > self.whole => {
-                return Err("a part of an area is not in its place");
+            true if begin != self.reached || end > self.area_end => {
+                return Err("a part of an area is out of place");
             }
-            false if self.reached < self.whole => return Err("a part of an area is missing"),
-            false if begin < self.reached => return Err("an area begins before the one before it ends"),
+            false if self.reached < self.area_end => return Err("a part of an area is missing"),
+            false if begin < self.reached => return Err("two areas overlap"),
             _ => {}
         }
         self.reached = if properties == PARENT { begin } else { end };
-        self.whole = if is_part { self.whole } else { end };
+        self.area_end = if is_part { self.area_end } else { end };
         Ok(())
     }
 
     fn finish(&self, size: u64) -> Result<Record, &'static str> {
-        // Its other fields are those of whatever area was looked at last.
+        // The other fields of a last record are leftovers of the previous area.
         if size != u64::MAX {
             return Err("an area begins at address 0");
         }
-        if self.reached < self.whole {
+        if self.reached < self.area_end {
             return Err("a part of an area is missing");
         }
         Ok(Record { address: 0, next: Next::Nothing })
     }
 }
 
-/// How many bytes follow the record of an area.
+/// Number of data bytes after the record of an area.
 fn stored_length(bytes: &[u8; PAGE], size: u64) -> Result<u64, &'static str> {
-    // Of a file that ends within the area only that is there which the file had; −1 if there is no file.
+    // If a file ends inside the area, only the bytes of the file are present; −1 if there is no file.
     let in_file = number(bytes, field::FILE_SIZE);
     let has_file = bytes.get(field::NAME) == Some(&b'/');
     match in_file.cast_signed() > 0 && has_file {

@@ -1,4 +1,4 @@
-//! The bytes of a file on their way into a batch, and where in the earlier version of the file they have come to.
+//! Reads a file into a batch, and tracks the corresponding position in its earlier version.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -8,7 +8,7 @@ use miette::Diagnostic;
 
 use crate::chunk::{Batch, Chunk, ChunkHash, Earlier, EarlierChunk, KeptHash, PAGE, Place, Space};
 
-/// What a file is, as far as it matters for cutting it.
+/// The format of a file, as far as it matters for cutting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// Any file.
@@ -18,28 +18,29 @@ pub enum Format {
     Dmtcp,
     /// Pages of CRIU, `pages-N.img`.
     Criu,
-    /// A file that gzip compressed: hardly anything in it stays the same when a little changes. DMTCP makes such images unless
-    /// it is told `--no-gzip`.
+    /// A file compressed with gzip: after a small change, nearly all of it differs. DMTCP writes such images
+    /// without `--no-gzip`.
     Gzip,
 }
 
-/// A file that is being cut, from its beginning to its end.
+/// A file that is being cut sequentially.
 pub trait Cutter: Send {
-    /// What the file was recognised as.
+    /// The detected format.
     fn format(&self) -> Format;
 
-    /// Reads on, and adds whole chunks until the batch has `amount` bytes or more (by at most a chunk). False at the end of the
-    /// file; the batch may have got chunks then as well. Zeros count by the pages they were found in.
+    /// Reads on, and adds complete chunks until the batch has at least `amount` bytes, exceeded by at most
+    /// one chunk. Returns false at the end of the file, possibly after adding chunks. Runs of zeros count by
+    /// the pages that were read.
     fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError>;
 }
 
-/// Most bytes that are read at once: few calls of the system, and they are still in the processor's cache when they are hashed.
+/// Maximum size of a read: few system calls, and the bytes are still in the cache when they are hashed.
 const PIECE: usize = 1024 * 1024;
 
 /// A file that is being read.
 pub(super) struct Feed<'a> {
     source: Box<dyn Read + Send + 'a>,
-    /// What was read, but is not in a chunk yet.
+    /// Bytes that were read, but are not in a chunk yet.
     carry: Vec<u8>,
     ended: bool,
     offset: u64,
@@ -50,7 +51,7 @@ impl<'a> Feed<'a> {
         Self { source, carry: Vec::new(), ended: false, offset: 0 }
     }
 
-    /// Goes on with the file. The bytes are read to where they are to stay.
+    /// Continues the file in a batch. Bytes are read directly to their final position.
     pub(super) fn fill<'f>(
         &'f mut self,
         batch: &'f mut Batch,
@@ -58,7 +59,7 @@ impl<'a> Feed<'a> {
         look_ahead: usize,
     ) -> Filling<'f, 'a> {
         let kept = batch.bytes.len();
-        // Vectors that grow by themselves get up to twice as large.
+        // Avoids vectors that grow to twice the size.
         batch.bytes.reserve_exact(amount.min(16 * PIECE) + 2 * look_ahead);
         batch.bytes.append(&mut self.carry);
         let first = batch.chunks.len();
@@ -66,38 +67,38 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// A batch that is being filled. Its bytes are those of its chunks, perhaps a gap where zeros were left out, and what was
-/// read ahead.
+/// A batch that is being filled: the bytes of its chunks, possibly a gap where zeros were skipped, and the
+/// read-ahead.
 pub(super) struct Filling<'f, 'a> {
     feed: &'f mut Feed<'a>,
     batch: &'f mut Batch,
-    /// Where the bytes of the chunks end.
+    /// End of the bytes of the chunks.
     kept: usize,
-    /// Where what was read ahead begins.
+    /// Start of the read-ahead.
     next: usize,
-    /// The first chunk that was not in the batch before.
+    /// The first chunk added since the batch was attached.
     first: usize,
     taken: usize,
     amount: usize,
 }
 
 impl Filling<'_, '_> {
-    /// Whether the batch has got enough.
+    /// Whether the batch is full.
     pub(super) fn is_full(&self) -> bool {
         self.taken >= self.amount
     }
 
-    /// Where the next chunk begins in the file.
+    /// File offset of the next chunk.
     pub(super) fn offset(&self) -> u64 {
         self.feed.offset
     }
 
-    /// What was read ahead.
+    /// The read-ahead.
     pub(super) fn ahead(&self) -> &[u8] {
         self.batch.bytes.get(self.next..).unwrap_or_default()
     }
 
-    /// Reads until this many bytes are ahead, or to the end of the file. How many there are.
+    /// Reads until the read-ahead has this many bytes, or to the end of the file. Returns its size.
     pub(super) fn read_ahead(&mut self, need: usize) -> Result<usize, CutError> {
         let ahead = self.batch.bytes.len() - self.next;
         if ahead >= need || self.feed.ended {
@@ -107,13 +108,13 @@ impl Filling<'_, '_> {
         let due = self.amount.saturating_sub(self.taken).min(PIECE);
         let want = due.max(need) - ahead;
         let mut limited = self.feed.source.by_ref().take(want as u64);
-        // Reads into the room that the vector has, without filling it with zeros first.
+        // Reads into spare capacity, without zeroing it first.
         let count = limited.read_to_end(&mut self.batch.bytes).map_err(CutError::Read)?;
         self.feed.ended = count < want;
         Ok(ahead + count)
     }
 
-    /// The next bytes as a chunk.
+    /// Adds the next bytes as a chunk.
     pub(super) fn keep(&mut self, length: usize, hash: ChunkHash, place: Place, base_chunk: Option<u32>) {
         let start = self.kept;
         if self.next > self.kept {
@@ -124,7 +125,7 @@ impl Filling<'_, '_> {
         self.pass(length);
     }
 
-    /// The next bytes, which are zeros, as a chunk or as a part of the one before.
+    /// Adds the next bytes, which are zeros, as a chunk or to the previous one.
     pub(super) fn keep_zeros(&mut self, length: usize, place: Place, base_chunk: Option<u32>) {
         let start = self.kept;
         let own = self.batch.chunks.get_mut(self.first..).unwrap_or_default();
@@ -155,7 +156,7 @@ impl Filling<'_, '_> {
 }
 
 impl Drop for Filling<'_, '_> {
-    /// Leaves to the batch what is in chunks, and what was read ahead to the next.
+    /// Leaves the chunks to the batch, and the read-ahead to the next one.
     fn drop(&mut self) {
         self.feed.carry.clear();
         self.feed.carry.extend_from_slice(self.batch.bytes.get(self.next..).unwrap_or_default());
@@ -168,7 +169,7 @@ fn follows(before: &Chunk, place: Place) -> bool {
         && before.place.address.checked_add(before.length as u64) == Some(place.address)
 }
 
-/// How many zeros bytes begin with.
+/// Number of leading zeros.
 pub(super) fn leading_zeros(bytes: &[u8]) -> usize {
     if bytes.first().is_none_or(|&byte| byte != 0) {
         return 0;
@@ -180,7 +181,7 @@ pub(super) fn leading_zeros(bytes: &[u8]) -> usize {
     zero + rest.iter().take_while(|&&byte| byte == 0).count()
 }
 
-/// An earlier version, or none.
+/// The earlier version, if any.
 #[derive(Default)]
 pub(super) struct Past {
     earlier: Option<Arc<Earlier>>,
@@ -204,8 +205,8 @@ impl Past {
         self.earlier.as_ref()?.get(index)
     }
 
-    /// The chunk at a place. Files are in the same order as before for the most part: the one after that which was found last
-    /// is looked at first.
+    /// The chunk at a position. Files mostly keep their order, so the successor of the last hit is tried
+    /// first.
     pub(super) fn at(&mut self, place: Place) -> Option<u32> {
         let earlier = self.earlier.as_ref()?;
         let found = match earlier.get(self.next) {
@@ -235,12 +236,12 @@ fn index(earlier: &Earlier) -> HashMap<KeptHash, u32> {
     by_hash
 }
 
-/// A byte of the earlier version.
+/// A byte position in the earlier version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Cursor {
-    /// The chunk it is in.
+    /// The chunk.
     pub(super) chunk: u32,
-    /// How many bytes of that chunk come before it.
+    /// Offset in the chunk.
     pub(super) inside: usize,
 }
 
@@ -250,7 +251,7 @@ impl Cursor {
         Self { chunk, inside: 0 }
     }
 
-    /// Goes on by some bytes.
+    /// Advances by some bytes.
     pub(super) fn advance(&mut self, past: &Past, length: usize) {
         self.inside = self.inside.saturating_add(length);
         while let Some(chunk) = past.get(self.chunk)
@@ -261,25 +262,25 @@ impl Cursor {
         }
     }
 
-    /// The chunk that begins here, if it is one of data.
+    /// The chunk that begins here, unless it is zeros.
     pub(super) fn begins<'p>(&self, past: &'p Past) -> Option<&'p EarlierChunk> {
         past.get(self.chunk).filter(|chunk| self.inside == 0 && chunk.id.is_some())
     }
 }
 
-/// Bytes from a place to the end of its page, or to the end of what there is.
+/// Number of bytes from a position to the end of its page, or to the end of the data.
 pub(super) fn rest_of_page(address: u64, left: u64) -> usize {
     let page = PAGE as u64;
     (page - address % page).min(left) as usize
 }
 
-/// The next bytes as a chunk that belongs to a place, and the base chunk at that place.
+/// Adds the next bytes as a chunk at a position, with the base chunk at that position.
 pub(super) fn keep(filling: &mut Filling<'_, '_>, past: &mut Past, length: usize, place: Place) {
     let base_chunk = past.at(place);
     keep_like(filling, past, length, place, base_chunk);
 }
 
-/// The next bytes as a chunk that belongs to a place and has this base chunk.
+/// Adds the next bytes as a chunk at a position, with this base chunk.
 pub(super) fn keep_like(
     filling: &mut Filling<'_, '_>,
     past: &Past,
@@ -295,23 +296,23 @@ pub(super) fn keep_like(
     filling.keep(length, hash, place, base_chunk);
 }
 
-/// The next page of the file, or what there is of it, where it stands in the file.
+/// Adds the next page of the file, or what is left of it, at its file offset.
 pub(super) fn keep_in_file(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) {
     let address = filling.offset();
     let length = rest_of_page(address, ahead as u64);
     keep(filling, past, length, Place { space: Space::File, address });
 }
 
-/// Why a file cannot be taken.
+/// Why a file cannot be added.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum CutError {
-    /// The system refused to read.
+    /// The operating system could not read it.
     #[error("cannot be read")]
     Read(#[source] std::io::Error),
-    /// An image that ends too early.
+    /// A truncated image.
     #[error("the image is incomplete: {reason} at byte {offset}")]
     #[diagnostic(help(
-        "the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored"
+        "the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored"
     ))]
     Incomplete {
         /// Where it ends.
@@ -319,9 +320,9 @@ pub enum CutError {
         /// What is missing.
         reason: String,
     },
-    /// An image that contradicts itself.
+    /// An inconsistent image.
     #[error("the image is damaged: {reason} at byte {offset}")]
-    #[diagnostic(help("make the checkpoint again; nothing was stored"))]
+    #[diagnostic(help("create the checkpoint again; nothing was stored"))]
     Damaged {
         /// Where.
         offset: u64,
@@ -345,7 +346,7 @@ mod tests {
     use super::leading_zeros;
 
     #[test]
-    fn zeros_are_counted_to_the_byte() {
+    fn zeros_are_counted_exactly() {
         for length in [0, 1, 63, 64, 65, 200, 4096] {
             assert_eq!(leading_zeros(&vec![0; length]), length);
             for other in 0..length {

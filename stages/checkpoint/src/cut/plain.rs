@@ -1,15 +1,17 @@
-//! Files of no known format: what the earlier version had is taken up again, the rest is cut where its contents say. Or any file in
-//! blocks of equal length: what the papers compare by hash.
+//! Files of unknown format: chunks of the earlier version are reused, the rest is cut by content. Also cuts
+//! any file into blocks of equal length, which the papers compare by hash.
 
 use std::io::Read;
 
 use super::feed::{Cursor, CutError, Cutter, Feed, Filling, Format, Past, leading_zeros};
 use crate::chunk::{Batch, ChunkHash, LONGEST_CHUNK, PAGE, Place, Space};
 
-/// Bytes that are looked at to cut a chunk: two of the longest, and enough behind them to see whether zeros begin there.
+/// Look-ahead for cutting a chunk, in bytes: two chunks of maximum length, and enough to detect zeros after
+/// them.
 const LOOK_AHEAD: usize = 2 * LONGEST_CHUNK + PAGE;
 
-/// In a stretch that changed as a whole, contents are asked at its first chunks and at every so many after them.
+/// In a long changed stretch, content-defined cuts are tried at its first chunks and at every n-th one after
+/// them.
 const PATIENCE: u32 = 4;
 
 /// A file that is being cut.
@@ -34,7 +36,7 @@ impl Cutter for Plain<'_> {
         let Self { feed, segmenter, .. } = self;
         let mut filling = feed.fill(batch, amount, LOOK_AHEAD);
         while !filling.is_full() {
-            // The same bytes are looked at whatever the pieces are that the file is read in: they are always cut alike.
+            // The look-ahead does not depend on the sizes of reads, so cuts are deterministic.
             let ahead = filling.read_ahead(LOOK_AHEAD)?.min(LOOK_AHEAD);
             if ahead == 0 {
                 return Ok(false);
@@ -46,7 +48,7 @@ impl Cutter for Plain<'_> {
     }
 }
 
-/// What the next chunk is to be.
+/// The next chunk.
 enum Part {
     /// Zeros.
     Zeros(usize),
@@ -54,30 +56,30 @@ enum Part {
     Data { length: usize, hash: ChunkHash, base_chunk: Option<u32>, then: Then },
 }
 
-/// How the file goes on in the earlier version.
+/// How the file continues in the earlier version.
 enum Then {
-    /// As before, in place.
+    /// In place, as before.
     On,
     /// At this chunk.
     At(u32),
 }
 
-/// All that matters for cutting, apart from the bytes.
+/// State of the cutter, apart from the bytes.
 #[derive(Default)]
 struct Segmenter {
     past: Past,
-    /// Where in the earlier version the file is as we follow it.
+    /// Current position in the earlier version.
     followed: Cursor,
-    /// The same byte of the earlier version: where the file is if nothing was inserted or taken out.
+    /// Position in the earlier version as if nothing was inserted or removed.
     level: Cursor,
-    /// How many chunks were unlike all before.
+    /// Number of successive unknown chunks.
     strange: u32,
-    /// The file was in a run of zeros when we last looked.
+    /// Whether the file was in a run of zeros.
     in_zeros: bool,
 }
 
 impl Segmenter {
-    /// The chunk that the bytes begin with.
+    /// The first chunk of the bytes.
     fn part(&mut self, ahead: &[u8]) -> Part {
         let zeros = leading_zeros(ahead);
         let goes_on = self.in_zeros && zeros > 0;
@@ -86,13 +88,13 @@ impl Segmenter {
             return Part::Zeros(zeros);
         }
         match self.part_of_data(ahead) {
-            // Some zeros where a chunk ends that has others behind them.
+            // A few zeros at the end of a chunk.
             Part::Data { length, .. } if length <= zeros => Part::Zeros(length),
             part => part,
         }
     }
 
-    /// The chunk that bytes begin with which are not all zeros.
+    /// The first chunk of bytes that do not begin with a run of zeros.
     fn part_of_data(&mut self, ahead: &[u8]) -> Part {
         let expected = match self.same(ahead, self.followed) {
             Ok(same) => return same,
@@ -116,8 +118,8 @@ impl Segmenter {
         }
     }
 
-    /// The chunk of the earlier version that begins at a cursor, if the bytes begin with it; otherwise the hash of as many
-    /// bytes.
+    /// The chunk of the earlier version at a cursor, if the bytes begin with it; otherwise the hash of as
+    /// many bytes.
     fn same(&self, ahead: &[u8], cursor: Cursor) -> Result<Part, Option<(usize, ChunkHash)>> {
         let chunk = cursor.begins(&self.past).ok_or(None)?;
         let bytes = ahead.get(..chunk.length).filter(|bytes| chunk_length(bytes)).ok_or(None)?;
@@ -129,7 +131,7 @@ impl Segmenter {
         Err(Some((chunk.length, hash)))
     }
 
-    /// The chunk that ends where that of the earlier version ends which is expected here.
+    /// The chunk that ends at the end of the expected chunk of the earlier version.
     fn in_place(&self, data: &[u8], hashed: Option<(usize, ChunkHash)>) -> Option<Part> {
         let chunk = self.past.get(self.followed.chunk).filter(|chunk| chunk.id.is_some())?;
         let length = chunk.length.checked_sub(self.followed.inside)?.min(data.len());
@@ -141,7 +143,7 @@ impl Segmenter {
         Some(Part::Data { length, hash, base_chunk: Some(self.followed.chunk), then: Then::On })
     }
 
-    /// That chunk again, if the one behind it is what it was.
+    /// The expected chunk, changed, if the chunk after it is unchanged.
     fn before_a_known_one(&self, ahead: &[u8], part: &Part) -> Option<Part> {
         let &Part::Data { length, hash, base_chunk, .. } = part else { return None };
         let mut behind = self.followed;
@@ -150,8 +152,8 @@ impl Segmenter {
         Some(Part::Data { length, hash, base_chunk, then: Then::At(behind.chunk) })
     }
 
-    /// The chunk that its contents delimit, if it or the one behind it is known from elsewhere; otherwise the one in place,
-    /// if there is one.
+    /// The content-defined chunk, if it or the one after it is known from elsewhere; otherwise the chunk in
+    /// place, if there is one.
     fn by_content(&self, data: &[u8], in_place: Option<Part>) -> Part {
         let length = content_cut(data);
         let (bytes, behind) = data.split_at(length);
@@ -169,7 +171,7 @@ impl Segmenter {
         }
     }
 
-    /// Puts the next bytes into the batch.
+    /// Adds the next bytes to the batch.
     fn take(&mut self, filling: &mut Filling<'_, '_>, part: &Part) {
         let place = Place { space: Space::File, address: filling.offset() };
         let (length, then) = match part {
@@ -198,9 +200,9 @@ fn chunk_length(bytes: &[u8]) -> bool {
     (1..=LONGEST_CHUNK).contains(&bytes.len())
 }
 
-/// Where the first run of a page of zeros begins, or where the bytes end. They do not begin with one.
+/// Start of the first run of zeros of at least a page, or the end of the bytes. They do not begin with one.
 fn zeros_begin(bytes: &[u8]) -> usize {
-    // Every such run has a byte at one of these places.
+    // Every such run contains one of these positions.
     for sample in (PAGE - 1..bytes.len()).step_by(PAGE) {
         let (before, behind) = bytes.split_at(sample);
         let behind = leading_zeros(behind);
@@ -214,20 +216,20 @@ fn zeros_begin(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Shortest chunk that is cut by contents, in bytes.
+/// Minimum size of a content-defined chunk, in bytes.
 const SHORTEST: usize = 1024;
 
-/// From here on a place to cut is taken more easily, in bytes.
+/// Normal size, in bytes; larger chunks are cut more easily.
 const NORMAL: usize = 4096;
 
-/// Bits of the hash that must be zero before and after [`NORMAL`]: chunks get about as long as that (level 2 of the
-/// normalisation in Xia et al., `FastCDC`, USENIX ATC 2016).
+/// Bits of the hash that must be zero below and above [`NORMAL`], which becomes about the average size (level
+/// 2 of the normalisation in Xia et al., `FastCDC`, USENIX ATC 2016).
 const BITS: (u32, u32) = (14, 10);
 
-/// A number for each byte, the same for ever: chunks are found again only where they were cut alike.
+/// A random number for each byte. Never change it: equal data must be cut alike to be found again.
 const GEAR: [u64; 256] = gear();
 
-/// Numbers that look random (`SplitMix64`).
+/// Pseudorandom numbers (`SplitMix64`).
 const fn gear() -> [u64; 256] {
     let mut table = [0; 256];
     let mut state = 0_u64;
@@ -243,7 +245,7 @@ const fn gear() -> [u64; 256] {
     table
 }
 
-/// How long the chunk is that the bytes begin with: up to all of them, and [`LONGEST_CHUNK`].
+/// Length of the first content-defined chunk: at most all bytes, and [`LONGEST_CHUNK`].
 fn content_cut(bytes: &[u8]) -> usize {
     let bytes = bytes.get(..LONGEST_CHUNK).unwrap_or(bytes);
     let Some(rest) = bytes.get(SHORTEST..) else { return bytes.len() };
@@ -258,7 +260,7 @@ fn content_cut(bytes: &[u8]) -> usize {
     }
 }
 
-/// Behind which byte the upper bits of the hash are zero. They depend on the last fifty bytes or so.
+/// Position after which the masked bits of the hash are zero. They depend on about the last fifty bytes.
 fn place(hash: &mut u64, bytes: &[u8], bits: u32) -> Option<usize> {
     let place = bytes.iter().position(|&byte| {
         *hash = (*hash << 1).wrapping_add(GEAR[usize::from(byte)]);
@@ -293,7 +295,7 @@ impl Cutter for Fixed<'_> {
             if length == 0 {
                 return Ok(false);
             }
-            // Blocks of zeros count like any other: so do those of the papers.
+            // Blocks of zeros count like all others, as in the papers.
             let hash = past.hash(filling.ahead().get(..length).unwrap_or_default());
             let place = Place { space: Space::File, address: filling.offset() };
             let base_chunk = past.at(place);
@@ -308,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_zeros_are_found_wherever_they_begin() {
+    fn runs_of_zeros_are_found_at_any_offset() {
         for begin in [1, 2, 4095, 4096, 4097, 10_000, 20_479] {
             for length in [4095, 4096, 5000] {
                 let mut bytes = vec![1; 30_000];
@@ -340,16 +342,16 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_within_their_bounds_and_about_a_page_on_average() {
+    fn lengths_are_in_range_and_about_a_page_on_average() {
         let lengths = cuts(&noise(4_000_000));
-        let (_, whole) = lengths.split_last().unwrap();
-        assert!(whole.iter().all(|length| (SHORTEST + 1..=LONGEST_CHUNK).contains(length)));
+        let (_, inner) = lengths.split_last().unwrap();
+        assert!(inner.iter().all(|length| (SHORTEST + 1..=LONGEST_CHUNK).contains(length)));
         let average = 4_000_000 / lengths.len();
         assert!((3500..5500).contains(&average), "{average}");
     }
 
     #[test]
-    fn cuts_come_back_behind_an_insertion() {
+    fn cuts_resynchronize_after_an_insertion() {
         let bytes = noise(400_000);
         let mut inserted = bytes.clone();
         inserted.splice(100_000..100_000, *b"something new");

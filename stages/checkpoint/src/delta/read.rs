@@ -1,5 +1,5 @@
-//! Files read once, as a stream, and hashed in blocks of several lengths; images of DMTCP and pages of CRIU are compared at their addresses
-//! in memory.
+//! Reads each file once, as a stream, and hashes it in blocks of several lengths; DMTCP images and CRIU pages
+//! are compared at their memory addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, ErrorKind, Read};
@@ -16,10 +16,11 @@ use crate::error::DeltaError;
 use crate::params::Align;
 use crate::series::{Checkpoint, CheckpointFile};
 
-/// Bytes that are read at once: a multiple of every block length.
+/// Size of a read: a multiple of every block length.
 const WINDOW: usize = 256 * 1024;
 
-/// Signatures of a checkpoint, one for every block length, by a seed of hashes. What is in memory beside them is a window for every thread.
+/// Signatures of a checkpoint, one for every block length, with a seed for hashes. Apart from them, each
+/// thread keeps one window in memory.
 pub(crate) fn signatures(
     checkpoint: &Checkpoint,
     blocks: &[u32],
@@ -38,7 +39,7 @@ pub(crate) fn signatures(
     Ok(signatures)
 }
 
-/// Where the pages of files of CRIU are in memory.
+/// Memory addresses of the pages in CRIU files.
 fn page_maps_of(checkpoint: &Checkpoint) -> BTreeMap<PathBuf, PageMap> {
     let folders: BTreeSet<&Path> = checkpoint.files.iter().filter_map(|file| file.path.parent()).collect();
     let mut maps = BTreeMap::new();
@@ -76,7 +77,7 @@ fn file_signatures(
 /// A file that is being read, and its signatures so far.
 pub(super) struct Stream<R> {
     source: R,
-    /// Bytes read.
+    /// Number of bytes read.
     offset: u64,
     window: Vec<u8>,
     signatures: Vec<FileSignature>,
@@ -88,17 +89,18 @@ impl<R: Read> Stream<R> {
         Self { source, offset: 0, window: vec![0; WINDOW], signatures }
     }
 
-    /// Where in the file the next byte is.
+    /// File offset of the next byte.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Reads a run: so many bytes that belong to an address and behind it, or all that are left. False if the file ends before.
+    /// Reads a run: some bytes, or the rest of the file, that begin at an address. Returns false if the file
+    /// ends before.
     pub(super) fn run(&mut self, address: u64, length: Option<u64>) -> Result<bool, CutError> {
         self.signatures.iter_mut().for_each(|signature| signature.begin(address));
         let mut read = 0;
         while length != Some(read) {
-            // Windows end at multiples of their length, so that blocks never reach over their ends.
+            // Windows end at multiples of their length, so blocks never cross their ends.
             let room = WINDOW as u64 - (address + read) % WINDOW as u64;
             let wanted = length.map_or(room, |length| room.min(length - read)) as usize;
             let count = self.fill(wanted)?;
@@ -112,14 +114,14 @@ impl<R: Read> Stream<R> {
         Ok(true)
     }
 
-    /// The next bytes, which belong to no block and are stored always; fewer at the end of the file.
+    /// The next bytes, which belong to no block and are always stored; fewer at the end of the file.
     pub(super) fn record(&mut self, length: usize) -> Result<&[u8], CutError> {
         let count = self.fill(length.min(WINDOW))?;
         self.signatures.iter_mut().for_each(|signature| signature.add_records(count as u64));
         Ok(self.window.get(..count).unwrap_or_default())
     }
 
-    /// Reads into the window until it has so many bytes, or the file ends.
+    /// Fills the window up to some length, or to the end of the file.
     fn fill(&mut self, wanted: usize) -> Result<usize, CutError> {
         let mut count = 0;
         while let Some(room) = self.window.get_mut(count..wanted).filter(|room| !room.is_empty()) {
@@ -140,12 +142,13 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// Reads an image of DMTCP to its end: headers and records are stored always, bytes of areas belong to their addresses.
+/// Reads a DMTCP image to its end: headers and records are always stored, data of areas are compared by
+/// address.
 pub(super) fn read_image<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError> {
     for _ in 0..2 {
         let offset = stream.offset();
         if stream.record(PAGE)?.len() < PAGE {
-            return Err(CutError::incomplete(offset, "its header has no end"));
+            return Err(CutError::incomplete(offset, "its header is truncated"));
         }
     }
     let mut areas = Areas::default();
@@ -154,7 +157,7 @@ pub(super) fn read_image<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError
             Next::Record => {}
             Next::Data { address, left } => {
                 if !stream.run(address, Some(left))? {
-                    return Err(CutError::incomplete(stream.offset(), "an area has no end"));
+                    return Err(CutError::incomplete(stream.offset(), "an area is truncated"));
                 }
             }
             Next::Nothing => break,
@@ -163,23 +166,23 @@ pub(super) fn read_image<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError
     rest(stream)
 }
 
-/// Reads pages of CRIU to their end; they belong to the addresses that their map tells.
+/// Reads CRIU pages to the end; the page map has their addresses.
 pub(super) fn read_pages<R: Read>(stream: &mut Stream<R>, map: &PageMap) -> Result<(), CutError> {
     for &(address, pages) in &map.runs {
         if !stream.run(address, Some(pages.saturating_mul(PAGE as u64)))? {
-            return Err(CutError::incomplete(stream.offset(), "its page map names more pages"));
+            return Err(CutError::incomplete(stream.offset(), "its page map has more pages"));
         }
     }
     rest(stream)
 }
 
-/// What comes behind the pages. Nobody writes anything there; whatever it is, it is stored.
+/// Bytes after the pages. None are expected; if there are any, they are stored.
 fn rest<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError> {
     while !stream.record(PAGE)?.is_empty() {}
     Ok(())
 }
 
-/// What follows the next record.
+/// Reads the next record and returns the item that follows.
 fn next<R: Read>(stream: &mut Stream<R>, areas: &mut Areas) -> Result<Next, CutError> {
     let offset = stream.offset();
     let record = stream.record(PAGE)?;
@@ -201,12 +204,12 @@ mod tests {
         {
             record[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
-        // Of a file; the length of one counts only where there is one.
+        // The length of the file in the area, if the area maps one.
         record[88] = b'/';
         record
     }
 
-    /// Areas: address, contents, bytes of the file they map or 0, properties.
+    /// Areas: address, contents, size of the mapped file or 0, properties.
     fn image(areas: &[(u64, &[u8], u64, u64)]) -> Vec<u8> {
         let mut image = vec![0; 2 * PAGE];
         image[..28].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n");
@@ -234,7 +237,7 @@ mod tests {
         let base = image(&[(0x10000, &ones, 0, 0), (0x40000, &twos, 5000, 0)]);
         let base = signature(&base).unwrap();
         assert_eq!(base.blocks(), 5);
-        // A new area moves what is behind it; zeros and parents have no bytes.
+        // A new area shifts the rest of the file; zeros and areas with parts have no bytes.
         let mut changed = ones.clone();
         changed[4096] = 9;
         let areas: [(u64, &[u8], u64, u64); 4] = [
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_criu_are_compared_at_their_addresses() {
+    fn criu_pages_are_compared_at_their_addresses() {
         let signature = |runs: &[(u64, u64)], bytes: &[u8]| {
             let mut stream = Stream::new(bytes, &[4096], 0);
             read_pages(&mut stream, &PageMap { runs: runs.to_vec() })?;
@@ -258,28 +261,28 @@ mod tests {
         let page = |value: u8| vec![value; PAGE];
         let bytes = [page(1), page(2), page(3)].concat();
         let base = signature(&[(0x10000, 2), (0x40000, 1)], &bytes).unwrap();
-        // A page before all others moves them in the file.
+        // A page before all others shifts them in the file.
         let moved = [page(9), bytes.clone()].concat();
         let runs = [(0x8000, 1), (0x10000, 2), (0x40000, 1)];
         let found = signature(&runs, &moved).unwrap().difference(&base, Matching::Place);
         assert_eq!(found, Difference { blocks: 1, bytes: 4096, records: 0 });
         assert!(matches!(signature(&runs, &bytes), Err(CutError::Incomplete { offset: 12288, .. })));
-        // Whatever nobody knows of is stored.
+        // Unexpected bytes are stored.
         let longer = signature(&[(0x10000, 2)], &bytes).unwrap().difference(&base, Matching::Place);
         assert_eq!(longer, Difference { blocks: 0, bytes: 0, records: 4096 });
     }
 
     #[test]
-    fn images_without_an_end_are_told() {
-        let whole = image(&[(0x10000, &[1; 8192], 0, 0)]);
-        for length in (27..whole.len()).step_by(97).chain([whole.len() - 1]) {
-            assert!(matches!(signature(&whole[..length]), Err(CutError::Incomplete { .. })), "{length}");
+    fn truncated_images_are_reported() {
+        let complete = image(&[(0x10000, &[1; 8192], 0, 0)]);
+        for length in (27..complete.len()).step_by(97).chain([complete.len() - 1]) {
+            assert!(matches!(signature(&complete[..length]), Err(CutError::Incomplete { .. })), "{length}");
         }
-        assert!(signature(&whole).is_ok());
+        assert!(signature(&complete).is_ok());
     }
 
     #[test]
-    fn areas_that_contradict_themselves_are_told() {
+    fn inconsistent_areas_are_reported() {
         let mut wrong = image(&[(0x10000, &[1; 4096], 0, 0)]);
         wrong[2 * PAGE + 8] ^= 1;
         assert!(matches!(signature(&wrong), Err(CutError::Damaged { offset: 8192, .. })));

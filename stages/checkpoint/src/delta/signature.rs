@@ -1,4 +1,4 @@
-//! What is kept of a checkpoint to tell which of its blocks another one has changed: a hash of each.
+//! Signatures: hashes of all blocks of a checkpoint, to find the blocks that another one has changed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use crate::chunk::{ChunkHash, KeptHash};
 use crate::params::Matching;
 
-/// Hashes of all blocks of a checkpoint: 12 bytes for each, however long blocks are.
+/// Hashes of all blocks of a checkpoint: 12 bytes per block of any length.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Signature {
-    /// Files by their place in the checkpoint.
+    /// Files by their path in the checkpoint.
     pub files: BTreeMap<PathBuf, FileSignature>,
 }
 
@@ -20,7 +20,7 @@ impl Signature {
         self.files.values().map(|file| file.hashes.len() as u64).sum()
     }
 
-    /// Bytes of all files, S(K).
+    /// Total size of all files, S(K).
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.files.values().map(FileSignature::bytes).sum()
@@ -28,12 +28,12 @@ impl Signature {
 
     /// Everything, as if there were no base.
     #[must_use]
-    pub fn whole(&self, matching: Matching) -> Difference {
+    pub fn full(&self, matching: Matching) -> Difference {
         self.difference(&Self::default(), matching)
     }
 
-    /// Fixed-size compare-by-hash: the blocks of this checkpoint that a base has not, at the same place of the same file or anywhere.
-    /// Where places do not matter, the checkpoint takes each of its own blocks once.
+    /// Fixed-size compare-by-hash: the blocks of this checkpoint that a base lacks, at the same place of the
+    /// same file or anywhere. With `Anywhere`, equal blocks of the checkpoint are stored once.
     #[must_use]
     pub fn difference(&self, base: &Self, matching: Matching) -> Difference {
         let mut known: HashSet<KeptHash> = match matching {
@@ -59,19 +59,19 @@ impl Signature {
     }
 }
 
-/// What a checkpoint has that its base has not.
+/// The delta of a checkpoint against its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Difference {
     /// Changed blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size.
     pub bytes: u64,
     /// Bytes that belong to no block and are always stored: records of images.
     pub records: u64,
 }
 
 impl Difference {
-    /// Bytes of the delta, with so many for each block that say where it belongs.
+    /// Size of the delta, with an overhead per block.
     #[must_use]
     pub fn size(self, block_overhead: u64) -> u64 {
         self.bytes + self.records + self.blocks * block_overhead
@@ -81,11 +81,11 @@ impl Difference {
 /// Hashes of the blocks of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileSignature {
-    /// Bytes of a block.
+    /// Block length in bytes.
     block: u64,
-    /// By which blocks are hashed.
+    /// Seed of the block hashes.
     seed: u64,
-    /// Stretches of addresses; in their order when the signature is finished.
+    /// Runs of addresses; sorted when the signature is finished.
     runs: Vec<Run>,
     /// Hashes of the blocks of all runs.
     hashes: Vec<KeptHash>,
@@ -101,12 +101,13 @@ struct Block {
     hash: KeptHash,
 }
 
-/// Bytes at addresses that follow each other. Its blocks end at multiples of the block length, the last one with the run.
+/// Bytes at consecutive addresses. Its blocks end at multiples of the block length, the last one with the
+/// run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     address: u64,
     length: u64,
-    /// Where its hashes begin.
+    /// Index of its first hash.
     first: usize,
 }
 
@@ -117,7 +118,7 @@ impl FileSignature {
         Self::seeded(block, 0)
     }
 
-    /// A file without blocks, which are hashed by a seed.
+    /// A file without blocks, with a seed for hashes.
     #[must_use]
     pub fn seeded(block: u64, seed: u64) -> Self {
         Self { block: block.max(1), seed, ..Self::default() }
@@ -133,7 +134,7 @@ impl FileSignature {
         self.runs.push(Run { address, length: 0, first: self.hashes.len() });
     }
 
-    /// Adds bytes to the run that was begun last. They end where a block ends, or with the run.
+    /// Adds bytes to the current run. They end at the end of a block or of the run.
     pub fn add(&mut self, mut bytes: &[u8]) {
         let Some(run) = self.runs.last_mut() else { return };
         while !bytes.is_empty() {
@@ -145,7 +146,7 @@ impl FileSignature {
         }
     }
 
-    /// Adds a block whose hash is known to the run that was begun last.
+    /// Adds a block with a known hash to the current run.
     pub fn add_hash(&mut self, length: u64, hash: KeptHash) {
         if let Some(run) = self.runs.last_mut() {
             self.hashes.push(hash);
@@ -153,7 +154,7 @@ impl FileSignature {
         }
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     pub fn finish(&mut self) {
         self.runs.retain(|run| run.length > 0);
         self.runs.sort_by_key(|run| (run.address, run.first));
@@ -182,10 +183,10 @@ impl FileSignature {
     fn at(&self, address: u64) -> Option<KeptHash> {
         let after = self.runs.partition_point(|run| run.address <= address);
         let run = self.runs.get(after.checked_sub(1)?)?;
-        let whole = address / self.block - run.address / self.block;
+        let index = address / self.block - run.address / self.block;
         let begins_here = address == run.address || address.is_multiple_of(self.block);
         match begins_here && address < run.address + run.length {
-            true => self.hashes.get(run.first + whole as usize).copied(),
+            true => self.hashes.get(run.first + index as usize).copied(),
             false => None,
         }
     }
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_differ_are_counted_with_their_bytes() {
+    fn changed_blocks_are_counted_with_their_bytes() {
         let base = signature(4, &[(0, b"aaaabbbbccccdd")]);
         let difference = |bytes: &[u8]| {
             let found = signature(4, &[(0, bytes)]).difference(&base, Matching::Place);
@@ -215,16 +216,16 @@ mod tests {
         assert_eq!(difference(b"aaaabbbbccccdd"), (0, 0));
         assert_eq!(difference(b"aaaaBbbbccccdd"), (1, 4));
         assert_eq!(difference(b"aaaabbbbccccde"), (1, 2));
-        // A block that became longer or shorter is another one.
+        // A block of another length counts as changed.
         assert_eq!(difference(b"aaaabbbbccccddd"), (1, 3));
         assert_eq!(difference(b"aaaabbbbccc"), (1, 3));
         assert_eq!(difference(b""), (0, 0));
-        // Fragments that moved are not found.
+        // Moved fragments are not found.
         assert_eq!(difference(b"Xaaaabbbbccccdd"), (4, 15));
     }
 
     #[test]
-    fn a_block_that_is_known_anywhere_is_stored_once() {
+    fn equal_blocks_are_stored_once_if_matched_anywhere() {
         let base = signature(4, &[(0, b"aaaabbbbccccdd")]);
         let difference = |bytes: &[u8]| {
             let found = signature(4, &[(0, bytes)]).difference(&base, Matching::Anywhere);
@@ -232,28 +233,28 @@ mod tests {
         };
         assert_eq!(difference(b"ccccaaaabbbbdd"), (0, 0));
         assert_eq!(difference(b"xxxxaaaaxxxxyy"), (2, 6));
-        // Blocks are where they are: bytes that moved by less than a block are not found.
+        // Blocks are aligned: data that moved by less than a block is not found.
         assert_eq!(difference(b"Xaaaabbbbccccdd"), (4, 15));
-        let whole = signature(4, &[(0, b"aaaabbbbaaaaaa")]).whole(Matching::Anywhere);
-        assert_eq!((whole.blocks, whole.bytes), (3, 10));
+        let full = signature(4, &[(0, b"aaaabbbbaaaaaa")]).full(Matching::Anywhere);
+        assert_eq!((full.blocks, full.bytes), (3, 10));
     }
 
     #[test]
-    fn runs_are_compared_at_their_addresses_in_whatever_order() {
+    fn runs_are_compared_at_their_addresses_in_any_order() {
         let base = signature(4, &[(100, b"bbbbcc"), (6, b"aaaaaa")]);
         let other = signature(4, &[(6, b"aaaaaa"), (40, b"zz"), (100, b"bbbbcc")]);
         assert_eq!(other.blocks(), 5);
         assert_eq!(other.difference(&base, Matching::Place), Difference { blocks: 1, bytes: 2, records: 0 });
-        // The first block of a run that begins earlier now is another one.
+        // The first block of a run that now begins earlier has changed.
         let longer = signature(4, &[(5, b"aaaaaaa")]);
         assert_eq!(longer.difference(&base, Matching::Place), Difference { blocks: 1, bytes: 3, records: 0 });
     }
 
     #[test]
-    fn a_file_without_a_base_and_records_are_stored_whole() {
+    fn new_files_and_records_are_stored_in_full() {
         let mut only = signature(4, &[(0, b"aaaabb")]);
         only.files.values_mut().for_each(|file| file.add_records(7));
-        let found = only.whole(Matching::Place);
+        let found = only.full(Matching::Place);
         assert_eq!(found, Difference { blocks: 2, bytes: 6, records: 7 });
         assert_eq!(found.size(24), 6 + 7 + 48);
     }

@@ -1,8 +1,8 @@
-//! Images of processes in the layout of DMTCP v4.
+//! Writes process images in the layout of DMTCP v4.
 //!
-//! A header twice, then for every area of memory a record and its contents, then a record that ends the image. Records and
-//! headers are pages. Source: DMTCP 4.2, `include/procmapsarea.h`, `include/dmtcp.h` (`DmtcpCkptHeader`), `src/writeckpt.cpp`.
-//! The layout is theirs; an image written here has no threads, so `dmtcp_restart` has nothing to resume.
+//! Two copies of a header, then for every memory area a record and its contents, then a last record. Records
+//! and headers are pages. Source: DMTCP 4.2, `include/procmapsarea.h`, `include/dmtcp.h` (`DmtcpCkptHeader`),
+//! `src/writeckpt.cpp`. Generated images have no threads, so `dmtcp_restart` cannot resume them.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use miette::Diagnostic;
 use crate::chunk::PAGE;
 use crate::cut::{CHILD, PARENT, SIGNATURE, ZERO};
 
-/// Longest name of a program and of an area, in bytes; a zero follows.
+/// Maximum length of the name of a program and of an area, in bytes, without the terminating zero.
 const LONGEST_NAME: usize = 1023;
 
 /// `MAP_SHARED`, `MAP_PRIVATE`, `MAP_FIXED` and `MAP_ANONYMOUS` of Linux.
@@ -20,59 +20,59 @@ const PRIVATE: u64 = 0x02;
 const FIXED: u64 = 0x10;
 const ANONYMOUS: u64 = 0x20;
 
-/// What is wrong with an area whose contents are not as long as it is.
-const OTHER_CONTENTS: &str = "has other contents than its length says";
+/// The error of an area whose contents have the wrong length.
+const OTHER_CONTENTS: &str = "and its contents have different lengths";
 
 /// `PROT_WRITE` of Linux.
 const WRITABLE: u32 = 2;
 
-/// Whose image it is.
+/// The process of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Name of the program.
     pub name: String,
-    /// Where it is.
+    /// Path of its executable.
     pub executable: String,
-    /// Number of the process.
+    /// Process id.
     pub process: u32,
-    /// Processes that were checkpointed together.
+    /// Number of processes that were checkpointed together.
     pub peers: u32,
 }
 
 /// An area of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Area {
-    /// Its first address.
+    /// Its start address.
     pub start: u64,
-    /// Its bytes: whole pages.
+    /// Its size in bytes: a multiple of the page size.
     pub length: u64,
-    /// Whether it may be read (1), written (2) and executed (4).
+    /// Access rights: read (1), write (2), execute (4).
     pub protection: u32,
     /// Whether it is shared with other processes.
     pub shared: bool,
-    /// What is there: the path of a file, `[heap]`, or nothing.
+    /// Its mapping: the path of a file, `[heap]`, or nothing.
     pub name: String,
-    /// The file it shows.
+    /// The mapped file.
     pub file: Option<MappedFile>,
 }
 
-/// The file that an area shows.
+/// A mapped file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MappedFile {
-    /// Where in the file the area begins, in bytes.
+    /// Offset of the area in the file, in bytes.
     pub offset: u64,
     /// Device: major and minor number.
     pub device: (u64, u64),
-    /// Number of the file on the device.
+    /// Inode.
     pub inode: u64,
 }
 
 /// A part of an area without a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Its bytes: whole pages.
+    /// Its size in bytes: a multiple of the page size.
     pub length: u64,
-    /// What is there; nothing when it is zeros.
+    /// Its contents; `None` for zeros.
     pub contents: Option<&'a [u8]>,
 }
 
@@ -92,32 +92,33 @@ impl<W: Write> ImageWriter<W> {
         Ok(Self { output, record: vec![0; PAGE] })
     }
 
-    /// Adds an area that shows a file. The contents are shorter than the area when the file ends in it; DMTCP then writes no
-    /// byte behind the end, so that what follows is no longer at whole pages. Nothing shorter than an area that may be written.
+    /// Adds an area that maps a file. If the file ends in the area, the contents are shorter; DMTCP then
+    /// omits the rest, so that later data is no longer aligned to pages. Contents of writable areas must not
+    /// be shorter.
     pub fn mapped(&mut self, area: &Area, contents: &[u8]) -> Result<(), ImageError> {
         let written = contents.len() as u64;
-        let whole = written == area.length;
+        let complete = written == area.length;
         let cut =
             area.file.is_some() && area.protection & WRITABLE == 0 && 0 < written && written < area.length;
-        if !(whole || cut) {
+        if !(complete || cut) {
             return Err(area.contradiction(OTHER_CONTENTS));
         }
         self.record(area, area.start, area.length, written, 0)?;
         Ok(self.output.write_all(contents)?)
     }
 
-    /// Adds an area without a file; of pages that are zero only the number is written.
+    /// Adds an area without a file; for zero pages only their number is written.
     pub fn anonymous(&mut self, area: &Area, contents: &[u8]) -> Result<(), ImageError> {
         self.parts(area, runs(contents))
     }
 
-    /// Adds an area without a file that nothing was ever written to.
+    /// Adds an area without a file that was never written to.
     pub fn zeros(&mut self, area: &Area) -> Result<(), ImageError> {
         self.parts(area, [Part { length: area.length, contents: None }])
     }
 
-    /// Adds an area without a file as parts that follow each other: a record of the whole, then one for each part. Parts with
-    /// contents may have zeros in them; DMTCP itself takes pages for zero that were never touched, whatever is in the others.
+    /// Adds an area without a file as consecutive parts: a record of the area, then one for each part. Parts
+    /// with contents may contain zeros, because DMTCP itself only counts untouched pages as zero.
     pub fn parts<'a>(
         &mut self,
         area: &Area,
@@ -140,7 +141,7 @@ impl<W: Write> ImageWriter<W> {
         }
     }
 
-    /// Ends the image, and gives back what it was written to.
+    /// Finishes the image, and returns the writer.
     pub fn finish(mut self) -> Result<W, ImageError> {
         self.record.fill(0);
         put(&mut self.record, 2, u64::MAX);
@@ -159,10 +160,10 @@ impl<W: Write> ImageWriter<W> {
     ) -> Result<(), ImageError> {
         let page = PAGE as u64;
         if length == 0 || !start.is_multiple_of(page) || !length.is_multiple_of(page) {
-            return Err(area.contradiction("is not of whole pages"));
+            return Err(area.contradiction("is not a multiple of the page size"));
         }
         let Some(end) = start.checked_add(length) else {
-            return Err(area.contradiction("ends behind all addresses"));
+            return Err(area.contradiction("ends beyond the address space"));
         };
         let file = area.file.unwrap_or_default();
         let sharing = if area.shared { SHARED } else { PRIVATE };
@@ -197,7 +198,8 @@ impl Area {
 
 /// The header of an image (`DmtcpCkptHeader`).
 fn header(program: &Program) -> Result<Vec<u8>, ImageError> {
-    /// Where numbers of processes are, four bytes each: those of the process, its group and its session, and the peers.
+    /// Offsets of process ids, four bytes each: those of the process, its group and its session, and the
+    /// peers.
     const PROCESS: [usize; 5] = [0x30, 0x60, 0x68, 0x70, 0x74];
     const FIRST_OF_ALL: usize = 0x7c;
     const PEERS: usize = 0x80;
@@ -229,7 +231,7 @@ fn put_name(record: &mut [u8], name: &str) -> Result<(), ImageError> {
     Ok(())
 }
 
-/// The runs of pages that are zero and of pages that are not.
+/// The runs of zero pages and of other pages.
 fn runs(bytes: &[u8]) -> impl Iterator<Item = Part<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -249,19 +251,19 @@ fn is_zero(page: &[u8]) -> bool {
 /// Why an image cannot be written.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ImageError {
-    /// The system refused to write.
+    /// An I/O error.
     #[error("the image cannot be written")]
     Write(#[from] io::Error),
-    /// An area that no process can have.
+    /// An invalid area.
     #[error("the area at {start:#x} {reason}")]
     Area {
-        /// Its first address.
+        /// Its start address.
         start: u64,
-        /// What is wrong.
+        /// The cause.
         reason: &'static str,
     },
-    /// A name that has no place in a record.
-    #[error("the name `{}` is longer than {LONGEST_NAME} bytes, or has a zero in it", .0.escape_debug())]
+    /// A name that does not fit a record.
+    #[error("the name `{}` is longer than {LONGEST_NAME} bytes or contains a zero byte", .0.escape_debug())]
     Name(String),
 }
 
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_zero_pages_have_a_record_and_no_contents() {
+    fn runs_of_zero_pages_have_a_record_but_no_contents() {
         let mut contents = vec![0; 5 * PAGE];
         contents[PAGE] = 1;
         contents[3 * PAGE - 1] = 1;
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_ends_in_its_area_is_cut_there() {
+    fn contents_end_with_the_file() {
         let mut shown = area(0x40_0000, 2, "/usr/lib/locale");
         shown.file = Some(MappedFile { offset: 4096, device: (254, 1), inode: 77 });
         shown.protection = 1;
@@ -318,21 +320,24 @@ mod tests {
         shown.protection = 3;
         let mut writer = ImageWriter::new(Vec::new(), &program()).unwrap();
         let error = writer.mapped(&shown, &[7; 5000]).unwrap_err();
-        assert_eq!(error.to_string(), "the area at 0x400000 has other contents than its length says");
+        assert_eq!(error.to_string(), "the area at 0x400000 and its contents have different lengths");
     }
 
     #[test]
-    fn areas_that_no_process_can_have_are_refused() {
+    fn invalid_areas_are_rejected() {
         let mut writer = ImageWriter::new(Vec::new(), &program()).unwrap();
         let mut refused = |area: Area| writer.zeros(&area).unwrap_err().to_string();
-        assert_eq!(refused(area(100, 1, "")), "the area at 0x64 is not of whole pages");
-        assert_eq!(refused(area(4096, 0, "")), "the area at 0x1000 is not of whole pages");
+        assert_eq!(refused(area(100, 1, "")), "the area at 0x64 is not a multiple of the page size");
+        assert_eq!(refused(area(4096, 0, "")), "the area at 0x1000 is not a multiple of the page size");
         let last = u64::MAX - 4095;
-        assert_eq!(refused(area(last, 1, "")), "the area at 0xfffffffffffff000 ends behind all addresses");
+        assert_eq!(
+            refused(area(last, 1, "")),
+            "the area at 0xfffffffffffff000 ends beyond the address space"
+        );
         assert!(refused(area(4096, 1, &"long".repeat(256))).starts_with("the name `longlong"));
         for bytes in [4096, 3 * 4096] {
             let error = writer.anonymous(&area(4096, 2, ""), &vec![0; bytes]).unwrap_err();
-            assert_eq!(error.to_string(), "the area at 0x1000 has other contents than its length says");
+            assert_eq!(error.to_string(), "the area at 0x1000 and its contents have different lengths");
         }
     }
 }

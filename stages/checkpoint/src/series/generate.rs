@@ -1,4 +1,4 @@
-//! Series of checkpoints whose changes are known: the memory of ranks, written as files.
+//! Generates series of checkpoints with known changes: the memory of ranks, written to files.
 
 mod memory;
 
@@ -16,19 +16,19 @@ use crate::chunk::PAGE;
 use crate::{Change, GenerateParams, Layout};
 use memory::{HEAP, LIBRARIES, Library, Memory, Stream};
 
-/// Most checkpoints and ranks: their numbers have four digits.
+/// Maximum number of checkpoints and ranks: their numbers have four digits.
 pub(crate) const MOST: u32 = 9999;
 
-/// Least and most bytes of the memory of a rank.
+/// Range of the memory of a rank, in bytes.
 pub(crate) const BYTES: std::ops::RangeInclusive<u64> = 16 * PAGE as u64..=1 << 32;
 
-/// Most bytes of the memory of a rank at the last checkpoint.
+/// Maximum memory of a rank at the last checkpoint, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 34;
 
-/// Most insertions between two checkpoints, and most bytes of one.
+/// Maximum number of insertions between two checkpoints, and maximum size of one.
 pub(crate) const MOST_INSERTIONS: (u32, u32) = (10_000, 1 << 20);
 
-/// Checks that there is such a series.
+/// Checks the parameters.
 pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
     for (key, value) in [("checkpoints", params.checkpoints), ("ranks", params.ranks)] {
         if !(1..=MOST).contains(&value) {
@@ -51,7 +51,7 @@ pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
     }
 }
 
-/// Most bytes by which a change makes the memory grow.
+/// Maximum growth of the memory by a change, in bytes.
 fn growth(change: &Change, bytes: u64) -> f64 {
     match *change {
         Change::Growth { pages } => pages * bytes as f64,
@@ -87,7 +87,7 @@ fn check_share(key: &'static str, share: f64) -> Result<(), GenerateError> {
     }
 }
 
-/// The series, in a temporary folder that goes when the series does.
+/// Generates the series in a temporary folder that is removed with it.
 pub(crate) fn generate(params: &GenerateParams, cx: &Context<'_>) -> Result<CheckpointSeries, GenerateError> {
     check(params)?;
     let scratch = cx.scratch();
@@ -106,7 +106,7 @@ pub(crate) fn generate(params: &GenerateParams, cx: &Context<'_>) -> Result<Chec
     Ok(CheckpointSeries::new(files(params, folder.path())).kept_by(folder))
 }
 
-/// Writes all files of a rank; their bytes.
+/// Writes all files of a rank; returns their size.
 fn generate_rank(
     params: &GenerateParams,
     rank: u32,
@@ -156,10 +156,10 @@ fn file_name(layout: Layout, checkpoint: u32, rank: u32) -> String {
     format!("{}/rank-{rank:04}.{ending}", checkpoint_name(checkpoint))
 }
 
-/// Number of the process that is rank 0.
+/// Process id of rank 0.
 const FIRST_PROCESS: u32 = 40_000;
 
-/// Writes an image of DMTCP v4; its bytes.
+/// Writes a DMTCP v4 image; returns its size.
 fn write_dmtcp(
     path: &Path,
     memory: &Memory,
@@ -192,7 +192,7 @@ fn write_dmtcp(
     })
 }
 
-/// Writes the memory alone; its bytes.
+/// Writes the raw memory; returns its size.
 fn write_plain(path: &Path, memory: &Memory, libraries: &[Library]) -> io::Result<u64> {
     let mut file = BufWriter::new(File::create(path)?);
     for (_, bytes) in areas(memory) {
@@ -204,11 +204,11 @@ fn write_plain(path: &Path, memory: &Memory, libraries: &[Library]) -> io::Resul
     length(file)
 }
 
-/// The areas that are the rank's own, by their addresses, and what is in them.
+/// The areas of the rank without libraries, by address, and their contents.
 fn areas(memory: &Memory) -> Vec<(Area, &[u8])> {
-    let beside = memory.areas.iter().chain(memory.fields.values());
+    let others = memory.areas.iter().chain(memory.fields.values());
     let mut areas: Vec<_> = std::iter::once((HEAP, &memory.heap, "[heap]"))
-        .chain(beside.map(|area| (area.start, &area.bytes, "")))
+        .chain(others.map(|area| (area.start, &area.bytes, "")))
         .filter(|(_, bytes, _)| !bytes.is_empty())
         .map(|(start, bytes, name)| {
             let length = bytes.len().next_multiple_of(PAGE) as u64;
@@ -232,12 +232,12 @@ fn area_of(library: &Library) -> Area {
 }
 
 fn whole_pages(bytes: &[u8]) -> Vec<u8> {
-    let mut whole = bytes.to_vec();
-    whole.resize(bytes.len().next_multiple_of(PAGE), 0);
-    whole
+    let mut padded = bytes.to_vec();
+    padded.resize(bytes.len().next_multiple_of(PAGE), 0);
+    padded
 }
 
-/// The bytes of a file that was written from its beginning.
+/// The size of a file that was written from its beginning.
 fn length(mut file: BufWriter<File>) -> io::Result<u64> {
     file.flush()?;
     file.stream_position()
@@ -250,60 +250,58 @@ pub enum GenerateError {
     #[error("`{key}` asks for {value}")]
     #[diagnostic(help("there are from 1 to {MOST}"))]
     Number {
-        /// Which.
+        /// Its name.
         key: &'static str,
-        /// The parameter.
+        /// Its value.
         value: u32,
     },
     /// The parameter `bytes` is out of range.
     #[error("`bytes` asks for {0} bytes of memory")]
     #[diagnostic(help("a rank has from {} to {} bytes", BYTES.start(), BYTES.end()))]
     Bytes(u64),
-    /// A share that is none.
+    /// A fraction out of range.
     #[error("`{key}` is {share}")]
     #[diagnostic(help("it is a number from 0 to 1"))]
     Share {
-        /// Which.
+        /// Its name.
         key: &'static str,
-        /// What it is.
+        /// Its value.
         share: f64,
     },
-    /// More memory is given away than there is.
-    #[error("libraries and fields take {0} of the memory")]
-    #[diagnostic(help(
-        "`shared` and the `share` of each `drift` are 1 together at most; the heap has the rest"
-    ))]
+    /// Fractions that exceed 1 in total.
+    #[error("libraries and fields take {0} of the memory, more than 1")]
+    #[diagnostic(help("`shared` plus the `share` of each `drift` must be at most 1; the heap has the rest"))]
     TooMuch(f64),
-    /// Insertions that would take forever, or that insert nothing.
+    /// Too many insertions, or empty ones.
     #[error("`insertions` asks for {count} of {bytes} bytes")]
     #[diagnostic(help("up to {} of 1 to {} bytes", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
     Insertions {
-        /// How many.
+        /// Their number.
         count: u32,
-        /// Bytes of each.
+        /// Size of each.
         bytes: u32,
     },
-    /// More memory than there may be at the last checkpoint.
+    /// Too much memory at the last checkpoint.
     #[error("the memory of a rank grows to {0:.3e} bytes")]
     #[diagnostic(help(
-        "it may grow to {LARGEST} bytes; ask for fewer checkpoints, or for less in `growth` and `insertions`"
+        "the maximum is {LARGEST} bytes; use fewer checkpoints, or less `growth` and `insertions`"
     ))]
     Grows(f64),
     /// A file cannot be written.
     #[error("cannot write the series: {}", path.display())]
-    #[diagnostic(help("a file takes `bytes` and what was added to them since; TMPDIR names another folder"))]
+    #[diagnostic(help("a file takes `bytes` plus its growth; set TMPDIR to use another disk"))]
     Write {
-        /// The file, or the folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The user or a deadline stopped the writing. Half a series is none.
+    /// Stopped by the user or a deadline. Half a series is useless.
     #[error("stopped after {done} of {files} files")]
     Stopped {
-        /// Files written.
+        /// Number of written files.
         done: u32,
-        /// Files there are.
+        /// Total number of files.
         files: u32,
     },
 }

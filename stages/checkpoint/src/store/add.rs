@@ -1,8 +1,8 @@
-//! Adding a checkpoint.
+//! Adds a checkpoint.
 //!
-//! Files are cut, looked up and encoded in rounds of so many bytes, so that memory is bounded. What is looked up and which number a block
-//! gets is decided in the order of the files, and only cutting and encoding run in parallel: the same input gives the same bytes with any
-//! number of threads.
+//! Files are cut, looked up and encoded in rounds of bounded size, so that memory is bounded. Lookups and
+//! block numbers are decided in file order; only cutting and encoding run in parallel. The same input gives
+//! the same bytes with any number of threads.
 
 mod decide;
 mod pipeline;
@@ -33,48 +33,48 @@ use pipeline::{Done, Job, Opened, ReaderPipeline};
 
 pub use decide::Source;
 
-/// How it is added.
+/// Options of `add`.
 #[derive(Debug, Clone, Default)]
 pub struct AddOptions {
-    /// What the checkpoint is called; it is compared with the last one of the same name.
+    /// The name of the series; the checkpoint is encoded against the last one with the same name.
     pub name: String,
-    /// When it is added.
+    /// The time of the addition.
     pub created: Time,
-    /// Whether new data are stored in half the time and some more bytes.
+    /// Whether to store new data in half the time, with a few more bytes.
     pub quick: bool,
-    /// Whether it is stored whole, as a delta against no checkpoint before.
+    /// Whether to store it in full, independent of earlier checkpoints.
     pub whole: bool,
-    /// The rule that the store is expected to have.
+    /// The expected rule of the store.
     pub rule: Option<StoreRule>,
 }
 
-/// What was added.
+/// The result of `add`.
 #[derive(Debug)]
 pub struct Added {
     /// The checkpoint.
     pub manifest: Manifest,
-    /// Bytes of the new pack; 0 if nothing was new.
+    /// Size of the new pack; 0 if nothing was new.
     pub pack_bytes: u64,
-    /// Bytes of the manifest.
+    /// Size of the manifest.
     pub manifest_bytes: u64,
-    /// What is worth knowing: things left out, and what is damaged in the store.
+    /// Warnings: skipped entries, and damage in the store.
     pub notes: Vec<String>,
 }
 
-/// Bytes of input that are looked at in one round.
+/// Bytes of input per round.
 const ROUND: usize = 4 << 20;
 
-/// Files that are looked at in one round, when there are several.
+/// Maximum number of files per round.
 const PIPELINES: usize = 2;
 
-/// Long blocks that are encoded at once.
+/// Number of long blocks that are encoded together.
 const TOGETHER: usize = 4;
 
-/// Bytes of decoded blocks that are kept for their versions.
+/// Size of the cache of decoded bases, in bytes.
 const KEPT: usize = 16 << 20;
 
 impl Store {
-    /// Adds a checkpoint and returns when it is on disk.
+    /// Adds a checkpoint; it is on disk when this returns.
     pub fn add(
         &self,
         _lock: &WriteLock,
@@ -91,13 +91,13 @@ impl Store {
         let added = Session::start(self, number, &temporary, options, &source)
             .and_then(|session| session.run(source, options, &temporary, cx));
         if added.is_err() {
-            // It is removed by the next writer if this fails as well.
+            // The next writer removes it if this fails.
             let _ = fs::remove_file(&temporary);
         }
         added
     }
 
-    /// The last checkpoint that can be read and has this name, or the last at all.
+    /// The last readable checkpoint with this name, otherwise the last one.
     fn earlier_than(&self, name: &str, notes: &mut Vec<String>) -> Result<Option<Manifest>, CheckpointError> {
         const FAR: usize = 1000;
         let mut last = None;
@@ -112,23 +112,23 @@ impl Store {
     }
 }
 
-/// Entries and the contents of files.
+/// Entries, and contents of files.
 type Contents = (Vec<Entry>, BTreeMap<u32, Recipe>);
 
 struct Session<'a> {
     store: &'a Store,
     number: u32,
     index: Index,
-    /// Blocks of earlier packs, and whether they can be decoded.
-    sound: HashMap<(u32, u32), bool>,
+    /// Whether blocks of earlier packs can be decoded.
+    intact: HashMap<(u32, u32), bool>,
     blocks: Blocks<'a>,
     writer: PackWriter,
     earlier: Option<Manifest>,
     /// The first checkpoint whose pack is needed.
     whole: u32,
-    /// How many checkpoints of the series that one was ago.
+    /// How many checkpoints of the series have been added since.
     since: u32,
-    /// What is stored of the checkpoint, in stores with a rule.
+    /// The delta of the checkpoint, in stores with a rule.
     delta: Option<Delta>,
     next_block: u32,
     figures: Figures,
@@ -180,7 +180,7 @@ impl<'a> Session<'a> {
             store,
             number,
             index,
-            sound: HashMap::new(),
+            intact: HashMap::new(),
             blocks: Blocks::new(store, KEPT),
             writer: PackWriter::create(temporary.to_owned(), number)?,
             earlier,
@@ -212,8 +212,8 @@ impl<'a> Session<'a> {
         };
         let bases = std::mem::take(&mut self.bases);
         let delta = self.delta.map(|delta| self.counted(delta));
-        let whole = |(pack, (bytes, thousandths))| (pack, bytes, thousandths / 1000);
-        self.figures.bases = bases.into_iter().map(whole).collect();
+        let rounded = |(pack, (bytes, thousandths))| (pack, bytes, thousandths / 1000);
+        self.figures.bases = bases.into_iter().map(rounded).collect();
         let manifest = Manifest {
             number: self.number,
             earlier: self.earlier.as_ref().map_or(0, |earlier| earlier.number),
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
             delta,
         };
         let bytes = manifest.encode()?;
-        // What cannot be read back is not added.
+        // Data that cannot be read back is not added.
         Manifest::decode(&bytes).map_err(|reason| CheckpointError::DamagedManifest {
             path: self.store.manifest_path(self.number),
             number: self.number,
@@ -240,14 +240,15 @@ impl<'a> Session<'a> {
         }
         let pack_bytes = commit_pack(self.store, self.writer, self.next_block, self.number, temporary)?;
         replace_file(&self.store.manifest_path(self.number), &bytes)?;
-        // The checkpoint is there. The next writer notes the number where this fails, as on a disk that is full now.
+        // The checkpoint exists now. If this fails, for example on a full disk, the next writer records the
+        // number.
         let _ = self.store.write_next(self.number.saturating_add(1));
         Ok(Added { manifest, pack_bytes, manifest_bytes: bytes.len() as u64, notes: self.notes })
     }
 
     fn add_folder(&mut self, folder: &Path, cx: &Context<'_>) -> Result<Contents, CheckpointError> {
         let Tree { entries, left_out } = tree::walk(folder)?;
-        let why = |(path, reason): &(PathBuf, &str)| format!("{} is left out: {reason}", path.display());
+        let why = |(path, reason): &(PathBuf, &str)| format!("{} is skipped: {reason}", path.display());
         self.notes.extend(left_out.iter().map(why));
         let mut maps = BTreeMap::new();
         for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
@@ -275,7 +276,7 @@ impl<'a> Session<'a> {
         Ok((entries, recipes))
     }
 
-    /// Adds files: the number of the entry of each, where it is, and where its pages are in memory.
+    /// Adds files: entry number, path and page map of each.
     fn add_files(
         &mut self,
         entries: &[Entry],
@@ -284,7 +285,7 @@ impl<'a> Session<'a> {
     ) -> Result<BTreeMap<u32, Recipe>, CheckpointError> {
         let mut base_files = pipeline::base_files(self.earlier.as_ref(), entries);
         if let (Some(_), Some(earlier)) = (self.delta, &self.earlier) {
-            // HBICT compares a file with the one of the same name.
+            // HBICT compares files of the same name.
             let path =
                 |entries: &[Entry], number: u32| entries.get(number as usize).map(|entry| entry.path.clone());
             base_files.retain(|&now, before| path(entries, now) == path(&earlier.entries, *before));
@@ -338,26 +339,26 @@ impl<'a> Session<'a> {
         Ok((entries, recipes))
     }
 
-    /// What is known of a file before it is read.
+    /// Known properties of a file before it is read.
     fn known(&self, earlier: Option<Arc<Earlier>>, page_map: Option<PageMap>) -> Known {
         let settings = self.store.settings();
         let block = settings.deltas.map(|deltas| deltas.block as usize);
         Known { length: None, earlier, page_map, seed: settings.seed, block }
     }
 
-    /// What is stored of the checkpoint; the first takes what it has, and no places.
+    /// The delta of the checkpoint; the first takes its own bytes, without overhead.
     fn counted(&self, delta: Delta) -> Delta {
         let overhead = self.store.settings().deltas.map_or(0, |deltas| u64::from(deltas.block_overhead));
         let places = if self.earlier.is_some() { delta.blocks * overhead } else { 0 };
         Delta { bytes: self.figures.stored + places, ..delta }
     }
 
-    /// Whether a chunk is looked for wherever it may be.
+    /// Whether chunks are looked up regardless of their position.
     fn looks_anywhere(&self) -> bool {
         self.store.settings().deltas.is_none_or(|deltas| deltas.matching == Matching::Anywhere)
     }
 
-    /// Every pipeline reads on by its part of a round; then what is new is encoded and written.
+    /// Every pipeline reads its share of a round; then new chunks are encoded and written.
     fn round(
         &mut self,
         pipelines: &mut [ReaderPipeline<'_>],
@@ -382,7 +383,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Looks every chunk of a pipeline's batch up.
+    /// Looks up every chunk of a pipeline's batch.
     fn take(&mut self, place: usize, pipeline: &mut ReaderPipeline<'_>, jobs: &mut Vec<Job>) {
         let batch = std::mem::take(&mut pipeline.batch);
         for chunk in &batch.chunks {
@@ -405,7 +406,7 @@ impl<'a> Session<'a> {
             } else {
                 self.figures.new += bytes;
                 self.delta.iter_mut().for_each(|delta| delta.blocks += 1);
-                // The papers store changed blocks as they are.
+                // The papers store changed blocks uncompressed.
                 let base = base.and_then(|base| base.id).filter(|_| self.delta.is_none());
                 let depth = base.map(|base| self.depth(base));
                 let id = pipeline.pending(depth).push(
@@ -427,26 +428,27 @@ impl<'a> Session<'a> {
         pipeline.give_back(batch);
     }
 
-    /// Whether the block of a chunk can be decoded. Each is read once before anything refers to it: a checkpoint that is
-    /// built on a damaged block could not be restored, and what the block held is at hand to be stored again.
+    /// Whether the block of a chunk can be decoded. Each block is read once before it is first referenced: a
+    /// checkpoint that is built on a damaged block could not be restored, and the lost data is at hand to be
+    /// stored again.
     fn is_sound(&mut self, id: ChunkId) -> bool {
-        id.pack == self.number || self.is_block_sound((id.pack, id.block))
+        id.pack == self.number || self.is_block_intact((id.pack, id.block))
     }
 
-    fn is_block_sound(&mut self, block: (u32, u32)) -> bool {
-        if let Some(&sound) = self.sound.get(&block) {
-            return sound;
+    fn is_block_intact(&mut self, block: (u32, u32)) -> bool {
+        if let Some(&intact) = self.intact.get(&block) {
+            return intact;
         }
-        let sound = self.index.is_usable(block.0, block.1) && self.is_whole(block);
-        self.sound.insert(block, sound);
-        sound
+        let intact = self.index.is_usable(block.0, block.1) && self.is_payload_intact(block);
+        self.intact.insert(block, intact);
+        intact
     }
 
-    /// Whether the payload of a block is whole, and those of all blocks by which it is told.
-    fn is_whole(&mut self, (pack, block): (u32, u32)) -> bool {
+    /// Whether the payload of a block and of all its bases is intact.
+    fn is_payload_intact(&mut self, (pack, block): (u32, u32)) -> bool {
         if let Err(error) = self.blocks.check(pack, block) {
             if !matches!(error, CheckpointError::DamagedBlock { reason: EMPTY, .. }) {
-                self.notes.push(format!("{error}; what is the same is stored again"));
+                self.notes.push(format!("{error}; equal data is stored again"));
             }
             return false;
         }
@@ -454,10 +456,10 @@ impl<'a> Session<'a> {
         let entry = pack.as_ref().and_then(|pack| pack.block(block));
         let bases = entry.into_iter().flat_map(|entry| entry.bases.iter().flatten());
         let bases: BTreeSet<(u32, u32)> = bases.map(|base| (base.pack, base.block)).collect();
-        bases.into_iter().all(|base| self.is_block_sound(base))
+        bases.into_iter().all(|base| self.is_block_intact(base))
     }
 
-    /// How deep a chunk is.
+    /// The depth of a chunk.
     fn depth(&self, id: ChunkId) -> u8 {
         let pack = self.store.pack(id.pack).ok();
         pack.and_then(|pack| pack.block(id.block).map(|block| block.depth)).unwrap_or(0)
@@ -472,7 +474,7 @@ impl<'a> Session<'a> {
         self.write(pipelines, jobs, true)
     }
 
-    /// Encodes blocks and writes them. Long ones wait until there are some of them, so that cores share them.
+    /// Encodes blocks and writes them. Long ones are collected, so that all threads have work.
     fn write(
         &mut self,
         pipelines: &mut [ReaderPipeline<'_>],
@@ -502,7 +504,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What is a delta against chunks of which checkpoint.
+    /// Counts the bytes that are deltas, by checkpoint of the base.
     fn count_bases(&mut self, done: &Done, stored: u64) {
         let block = &done.block;
         let total: u64 = block.lengths.iter().map(|&length| u64::from(length)).sum();
@@ -510,21 +512,21 @@ impl<'a> Session<'a> {
             if let Some(base) = base {
                 let counts = self.bases.entry(base.pack).or_default();
                 counts.0 += u64::from(length);
-                // Parts of a block take their parts of its bytes; thousandths keep small ones.
+                // Bytes of a block are split proportionally; thousandths avoid rounding small shares to zero.
                 counts.1 += stored * u64::from(length) * 1000 / total.max(1);
             }
         }
     }
 }
 
-/// The first entry that is in one of two trees alone, or not the same in both.
+/// The first entry in which two trees differ.
 fn differs<'t>(before: &'t [Entry], after: &'t [Entry]) -> Option<&'t Entry> {
     let longer = if before.len() < after.len() { after } else { before };
     let same = before.iter().zip(after).take_while(|(before, after)| before == after).count();
     longer.get(same)
 }
 
-/// Puts the pack in its place, if there is anything in it.
+/// Moves the pack to its place, unless it is empty.
 fn commit_pack(
     store: &Store,
     writer: PackWriter,
@@ -546,20 +548,20 @@ fn commit_pack(
     Ok(bytes)
 }
 
-/// A folder as it is made by default.
+/// A folder with default metadata.
 fn folder(path: PathBuf, modified: Time) -> Entry {
     Entry { path, kind: EntryKind::Folder, mode: 0o755, owner: 0, group: 0, modified }
 }
 
-/// A file as it is made by default.
+/// A file with default metadata.
 fn file(path: PathBuf, kind: EntryKind, modified: Time) -> Entry {
     Entry { path, kind, mode: 0o644, owner: 0, group: 0, modified }
 }
 
-/// Entry number, where the file is, and no map of its pages.
+/// Entry number, path, and no page map.
 type ListedFile = (u32, PathBuf, Option<PageMap>);
 
-/// The entries of files, with the folders above them, and where each file is.
+/// The entries of files, with their parent folders, and the paths of the files.
 fn entries(files: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Entry>, Vec<ListedFile>), CheckpointError> {
     let above = |(place, _): &(PathBuf, PathBuf)| -> Vec<PathBuf> {
         place.ancestors().skip(1).map(PathBuf::from).collect()

@@ -1,42 +1,44 @@
-//! Which versions new chunks are deltas against: ADCA (Seed 002), for what is smaller than a page.
+//! Chooses the bases of new chunks: ADCA (Seed 002) at the granularity of pages.
 //!
-//! As published, ADCA decides for a whole checkpoint whether it is a delta against the base kept so far (C) or the checkpoint before (C'), and
-//! changes the base when C' saves more than ε of C. Here it decides for some blocks which versions of their pages are the bases,
-//! stores what it found smaller at once (the reading `immediate`), and the blocks after them do the same.
+//! As published, ADCA decides for a whole checkpoint whether it is a delta against the current base (C) or
+//! the previous checkpoint (C'), and changes the base when C' saves more than ε of C. Here it decides for
+//! some blocks which versions of their pages are the bases and stores the smaller delta at once (the reading
+//! `immediate`); the following blocks use the same choice.
 //!
-//! Chains are bounded. A version whose chain is as long as the store allows cannot be a base; the version that it was a delta against can.
-//! Such patches grow with every checkpoint. So when a delta against the base of that base, or the block without any base, costs little more than
-//! the bound costs now, that is done: the next checkpoints then have a base that is near again.
+//! Chains are bounded. A version whose chain has the maximum length cannot be a base, but its own base can.
+//! Such patches grow with every checkpoint. So when a delta against the base of that base, or the block
+//! without any base, costs little more than the limit costs now, it is chosen: the next checkpoints then have
+//! a near base again.
 
 use super::Store;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
-/// A base that is near is worth the bytes that the bound costs now, and half as many more: more checkpoints will come, and
-/// they cost more. In halves.
+/// A near base is worth the extra bytes that the limit causes now, and half as many more, because the limit
+/// costs more in later checkpoints. In halves.
 const WORTH: usize = 3;
 
-/// Compare bases in the first block and in every so many after it.
+/// Compare bases in the first block and in every n-th one after it.
 const EVERY: u64 = 8;
 
-/// The same when so many comparisons in a row came to the same.
+/// The same after some comparisons with equal results.
 const EVERY_STEADY: u64 = 32;
 const STEADY: u32 = 4;
 
-/// The versions that a new chunk may be a delta against, and its last version.
+/// The versions that may be the base of a new chunk, and the previous version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Candidates {
-    /// The version before, whether it can be a base or not.
+    /// The previous version, whether it can be a base or not.
     pub(crate) last: Option<ChunkId>,
-    /// The version before, or the base kept if its chain is too long.
+    /// The previous version, or the current base if its chain is too long.
     pub(crate) previous: Option<ChunkId>,
-    /// The version that the one before was a delta against, or that version itself.
+    /// The base of the previous version, or that version itself.
     pub(crate) kept: Option<ChunkId>,
-    /// The version that the base kept was a delta against, or that base itself.
+    /// The base of the current base, or that base itself.
     pub(crate) root: Option<ChunkId>,
 }
 
-/// The versions that a chunk may be a delta against whose last version is `last`.
+/// The possible bases of a chunk whose previous version is `last`.
 pub(crate) fn candidates(store: &Store, last: ChunkId, deepest: u8) -> Result<Candidates, CheckpointError> {
     let (depth, base) = look(store, last)?;
     let allowed = (depth < deepest).then_some(last);
@@ -48,47 +50,47 @@ pub(crate) fn candidates(store: &Store, last: ChunkId, deepest: u8) -> Result<Ca
     Ok(Candidates { last: Some(last), previous: allowed.or(kept), kept, root })
 }
 
-/// How deep a chunk is, and what it is a delta against.
+/// The depth of a chunk, and its base.
 fn look(store: &Store, id: ChunkId) -> Result<(u8, Option<ChunkId>), CheckpointError> {
     let pack = store.pack(id.pack)?;
     let entry = pack.block(id.block).ok_or_else(|| pack.damaged_block(id.block, "it is missing"))?;
     Ok((entry.depth, entry.bases.get(usize::from(id.chunk)).copied().flatten()))
 }
 
-/// What a block is a delta against.
+/// The base of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Choice {
-    /// The bases kept.
+    /// The current bases.
     #[default]
     Kept,
-    /// The versions before, as far as they can be bases.
+    /// The previous versions, where they can be bases.
     Previous,
-    /// The bases of the bases kept.
+    /// The bases of the current bases.
     Root,
-    /// Nothing.
+    /// No base.
     Fresh,
 }
 
-/// Bytes that a block takes, as deltas against what.
+/// Size of a block by base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) kept: usize,
     pub(crate) previous: usize,
-    /// The rest is known when the bound of chains keeps some version from being a base.
+    /// Only known if the limit of chains excludes a version.
     pub(crate) bound: Option<Bound>,
 }
 
-/// Bytes that a block takes where chains are too long.
+/// Sizes of a block if chains are too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// By the versions before, were there no bound.
+    /// Against the previous versions, without the limit.
     pub(crate) last: usize,
     pub(crate) root: usize,
     pub(crate) fresh: usize,
 }
 
 impl Sizes {
-    /// What to take.
+    /// The best choice.
     pub(crate) fn choice(&self, epsilon: f64) -> Choice {
         let (kept, previous) = (self.kept as f64, self.previous as f64);
         let adca = kept > 0.0 && (kept - previous) / kept > epsilon;
@@ -104,18 +106,18 @@ impl Sizes {
     }
 }
 
-/// Decides what blocks are deltas against.
+/// Decides the bases of blocks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BaseRule {
     choice: Choice,
-    /// Blocks to go until bases are compared.
+    /// Number of blocks until the next comparison.
     left: u64,
-    /// Comparisons in a row that came to the same.
+    /// Number of successive comparisons with equal results.
     steady: u32,
 }
 
 impl BaseRule {
-    /// Whether to compare in the next block.
+    /// Whether to compare bases in the next block.
     pub(crate) fn compares(&mut self) -> bool {
         let compares = self.left == 0;
         if compares {
@@ -125,12 +127,12 @@ impl BaseRule {
         compares
     }
 
-    /// What the next block is a delta against if nothing is compared.
+    /// The bases of the next block without a comparison.
     pub(crate) fn choice(&self) -> Choice {
         self.choice
     }
 
-    /// Hears what came out of a comparison.
+    /// Records the result of a comparison.
     pub(crate) fn learn(&mut self, choice: Choice) {
         self.steady = if choice == self.choice { self.steady.saturating_add(1) } else { 0 };
         self.choice = choice;
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn bases_are_compared_less_often_while_that_comes_to_the_same() {
+    fn bases_are_compared_less_often_while_results_are_stable() {
         let mut rule = BaseRule::default();
         let mut compared = Vec::new();
         for block in 0..120 {
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_costs_more_than_a_new_base_leads_to_one() {
+    fn a_limit_that_costs_more_than_a_new_base_changes_the_base() {
         let sizes =
             |last, root, fresh| Sizes { kept: 31, previous: 31, bound: Some(Bound { last, root, fresh }) };
         assert_eq!(sizes(16, 43, 95).choice(0.2), Choice::Root);

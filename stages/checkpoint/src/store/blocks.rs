@@ -1,4 +1,4 @@
-//! Decoded blocks: the last ones used are kept, with the files of their packs, and their memory is used again.
+//! A cache of recently used decoded blocks and open packs, which recycles memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -10,11 +10,12 @@ use super::pack::{BlockEntry, Pack};
 use crate::chunk::ChunkId;
 use crate::{CheckpointError, codec};
 
-/// Most blocks that are decoded for one. By default a block of 80 chunks, a delta against as many blocks of as many chunks each, takes
-/// 6481 at the worst, and those of real series some dozens; a store that was made to keep us busy may lead to any number.
+/// Maximum number of blocks that are decoded for one. By default a block of 80 chunks, each with a base in
+/// another block of 80 chunks, takes at most 6481, and blocks of real series take some dozens; a malicious
+/// store could require any number.
 const MOST_DECODED: u32 = 1 << 14;
 
-/// Decodes blocks of a store and keeps those that were used last. Blocks that others are deltas against are decoded with them.
+/// Decodes blocks of a store and caches those used last. Bases are decoded with them.
 #[derive(Debug)]
 pub struct Blocks<'a> {
     store: &'a Store,
@@ -24,7 +25,7 @@ pub struct Blocks<'a> {
     files: OpenFiles,
 }
 
-/// A block that is being decoded; whoever else needs it waits for it.
+/// A block that is being decoded; other threads that need it wait.
 type Slot = Arc<Mutex<()>>;
 
 /// A chunk in its decoded block.
@@ -41,7 +42,7 @@ impl AsRef<[u8]> for ChunkBytes {
 }
 
 impl<'a> Blocks<'a> {
-    /// Keeps blocks of about so many bytes.
+    /// A cache of about this many bytes.
     #[must_use]
     pub fn new(store: &'a Store, most: usize) -> Self {
         Self {
@@ -53,7 +54,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Keeps the files of some packs open, none of which is deleted meanwhile.
+    /// Also keeps some packs open. None of them may be deleted meanwhile.
     #[must_use]
     pub(super) fn with_open_files(mut self) -> Self {
         self.files.stay_open = true;
@@ -72,7 +73,7 @@ impl<'a> Blocks<'a> {
         Ok(ChunkBytes { block: self.block(id.pack, id.block)?, range })
     }
 
-    /// Compares the payload of a block with its checksum.
+    /// Verifies the checksum of the payload of a block.
     pub(super) fn check(&self, number: u32, block: u32) -> Result<(), CheckpointError> {
         let pack = self.store.pack(number)?;
         let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
@@ -82,19 +83,19 @@ impl<'a> Blocks<'a> {
         read
     }
 
-    /// Takes back a block that is needed no more, for its memory to be used again.
+    /// Takes back an unused block to recycle its memory.
     pub(super) fn give_back(&self, block: Arc<Vec<u8>>) {
         if let Some(buffer) = Arc::into_inner(block) {
             self.buffers.give(buffer);
         }
     }
 
-    /// By which the chunks of the store are hashed.
+    /// Seed of the chunk hashes of the store.
     pub(crate) fn seed(&self) -> u64 {
         self.store.settings().seed
     }
 
-    /// How deep a block is that is a delta against these chunks.
+    /// The depth of a block with these base chunks.
     pub(crate) fn depth(&self, bases: &[Option<ChunkId>]) -> Result<u8, CheckpointError> {
         let mut depth = 0;
         for base in bases.iter().flatten() {
@@ -104,12 +105,12 @@ impl<'a> Blocks<'a> {
         Ok(depth)
     }
 
-    /// A block, for which so many others may yet be decoded.
+    /// A block, for which a number of other blocks may still be decoded.
     fn block_of(&self, key: Key, left: &mut u32) -> Result<Arc<Vec<u8>>, CheckpointError> {
         if let Some(bytes) = lock(&self.kept).get(key) {
             return Ok(bytes);
         }
-        // Blocks wait only for blocks of less depth, so nobody waits for whoever waits for him.
+        // Threads only wait for blocks of smaller depth, so there is no deadlock.
         let slot = Arc::clone(lock(&self.decoding).entry(key).or_default());
         let _turn = lock(&slot);
         if let Some(bytes) = lock(&self.kept).get(key) {
@@ -128,7 +129,7 @@ impl<'a> Blocks<'a> {
         let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
         *left = left
             .checked_sub(1)
-            .ok_or_else(|| pack.damaged_block(block, "it is a delta against too many others"))?;
+            .ok_or_else(|| pack.damaged_block(block, "it depends on too many other blocks"))?;
         let bases = self.bases(&pack, block, entry, left)?;
         let bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
         let mut payload = self.buffers.take(entry.payload as usize);
@@ -140,7 +141,7 @@ impl<'a> Blocks<'a> {
         Ok(bytes)
     }
 
-    /// The chunks by which a block is told, one after the other mostly of one block.
+    /// The base chunks of a block, mostly successive chunks of one block.
     fn bases(
         &self,
         pack: &Pack,
@@ -160,9 +161,9 @@ impl<'a> Blocks<'a> {
                 Some(last) => last,
                 None => {
                     let below = self.store.pack(base.pack)?;
-                    // Every step leads to a block of less depth, so this comes to an end.
+                    // Every step leads to a smaller depth, so this terminates.
                     if below.block(base.block).is_some_and(|below| below.depth >= entry.depth) {
-                        return Err(pack.damaged_block(block, "its chain is longer than it says"));
+                        return Err(pack.damaged_block(block, "its chain is longer than declared"));
                     }
                     let bytes = self.block_of(key, left)?;
                     (key, below, bytes)
@@ -174,7 +175,7 @@ impl<'a> Blocks<'a> {
         Ok(bases)
     }
 
-    /// Memory for a block: that of the blocks that have to go, if these are as long.
+    /// Memory for a block: recycled from evicted blocks if large enough.
     fn room(&self, bytes: usize) -> Vec<u8> {
         loop {
             let gone = lock(&self.kept).make_room(bytes);
@@ -191,7 +192,7 @@ fn range(pack: &Pack, id: ChunkId) -> Result<Range<usize>, CheckpointError> {
     range.ok_or_else(|| pack.damaged_block(id.block, "it is missing"))
 }
 
-/// Things in portions of about so many bytes.
+/// Splits items into portions of about this many bytes.
 pub(super) fn in_portions<T>(
     things: impl IntoIterator<Item = T>,
     most: u64,
@@ -214,17 +215,17 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Most bytes of memory that nobody uses.
+/// Maximum amount of recycled memory, in bytes.
 const MOST_BUFFERS: usize = 6 << 20;
 
-/// Memory that nobody uses, what was given back last at the end.
+/// Unused memory, the most recent at the end.
 #[derive(Debug, Default)]
 struct BufferPool {
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl BufferPool {
-    /// So many bytes, whatever they are.
+    /// A buffer of this length with unspecified contents.
     fn take(&self, length: usize) -> Vec<u8> {
         let fits = |buffer: &Vec<u8>| (length..=length.saturating_mul(2)).contains(&buffer.capacity());
         let mut spare = lock(&self.spare);
@@ -253,14 +254,14 @@ impl BufferPool {
     }
 }
 
-/// Most files that stay open: a store may have more packs than a process may have open files.
+/// Maximum number of open files: a store may have more packs than a process may open files.
 const MOST_FILES: usize = 8;
 
-/// Open files of packs, the one that was read last at the end.
+/// Open pack files, the most recently used at the end.
 #[derive(Debug, Default)]
 struct OpenFiles {
     open: Mutex<Vec<(u32, Arc<File>)>>,
-    /// Whether any stay open: a pack that is deleted meanwhile would still take its space.
+    /// Whether files stay open: an open pack would still take space after its deletion.
     stay_open: bool,
 }
 
@@ -287,15 +288,15 @@ impl OpenFiles {
 /// A block: its pack, and its number in it.
 type Key = (u32, u32);
 
-/// What a block takes beside its bytes.
+/// Overhead of a cached block.
 const OVERHEAD: usize = 256;
 
-/// Blocks that were used last, of about so many bytes.
+/// Recently used blocks of limited total size.
 #[derive(Debug)]
 struct BlockCache {
-    /// The turn in which each was used last, and its bytes.
+    /// The turn of the last use of each, and its bytes.
     blocks: HashMap<Key, (u64, Arc<Vec<u8>>)>,
-    /// Which was used in a turn.
+    /// The block used in a turn.
     turns: BTreeMap<u64, Key>,
     bytes: usize,
     most: usize,
@@ -326,7 +327,7 @@ impl BlockCache {
         }
     }
 
-    /// The block that was used longest ago, if there is no room for so many bytes more. It is kept no longer.
+    /// Evicts the least recently used block, if there is no room for more bytes.
     fn make_room(&mut self, bytes: usize) -> Option<Arc<Vec<u8>>> {
         if self.bytes + bytes <= self.most {
             return None;
@@ -343,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_used_again_where_it_fits_and_bounded() {
+    fn recycled_memory_is_reused_if_it_fits_and_bounded() {
         let buffers = BufferPool::default();
         let long = buffers.take(1000);
         let place = long.as_ptr();
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_makes_room() {
+    fn the_least_recently_used_block_is_evicted() {
         let mut kept = BlockCache::new(3 * (100 + OVERHEAD));
         for block in 0..3 {
             assert!(kept.make_room(100).is_none());
@@ -368,7 +369,7 @@ mod tests {
         assert_eq!(kept.make_room(100).as_deref(), Some(&vec![1; 100]));
         assert!(kept.make_room(100).is_none());
         assert!(kept.get((1, 1)).is_none() && kept.get((1, 0)).is_some() && kept.get((1, 2)).is_some());
-        // What is longer than all that may be kept empties it, and stays until there is something else.
+        // A block larger than the cache evicts all others, and stays until the next one.
         assert_eq!(std::iter::from_fn(|| kept.make_room(1 << 20)).count(), 2);
         kept.insert((2, 0), Arc::new(vec![0; 1 << 20]));
         assert_eq!(kept.make_room(1).map(|gone| gone.len()), Some(1 << 20));
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_comes_again_counts_once() {
+    fn a_block_inserted_twice_counts_once() {
         let mut kept = BlockCache::new(10_000);
         for length in [10, 20] {
             kept.insert((1, 1), Arc::new(vec![0; length]));

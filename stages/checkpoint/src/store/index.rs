@@ -1,4 +1,4 @@
-//! Which chunks a store knows, by their hashes.
+//! Index of the chunks of a store by hash.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,17 +10,17 @@ use super::sparse::ZeroHashes;
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash};
 
-/// All chunks that can be referred to.
+/// All chunks that can be referenced.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     chunks: HashMap<KeptHash, ChunkId, BuildHasherDefault<FirstBytes>>,
-    /// Blocks that cannot be decoded, because one that they are deltas against is not there, or dead where they need it.
+    /// Blocks that cannot be decoded, because a base is missing or was pruned.
     unusable: HashSet<(u32, u32)>,
-    /// Chunks of which a prune left zeros.
+    /// Chunks that a prune replaced by zeros.
     dead: HashSet<ChunkId>,
 }
 
-/// Takes the first bytes of a hash as they are: they are as good as any.
+/// Uses the first bytes of a hash without hashing them again.
 #[derive(Debug, Default)]
 pub(crate) struct FirstBytes(u64);
 
@@ -36,13 +36,13 @@ impl Hasher for FirstBytes {
     }
 
     fn write_usize(&mut self, _: usize) {
-        // The length of a hash tells nothing.
+        // The length of a hash has no information.
     }
 }
 
 impl Index {
-    /// The chunks of all packs of a store from a number on that can be read, and that are deltas against nothing before. Those of others
-    /// cannot be referred to.
+    /// Indexes the chunks of all readable packs of a store from a number on whose bases exist. Others cannot
+    /// be referenced.
     pub(crate) fn load(store: &Store, first: u32) -> Result<(Self, Vec<CheckpointError>), CheckpointError> {
         let mut index = Self::default();
         let mut damaged = Vec::new();
@@ -64,7 +64,7 @@ impl Index {
         zeros: &mut ZeroHashes,
     ) -> Result<(), CheckpointError> {
         let pack = store.pack(number)?;
-        // Without its hashes it is not known which of its chunks are dead; nothing can be a delta against it then.
+        // Without hashes it is unknown which chunks are dead; nothing can be encoded against such a pack.
         let hashes = pack.hashes()?;
         packs.insert(number, Arc::clone(&pack));
         for (block, entry) in (0..).zip(pack.blocks()) {
@@ -86,7 +86,7 @@ impl Index {
         Ok(())
     }
 
-    /// Whether all chunks are there that a block is a delta against; they are in packs before.
+    /// Whether all bases of a block exist; they are in earlier packs.
     fn has_bases(&self, entry: &BlockEntry, packs: &HashMap<u32, Arc<Pack>>) -> bool {
         if !self.dead.is_empty() && entry.bases.iter().flatten().any(|base| self.dead.contains(base)) {
             return false;
@@ -94,14 +94,14 @@ impl Index {
         let mut last = None;
         entry.bases.iter().flatten().all(|base| {
             let id = (base.pack, base.block);
-            // Neighbours are mostly deltas against neighbours.
+            // The bases of neighbours are mostly neighbours.
             last.replace(id) == Some(id)
                 || packs.get(&base.pack).is_some_and(|pack| pack.block(base.block).is_some())
                     && self.is_usable(base.pack, base.block)
         })
     }
 
-    /// Whether a block can be decoded, as far as tables tell.
+    /// Whether a block can be decoded, according to the tables.
     pub(crate) fn is_usable(&self, pack: u32, block: u32) -> bool {
         self.unusable.is_empty() || !self.unusable.contains(&(pack, block))
     }
@@ -114,7 +114,7 @@ impl Index {
         self.chunks.entry(hash).or_insert(id);
     }
 
-    /// Makes a chunk the one to refer to, whatever it was before.
+    /// Makes a chunk the one to reference, replacing any other.
     pub(crate) fn replace(&mut self, hash: KeptHash, id: ChunkId) {
         self.chunks.insert(hash, id);
     }

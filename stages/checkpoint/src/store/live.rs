@@ -1,5 +1,5 @@
-//! Which blocks checkpoints need: those their chunks are in, and those by which these are told. And which chunks of them: a block may be
-//! needed for a few.
+//! Which blocks checkpoints need: those of their chunks, and the bases of these. And which chunks of them,
+//! because a block may be needed for a few chunks only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::{Store, in_words};
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
-/// Blocks that are needed, by their packs.
+/// Needed blocks by pack.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     packs: BTreeMap<u32, BTreeSet<u32>>,
 }
 
 impl Live {
-    /// The blocks that some checkpoints need, and what cannot be read and hides which others they need.
+    /// The blocks that some checkpoints need, and unreadable files that hide further needs.
     pub(crate) fn of(store: &Store, numbers: &[u32]) -> (Self, Vec<CheckpointError>) {
         let mut live = Self::default();
         let mut hidden = Vec::new();
@@ -35,7 +35,7 @@ impl Live {
         (live, hidden)
     }
 
-    /// Adds the blocks that the chunks of a checkpoint are in.
+    /// Adds the blocks of the chunks of a checkpoint.
     pub(crate) fn take(&mut self, manifest: &Manifest) {
         for run in manifest.recipes.values().flat_map(|recipe| &recipe.runs) {
             if let Some(first) = run.first {
@@ -48,11 +48,11 @@ impl Live {
         self.packs.entry(pack).or_default().insert(block);
     }
 
-    /// Adds the blocks that others are deltas against. The packs that cannot be read come back: what they need is not known.
+    /// Adds the bases of the blocks. Returns the packs that cannot be read, whose bases are unknown.
     pub(crate) fn close(&mut self, store: &Store) -> Vec<CheckpointError> {
         let mut hidden = Vec::new();
         let mut below = Some(u32::MAX);
-        // Packs only lead to packs before them, so one way through from the last to the first finds everything.
+        // Bases are always in earlier packs, so one pass from the last to the first finds everything.
         while let Some((&number, blocks)) = below.and_then(|last| self.packs.range(..=last).next_back()) {
             match store.pack(number) {
                 Ok(pack) => {
@@ -68,7 +68,7 @@ impl Live {
         hidden
     }
 
-    /// The packs of which something is needed, ascending, and the needed blocks of each.
+    /// The needed packs, ascending, with their needed blocks.
     pub(crate) fn packs(&self) -> impl Iterator<Item = (u32, &BTreeSet<u32>)> {
         self.packs.iter().map(|(&pack, blocks)| (pack, blocks))
     }
@@ -79,32 +79,32 @@ impl Live {
     }
 }
 
-/// Some of the chunks of a block.
+/// A subset of the chunks of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ChunkSet([u64; MOST_CHUNKS / 64]);
 
 impl ChunkSet {
     fn insert(&mut self, chunk: u16) {
-        // No block has chunks beyond: a manifest that tells of such is not this store's.
+        // No block has more chunks: a manifest with larger indices does not belong to this store.
         if let Some(word) = self.0.get_mut(usize::from(chunk / 64)) {
             *word |= 1 << (chunk % 64);
         }
     }
 
-    /// Whether a chunk is one of them.
+    /// Whether it contains a chunk.
     pub(crate) fn contains(&self, chunk: u16) -> bool {
         self.0.get(usize::from(chunk / 64)).is_some_and(|word| word >> (chunk % 64) & 1 == 1)
     }
 }
 
-/// Chunks that are needed, by their packs and blocks.
+/// Needed chunks, by pack and block.
 #[derive(Debug, Default)]
 pub(crate) struct LiveChunks {
     packs: BTreeMap<u32, BTreeMap<u32, ChunkSet>>,
 }
 
 impl LiveChunks {
-    /// The chunks that the files of some checkpoints consist of; not those by which these are told.
+    /// The chunks of the files of some checkpoints, without their bases.
     pub(crate) fn of(store: &Store, numbers: &[u32]) -> Result<Self, CheckpointError> {
         let mut live = Self::default();
         for &number in numbers {
@@ -126,17 +126,17 @@ impl LiveChunks {
         self.packs.entry(id.pack).or_default().entry(id.block).or_default().insert(id.chunk);
     }
 
-    /// The needed chunks of a pack by their blocks; none if nothing of it is needed.
+    /// The needed chunks of a pack by block; `None` if there are none.
     pub(crate) fn blocks(&self, pack: u32) -> Option<&BTreeMap<u32, ChunkSet>> {
         self.packs.get(&pack)
     }
 }
 
-/// What is said of such a pack.
-const OTHER_PACK: &str = "it is another pack: of another store, or of a copy of this one that was added to";
+/// The error for such a pack.
+const OTHER_PACK: &str = "it belongs to another store, or to a modified copy of this one";
 
 impl Store {
-    /// Refuses a checkpoint one of whose packs is another; where one file alone is needed, only of those that it needs.
+    /// Rejects a checkpoint with a wrong pack; to restore a single file, only packs of that file count.
     pub(crate) fn refuse_other_packs(
         &self,
         manifest: &Manifest,
@@ -151,7 +151,7 @@ impl Store {
         }
     }
 
-    /// Says of damage which `C` of the chain of a checkpoint it is in, and which others need that.
+    /// Adds to an error which delta of the chain of a checkpoint is damaged, and which others depend on it.
     pub(crate) fn in_chain(&self, manifest: &Manifest, error: CheckpointError) -> CheckpointError {
         let (CheckpointError::DamagedPack { path, .. } | CheckpointError::DamagedBlock { path, .. }) = &error
         else {
@@ -176,12 +176,13 @@ impl Store {
         numbers.into_iter().filter(needs).collect()
     }
 
-    /// That a pack is another.
+    /// The error of a wrong pack.
     pub(crate) fn other_pack(&self, pack: u32) -> CheckpointError {
         CheckpointError::DamagedPack { path: self.pack_path(pack), reason: OTHER_PACK }
     }
 
-    /// The packs that are not those that a checkpoint was added with. What is missing, or cannot be read, is not among them.
+    /// The packs that differ from those at the time of adding the checkpoint, except missing and unreadable
+    /// ones.
     pub(crate) fn other_packs(&self, manifest: &Manifest, is_needed: impl Fn(u32) -> bool) -> Vec<u32> {
         let expected = &manifest.fingerprints.packs;
         let packs = expected.keys().copied().filter(|&pack| is_needed(pack));
@@ -200,13 +201,13 @@ impl Store {
     }
 }
 
-/// The packs that the blocks of a checkpoint are in.
+/// The packs of the blocks of a checkpoint.
 fn packs(manifest: &Manifest) -> BTreeSet<u32> {
     let runs = manifest.recipes.values().flat_map(|recipe| &recipe.runs);
     runs.filter_map(|run| run.first).map(|first| first.pack).collect()
 }
 
-/// A pack that is there, and the sum so far.
+/// A pack that exists, and its sum so far.
 struct PackSum {
     pack: Arc<Pack>,
     hashes: Arc<Hashes>,
@@ -218,7 +219,7 @@ impl PackSum {
         Some(Self { pack: store.pack(pack).ok()?, hashes: store.hashes(pack).ok()?, sum: 0 })
     }
 
-    /// Adds the chunks of a run; none if one of them is not there.
+    /// Adds the chunks of a run; `None` if one does not exist.
     fn add(&mut self, run: &Run) -> Option<()> {
         let first = run.first?;
         let block = self.pack.block(first.block)?;

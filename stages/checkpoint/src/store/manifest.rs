@@ -1,6 +1,7 @@
-//! Manifests: what a checkpoint consists of, and which chunks of which packs its files are.
+//! Manifests: the entries of a checkpoint, and the chunks of its files.
 //!
-//! A manifest is a header (`hopmapMF`, format), [wire](super::wire) numbers compressed by Zstandard, and the BLAKE3 of all that.
+//! A manifest is a header (`hopmapMF`, format), [wire](super::wire) numbers compressed with Zstandard, and
+//! the BLAKE3 of both.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,8 +18,8 @@ use crate::cut::Format;
 use crate::tree::{Entry, EntryKind, Time};
 
 const MAGIC: &[u8; 8] = b"hopmapMF";
-/// Manifests of format 1 end before what packs are recognised by, and those of format 2 before which of them is the first.
-/// Only those of checkpoints that are told as a whole are of format 4: they end with what that came to.
+/// Format 1 lacks the fingerprints of packs, format 2 the first needed pack. Only manifests of checkpoints
+/// with a rule have format 4: they end with its delta.
 const FORMAT: u32 = 4;
 const FORMAT_OF_BLOCKS: u32 = 3;
 const CHECKSUM: usize = 32;
@@ -28,34 +29,34 @@ const CHECKSUM: usize = 32;
 pub struct Manifest {
     /// Its number, from 1.
     pub number: u32,
-    /// The checkpoint it was compared with; 0 if there was none.
+    /// The checkpoint that it is encoded against; 0 if there is none.
     pub earlier: u32,
-    /// When it was added.
+    /// The time when it was added.
     pub created: Time,
-    /// What it was called, or nothing.
+    /// Its name, or empty.
     pub name: String,
-    /// Whether it came as a stream and is one file.
+    /// Whether it was a stream and has one file.
     pub stream: bool,
-    /// What is in it; parents first.
+    /// Its entries; parents first.
     pub entries: Vec<Entry>,
-    /// The contents of its files, by the numbers of their entries.
+    /// The recipes of its files, by entry number.
     pub recipes: BTreeMap<u32, Recipe>,
-    /// What adding it came to.
+    /// Statistics of adding it.
     pub figures: Figures,
-    /// What it takes of each pack; nothing in manifests of format 1.
+    /// Fingerprints of its chunks in each pack; empty in format 1.
     pub fingerprints: Fingerprints,
-    /// The checkpoint stored whole on which it is built, or itself: it needs no pack before. 0 in manifests of formats 1 and 2.
+    /// The full checkpoint that it is built on, or itself: it needs no earlier pack. 0 in formats 1 and 2.
     pub whole: u32,
-    /// How many checkpoints of its series that one was ago.
+    /// Number of checkpoints of its series since that one.
     pub since: u32,
-    /// What is stored of it, if it is told as a whole: by `earlier` then.
+    /// Its delta in stores with a rule; the base is `earlier`.
     pub delta: Option<Delta>,
 }
 
-/// The contents of a file.
+/// The recipe of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipe {
-    /// As what it was read.
+    /// The format that it was read as.
     pub format: Format,
     /// BLAKE3 over length and hash of all its chunks.
     pub digest: [u8; 32],
@@ -63,62 +64,62 @@ pub struct Recipe {
     pub runs: Vec<Run>,
 }
 
-/// Chunks one after the other, in the file, in their block and in their places.
+/// Successive chunks in the file, in a block and in their address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The first; none of zeros.
+    /// The first; `None` for zeros.
     pub first: Option<ChunkId>,
-    /// How many.
+    /// The number of chunks.
     pub chunks: u16,
-    /// Bytes of each, or of all zeros.
+    /// Size of each chunk, or total size of zeros, in bytes.
     pub length: u64,
-    /// Where the first belongs.
+    /// Position of the first.
     pub place: Place,
 }
 
 impl Run {
-    /// Its bytes.
+    /// Its size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.length.saturating_mul(u64::from(self.chunks))
     }
 }
 
-/// What adding a checkpoint came to.
+/// Statistics of adding a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Figures {
-    /// Bytes of all files.
+    /// Total size of all files.
     pub bytes: u64,
-    /// Of these, zeros.
+    /// Zero bytes.
     pub zero: u64,
-    /// Of these, as in the checkpoint before at the same places.
+    /// Bytes equal to the previous version at the same positions.
     pub unchanged: u64,
-    /// Of these, known from elsewhere.
+    /// Bytes known from elsewhere.
     pub known: u64,
-    /// Of these, new.
+    /// New bytes.
     pub new: u64,
-    /// Bytes that new ones take in the pack.
+    /// Size of the new bytes in the pack.
     pub stored: u64,
-    /// New bytes that are deltas against chunks of other checkpoints: number of the checkpoint, bytes, bytes that they take.
+    /// New bytes encoded against other checkpoints: number of the checkpoint, bytes, encoded bytes.
     pub bases: Vec<(u32, u64, u64)>,
-    /// How often ADCA compared the base kept with others, and how often it changed it.
+    /// How often ADCA compared the current base with others, and how often it changed it.
     pub comparisons: (u64, u64),
 }
 
-/// `C_t`: the delta that is stored of a whole checkpoint.
+/// `C_t`: the delta of a whole checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Delta {
-    /// The base that the rule holds on to after it.
+    /// The base that the rule keeps after it.
     pub held: u32,
-    /// Blocks that are stored.
+    /// Number of stored blocks.
     pub blocks: u64,
-    /// S(C): their bytes, and those that the rule counts for their places and hashes. Of the first checkpoint its bytes.
+    /// S(C): size of the blocks with their overhead. For the first checkpoint, its size.
     pub bytes: u64,
-    /// Deltas to be undone to restore it: 0 of the first.
+    /// Number of deltas to apply to restore it: 0 for the first.
     pub depth: u32,
 }
 
-/// Adds chunks to runs.
+/// Collects chunks in runs.
 #[derive(Debug, Default)]
 pub(crate) struct RunBuilder {
     pub(crate) runs: Vec<Run>,
@@ -152,14 +153,15 @@ impl Run {
     }
 }
 
-/// By pack, the sum over all chunks that files consist of: the first half of the hash times a number that tells the place.
+/// By pack, the sum over all chunks of the files: the first half of the hash times a number that depends on
+/// the position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fingerprints {
     pub(super) packs: BTreeMap<u32, u64>,
 }
 
 impl Fingerprints {
-    /// Adds a chunk of a file; they may come in any order.
+    /// Adds a chunk of a file, in any order.
     pub(crate) fn add(&mut self, id: ChunkId, hash: KeptHash) {
         let sum = self.packs.entry(id.pack).or_default();
         *sum = sum.wrapping_add(part(id, hash));
@@ -184,15 +186,15 @@ impl Fingerprints {
     }
 }
 
-/// The part of a chunk in the sum of its pack.
+/// The term of a chunk in the sum of its pack.
 pub(super) fn part(id: ChunkId, hash: KeptHash) -> u64 {
     let half = hash.0.first_chunk().map_or(0, |half| u64::from_le_bytes(*half));
-    // An odd factor loses nothing of the hash.
+    // Multiplying by an odd factor loses no information.
     half.wrapping_mul((u64::from(id.block) << 17 | u64::from(id.chunk) << 1) | 1)
 }
 
 impl Manifest {
-    /// Bytes of all its files.
+    /// Total size of its files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.recipes.values().fold(0u64, |sum, recipe| sum.saturating_add(recipe.bytes()))
@@ -205,7 +207,7 @@ impl Manifest {
         Some((found as u32, &self.entries[found]))
     }
 
-    /// Its bytes.
+    /// Encodes it.
     pub fn encode(&self) -> Result<Vec<u8>, CheckpointError> {
         self.encode_as(if self.delta.is_some() { FORMAT } else { FORMAT_OF_BLOCKS })
     }
@@ -219,21 +221,21 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// The manifest of these bytes, or why there is none.
+    /// Decodes a manifest, or returns the reason why it is invalid.
     pub fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
-        let length = bytes.len().checked_sub(CHECKSUM).ok_or("it is cut off")?;
+        let length = bytes.len().checked_sub(CHECKSUM).ok_or("it is truncated")?;
         let (content, checksum) = bytes.split_at(length);
-        let content = content.strip_prefix(MAGIC).ok_or("it is no manifest of hopmap")?;
+        let content = content.strip_prefix(MAGIC).ok_or("it is not a manifest of hopmap")?;
         if blake3::hash(&bytes[..length]).as_bytes() != checksum {
-            return Err("its checksum is another");
+            return Err("its checksum does not match");
         }
-        let (format, content) = content.split_at_checked(4).ok_or("it is cut off")?;
+        let (format, content) = content.split_at_checked(4).ok_or("it is truncated")?;
         let format = format.try_into().map_or(0, u32::from_le_bytes);
         if !(1..=FORMAT).contains(&format) {
             return Err("it was written by another version of hopmap");
         }
-        let content = decompress(content).map_err(|Torn| "its contents cannot be unpacked")?;
-        Self::read(format, Reader::new(&content)).map_err(|Torn| "its contents contradict themselves")
+        let content = decompress(content).map_err(|Torn| "its contents cannot be decompressed")?;
+        Self::read(format, Reader::new(&content)).map_err(|Torn| "its contents are inconsistent")
     }
 
     fn write(&self, format: u32, out: &mut Writer) {
@@ -396,13 +398,13 @@ fn read_entry(input: &mut Reader<'_>) -> Result<Entry, Torn> {
 }
 
 impl Recipe {
-    /// Bytes of the file.
+    /// Total size of the file.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.bytes()))
     }
 
-    /// Numbers of the same meaning stand together: they compress better.
+    /// Numbers of the same meaning are stored together, because they compress better.
     fn write(&self, out: &mut Writer) {
         out.number(self.format as u64);
         out.plain(&self.digest);
@@ -455,7 +457,7 @@ impl Recipe {
     }
 }
 
-/// What numbers stand for, by which both were declared.
+/// Bidirectional mapping between numbers and their meaning.
 const SPACES: [Space; 3] = [Space::File, Space::Memory, Space::Record];
 const FORMATS: [Format; 4] = [Format::Plain, Format::Dmtcp, Format::Criu, Format::Gzip];
 
@@ -517,7 +519,7 @@ fn read_places(runs: &mut [Run], input: &mut Reader<'_>) -> Result<(), Torn> {
 mod tests {
     use super::*;
 
-    /// A manifest of one file, of zeros, with what only later formats have.
+    /// A manifest of one file of zeros, with the data that only later formats have.
     fn sample() -> Manifest {
         let kind = EntryKind::File { length: 10, holes: Vec::new() };
         let modified = Time::default();
@@ -551,8 +553,8 @@ mod tests {
         let old = Manifest { fingerprints: Fingerprints::default(), ..second };
         assert_eq!(Manifest::decode(&manifest.encode_as(1).unwrap()), Ok(old));
         let delta = Some(Delta { held: 3, blocks: 5, bytes: 20_600, depth: 2 });
-        let told = Manifest { delta, ..manifest.clone() };
-        assert_eq!(Manifest::decode(&told.encode().unwrap()).as_ref(), Ok(&told));
+        let with_delta = Manifest { delta, ..manifest.clone() };
+        assert_eq!(Manifest::decode(&with_delta.encode().unwrap()).as_ref(), Ok(&with_delta));
         let newer = manifest.encode_as(FORMAT + 1).unwrap();
         assert_eq!(Manifest::decode(&newer), Err("it was written by another version of hopmap"));
     }

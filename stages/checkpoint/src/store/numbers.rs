@@ -1,7 +1,8 @@
-//! The numbers of checkpoints: never given twice, and each is there, was pruned, or is lost.
+//! The numbers of checkpoints: never reused, and each one exists, was pruned, or is lost.
 //!
-//! A prune renames a manifest to a mark, which needs no space, and writes the number down as pruned when there is some again. A number
-//! that was given, is not pruned and has no manifest is that of a checkpoint whose manifest was lost.
+//! A prune renames a manifest to a marker, which needs no space, and records the number as pruned when there
+//! is space again. A number that was assigned, is not pruned and has no manifest is that of a lost
+//! checkpoint.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,25 +14,25 @@ use super::settings::{Ranges, Settings, in_words, merged};
 use super::{Store, numbers};
 use crate::CheckpointError;
 
-/// Ending of what stays of the manifest of a checkpoint that was pruned, until its number is written down.
+/// File extension of the marker of a pruned checkpoint, until its number is recorded.
 const GONE: &str = ".gone";
 
-/// Most lost checkpoints that are told of: a store that was made to keep us busy may claim that it gave any number.
+/// Maximum number of lost checkpoints in a message: a malicious store could claim any number.
 const MOST_LOST: usize = 10_000;
 
-/// The numbers that a store has given, and what became of them.
+/// The numbers that a store has assigned, and their states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AssignedNumbers {
     /// The number of the next checkpoint.
     pub(crate) next: u32,
-    /// Those of the manifests that are there, ascending.
+    /// Numbers of existing manifests, ascending.
     pub(crate) there: Vec<u32>,
-    /// Those of manifests that are lost, ascending.
+    /// Numbers of lost manifests, ascending.
     pub(crate) lost: Vec<u32>,
     removed: Ranges,
-    /// Marks that are there.
+    /// Existing markers.
     gone: Vec<u32>,
-    /// Whether there are packs of numbers that were not given yet.
+    /// Whether there are packs of numbers that were not assigned yet.
     has_others: bool,
 }
 
@@ -41,7 +42,7 @@ impl AssignedNumbers {
         self.lost.binary_search(&number).is_ok()
     }
 
-    /// Refuses to write to a store whose parts do not belong together: what is no part of it would be taken for leftovers of it.
+    /// Refuses to write to an inconsistent store, because its files would be taken for leftovers.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), CheckpointError> {
         if self.has_others || (self.there.is_empty() && !self.lost.is_empty()) {
             let path = folder.join("checkpoints");
@@ -52,9 +53,10 @@ impl AssignedNumbers {
 }
 
 impl Store {
-    /// The numbers that were given, as the files say now.
+    /// The state of the numbers on disk.
     pub(crate) fn given(&self) -> Result<AssignedNumbers, CheckpointError> {
-        // Packs first and manifests last, as what is added meanwhile comes the other way: no number is seen without its manifest.
+        // Reads packs first and manifests last, the reverse order of adding, so that every number seen has
+        // its manifest.
         let packs = self.pack_numbers()?;
         let gone = numbers(&self.folder.join("checkpoints"), GONE)?;
         let settings = Self::open(&self.folder)?.settings;
@@ -62,7 +64,7 @@ impl Store {
         let latest = there.last().copied().unwrap_or(0);
         let highest = latest.max(gone.last().copied().unwrap_or(0));
         let next = settings.next.max(1).max(highest.saturating_add(1));
-        // A killed `add` leaves the pack of the next number and no other.
+        // A killed `add` leaves at most the pack of the next number.
         let last_pack = packs.last().copied().unwrap_or(0);
         let has_others = last_pack > next;
         let end = if has_others { last_pack.saturating_add(1) } else { next };
@@ -78,8 +80,8 @@ impl Store {
         Ok(AssignedNumbers { next, there, lost, removed, gone, has_others })
     }
 
-    /// Removes the packs behind the last checkpoint, which none needs: that of an `add` that was killed, and of what was pruned. Those
-    /// whose manifests are lost stay.
+    /// Removes packs after the last checkpoint, which are leftovers of a killed `add` or of pruned
+    /// checkpoints. Packs of lost manifests stay.
     pub(super) fn remove_unfinished(&self, given: &AssignedNumbers) -> Result<(), CheckpointError> {
         let latest = self.latest()?.unwrap_or(0);
         let unfinished = |number: &u32| *number > latest && !given.is_lost(*number);
@@ -90,7 +92,7 @@ impl Store {
         Ok(())
     }
 
-    /// The number of the next checkpoint, as the files say now.
+    /// The number of the next checkpoint according to the files.
     pub(crate) fn next_number(&self) -> Result<u32, CheckpointError> {
         let given = self.given()?;
         if given.there.contains(&given.next) || given.gone.contains(&given.next) {
@@ -99,7 +101,7 @@ impl Store {
         Ok(given.next)
     }
 
-    /// Why there is no manifest of a number.
+    /// Why a number has no manifest.
     pub(crate) fn no_manifest(&self, number: u32) -> Result<CheckpointError, CheckpointError> {
         let given = self.given()?;
         if given.is_lost(number) {
@@ -109,7 +111,7 @@ impl Store {
         Ok(CheckpointError::NoCheckpoint { number, there: in_words(&given.there) })
     }
 
-    /// Makes the manifest of a checkpoint, or what is left of it, the mark of one that was pruned.
+    /// Renames the manifest of a checkpoint, or its remains, to the marker of a pruned one.
     pub(crate) fn remove_manifest(&self, number: u32) -> Result<(), CheckpointError> {
         let (path, mark) = (self.manifest_path(number), self.mark(number));
         let marked = match fs::rename(&path, &mark) {
@@ -119,7 +121,7 @@ impl Store {
         Ok(marked.map_err(DurableError::io("remove", &path))?)
     }
 
-    /// Takes the bytes of a mark: its name is what matters, and without them there may be space to write that down.
+    /// Truncates a marker: only its name matters, and the freed space may allow recording it.
     pub(crate) fn empty_mark(&self, number: u32) {
         let _ = fs::File::options().write(true).open(self.mark(number)).and_then(|file| file.set_len(0));
     }
@@ -128,7 +130,8 @@ impl Store {
         self.folder.join("checkpoints").join(format!("{number}{GONE}"))
     }
 
-    /// Writes down which number is next and which were pruned; the marks go then. They stay while the disk is full.
+    /// Records the next number and the pruned ones, then removes the markers. They stay while the disk is
+    /// full.
     pub(crate) fn settle(&self, given: &AssignedNumbers) -> Result<(), CheckpointError> {
         let settings = Self::open(&self.folder)?.settings;
         let settled = Settings {
@@ -159,7 +162,7 @@ impl Store {
     }
 }
 
-/// The numbers from 1 up to `end` that are in none of these ranges.
+/// The numbers from 1 to `end` that are in none of these ranges.
 fn gaps(ranges: Ranges, end: u32) -> Ranges {
     let mut gaps = Ranges::new();
     let mut next = 1;
@@ -173,7 +176,7 @@ fn gaps(ranges: Ranges, end: u32) -> Ranges {
     gaps
 }
 
-/// Whether something failed because the disk is full.
+/// Whether an error means that the disk is full.
 pub(crate) fn is_full(error: &CheckpointError) -> bool {
     let CheckpointError::Durable(DurableError::Io { source, .. }) = error else { return false };
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
@@ -184,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_merged_and_have_gaps() {
+    fn ranges_are_merged_and_gaps_are_found() {
         assert_eq!(merged([(5, 5), (1, 2), (3, 3), (9, 8), (4, 7)]), [(1, 7)]);
         assert_eq!(merged([(4, 9), (1, 2), (5, 6)]), [(1, 2), (4, 9)]);
         assert_eq!(gaps(vec![(2, 3), (6, 6)], 9), [(1, 1), (4, 5), (7, 8)]);

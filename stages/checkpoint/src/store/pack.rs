@@ -1,10 +1,11 @@
 //! Packs: the blocks that one checkpoint added, in a file that is written once.
 //!
-//! A pack is a header (`hopmapPK`, format, number of the pack), the payloads of its blocks, the hashes of their chunks (12 bytes each), the
-//! table of its blocks twice, and a trailer twice. All numbers are little-endian; the table is [wire](super::wire) numbers, compressed
-//! by Zstandard. Every payload, the hashes, the tables and the trailers have checksums (XXH3) of their own. A block that no checkpoint needs
-//! any more may be missing: it keeps its number and has no payload and no hashes. A chunk that no checkpoint needs any more may be
-//! [dead](super::sparse): zeros in its block, and the hash of these.
+//! A pack is a header (`hopmapPK`, format, number of the pack), the payloads of its blocks, the hashes of
+//! their chunks (12 bytes each), two copies of the block table, and two copies of a trailer. All numbers are
+//! little-endian; the table consists of [wire](super::wire) numbers, compressed with Zstandard. Every
+//! payload, the hashes, the tables and the trailers have their own checksums (XXH3). A block that no
+//! checkpoint needs may be missing: it keeps its number and has no payload and no hashes. A chunk that no
+//! checkpoint needs may be [dead](super::sparse): zeros in its block, and their hash.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -20,10 +21,10 @@ use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK};
 use crate::codec::{BLOCK, Codec};
 
-/// Most chunks of a block.
+/// Maximum number of chunks of a block.
 pub(crate) const MOST_CHUNKS: usize = 1024;
 
-/// Longest chain of blocks that a store may have, whatever its settings.
+/// Maximum length of a chain in any store.
 pub(crate) const DEEPEST: u8 = 16;
 
 const MAGIC: &[u8; 8] = b"hopmapPK";
@@ -32,34 +33,34 @@ const HEADER: u64 = 16;
 const TRAILER: usize = 80;
 const HASH: usize = 12;
 
-/// Most bytes of the chunks of a block: the last chunk may stand out.
+/// Maximum total size of the chunks of a block: the last chunk may exceed the target.
 pub(crate) const MOST_BYTES: usize = BLOCK + LONGEST_CHUNK;
 
-/// Most bytes of the payload of a block: what is stored takes hardly more than what it stands for.
+/// Maximum size of the payload of a block, slightly more than its contents.
 const MOST_PAYLOAD: u32 = 2 * MOST_BYTES as u32;
 
-/// What the table of a pack says of a block.
+/// The entry of a block in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockEntry {
-    /// Where its payload begins.
+    /// Offset of its payload.
     pub offset: u64,
-    /// Bytes of its payload.
+    /// Size of its payload.
     pub payload: u32,
     /// XXH3 of its payload.
     pub checksum: u64,
-    /// How it is encoded.
+    /// Its codec.
     pub codec: Codec,
-    /// Blocks to decode before it, one after the other: 0 if it needs no other.
+    /// Length of the chain of blocks to decode before it: 0 without bases.
     pub depth: u8,
-    /// Bytes of each of its chunks.
+    /// Lengths of its chunks.
     pub lengths: Vec<u32>,
-    /// The chunk by which each is told; empty if it needs no other.
+    /// The base of each chunk; empty if the block has no bases.
     pub bases: Vec<Option<ChunkId>>,
-    /// Where its hashes are among those of the pack.
+    /// Index of its first hash among those of the pack.
     pub(crate) first_hash: usize,
 }
 
-/// A block that is to be written.
+/// A block to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewBlock {
     pub(crate) codec: Codec,
@@ -70,7 +71,7 @@ pub(crate) struct NewBlock {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A pack that is being written beside its place.
+/// A pack that is being written to a temporary file.
 #[derive(Debug)]
 pub(crate) struct PackWriter {
     number: u32,
@@ -81,7 +82,7 @@ pub(crate) struct PackWriter {
 }
 
 impl PackWriter {
-    /// Begins a pack at a path that is not there yet.
+    /// Creates a pack at a path that does not exist yet.
     pub(crate) fn create(path: PathBuf, number: u32) -> Result<Self, CheckpointError> {
         let file = File::create_new(&path).map_err(DurableError::io("write", &path))?;
         let mut file = BufWriter::with_capacity(1 << 18, file);
@@ -89,7 +90,7 @@ impl PackWriter {
         Ok(Self { number, path, file, offset: HEADER, blocks: Vec::new() })
     }
 
-    /// Adds a block under its number; those left out are missing.
+    /// Adds a block with a number; skipped numbers are missing blocks.
     pub(crate) fn put(&mut self, number: u32, block: NewBlock) -> Result<(), CheckpointError> {
         self.file.write_all(&block.payload).map_err(DurableError::io("write", &self.path))?;
         let entry = BlockEntry {
@@ -111,7 +112,7 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Writes the tables and puts everything on disk; the file is then whole, but still beside its place.
+    /// Writes the tables and syncs the file, which is then complete, but still temporary.
     pub(crate) fn finish(mut self) -> Result<(PathBuf, u64), CheckpointError> {
         let failed = DurableError::io("write", &self.path);
         let tail = self.tail()?;
@@ -202,13 +203,13 @@ impl BlockEntry {
         Ok(Self { offset, payload, checksum, codec, depth, lengths, bases, first_hash: 0 })
     }
 
-    /// Bytes of all its chunks.
+    /// Total size of its chunks.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.lengths.iter().map(|&length| length as usize).sum()
     }
 
-    /// Where a chunk is among the bytes of the block.
+    /// Offset of a chunk in the block.
     #[must_use]
     pub fn range(&self, chunk: u16) -> Option<std::ops::Range<usize>> {
         let length = *self.lengths.get(usize::from(chunk))? as usize;
@@ -217,7 +218,7 @@ impl BlockEntry {
     }
 }
 
-/// Chunks that others are deltas against are in packs before.
+/// Bases are in earlier packs.
 fn read_bases(pack: u32, count: usize, input: &mut Reader<'_>) -> Result<Vec<Option<ChunkId>>, Torn> {
     let mut before = (0i64, 0i64);
     let mut bases = Vec::with_capacity(count);
@@ -290,10 +291,10 @@ impl Trailer {
     }
 }
 
-/// What is said of a block that has no bytes any more: a prune took them, or a disk lost them.
+/// The error of a block without bytes: a prune punched them out, or a disk lost them.
 pub(crate) const EMPTY: &str = "it is all zeros";
 
-/// A pack that is in its place.
+/// A complete pack.
 #[derive(Debug)]
 pub struct Pack {
     number: u32,
@@ -315,21 +316,21 @@ impl Pack {
         let trailer = [1, 2].into_iter().find_map(|copy| trailer_copy(&file, length, copy));
         let trailer = trailer.ok_or_else(|| damaged("its end is missing or damaged"))?;
         if trailer.number != number {
-            return Err(damaged("it is another pack, under a wrong name"));
+            return Err(damaged("it is another pack with a wrong name"));
         }
         let table = [2, 1].into_iter().find_map(|copy| table_copy(&file, length, &trailer, copy));
         let table = table.ok_or_else(|| damaged("its table is damaged"))?;
         let blocks =
-            parse_table(number, &table, &trailer).map_err(|Torn| damaged("its table contradicts itself"))?;
+            parse_table(number, &table, &trailer).map_err(|Torn| damaged("its table is inconsistent"))?;
         Ok(Self { number, path: path.to_owned(), length, blocks, trailer })
     }
 
-    /// Packs do not stay open: a store may have more of them than a process may have open files.
+    /// Packs do not stay open: a store may have more packs than a process may open files.
     pub(super) fn file(&self) -> Result<File, CheckpointError> {
         Ok(File::open(&self.path).map_err(DurableError::io("read", &self.path))?)
     }
 
-    /// What is damaged of what a pack has twice, or does not need to be read: nothing of it is lost yet.
+    /// Damage of data that has a copy or is not needed: nothing is lost yet.
     pub(crate) fn worn(&self) -> Result<Vec<&'static str>, CheckpointError> {
         let file = self.file()?;
         let mut worn = Vec::new();
@@ -343,9 +344,9 @@ impl Pack {
             worn.push("one of the two copies of its end is damaged");
         }
         let trailer = trailers.into_iter().flatten().next();
-        let whole =
+        let is_valid =
             |copy| trailer.as_ref().is_some_and(|it| table_copy(&file, self.length, it, copy).is_some());
-        if !(whole(1) && whole(2)) {
+        if !(is_valid(1) && is_valid(2)) {
             worn.push("one of the two copies of its table is damaged");
         }
         Ok(worn)
@@ -359,7 +360,7 @@ impl Pack {
         header
     }
 
-    /// How many chunks its blocks have.
+    /// Number of chunks of all blocks.
     pub(crate) fn chunks(&self) -> usize {
         self.trailer.hashes as usize / HASH
     }
@@ -370,31 +371,31 @@ impl Pack {
         self.number
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of the file.
+    /// Size of the file.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Its blocks by their numbers; none for one that is missing.
+    /// Its blocks by number; `None` for missing ones.
     #[must_use]
     pub fn blocks(&self) -> &[Option<BlockEntry>] {
         &self.blocks
     }
 
-    /// A block that is there.
+    /// An existing block.
     #[must_use]
     pub fn block(&self, number: u32) -> Option<&BlockEntry> {
         self.blocks.get(number as usize)?.as_ref()
     }
 
-    /// The payload of a block, its checksum compared.
+    /// The payload of a block, verified by its checksum.
     pub fn payload(&self, number: u32) -> Result<Vec<u8>, CheckpointError> {
         let entry = self.block(number).ok_or_else(|| self.damaged_block(number, "it is missing"))?;
         let mut payload = vec![0; entry.payload as usize];
@@ -402,7 +403,7 @@ impl Pack {
         Ok(payload)
     }
 
-    /// Fills `payload`, which is as long as the payload of a block, from the file of the pack, and compares its checksum.
+    /// Reads the payload of a block into a buffer of its length and verifies its checksum.
     pub(super) fn read_payload(
         &self,
         file: &File,
@@ -411,17 +412,19 @@ impl Pack {
         payload: &mut [u8],
     ) -> Result<(), CheckpointError> {
         file.read_exact_at(payload, entry.offset).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => self.damaged_block(number, "the pack ends before it"),
+            std::io::ErrorKind::UnexpectedEof => {
+                self.damaged_block(number, "the pack is truncated before it")
+            }
             _ => DurableError::io("read", &self.path)(error).into(),
         })?;
         if XxHash3_64::oneshot(payload) != entry.checksum {
             let empty = payload.iter().all(|&byte| byte == 0);
-            return Err(self.damaged_block(number, if empty { EMPTY } else { "its checksum is another" }));
+            return Err(self.damaged_block(number, if empty { EMPTY } else { "its checksum does not match" }));
         }
         Ok(())
     }
 
-    /// The hashes of all chunks of the blocks that are there.
+    /// The hashes of all chunks of existing blocks.
     pub fn hashes(&self) -> Result<Hashes, CheckpointError> {
         let mut bytes = vec![0; self.trailer.hashes as usize];
         let read = self.file()?.read_exact_at(&mut bytes, self.trailer.hashes_at);
@@ -458,7 +461,7 @@ impl Hashes {
 fn trailer_copy(file: &File, length: u64, copy: u64) -> Option<Trailer> {
     let mut bytes = [0; TRAILER];
     file.read_exact_at(&mut bytes, length.checked_sub(copy * TRAILER as u64)?).ok()?;
-    // Only a trailer that tells the length of the file is that of this file.
+    // A valid trailer has the length of the file.
     Trailer::decode(&bytes).filter(|trailer| trailer.fits(length))
 }
 

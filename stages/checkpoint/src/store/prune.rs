@@ -1,9 +1,10 @@
-//! Taking checkpoints away, and the blocks that no other needs.
+//! Removes checkpoints, and the blocks that no other needs.
 //!
-//! First the manifests become marks of what was pruned, then the packs without a needed block go, then packs of which much is unneeded
-//! are written again without what is not needed. `kill -9` between any two steps leaves a whole store that takes more space than it could; the next prune frees it.
-//! Only the last step needs space on the disk. Where there is none, the blocks that nobody needs are taken out of the pack where they lie,
-//! which makes some; where that is not enough, the pack stays.
+//! First manifests become markers of pruned checkpoints, then packs without needed blocks are removed, then
+//! packs with much unneeded data are rewritten without it. `kill -9` between any two steps leaves an intact
+//! store that takes more space than necessary; the next prune frees it. Only the last step needs disk space.
+//! Without space, unneeded blocks are punched out of the file, which frees some; if that is not enough, the
+//! pack stays.
 
 mod sweep;
 
@@ -28,27 +29,28 @@ use sweep::Sweep;
 
 pub use sweep::Pruned;
 
-/// Which checkpoints are kept: all that one of the rules keeps. Without `last` and `every` all are kept but those to remove.
+/// Selects the checkpoints to keep: all that one of the rules keeps. Without `last` and `every`, all but
+/// those to remove are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Keep {
-    /// So many of the last ones, 1 or more.
+    /// The number of last checkpoints to keep, 1 or more.
     pub last: Option<usize>,
-    /// Those whose numbers are multiples of this, 1 or more.
+    /// Keep multiples of this number, 1 or more.
     pub every: Option<u32>,
-    /// These; also those that are pinned.
+    /// Keep these, in addition to pinned ones.
     pub pinned: Vec<u32>,
-    /// These only as far as the other rules do, also if they are pinned.
+    /// Treat these as not pinned.
     pub unpinned: Vec<u32>,
-    /// Not these, whatever other rules say; pinned ones are refused.
+    /// Remove these, regardless of other rules; pinned ones are rejected.
     pub remove: Vec<u32>,
 }
 
-/// What was done about damage.
+/// The result of discarding damage.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mended {
-    /// Blocks that were taken away: pack and block.
+    /// Discarded blocks: pack and number.
     pub discarded: Vec<(u32, u32)>,
-    /// Packs whose ends were damaged and are whole again.
+    /// Packs whose damaged ends were repaired.
     pub repaired: Vec<u32>,
 }
 
@@ -59,7 +61,7 @@ struct Pins {
 }
 
 impl Store {
-    /// The checkpoints that are kept whatever the rules of a prune.
+    /// The pinned checkpoints, which every prune keeps.
     pub fn pins(&self) -> Result<BTreeSet<u32>, CheckpointError> {
         let path = self.folder.join("pins.json");
         match fs::read(&path) {
@@ -74,7 +76,7 @@ impl Store {
         }
     }
 
-    /// Keeps a checkpoint whatever the rules of a prune.
+    /// Pins a checkpoint.
     pub fn pin(&self, _lock: &WriteLock, number: u32) -> Result<(), CheckpointError> {
         self.require(&[number])?;
         let mut pinned = self.pins()?;
@@ -82,7 +84,7 @@ impl Store {
         self.write_pins(pinned)
     }
 
-    /// Lets a checkpoint go by the rules of a prune again. False when it was not pinned.
+    /// Unpins a checkpoint. Returns false if it was not pinned.
     pub fn unpin(&self, _lock: &WriteLock, number: u32) -> Result<bool, CheckpointError> {
         let mut pinned = self.pins()?;
         let was = pinned.remove(&number);
@@ -98,8 +100,8 @@ impl Store {
         Ok(replace_file(&self.folder.join("pins.json"), &text)?)
     }
 
-    /// Removes the checkpoints that no rule keeps, and what no other needs of them. Refused while somebody reads, and when what
-    /// stays cannot be read: what it needs would not be known.
+    /// Removes the checkpoints that no rule keeps, and unneeded data. Fails while the store is being read,
+    /// and if kept checkpoints cannot be read, because their needs are unknown.
     pub fn prune(
         &self,
         lock: &WriteLock,
@@ -126,8 +128,9 @@ impl Store {
         done.map(|()| pruned)
     }
 
-    /// Takes blocks away whose checksums are wrong, and repairs what packs have twice. What needs such blocks was lost before; but as
-    /// long as they are there, nothing can be a delta against them. Packs are written again for that, which needs space.
+    /// Removes blocks with wrong checksums, and repairs duplicated parts of packs. Data in such blocks is
+    /// lost already, but as long as they exist, equal data is not stored again. Rewriting packs needs disk
+    /// space.
     pub fn discard_damaged(&self, lock: &WriteLock, cx: &Context<'_>) -> Result<Mended, CheckpointError> {
         let readers = self.keep_readers_away(lock, cx)?;
         let mut mended = Mended::default();
@@ -136,7 +139,7 @@ impl Store {
         done.map(|()| mended)
     }
 
-    /// Bytes that a prune would free that removes no checkpoint, and bytes that nobody needs and that it would leave; about.
+    /// Approximate bytes that a prune without removals would free, and unneeded bytes that it would leave.
     pub(super) fn prunable(&self, numbers: &[u32]) -> Result<(u64, u64), CheckpointError> {
         let mut pruned = Pruned::default();
         let stay = Sweep::new(self, numbers)?.estimate(&mut pruned)?;
@@ -148,7 +151,7 @@ impl Store {
             if cx.should_stop() {
                 break;
             }
-            // A pack that cannot be opened, or whose hashes are damaged, tells nothing; nothing is a delta against it either.
+            // A pack that cannot be opened, or has damaged hashes, is ignored; nothing is encoded against it.
             let Ok(pack) = self.pack(number) else { continue };
             if pack.hashes().is_err() {
                 continue;
@@ -158,23 +161,23 @@ impl Store {
                 Err(CheckpointError::DamagedBlock { .. }) => Ok(false),
                 payload => payload.map(|_| true),
             };
-            let (mut whole, before) = (BTreeSet::new(), mended.discarded.len());
+            let (mut intact, before) = (BTreeSet::new(), mended.discarded.len());
             for block in there {
                 match is_whole(&block)? {
-                    true => drop(whole.insert(block)),
+                    true => drop(intact.insert(block)),
                     false => mended.discarded.push((number, block)),
                 }
             }
             let worn = !pack.worn()?.is_empty();
             if worn || mended.discarded.len() > before {
                 mended.repaired.extend(worn.then_some(number));
-                self.replace_pack(number, u64::MAX, |pack, temporary| write_again(pack, &whole, temporary))?;
+                self.replace_pack(number, u64::MAX, |pack, temporary| write_again(pack, &intact, temporary))?;
             }
         }
         Ok(())
     }
 
-    /// The numbers that are kept and those that are not.
+    /// The numbers to keep and to remove.
     fn split(&self, keep: &Keep) -> Result<(Vec<u32>, Vec<u32>), CheckpointError> {
         for (name, is_none) in [("keep-last", keep.last == Some(0)), ("keep-every", keep.every == Some(0))] {
             if is_none {
@@ -200,7 +203,7 @@ impl Store {
         }
         let last = self.last_of_every_name(&there, keep.last.unwrap_or(0));
         let stays = |number: u32| {
-            // No rule knows the name of a checkpoint whose manifest is lost; only who names it gives it up.
+            // No rule knows the name of a checkpoint with a lost manifest; only naming its number removes it.
             let kept = !by_rule
                 || lost.binary_search(&number).is_ok()
                 || last.contains(&number)
@@ -218,8 +221,8 @@ impl Store {
         Ok((kept, removed))
     }
 
-    /// So many of the last checkpoints of every name: the series of a store do not push each other out. One that cannot be read
-    /// counts as one without a name.
+    /// The last checkpoints of every name: series that share a store do not displace each other. Unreadable
+    /// checkpoints count as unnamed.
     fn last_of_every_name(&self, numbers: &[u32], last: usize) -> BTreeSet<u32> {
         let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
         let is_last = |number: &u32| {
@@ -231,7 +234,7 @@ impl Store {
         numbers.iter().rev().copied().filter(is_last).collect()
     }
 
-    /// Those of these that the delta of the next checkpoint of a name may have as base.
+    /// Those of the numbers that may be the base of the next checkpoint of a name.
     fn bases_to_come(&self, numbers: &[u32]) -> BTreeSet<u32> {
         let mut names = BTreeSet::new();
         let mut bases = BTreeSet::new();
@@ -255,12 +258,12 @@ impl Store {
     }
 
     fn keep_readers_away(&self, lock: &WriteLock, cx: &Context<'_>) -> Result<Lock, CheckpointError> {
-        let holder = format!("process {}, which prunes", std::process::id());
+        let holder = format!("process {}, pruning", std::process::id());
         let take = || Lock::try_exclusive(&self.folder.join("readers"), &holder);
         until(lock.wait, &|| cx.should_stop(), take).map_err(|error| match error {
-            // What is in the file is an earlier prune, not who reads.
+            // The file has the holder of an earlier prune, not the reader.
             CheckpointError::Busy { path, .. } => {
-                CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
+                CheckpointError::Busy { path, holder: "a process that restores or verifies".to_owned() }
             }
             other => other,
         })
@@ -268,7 +271,7 @@ impl Store {
 
     fn let_readers_in(&self, readers: Lock) {
         self.forget_packs();
-        // Whoever reads later must not be told that a prune still runs.
+        // The file must not name this prune to later readers.
         let file = fs::File::options().write(true).open(self.folder.join("readers"));
         let _ = file.and_then(|file| file.set_len(0));
         drop(readers);
@@ -286,7 +289,7 @@ impl Store {
         }
         sync_folder(&self.folder.join("checkpoints"))?;
         pruned.removed.iter().for_each(|&number| self.empty_mark(number));
-        // What no block leads to makes space for the packs that are written again.
+        // Removing unneeded packs makes space for rewriting others.
         for number in self.pack_numbers()? {
             if live.blocks(number).is_none() {
                 pruned.delete(self, number)?;
@@ -298,10 +301,10 @@ impl Store {
             let before = pruned.freed;
             pruned.left.clear();
             pruned.notes.clear();
-            // Those that were written again are other files now.
+            // Rewritten packs are different files now.
             self.forget_packs();
             Sweep::new(self, &pruned.kept)?.carry_out(pruned, cx)?;
-            // What was freed may be room for the packs that there was none for.
+            // Freed space may suffice for packs that did not fit before.
             if pruned.left.is_empty() || pruned.freed == before || cx.should_stop() {
                 return Ok(());
             }
@@ -309,7 +312,7 @@ impl Store {
     }
 }
 
-/// Writes a pack with some of its blocks alone, under their numbers.
+/// Rewrites a pack with a subset of its blocks under their numbers.
 fn write_again(
     pack: &Pack,
     blocks: &BTreeSet<u32>,

@@ -1,11 +1,11 @@
-//! Giving a checkpoint back.
+//! Restores a checkpoint.
 //!
-//! A folder is written beside its place and renamed when everything in it was compared with what was added: every chunk with its hash,
-//! every file with its digest.
+//! A folder is written under a temporary name and renamed when everything is verified: every chunk by its
+//! hash, every file by its digest.
 //!
-//! Files come portion by portion, several at once. Every worker takes the next portion, decodes it, and puts it into its file. What has
-//! to happen in the order of the files happens in turns: streams, digests, and the end of a file. So nobody waits for the slowest of a
-//! round, and no worker is ahead of the others by more than a portion.
+//! Several workers process portions of files: each takes the next portion, decodes it, and writes it to its
+//! file. Streams, digests, and the ends of files need file order and use turns. So there are no rounds that
+//! wait for the slowest worker, and workers are at most one portion ahead.
 
 mod target;
 
@@ -26,26 +26,26 @@ use crate::{CheckpointError, tree};
 
 use target::{FileTarget, Portion, StreamTarget, Target};
 
-/// How a checkpoint is given back.
+/// Options of `restore`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RestoreOptions {
-    /// Whether to leave it to the system when the files are put on disk.
+    /// Whether to skip syncing the files.
     pub unsynced: bool,
 }
 
-/// What was given back.
+/// The result of `restore`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// Number of the checkpoint.
     pub number: u32,
-    /// How many files.
+    /// Number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Total size of the files.
     pub bytes: u64,
 }
 
 impl Store {
-    /// Writes a checkpoint to a folder that is missing or empty.
+    /// Restores a checkpoint to a folder that is missing or empty.
     pub fn restore(
         &self,
         _lock: &ReadLock,
@@ -78,7 +78,7 @@ impl Store {
             sync_tree(staging.path())?;
         }
         crash_point("checkpoint.restore-filled", to);
-        // Whatever came to that place meanwhile is not ours to remove.
+        // A file that appeared there meanwhile must not be removed.
         fs::rename(staging.path(), to).map_err(|error| match error.kind() {
             ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
                 CheckpointError::NotEmpty(to.to_owned())
@@ -90,7 +90,7 @@ impl Store {
         Ok(Restored { number, files: manifest.recipes.len(), bytes })
     }
 
-    /// Writes one file of a checkpoint to a stream: the one that is named, or the only one.
+    /// Writes one file of a checkpoint to a stream: the selected one, or the only one.
     pub fn restore_file(
         &self,
         _lock: &ReadLock,
@@ -109,7 +109,7 @@ impl Store {
     }
 }
 
-/// The file of this path, or the only one.
+/// The file with this path, or the only one.
 fn one_file<'a>(
     manifest: &'a Manifest,
     path: Option<&Path>,
@@ -148,7 +148,7 @@ fn refuse_what_is_there(to: &Path) -> Result<(), CheckpointError> {
     }
 }
 
-/// A disk that cannot hold it is left alone.
+/// Fails early if the checkpoint does not fit the disk.
 fn refuse_too_much(folder: &Path, manifest: &Manifest) -> Result<(), CheckpointError> {
     let holes = |kind: &EntryKind| match kind {
         EntryKind::File { holes, .. } => {
@@ -170,34 +170,34 @@ fn refuse_too_much(folder: &Path, manifest: &Manifest) -> Result<(), CheckpointE
     }
 }
 
-/// Bytes of decoded blocks that are kept, because other blocks are deltas against them or they are needed again.
+/// Size of the cache of decoded blocks, in bytes.
 const KEPT: usize = 24 << 20;
 
-/// Most workers: each needs memory for a portion, and two or three of them are as fast as most disks.
+/// Maximum number of workers: each needs memory for a portion, and two or three are as fast as most disks.
 const MOST_WORKERS: usize = 8;
 
-/// A file that is given back.
+/// A file that is being restored.
 struct Output<'r> {
     path: &'r Path,
     recipe: &'r Recipe,
     target: Box<dyn Target + 'r>,
 }
 
-/// Files that are being given back.
+/// The files that are being restored.
 struct Restoring<'r, F> {
     store: &'r Store,
     blocks: Blocks<'r>,
     cx: &'r Context<'r>,
     tasks: Mutex<Tasks<'r, F>>,
     progress: Mutex<Progress>,
-    /// Told whenever a turn ends.
+    /// Notified when a turn ends.
     turned: Condvar,
 }
 
-/// What is still to be done.
+/// The remaining work.
 struct Tasks<'r, F> {
     files: F,
-    /// The file whose next runs these are, and where they begin.
+    /// The current file, its next runs and their offset.
     current: Option<(Arc<Output<'r>>, &'r [Run], u64)>,
     turn: u64,
 }
@@ -211,12 +211,12 @@ struct Task<'r> {
     is_last: bool,
 }
 
-/// How far it is.
+/// Progress of the turns.
 #[derive(Default)]
 struct Progress {
-    /// Whose turn it is.
+    /// The current turn.
     turn: u64,
-    /// Of the file whose turn it is.
+    /// State of the file of the current turn.
     digest: Digest,
     failed: Option<CheckpointError>,
 }
@@ -242,7 +242,7 @@ impl<'r, F: Iterator<Item = Result<Output<'r>, CheckpointError>> + Send> Restori
 
     fn work(&self) {
         while let Some(task) = self.next() {
-            // Its turn ends also when this panics: nobody waits for ever.
+            // The turn also ends on a panic, so that no worker waits forever.
             let turn = Turn { of: self, number: task.turn };
             let read = self.read(&task);
             let mut progress = turn.wait();
@@ -253,7 +253,7 @@ impl<'r, F: Iterator<Item = Result<Output<'r>, CheckpointError>> + Send> Restori
         }
     }
 
-    /// The next portion; none when there is none, or something failed.
+    /// The next portion; `None` at the end, or after an error.
     fn next(&self) -> Option<Task<'r>> {
         let mut tasks = lock(&self.tasks);
         if lock(&self.progress).failed.is_some() {
@@ -306,7 +306,7 @@ impl<'r, F: Iterator<Item = Result<Output<'r>, CheckpointError>> + Send> Restori
     }
 }
 
-/// A turn: it comes after those of all portions before, and ends when this is dropped.
+/// A turn: it follows those of all earlier portions, and ends on drop.
 struct Turn<'a, 'r, F> {
     of: &'a Restoring<'r, F>,
     number: u64,

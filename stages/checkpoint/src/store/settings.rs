@@ -1,4 +1,4 @@
-//! What a store was made with, and numbers of checkpoints as ranges.
+//! Settings of a store, and checkpoint numbers as ranges.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,30 +6,29 @@ use super::pack::DEEPEST;
 use crate::chunk::LONGEST_CHUNK;
 use crate::{CheckpointError, Matching, StoreParams, StoreRule};
 
-/// What a store was made with.
+/// Settings of a store.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Version of the format.
     pub format: u32,
-    /// Blocks that have to be decoded, one after the other, before a chunk that is a delta against others: 0 to 16.
+    /// Maximum length of delta chains: 0 to 16.
     pub depth: u8,
-    /// What part of a patch ADCA has to save before it changes the base: 0 to 1.
+    /// Fraction of a patch that ADCA has to save before it changes the base: 0 to 1.
     pub epsilon: f64,
-    /// The number of the next checkpoint is at least this one: numbers are never given twice.
+    /// Lower bound of the number of the next checkpoint: numbers are never reused.
     pub next: u32,
-    /// After so many checkpoints of a name the next is stored whole, as a delta against none before: what is damaged touches no more than these.
-    /// 0: never.
+    /// Every n-th checkpoint of a name is stored in full, so that damage affects at most n. 0: never.
     #[serde(default)]
     pub whole_every: u32,
-    /// The numbers of the checkpoints that were pruned, from the first to the last of each range. None when nobody wrote them down, as
-    /// in stores of format 1: then they are those without manifests.
+    /// Ranges of the numbers of pruned checkpoints, first and last of each. `None` in stores of format 1,
+    /// where all numbers without manifest are pruned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Ranges>,
-    /// How deltas of whole checkpoints are made. None: every block has a base of its own.
+    /// Settings of deltas of whole checkpoints. `None`: every block has its own base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deltas: Option<DeltaSettings>,
-    /// By which chunks are hashed: drawn at random for a store that is not to be made again byte for byte.
+    /// Seed of chunk hashes: random unless the store has to be reproducible.
     pub seed: u64,
 }
 
@@ -41,28 +40,28 @@ impl Default for Settings {
     }
 }
 
-/// Stores of format 1 do not say which checkpoints were pruned; they are of format 2 once they have been written to.
+/// Format 1 does not record pruned checkpoints; stores get format 2 when they are written to.
 pub(super) const FORMAT: u32 = 2;
 
-/// That of stores with deltas of whole checkpoints.
+/// Format of stores with deltas of whole checkpoints.
 pub(super) const FORMAT_OF_DELTAS: u32 = 3;
 
-/// How a store makes the deltas of whole checkpoints.
+/// How a store encodes whole checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeltaSettings {
     /// The rule for the base; not `block-wise`.
     pub rule: StoreRule,
-    /// Bytes of a block.
+    /// Block length in bytes.
     pub block: u32,
-    /// Where the base has to have a block that is not stored.
+    /// Where the base is searched for a block.
     pub matching: Matching,
-    /// Bytes that the rule counts for the place and the hash of every block of a delta.
+    /// Overhead of each block of a delta that the rule assumes, in bytes.
     pub block_overhead: u32,
 }
 
 impl DeltaSettings {
-    /// Pages at their places, counted as HBICT's; none where every block has a base of its own.
+    /// The defaults of HBICT: aligned pages; `None` for block-wise bases.
     #[must_use]
     pub fn of(rule: StoreRule) -> Option<Self> {
         let pages = Self { rule, block: 4096, matching: Matching::Place, block_overhead: 24 };
@@ -71,7 +70,7 @@ impl DeltaSettings {
 }
 
 impl Settings {
-    /// Whether they are in their ranges.
+    /// Checks the ranges.
     pub fn check(&self) -> Result<(), CheckpointError> {
         if self.depth > DEEPEST {
             return Err(CheckpointError::Setting { name: "depth", range: "from 0 to 16" });
@@ -90,16 +89,16 @@ impl Settings {
         Ok(())
     }
 
-    /// The format that a store of these settings is written in.
+    /// The format of a store with these settings.
     pub(super) fn newest_format(&self) -> u32 {
         if self.deltas.is_some() { FORMAT_OF_DELTAS } else { FORMAT }
     }
 }
 
-/// Numbers from the first to the last of each.
+/// Ranges of numbers, first and last of each.
 pub(crate) type Ranges = Vec<(u32, u32)>;
 
-/// Ranges in order, each once; those that touch are one.
+/// Sorted and merged ranges.
 pub(crate) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Ranges {
     let mut ranges: Ranges = ranges.into_iter().filter(|(first, last)| first <= last).collect();
     ranges.sort_unstable();
@@ -113,7 +112,7 @@ pub(crate) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Ranges {
     merged
 }
 
-/// Numbers as people write them, such as `1-7, 9`.
+/// Numbers as text, such as `1-7, 9`.
 #[must_use]
 pub fn in_words(numbers: &[u32]) -> String {
     let ranges = merged(numbers.iter().map(|&number| (number, number)));

@@ -1,7 +1,7 @@
-//! Sparse blocks: those of whose chunks nobody needs some (dead ones). The bytes of these are zeros then, which take next to no space; number,
-//! lengths and places of all chunks stay.
+//! Sparse blocks: unneeded chunks (dead ones) are replaced by zeros, which take almost no space. Number,
+//! lengths and offsets of all chunks stay.
 //!
-//! A store never has chunks of zeros otherwise, so the kept hash of so many zeros tells that a chunk is dead.
+//! A store has no other chunks of zeros, so the hash of zeros identifies a dead chunk.
 
 use super::blocks::{Blocks, ChunkBytes};
 use super::live::ChunkSet;
@@ -10,10 +10,10 @@ use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId, KeptHash, LONGEST_CHUNK};
 use crate::codec::{self, Block, Codec};
 
-/// The kept hashes of chunks of zeros, each made when it is first needed.
+/// The kept hashes of chunks of zeros, computed on first use.
 #[derive(Debug)]
 pub(crate) struct ZeroHashes {
-    /// By which the chunks of the store are hashed.
+    /// Seed of the chunk hashes of the store.
     seed: u64,
     by_length: Vec<Option<KeptHash>>,
 }
@@ -23,7 +23,7 @@ impl ZeroHashes {
         Self { seed, by_length: Vec::new() }
     }
 
-    /// The kept hash of so many zeros; none when no chunk is as long.
+    /// The kept hash of this many zeros; `None` if no chunk can be as long.
     fn of(&mut self, length: u32) -> Option<KeptHash> {
         let length = usize::try_from(length).ok().filter(|&length| length <= LONGEST_CHUNK)?;
         if self.by_length.len() <= length {
@@ -33,12 +33,12 @@ impl ZeroHashes {
         Some(*hash.get_or_insert_with(|| ChunkHash::seeded(seed, &vec![0; length]).kept()))
     }
 
-    /// Whether a chunk of that length and kept hash is dead.
+    /// Whether a chunk with this length and kept hash is dead.
     pub(crate) fn is_dead(&mut self, length: u32, hash: KeptHash) -> bool {
         self.of(length) == Some(hash)
     }
 
-    /// Which chunks of a block are dead.
+    /// The dead chunks of a block.
     fn dead_chunks(&mut self, hashes: &Hashes, entry: &BlockEntry) -> Vec<bool> {
         let of_chunk = |(chunk, &length): (u16, &u32)| {
             hashes.of(entry, chunk).is_some_and(|hash| self.is_dead(length, hash))
@@ -46,8 +46,8 @@ impl ZeroHashes {
         (0..).zip(&entry.lengths).map(of_chunk).collect()
     }
 
-    /// Bytes of the payload of a block that zeros in place of dead chunks free, about: as if all its chunks were compressed alike. 0 if it is not worth
-    /// while.
+    /// Approximate bytes that zeroing dead chunks saves in the payload of a block, assuming equal compression
+    /// of all chunks. 0 if it is not worthwhile.
     pub(crate) fn estimate(&mut self, hashes: Option<&Hashes>, entry: &BlockEntry, live: &ChunkSet) -> u64 {
         let dead = hashes.map(|hashes| self.dead_chunks(hashes, entry)).unwrap_or_default();
         let (mut needed, mut all) = (0, 0);
@@ -71,13 +71,12 @@ pub(crate) struct SparseWriter<'a> {
 }
 
 impl<'a> SparseWriter<'a> {
-    /// For the blocks of a pack, whose bases are as they were when it was written.
+    /// For the blocks of a pack, with their original bases.
     pub(crate) fn new(blocks: &'a Blocks<'a>, pack: &'a Pack, hashes: &'a Hashes) -> Self {
         Self { blocks, pack, hashes }
     }
 
-    /// A block as it is to be written again: sparse, or as it is when that takes hardly fewer bytes or its needed chunks are not
-    /// what they should be.
+    /// A block to be rewritten: sparse, or unchanged if that saves little or its needed chunks are damaged.
     pub(crate) fn block(&self, number: u32, live: &ChunkSet) -> Result<NewBlock, CheckpointError> {
         let entry = self.pack.block(number);
         let entry = entry.ok_or_else(|| self.pack.damaged_block(number, "it is missing"))?;
@@ -89,7 +88,8 @@ impl<'a> SparseWriter<'a> {
         })
     }
 
-    /// The block without what is not needed; none if there is no more of that than before, or the block cannot be decoded.
+    /// The block without unneeded chunks; `None` if nothing was added to the dead ones, or it cannot be
+    /// decoded.
     fn sparse(&self, number: u32, entry: &BlockEntry, live: &ChunkSet) -> Option<NewBlock> {
         let seed = self.blocks.seed();
         let mut zeros = ZeroHashes::new(seed);
@@ -105,7 +105,7 @@ impl<'a> SparseWriter<'a> {
             let (content, behind) = rest.split_at_mut_checked(length as usize)?;
             let kept = self.hashes.of(entry, chunk)?;
             match live.contains(chunk) {
-                // What is damaged stays as it is: verifying must go on telling of it.
+                // Damaged blocks are kept, so that verifying still reports them.
                 true if ChunkHash::seeded(seed, content).kept() != kept => return None,
                 true => hashes.push(kept),
                 false => {
@@ -121,7 +121,7 @@ impl<'a> SparseWriter<'a> {
         self.encode(entry, &bytes, bases, hashes)
     }
 
-    /// The block of these bytes, if it gives them again.
+    /// Encodes these bytes as a block, if decoding reproduces them.
     fn encode(
         &self,
         entry: &BlockEntry,
@@ -136,7 +136,7 @@ impl<'a> SparseWriter<'a> {
             .ok()?;
         let base_bytes: Vec<Option<&[u8]>> =
             base_bytes.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
-        // What could not be compressed as a whole can be now.
+        // A block that was incompressible before may be compressible now.
         let codec = if entry.codec == Codec::Raw { Codec::Mixed } else { entry.codec };
         let block = Block { bytes, lengths: &entry.lengths, bases: &base_bytes };
         let encoded = codec::encode_by(&block, codec, true).ok()?;
@@ -155,7 +155,7 @@ impl<'a> SparseWriter<'a> {
     }
 }
 
-/// A block as it is.
+/// An unchanged block.
 pub(crate) fn copied(entry: &BlockEntry, hashes: &Hashes, payload: Vec<u8>) -> NewBlock {
     NewBlock {
         codec: entry.codec,

@@ -1,4 +1,4 @@
-//! What a store holds, and what a checkpoint consists of, in numbers.
+//! Statistics of a store, and of a checkpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -17,129 +17,129 @@ use crate::CheckpointError;
 pub struct Listed {
     /// Its number.
     pub number: u32,
-    /// What it was called.
+    /// Its name.
     pub name: String,
     /// When it was added: seconds since 1970.
     pub created: i64,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Total size of the files.
     pub bytes: u64,
-    /// Bytes of its pack and manifest: what adding it took, or what is left of that.
+    /// Current size of its pack and manifest.
     pub stored: u64,
-    /// Whether it is kept by every prune.
+    /// Whether it is pinned.
     pub pinned: bool,
-    /// Why it cannot be read; none if it can.
+    /// Why it cannot be read; `None` if it can.
     pub damaged: Option<String>,
 }
 
-/// What a store holds.
+/// Statistics of a store.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Statistics {
-    /// How many checkpoints.
+    /// Number of checkpoints.
     pub checkpoints: usize,
-    /// Bytes of all their files.
+    /// Total size of all their files.
     pub bytes: u64,
-    /// Bytes of all packs.
+    /// Total size of all packs.
     pub packs: u64,
-    /// Bytes of all manifests.
+    /// Total size of all manifests.
     pub manifests: u64,
-    /// Of the bytes of packs, tables and hashes.
+    /// Size of tables and hashes in the packs.
     pub index: u64,
-    /// Bytes of files for each byte of the store.
+    /// Bytes of files per byte of the store.
     pub ratio: f64,
-    /// How many chunks the packs have.
+    /// Number of chunks in the packs.
     pub chunks: u64,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// What each codec did.
+    /// Statistics by codec.
     pub codecs: Vec<CodecShare>,
-    /// Blocks by how many others have to be decoded before them, one after the other.
+    /// Number of blocks by length of their chains.
     pub depths: BTreeMap<u8, u64>,
-    /// Bytes that a prune would free now that removes no checkpoint, about; none if something damaged hides it.
+    /// Approximate bytes that a prune without removals would free now; `None` if damage hides it.
     pub prunable: Option<u64>,
-    /// Bytes that no checkpoint needs and that such a prune would leave, about: less than a quarter of the packs they are in.
+    /// Approximate unneeded bytes that such a prune would leave: less than a quarter of their packs.
     pub unneeded: Option<u64>,
-    /// What cannot be read.
+    /// Files that cannot be read.
     pub damaged: Vec<String>,
 }
 
-/// What a codec did.
+/// Statistics of a codec.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CodecShare {
     /// Its name.
     pub codec: String,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Bytes of their chunks.
+    /// Total size of their chunks.
     pub bytes: u64,
-    /// Bytes of their payloads.
+    /// Total size of their payloads.
     pub stored: u64,
 }
 
-/// What a checkpoint consists of.
+/// Statistics of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Explained {
     /// Its number.
     pub number: u32,
-    /// The checkpoint it was compared with; 0 if there was none.
+    /// The checkpoint that it is encoded against; 0 if there is none.
     pub earlier: u32,
-    /// Bytes of all files.
+    /// Total size of all files.
     pub bytes: u64,
-    /// Of these, zeros.
+    /// Zero bytes.
     pub zero: u64,
-    /// Of these, as in the checkpoint before at the same places.
+    /// Bytes equal to the previous version at the same positions.
     pub unchanged: u64,
-    /// Of these, known from elsewhere.
+    /// Bytes known from elsewhere.
     pub known: u64,
-    /// Of these, new.
+    /// New bytes.
     pub new: u64,
-    /// Bytes of its manifest and of the payloads that were new: S in the model of Seed 002.
+    /// Size of its manifest and of its new payloads: S in the model of Seed 002.
     pub stored: u64,
-    /// Bytes by the checkpoint that brought them.
+    /// Bytes by the checkpoint that added them.
     pub brought: BTreeMap<u32, u64>,
-    /// New bytes that are deltas against chunks of an earlier checkpoint: its number, bytes, bytes that they take.
+    /// New bytes encoded against an earlier checkpoint: its number, bytes, encoded bytes.
     pub bases: Vec<(u32, u64, u64)>,
-    /// Bytes by how many blocks have to be decoded, one after the other, before them.
+    /// Bytes by length of their chains.
     pub depths: BTreeMap<u8, u64>,
-    /// Bytes by the codec of the block they are in.
+    /// Bytes by codec.
     pub codecs: BTreeMap<String, u64>,
-    /// How often ADCA compared the base kept with the checkpoint before, and how often it took the latter.
+    /// How often ADCA compared the current base with the previous checkpoint, and how often it changed it.
     pub comparisons: (u64, u64),
-    /// What is stored of it, in stores with a rule.
+    /// Its delta, in stores with a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<Delta>,
     /// Its files.
     pub files: Vec<ExplainedFile>,
 }
 
-/// What a file of a checkpoint consists of.
+/// Statistics of a file of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ExplainedFile {
-    /// Where it is in the checkpoint.
+    /// Its path in the checkpoint.
     #[serde(serialize_with = "in_text")]
     pub path: PathBuf,
-    /// As what it was read.
+    /// The format that it was read as.
     pub format: String,
-    /// Its bytes.
+    /// Its size.
     pub bytes: u64,
-    /// Of these, zeros.
+    /// Zero bytes.
     pub zero: u64,
-    /// Of these, that came with this checkpoint.
+    /// Bytes that this checkpoint added.
     pub own: u64,
-    /// Of these, that were there before.
+    /// Bytes that existed before.
     pub before: u64,
-    /// How many runs of chunks its manifest has.
+    /// Number of runs of chunks in its manifest.
     pub runs: usize,
 }
 
 impl Store {
-    /// All checkpoints, also those that cannot be read.
+    /// All checkpoints, including unreadable ones.
     pub fn list(&self) -> Result<Vec<Listed>, CheckpointError> {
-        // A list is worth more than a whole list of pins.
+        // Damage of the pins must not prevent listing.
         let pins = self.pins().unwrap_or_default();
         let numbers = self.numbers()?.into_iter();
-        // What a prune has taken away meanwhile is not there, and not damaged.
+        // A checkpoint that a prune removed meanwhile is skipped, not reported as damaged.
         let listed = numbers.filter(|&number| self.manifest_path(number).exists());
         Ok(listed.map(|number| self.listed(number, &pins)).collect())
     }
@@ -159,7 +159,7 @@ impl Store {
         }
     }
 
-    /// What the store holds.
+    /// Statistics of the store.
     pub fn statistics(&self, _lock: &ReadLock) -> Result<Statistics, CheckpointError> {
         let numbers = self.numbers()?;
         let bytes = |number: &u32| self.manifest(*number).map_or(0, |manifest| manifest.bytes());
@@ -192,7 +192,7 @@ impl Store {
         Ok(found)
     }
 
-    /// What a checkpoint consists of.
+    /// Statistics of a checkpoint.
     pub fn explain(&self, _lock: &ReadLock, number: u32) -> Result<Explained, CheckpointError> {
         let manifest = self.manifest(number)?;
         let figures = &manifest.figures;
@@ -227,7 +227,7 @@ impl Store {
                 };
                 *if first.pack == number { &mut file.own } else { &mut file.before } += bytes;
                 *explained.brought.entry(first.pack).or_default() += bytes;
-                // What a damaged pack says of it is not known; verifying tells of that.
+                // Data of a damaged pack is unknown; verifying reports it.
                 let Ok(pack) = self.pack(first.pack) else { continue };
                 let Some(block) = pack.block(first.block) else { continue };
                 *explained.depths.entry(block.depth).or_default() += bytes;
@@ -259,17 +259,17 @@ impl Statistics {
     }
 }
 
-/// The name of a codec or a format, in small letters.
+/// The name of a codec or a format, in lower case.
 fn name_of(of: impl Debug) -> String {
     format!("{of:?}").to_lowercase()
 }
 
-/// Bytes of a file; 0 if it is not there.
+/// Size of a file; 0 if it does not exist.
 pub(super) fn length_of(path: impl AsRef<Path>) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// A path in JSON, which knows only Unicode: what is none of it is replaced.
+/// A path in JSON; invalid Unicode is replaced.
 pub(super) fn in_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

@@ -1,6 +1,6 @@
-//! Manifests and packs whose checksums are right and which say what cannot be: crafted, or damaged at random under checksums that are
-//! right, for behind those nobody else looks. `HOPMAP_SOAK=1` does thousands of random cases in place of a hundred; `HOPMAP_SEED=N`
-//! repeats one.
+//! Manifests and packs with valid checksums and impossible contents: crafted, or randomly damaged and sealed
+//! again, since checksums hide such damage from other checks. `HOPMAP_SOAK=1` runs thousands of random cases
+//! instead of a hundred; `HOPMAP_SEED=N` repeats one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,7 @@ impl Site {
         fs::write(self.store.manifest_path(manifest.number), bytes).unwrap();
     }
 
-    /// Writes a pack of blocks of chunks of one byte, one for each of these chunks by which they are told, with these depths.
+    /// Writes a pack of blocks of one-byte chunks, one for each base, with these depths.
     fn pack(&self, number: u32, blocks: &[(u8, Vec<Option<ChunkId>>)]) {
         let path = self.folder.path().join("pack");
         let mut writer = PackWriter::create(path, number).unwrap();
@@ -62,7 +62,8 @@ impl Site {
         fs::rename(path, self.store.pack_path(number)).unwrap();
     }
 
-    /// Nothing is restored, nothing is written outside, and verifying says why. The checkpoint can be pruned.
+    /// Nothing is restored or written outside, and verifying reports the reason. The checkpoint can be
+    /// pruned.
     fn refuses(&self, number: u32) {
         let store = Store::open(self.store.folder()).unwrap();
         let lock = store.read_lock(Duration::ZERO).unwrap();
@@ -76,9 +77,9 @@ impl Site {
                 assert!(found.damaged().contains(&number), "{found:?}");
             }
         }
-        let beside: Vec<PathBuf> =
+        let siblings: Vec<PathBuf> =
             fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(beside, [self.store.folder().to_owned()]);
+        assert_eq!(siblings, [self.store.folder().to_owned()]);
         store.statistics(&lock).unwrap();
         let _ = store.explain(&lock, number);
     }
@@ -101,7 +102,7 @@ fn zeros(length: u64) -> Recipe {
 }
 
 #[test]
-fn paths_that_lead_out_are_refused() {
+fn paths_that_lead_out_are_rejected() {
     let link = || EntryKind::Symlink("/tmp".into());
     let folder = || entry("", EntryKind::Folder);
     let cases: Vec<Vec<Entry>> = vec![
@@ -127,7 +128,7 @@ fn paths_that_lead_out_are_refused() {
 }
 
 #[test]
-fn more_bytes_than_any_disk_has_are_refused() {
+fn more_bytes_than_any_disk_has_are_rejected() {
     let (site, mut manifest) = Site::with_one();
     for lengths in [vec![1 << 60], vec![1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62]] {
         manifest.entries = vec![entry("", EntryKind::Folder)];
@@ -142,25 +143,25 @@ fn more_bytes_than_any_disk_has_are_refused() {
 }
 
 #[test]
-fn a_claim_of_many_runs_takes_no_memory() {
+fn a_large_number_of_runs_takes_no_memory() {
     let mut out = Writer::default();
     out.number(1 << 32);
     let bytes = compress(&out.finish()).unwrap();
     assert!(decompress(&bytes).is_ok());
-    // A small file that unpacks to a large one.
+    // A small file that decompresses to a large one.
     let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
     let claim = |length: u64| [&length.to_le_bytes()[..], &bomb].concat();
     assert!(decompress(&claim(64 << 20)).is_err());
     assert!(decompress(&claim(1 << 60)).is_err());
-    // What we write ourselves is read, however well it compresses.
+    // Our own files are read, even if they compress extremely well.
     let long = vec![1; 40 << 20];
     assert!(decompress(&compress(&long).unwrap()).unwrap() == long);
 }
 
 #[test]
-fn chunks_that_are_not_there_are_refused() {
-    let (site, whole) = Site::with_one();
-    let first = whole.recipes[&1].runs[0].first.unwrap();
+fn missing_chunks_are_rejected() {
+    let (site, intact) = Site::with_one();
+    let first = intact.recipes[&1].runs[0].first.unwrap();
     let ids = [
         ChunkId { pack: 7, ..first },
         ChunkId { pack: u32::MAX, ..first },
@@ -170,31 +171,31 @@ fn chunks_that_are_not_there_are_refused() {
         ChunkId { chunk: u16::MAX, ..first },
     ];
     for id in ids {
-        let mut manifest = whole.clone();
+        let mut manifest = intact.clone();
         manifest.recipes.get_mut(&1).unwrap().runs[0].first = Some(id);
         site.put(&manifest);
         site.refuses(1);
     }
-    // A run that goes on behind its block, and one whose chunks are shorter.
+    // A run that extends beyond its block, and one with other chunk lengths.
     let length = CONTENTS.len() as u64;
     for (chunks, length) in [(2, length), (1024, length), (1, length - 1)] {
-        let mut manifest = whole.clone();
+        let mut manifest = intact.clone();
         let run = &mut manifest.recipes.get_mut(&1).unwrap().runs[0];
         (run.chunks, run.length) = (chunks, length);
         manifest.entries[1].kind = file(length * u64::from(chunks));
         site.put(&manifest);
         site.refuses(1);
     }
-    site.put(&whole);
+    site.put(&intact);
     let lock = site.store.read_lock(Duration::ZERO).unwrap();
     let mut out = Vec::new();
     site.store.restore_file(&lock, 1, None, &mut out, &Context::detached()).unwrap();
     assert_eq!(out, CONTENTS);
 }
 
-/// A manifest of one file of one byte, the chunk of this pack.
-fn one_byte(whole: &Manifest, number: u32) -> Manifest {
-    let mut manifest = whole.clone();
+/// A manifest of a one-byte file, the chunk of this pack.
+fn one_byte(intact: &Manifest, number: u32) -> Manifest {
+    let mut manifest = intact.clone();
     manifest.number = number;
     manifest.entries[1].kind = file(1);
     let run = &mut manifest.recipes.get_mut(&1).unwrap().runs[0];
@@ -204,15 +205,15 @@ fn one_byte(whole: &Manifest, number: u32) -> Manifest {
 }
 
 #[test]
-fn chains_that_are_longer_than_they_say_end() {
-    let (site, whole) = Site::with_one();
+fn chains_longer_than_declared_terminate() {
+    let (site, intact) = Site::with_one();
     let base = |pack| vec![Some(ChunkId { pack, block: 0, chunk: 0 })];
-    // A chain of 100 packs, all of which say that they are deltas against one block.
+    // A chain of 100 packs that all declare depth 1.
     site.pack(2, &[(0, Vec::new())]);
     for number in 3..100 {
         site.pack(number, &[(1, base(number - 1))]);
     }
-    site.put(&one_byte(&whole, 99));
+    site.put(&one_byte(&intact, 99));
     site.refuses(99);
     let store = Store::open(site.store.folder()).unwrap();
     let lock = store.read_lock(Duration::ZERO).unwrap();
@@ -221,9 +222,9 @@ fn chains_that_are_longer_than_they_say_end() {
 }
 
 #[test]
-fn a_block_that_is_told_by_more_blocks_than_any_is_refused() {
-    let (site, whole) = Site::with_one();
-    let told = |pack, blocks: std::ops::Range<u32>| -> Vec<Option<ChunkId>> {
+fn a_block_that_depends_on_too_many_blocks_is_rejected() {
+    let (site, intact) = Site::with_one();
+    let bases = |pack, blocks: std::ops::Range<u32>| -> Vec<Option<ChunkId>> {
         blocks.map(|block| Some(ChunkId { pack, block, chunk: 0 })).collect()
     };
     let restore = |number| {
@@ -232,14 +233,15 @@ fn a_block_that_is_told_by_more_blocks_than_any_is_refused() {
         let mut out = Vec::new();
         store.restore_file(&lock, number, None, &mut out, &Context::detached()).map(|_| out)
     };
-    // Blocks of 1024 chunks, each a delta against another block: 15 of them lead to 15,360 blocks, 17 to 17,408.
+    // Blocks of 1024 chunks, each with a base in another block: 15 of them depend on 15,360 blocks, 17 on
+    // 17,408.
     site.pack(2, &vec![(0, Vec::new()); 17 * 1024]);
-    let wide: Vec<_> = (0..17).map(|block| (1, told(2, block * 1024..block * 1024 + 1024))).collect();
+    let wide: Vec<_> = (0..17).map(|block| (1, bases(2, block * 1024..block * 1024 + 1024))).collect();
     site.pack(3, &wide);
-    site.pack(4, &[(2, told(3, 0..15))]);
-    site.pack(5, &[(2, told(3, 0..17))]);
+    site.pack(4, &[(2, bases(3, 0..15))]);
+    site.pack(5, &[(2, bases(3, 0..17))]);
     for number in [4, 5] {
-        let mut manifest = one_byte(&whole, number);
+        let mut manifest = one_byte(&intact, number);
         let recipe = manifest.recipes.get_mut(&1).unwrap();
         let mut digest = Digest::default();
         digest.chunk(1, ChunkHash::of(&[number as u8]));
@@ -248,47 +250,48 @@ fn a_block_that_is_told_by_more_blocks_than_any_is_refused() {
     }
     assert_eq!(restore(4).unwrap(), [4]);
     let error = restore(5).unwrap_err();
-    assert!(error.to_string().contains("a delta against too many others"), "{error}");
+    assert!(error.to_string().contains("depends on too many other blocks"), "{error}");
     assert!(matches!(error, CheckpointError::DamagedBlock { .. }), "{error}");
 }
 
 #[test]
-fn a_block_that_says_it_is_told_by_what_is_not_there_is_refused() {
-    let (site, whole) = Site::with_one();
+fn a_block_with_a_missing_base_is_rejected() {
+    let (site, intact) = Site::with_one();
     let at = |pack, block, chunk| vec![Some(ChunkId { pack, block, chunk })];
     for bases in [at(1, 9, 0), at(1, 0, 900), at(2, 0, 0)] {
         site.pack(3, &[(1, bases)]);
-        site.put(&one_byte(&whole, 3));
+        site.put(&one_byte(&intact, 3));
         site.refuses(3);
     }
 }
 
 #[test]
-fn a_pack_that_leads_to_itself_is_refused() {
-    let (site, whole) = Site::with_one();
+fn a_pack_that_depends_on_itself_is_rejected() {
+    let (site, intact) = Site::with_one();
     site.pack(3, &[(1, vec![Some(ChunkId { pack: 3, block: 0, chunk: 0 })])]);
-    site.put(&one_byte(&whole, 3));
+    site.put(&one_byte(&intact, 3));
     let error = Store::open(site.store.folder()).unwrap().pack(3).unwrap_err();
-    assert!(error.to_string().contains("contradicts itself"), "{error}");
+    assert!(error.to_string().contains("inconsistent"), "{error}");
     site.refuses(3);
 }
 
 #[test]
-fn the_last_number_that_there_is_leads_to_no_other() {
-    let (site, whole) = Site::with_one();
-    site.put(&one_byte(&whole, u32::MAX));
+fn the_largest_number_has_no_successor() {
+    let (site, intact) = Site::with_one();
+    site.put(&one_byte(&intact, u32::MAX));
     let lock = site.store.lock("a test", Duration::ZERO).unwrap();
     let source = Source::Stream("file".into(), Box::new(CONTENTS));
     let error = site.store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap_err();
     assert!(matches!(error, CheckpointError::Setting { .. }), "{error}");
 }
 
-/// Bytes that mean something in numbers of any length.
+/// Bytes with a meaning in numbers of any length.
 const TELLING: &[u8] = b"\0\x01\x02\x03\x7f\x80\x81\xff/.";
 
 const TRAILER: usize = 80;
 
-/// A store with three checkpoints of a small folder, the second and the third deltas against those before.
+/// A store with three checkpoints of a small folder; the second and the third are deltas against earlier
+/// ones.
 fn store(folder: &Path) -> Store {
     let store = Store::init(&folder.join("store"), Settings::default()).unwrap();
     for version in 1..=3_u32 {
@@ -305,24 +308,25 @@ fn store(folder: &Path) -> Store {
     store
 }
 
-/// Damages what a manifest says, and seals it again.
+/// Damages the contents of a manifest, and seals it again.
 fn damage_manifest(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let (head, rest) = bytes[..bytes.len() - 32].split_at(12);
-    let mut said = decompress(rest).unwrap_or_else(|_| panic!("a manifest is whole"));
-    damage(&mut said, random, TELLING);
-    let mut bytes = [head, &compress(&said).unwrap()].concat();
+    let mut content = decompress(rest).unwrap_or_else(|_| panic!("a manifest decompresses"));
+    damage(&mut content, random, TELLING);
+    let mut bytes = [head, &compress(&content).unwrap()].concat();
     bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
     bytes
 }
 
-/// Damages what the table of a pack says, and seals it again.
+/// Damages the table of a pack, and seals it again.
 fn damage_pack(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut trailer = bytes[bytes.len() - TRAILER..].to_vec();
     let length = u64::from_le_bytes(trailer[40..48].try_into().unwrap()) as usize;
     let before = bytes.len() - 2 * TRAILER - 2 * length;
-    let mut said = decompress(&bytes[before..before + length]).unwrap_or_else(|_| panic!("a table is whole"));
-    damage(&mut said, random, TELLING);
-    let table = compress(&said).unwrap();
+    let mut content =
+        decompress(&bytes[before..before + length]).unwrap_or_else(|_| panic!("a table decompresses"));
+    damage(&mut content, random, TELLING);
+    let table = compress(&content).unwrap();
     trailer[40..48].copy_from_slice(&(table.len() as u64).to_le_bytes());
     trailer[48..64].copy_from_slice(&XxHash3_128::oneshot(&table).to_le_bytes());
     let checksum = XxHash3_128::oneshot(&trailer[..64]);
@@ -330,7 +334,7 @@ fn damage_pack(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     [&bytes[..before], &table, &table, &trailer, &trailer].concat()
 }
 
-/// Restores and verifies everything; returns what is in the folder beside the store.
+/// Restores and verifies everything; returns the contents of the parent folder of the store.
 fn use_all(folder: &Path) -> Vec<PathBuf> {
     let Ok(store) = Store::open(&folder.join("store")) else { return Vec::new() };
     let Ok(lock) = store.read_lock(Duration::ZERO) else { return Vec::new() };
@@ -338,11 +342,11 @@ fn use_all(folder: &Path) -> Vec<PathBuf> {
         let to = folder.join("to");
         let options = RestoreOptions { unsynced: true };
         if store.restore(&lock, number, &to, options, &Context::detached()).is_ok() {
-            // A manifest that was changed may give other modes.
+            // A modified manifest may contain other modes.
             let _ = fs::remove_dir_all(&to);
         }
     }
-    // What they say is not asked for here, but that they come to an end.
+    // Only termination is checked here.
     let _ = store.verify(&lock, true, None, &Context::detached());
     let _ = store.statistics(&lock);
     drop(lock);
@@ -350,46 +354,46 @@ fn use_all(folder: &Path) -> Vec<PathBuf> {
         let source = folder.join("source");
         let _ = store.add(&lock, Source::Folder(&source), &AddOptions::default(), &Context::detached());
     }
-    let mut beside: Vec<PathBuf> =
+    let mut siblings: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into()).collect();
-    beside.sort();
-    beside
+    siblings.sort();
+    siblings
 }
 
-fn one(seed: u64, whole: &Path, folder: &Path) {
+fn one(seed: u64, intact: &Path, folder: &Path) {
     let mut random = Random(seed);
     let number = 1 + random.below(3);
     let (path, bytes) = match random.below(2) {
         0 => {
             let path = format!("store/checkpoints/{number}");
-            (path.clone(), damage_manifest(&fs::read(whole.join(&path)).unwrap(), &mut random))
+            (path.clone(), damage_manifest(&fs::read(intact.join(&path)).unwrap(), &mut random))
         }
         _ => {
             let path = format!("store/packs/{number}.pack");
-            (path.clone(), damage_pack(&fs::read(whole.join(&path)).unwrap(), &mut random))
+            (path.clone(), damage_pack(&fs::read(intact.join(&path)).unwrap(), &mut random))
         }
     };
     for part in ["store/checkpoints", "store/packs"] {
         fs::create_dir_all(folder.join(part)).unwrap();
-        for entry in fs::read_dir(whole.join(part)).unwrap() {
+        for entry in fs::read_dir(intact.join(part)).unwrap() {
             let entry = entry.unwrap();
             fs::copy(entry.path(), folder.join(part).join(entry.file_name())).unwrap();
         }
     }
     fs::write(folder.join(path), bytes).unwrap();
-    let beside = use_all(folder);
+    let siblings = use_all(folder);
     let known = ["source", "store", "to"].map(PathBuf::from);
-    assert!(beside.iter().all(|path| known.contains(path)), "seed {seed}: {beside:?}");
+    assert!(siblings.iter().all(|path| known.contains(path)), "seed {seed}: {siblings:?}");
 }
 
 #[test]
-fn damage_behind_right_checksums_ends_in_an_error_or_in_files_where_they_belong() {
-    let whole = tempfile::tempdir().unwrap();
-    drop(store(whole.path()));
+fn damage_with_valid_checksums_gives_an_error_or_files_inside_the_folder() {
+    let intact = tempfile::tempdir().unwrap();
+    drop(store(intact.path()));
     for seed in hopmap_test_support::seeds(100, 5_000) {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("store")).unwrap();
-        for entry in fs::read_dir(whole.path().join("store")).unwrap() {
+        for entry in fs::read_dir(intact.path().join("store")).unwrap() {
             let entry = entry.unwrap();
             if entry.file_type().unwrap().is_file() {
                 fs::copy(entry.path(), folder.path().join("store").join(entry.file_name())).unwrap();
@@ -397,6 +401,6 @@ fn damage_behind_right_checksums_ends_in_an_error_or_in_files_where_they_belong(
         }
         fs::create_dir_all(folder.path().join("source")).unwrap();
         fs::write(folder.path().join("source/note"), "another").unwrap();
-        one(seed, whole.path(), folder.path());
+        one(seed, intact.path(), folder.path());
     }
 }

@@ -1,8 +1,8 @@
-//! Whether everything that checkpoints need is there and whole, and which checkpoints what is not touches.
+//! Verifies that everything that checkpoints need is intact, and reports which checkpoints damage affects.
 //!
-//! The manifests are read, then the blocks that they need, each once however many checkpoints need it. A deep look decodes every such
-//! block, compares its chunks with their hashes, and computes the digests of all files from these hashes, of which it keeps the part
-//! that packs do not have: 4 bytes a chunk.
+//! The manifests are read, then the needed blocks, each once regardless of the number of checkpoints. A deep
+//! verification decodes every block, verifies its chunks by hash, and computes the digests of all files from
+//! these hashes, keeping only the part that packs do not store: 4 bytes per chunk.
 
 mod blocks;
 
@@ -20,43 +20,43 @@ use super::{ReadLock, Store, in_words};
 use crate::chunk::{ChunkHash, ChunkId, Digest};
 use crate::{CheckpointError, tree};
 
-/// What a look at a store found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Verified {
-    /// Whether blocks were decoded and files compared with their digests, or only checksums.
+    /// Whether blocks were decoded and digests verified, or only checksums.
     pub deep: bool,
-    /// The checkpoints that were looked at.
+    /// The verified checkpoints.
     pub checkpoints: Vec<CheckpointState>,
-    /// What is damaged or missing. None: everything is whole.
+    /// Damaged or missing data. Empty if everything is intact.
     pub problems: Vec<Damage>,
-    /// What is damaged and not lost, or not needed.
+    /// Damage that loses nothing, or that is not needed.
     pub warnings: Vec<String>,
-    /// Packs of whose header or end, of which they have two, one is damaged.
+    /// Packs with one damaged copy of their header or end.
     pub worn: Vec<u32>,
-    /// Packs that no checkpoint needs; empty when only some checkpoints were looked at.
+    /// Packs that no checkpoint needs; empty when only some checkpoints were verified.
     pub unneeded: Vec<u32>,
-    /// Blocks that were looked at.
+    /// Number of verified blocks.
     pub blocks: u64,
-    /// Bytes of their payloads.
+    /// Total size of their payloads.
     pub bytes: u64,
 }
 
-/// How a checkpoint is.
+/// State of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CheckpointState {
     /// Its number.
     pub number: u32,
-    /// What it was called; nothing if it cannot be read.
+    /// Its name; empty if it cannot be read.
     pub name: String,
     /// Whether it can be restored.
     pub whole: bool,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Total size of the files.
     pub bytes: u64,
 }
 
-/// Something damaged or missing.
+/// Damaged or missing data.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Damage {
     /// The file of the store.
@@ -64,32 +64,32 @@ pub struct Damage {
     pub path: PathBuf,
     /// The pack, if it is one.
     pub pack: Option<u32>,
-    /// The block of the pack, if it is one alone.
+    /// The block, if a single one is affected.
     pub block: Option<u32>,
-    /// Where that begins in the pack, in bytes.
+    /// Its offset in the pack, in bytes.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// The checkpoints it touches.
+    /// The affected checkpoints.
     pub checkpoints: Vec<Affected>,
 }
 
-/// What a problem means to a checkpoint.
+/// The effect of damage on a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Affected {
     /// The checkpoint.
     pub number: u32,
-    /// The files that cannot be restored; none when nothing of the checkpoint can.
+    /// The files that cannot be restored; empty if none can.
     #[serde(serialize_with = "all_in_text")]
     pub files: Vec<PathBuf>,
-    /// Bytes of the files that are lost.
+    /// Total size of the lost files.
     pub bytes: u64,
 }
 
 impl Verified {
     /// The numbers of the checkpoints that can be restored.
     #[must_use]
-    pub fn whole(&self) -> Vec<u32> {
+    pub fn intact(&self) -> Vec<u32> {
         self.checkpoints.iter().filter(|state| state.whole).map(|state| state.number).collect()
     }
 
@@ -101,7 +101,8 @@ impl Verified {
 }
 
 impl Store {
-    /// Looks at some checkpoints, or at all, and at everything they need. Damage is no error: it is in what comes back.
+    /// Verifies some checkpoints, or all, and everything they need. Damage is not an error, but part of the
+    /// result.
     pub fn verify(
         &self,
         _lock: &ReadLock,
@@ -130,7 +131,7 @@ impl Store {
         for number in chosen {
             look.manifest(number);
         }
-        // Packs that cannot be read are found again, with their places, when blocks are.
+        // Unreadable packs are reported later, with the blocks.
         let _ = look.live.close(self);
         look.check_blocks(cx)?;
         look.check_files(cx)?;
@@ -141,27 +142,27 @@ impl Store {
     }
 }
 
-/// A look at a store.
+/// A verification in progress.
 struct Verifier<'a> {
     store: &'a Store,
     found: Verified,
     live: Live,
-    /// The problems of packs that cannot be read: nothing in them can be used.
+    /// Problems of unreadable packs: none of their blocks can be used.
     packs: BTreeMap<u32, usize>,
-    /// The problems of packs whose hashes cannot be read: their chunks can only be bases.
+    /// Problems of packs with unreadable hashes: their chunks can only be bases.
     hashes: BTreeMap<u32, usize>,
-    /// The problems of packs that are another for some checkpoint.
+    /// Problems of packs that differ from those of some checkpoint.
     others: BTreeMap<u32, usize>,
     /// The problems of blocks.
     blocks: BTreeMap<(u32, u32), usize>,
-    /// Blocks that cannot be decoded, because of themselves or of others.
+    /// Blocks that cannot be decoded, because of themselves or of bases.
     unusable: BTreeSet<(u32, u32)>,
-    /// The part of the hashes of chunks that packs do not keep, by pack.
+    /// The part of the chunk hashes that packs do not store, by pack.
     rests: BTreeMap<u32, Vec<[u8; 4]>>,
 }
 
 impl Verifier<'_> {
-    /// Reads a manifest and notes which blocks it needs.
+    /// Reads a manifest and marks its blocks as needed.
     fn manifest(&mut self, number: u32) {
         let mut state = CheckpointState { number, whole: true, ..CheckpointState::default() };
         let wrong = match self.store.manifest(number) {
@@ -186,7 +187,8 @@ impl Verifier<'_> {
         self.found.problems.push(Damage { path, what, checkpoints, ..Damage::default() });
     }
 
-    /// Looks whether the chunks of all files are what manifests say, as far as blocks are whole; tells what others touch.
+    /// Verifies that the chunks of all files match the manifests, as far as blocks are intact, and reports
+    /// the affected files.
     fn check_files(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let tainted = self.tainted();
         let numbers: Vec<u32> = self.found.checkpoints.iter().map(|state| state.number).collect();
@@ -199,11 +201,11 @@ impl Verifier<'_> {
             self.touch_by_other_packs(&manifest, &mut touched);
             let lost: BTreeSet<u32> =
                 touched.values().flat_map(|touch| touch.files.iter().copied()).collect();
-            let mut whole = lost.is_empty();
+            let mut intact = lost.is_empty();
             self.note(&manifest, touched);
             for (&entry, recipe) in manifest.recipes.iter().filter(|(entry, _)| !lost.contains(entry)) {
                 if let Err(what) = self.check_file(recipe) {
-                    whole = false;
+                    intact = false;
                     let files = manifest.entries.get(entry as usize).map(|entry| entry.path.clone());
                     let affected =
                         Affected { number, files: files.into_iter().collect(), bytes: recipe.bytes() };
@@ -211,15 +213,15 @@ impl Verifier<'_> {
                 }
             }
             if let Some(state) = self.found.checkpoints.get_mut(place) {
-                state.whole &= whole;
+                state.whole &= intact;
             }
         }
         Ok(())
     }
 
-    /// Whether all chunks of a file are there and as long as it says, and give its digest.
+    /// Verifies that all chunks of a file exist with its lengths, and give its digest.
     fn check_file(&self, recipe: &Recipe) -> Result<(), &'static str> {
-        const OTHER: &str = "it tells of chunks that its packs do not have: it belongs to other packs";
+        const OTHER: &str = "it lists chunks that its packs do not have: it belongs to other packs";
         let mut digest = Digest::default();
         for run in &recipe.runs {
             let Some(first) = run.first else {
@@ -244,21 +246,21 @@ impl Verifier<'_> {
             }
         }
         if self.found.deep && digest.finish() != recipe.digest {
-            return Err("the digest of a file is another");
+            return Err("the digest of a file does not match");
         }
         Ok(())
     }
 
-    /// Notes a problem of a pack.
+    /// Records a problem of a pack.
     fn problem(&mut self, pack: u32, block: Option<u32>, offset: Option<u64>, what: String) -> usize {
         let (path, pack) = (self.store.pack_path(pack), Some(pack));
         self.found.problems.push(Damage { path, pack, block, offset, what, ..Damage::default() });
         self.found.problems.len() - 1
     }
 
-    /// Looks at what no checkpoint needs.
+    /// Checks data that no checkpoint needs.
     fn unneeded(&mut self, given: &AssignedNumbers, cx: &Context<'_>) -> Result<(), CheckpointError> {
-        // A pack behind the last checkpoint is being added, or goes with the next writer.
+        // A pack after the last checkpoint is being added, or removed by the next writer.
         let latest = self.store.latest()?.unwrap_or(0);
         let (mut packs, behind): (Vec<u32>, Vec<u32>) =
             self.store.pack_numbers()?.into_iter().partition(|&pack| pack <= latest);
@@ -280,48 +282,48 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Tells of a checkpoint that has a pack and no manifest. A prune removes both.
+    /// Reports a checkpoint that has a pack and no manifest. A prune removes both.
     fn warn_of_missing_manifest(&mut self, number: u32, why: &str) {
         let path = self.store.manifest_path(number);
         if !path.exists() {
             let pack = self.store.pack_path(number);
-            let warning = format!("{} is missing, and {} is there: {why}", path.display(), pack.display());
+            let warning = format!("{} is missing, but {} exists: {why}", path.display(), pack.display());
             self.found.warnings.push(warning);
         }
     }
 
     fn finish(mut self) -> Verified {
-        // What touches no checkpoint, such as the hashes of chunks that are only bases, is worth knowing and no more.
+        // Damage that affects no checkpoint, such as hashes of chunks that are only bases, is a warning.
         let (touching, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found.problems)
             .into_iter()
             .partition(|problem| !problem.checkpoints.is_empty());
         self.found.problems = touching;
-        let told = others
-            .iter()
-            .map(|problem| format!("{}: {}; no checkpoint is touched", problem.path.display(), problem.what));
-        self.found.warnings.extend(told);
+        let warnings = others.iter().map(|problem| {
+            format!("{}: {}; no checkpoint is affected", problem.path.display(), problem.what)
+        });
+        self.found.warnings.extend(warnings);
         self.found
     }
 }
 
-/// The files of a checkpoint that a problem touches, and their bytes.
+/// The files of a checkpoint that a problem affects, and their size.
 #[derive(Debug, Default)]
 struct Touch {
     files: BTreeSet<u32>,
     bytes: u64,
 }
 
-/// The problems that keep a block from being decoded; blocks without any are not in it.
+/// The problems that prevent decoding a block; blocks without problems are not included.
 type Tainted = BTreeMap<(u32, u32), BTreeSet<usize>>;
 
 impl Verifier<'_> {
-    /// What cannot be decoded, and why.
+    /// Blocks that cannot be decoded, and why.
     fn tainted(&self) -> Tainted {
         let mut tainted = Tainted::new();
         if self.packs.is_empty() && self.blocks.is_empty() {
             return tainted;
         }
-        // Blocks are deltas against those of packs before, so what these lack is known already.
+        // Bases are in earlier packs, so their problems are known already.
         for (number, blocks) in self.live.packs() {
             let pack = self.store.pack(number).ok();
             for &block in blocks {
@@ -340,7 +342,7 @@ impl Verifier<'_> {
         tainted
     }
 
-    /// The files of a checkpoint that are in packs which are not those it was added with.
+    /// The files of a checkpoint in packs that differ from those at the time of adding it.
     fn touch_by_other_packs(&mut self, manifest: &Manifest, touched: &mut BTreeMap<usize, Touch>) {
         for pack in self.store.other_packs(manifest, |_| true) {
             let problem = match self.others.get(&pack) {
@@ -360,7 +362,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// What problems mean to a checkpoint.
+    /// The effect of problems on a checkpoint.
     fn touched(&self, manifest: &Manifest, tainted: &Tainted) -> BTreeMap<usize, Touch> {
         let mut touched: BTreeMap<usize, Touch> = BTreeMap::new();
         if tainted.is_empty() && self.hashes.is_empty() {
@@ -392,7 +394,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What is wrong, without the path that is told anyway.
+/// An error without the path, which is reported separately.
 fn reason_of(error: &CheckpointError) -> String {
     match error {
         CheckpointError::DamagedManifest { reason, .. }
@@ -405,7 +407,7 @@ fn reason_of(error: &CheckpointError) -> String {
     }
 }
 
-/// A chunk's block.
+/// The block of a chunk.
 fn block_of(chunk: ChunkId) -> (u32, u32) {
     (chunk.pack, chunk.block)
 }

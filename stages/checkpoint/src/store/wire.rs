@@ -1,10 +1,10 @@
-//! How tables of packs and manifests are written: numbers as LEB128 (DWARF 5, 7.6), signed ones folded, texts by their length, and the
-//! whole compressed.
+//! Encoding of tables of packs and manifests: numbers as LEB128 (DWARF 5, 7.6), signed ones with zigzag
+//! encoding, texts with their length, and everything compressed.
 
 use crate::CheckpointError;
 use crate::codec::CodecError;
 
-/// Bytes that end too early, or say what cannot be.
+/// Truncated or invalid bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Torn;
 
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         Err(Torn)
     }
 
-    /// A number that has to be of a smaller type.
+    /// A number of a smaller type.
     pub(crate) fn small<N: TryFrom<u64>>(&mut self) -> Result<N, Torn> {
         N::try_from(self.number()?).map_err(|_| Torn)
     }
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// How many of something follow: no more than there are bytes left, so that a claim reserves no memory.
+    /// Number of following items: at most the number of remaining bytes, so that a claim reserves no memory.
     pub(crate) fn count(&mut self) -> Result<usize, Torn> {
         let count = self.small()?;
         if count > self.bytes.len() { Err(Torn) } else { Ok(count) }
@@ -103,10 +103,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Level of tables and manifests: they are small, and written once.
+/// Compression level of tables and manifests, which are small and written once.
 const LEVEL: i32 = 12;
 
-/// Bytes of anything that is compressed as a whole; the length comes first.
+/// Compressed bytes; the length comes first.
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CheckpointError> {
     let mut compressed =
         zstd::bulk::compress(bytes, LEVEL).map_err(|error| CodecError::Zstd(error.to_string()))?;
@@ -116,10 +116,10 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CheckpointError> {
     Ok([&(bytes.len() as u64).to_le_bytes()[..], &compressed].concat())
 }
 
-/// Longest of what is compressed as a whole.
+/// Maximum size of compressed data.
 pub(super) const LONGEST: u64 = 1 << 32;
 
-/// What is longer has to be at least one part in [`RATIO`] of its length, so that small files never fill the memory.
+/// Larger data must not compress better than [`RATIO`], so that small files never fill the memory.
 const CREDIBLE: u64 = 16 << 20;
 const RATIO: u64 = 256;
 
@@ -127,7 +127,7 @@ fn is_credible(length: u64, compressed: usize) -> bool {
     length <= LONGEST && length <= CREDIBLE.saturating_add(RATIO.saturating_mul(compressed as u64))
 }
 
-/// Makes a frame so long with one that says nothing (RFC 8878, 3.1.2).
+/// Pads a frame with an empty one (RFC 8878, 3.1.2).
 fn pad(compressed: &mut Vec<u8>, length: usize) {
     const SKIPPED: u32 = 0x184D_2A50;
     let rest = length.saturating_sub(compressed.len() + 8);
@@ -145,7 +145,7 @@ pub(super) fn decompress(bytes: &[u8]) -> Result<Vec<u8>, Torn> {
     }
     let mut out = Vec::new();
     let decoder = zstd::stream::read::Decoder::new(compressed).map_err(|_| Torn)?;
-    // Memory grows with what is really there, not with what is claimed.
+    // Memory grows with real data, not with claims.
     decoder.take(length + 1).read_to_end(&mut out).map_err(|_| Torn)?;
     if out.len() as u64 == length { Ok(out) } else { Err(Torn) }
 }
@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(numbers: Vec<u64>, signed: Vec<i64>, text: Vec<u8>) {
+        fn written_data_is_read_back(numbers: Vec<u64>, signed: Vec<i64>, text: Vec<u8>) {
             let mut writer = Writer::default();
             numbers.iter().for_each(|&number| writer.number(number));
             signed.iter().for_each(|&number| writer.signed(number));

@@ -13,14 +13,15 @@ const INSERTED: usize = 60;
 const ENTRIES: u64 = 60_000;
 const ADDED: u64 = 4_000;
 
-/// What the program computes.
+/// The computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Heat spreads over a plane, in doubles: nearly every word of the field changes.
+    /// Heat spreads over a plane of doubles: nearly every word of the field changes.
     Heat,
-    /// A hash map in which entries change and that grows: a few words change in many pages, and it moves when it grows.
+    /// A growing hash map with changing entries: a few words change in many pages, and it moves when it
+    /// grows.
     Map,
-    /// A sorted list into which numbers are inserted: all behind them is shifted.
+    /// A sorted list into which numbers are inserted, which shift all later ones.
     Sorted,
 }
 
@@ -65,7 +66,7 @@ impl Computation {
         }
     }
 
-    /// What happens between two checkpoints.
+    /// A step between two checkpoints.
     pub(crate) fn advance(&mut self) {
         match self {
             Self::Heat { now, next } => (0..4).for_each(|_| {
@@ -91,7 +92,7 @@ impl Computation {
         }
     }
 
-    /// The result is what it should be: taking images did not disturb the computation, and it is used until its end.
+    /// Checks the result: dumping did not disturb the computation.
     pub(crate) fn check(&self) {
         match self {
             Self::Heat { now, .. } => assert!(now.iter().all(|heat| (0.0..150.0).contains(heat))),

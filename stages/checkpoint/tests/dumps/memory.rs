@@ -1,4 +1,4 @@
-//! The memory of a process that waits, written as DMTCP would.
+//! Dumps the memory of a waiting process in the format of DMTCP.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -9,10 +9,10 @@ use hopmap_checkpoint::series::dmtcp::{Area, ImageWriter, MappedFile, Program};
 
 const PAGE: usize = 4096;
 
-/// Areas that the kernel puts into every process; DMTCP leaves them out.
+/// Areas that the kernel maps into every process; DMTCP omits them.
 const KERNEL: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[vectors]"];
 
-/// Writes an image of a process that nothing happens in meanwhile.
+/// Writes an image of a process that is waiting.
 pub(crate) fn dump(process: u32, path: &Path, name: &str) {
     let of = |name: &str| Path::new("/proc").join(process.to_string()).join(name);
     let executable = fs::read_link(of("exe")).unwrap().display().to_string();
@@ -34,7 +34,7 @@ pub(crate) fn dump(process: u32, path: &Path, name: &str) {
     image.finish().unwrap();
 }
 
-/// The areas that can be read (`proc_pid_maps(5)`).
+/// The readable areas (`proc_pid_maps(5)`).
 fn areas(maps: &str) -> Vec<Area> {
     maps.lines().map(area).filter(|area| area.protection & 1 == 1 && !KERNEL.contains(&&*area.name)).collect()
 }
@@ -61,7 +61,7 @@ fn area(line: &str) -> Area {
     }
 }
 
-/// What is in an area; zeros where nothing can be read, as behind the end of a file.
+/// The contents of an area; zeros where it cannot be read, as after the end of a file.
 fn contents(memory: &File, area: &Area) -> Vec<u8> {
     let mut contents = vec![0; area.length as usize];
     if memory.read_exact_at(&mut contents, area.start).is_err() {

@@ -1,7 +1,7 @@
-//! Real series of images, made without DMTCP: a program computes, and its memory is written page by page.
+//! Real series of images without DMTCP: a program computes, and its memory is dumped page by page.
 //!
-//! The program is the test binary itself, started a second time; it waits while the test reads its memory, so that images hold
-//! neither memory of tests nor traces of the reading.
+//! The program is the test binary itself, started again; it waits during the dump, so images contain neither
+//! the memory of tests nor traces of the dump.
 #![allow(dead_code, reason = "not every test needs all")]
 
 mod compute;
@@ -15,13 +15,13 @@ use std::process::{Command, Stdio};
 use compute::Computation;
 pub(crate) use compute::Kind;
 
-/// What the program is to compute, and how often.
+/// The kind of computation, and the number of steps.
 const TASK: &str = "HOPMAP_COMPUTE";
 
-/// What it says when its memory can be read.
+/// The line that signals that the memory can be read.
 const READY: &str = "ready to be read";
 
-/// Makes a series of so many checkpoints in a folder that is there: `01/ckpt_KIND.dmtcp` and so on. The folders of the
+/// Creates a series in an existing folder: `01/ckpt_KIND.dmtcp` and so on. Returns the folders of the
 /// checkpoints, in order.
 pub(crate) fn dump_series(folder: &Path, kind: Kind, count: usize) -> Vec<PathBuf> {
     let folders: Vec<_> = (1..=count).map(|number| folder.join(format!("{number:02}"))).collect();
@@ -45,7 +45,7 @@ pub(crate) fn dump_series(folder: &Path, kind: Kind, count: usize) -> Vec<PathBu
     folders
 }
 
-/// Where the image of a checkpoint is.
+/// Path of the image of a checkpoint.
 pub(crate) fn image(checkpoint: &Path, kind: Kind) -> PathBuf {
     checkpoint.join(format!("ckpt_{}.dmtcp", kind.name()))
 }

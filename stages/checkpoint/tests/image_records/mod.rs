@@ -1,41 +1,41 @@
-//! The records of an image of DMTCP v4, read in the plainest way and with every claim checked. Shares nothing with the crate.
+//! A simple, strict reader of DMTCP v4 images that shares no code with the crate.
 #![allow(dead_code, reason = "not every test needs all")]
 
 use std::ops::Range;
 
 const PAGE: usize = 4096;
 
-/// A record that tells of memory.
+/// A record of a memory area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Where it is in the image.
+    /// Offset in the image.
     pub(crate) at: usize,
-    /// First address.
+    /// Start address.
     pub(crate) start: u64,
-    /// Bytes of memory.
+    /// Length in bytes.
     pub(crate) length: u64,
-    /// Offset in the file, protection, flags, major and minor number of the device, inode.
+    /// File offset, protection, flags, major and minor number of the device, inode.
     pub(crate) fields: [u64; 6],
-    /// Bytes that the file has of it.
+    /// Number of its bytes in the file.
     pub(crate) file_bytes: u64,
     /// Zero (1), parent (2), child (4).
     pub(crate) properties: u64,
-    /// What is there.
+    /// Its name.
     pub(crate) name: String,
-    /// Where its contents are in the image.
+    /// Offset of its contents in the image.
     pub(crate) contents: Range<usize>,
 }
 
 impl Record {
-    /// Whether the records of its parts follow.
+    /// Whether records of its parts follow.
     pub(crate) fn is_parent(&self) -> bool {
         self.properties & 2 != 0
     }
 }
 
-/// All records in their order, without the one that ends the image. Panics when anything is not as it should be.
+/// All records in order, without the last one. Panics on any violation.
 pub(crate) fn records(image: &[u8]) -> Vec<Record> {
-    assert!(image.starts_with(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n\0"), "no signature");
+    assert!(image.starts_with(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n\0"), "no magic number");
     assert!(image[..PAGE] == image[PAGE..2 * PAGE], "the headers differ");
     let mut records: Vec<Record> = Vec::new();
     let mut at = 2 * PAGE;
@@ -78,7 +78,7 @@ fn record(image: &[u8], at: usize) -> Record {
     }
 }
 
-/// The parts of an area are all of it; they are runs of zeros and of other pages in turn; areas are in order and apart.
+/// Parts cover their area and alternate between zeros and other pages; areas are sorted and disjoint.
 fn check_parts(records: &[Record]) {
     let mut rest = records;
     let mut end = 0;
@@ -104,7 +104,7 @@ fn check_parts(records: &[Record]) {
     }
 }
 
-/// The pages of the memory that have contents, by their addresses; the last of a file may be shorter.
+/// The nonzero pages of memory, by address; the last page of a file may be shorter.
 pub(crate) fn pages<'a>(image: &'a [u8], records: &[Record]) -> Vec<(u64, &'a [u8])> {
     let of = |record: &Record| {
         let pages = image[record.contents.clone()].chunks(PAGE);

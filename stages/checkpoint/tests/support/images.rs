@@ -1,9 +1,9 @@
-//! Small images of processes, made from the formats, and what is done with files that may hold anything: cutting ends with
-//! chunks that give the file back, or with an error.
+//! Small images of processes, built from the format descriptions, and a check for arbitrary files: cutting
+//! returns chunks that reproduce the file, or an error.
 //!
-//! Called by tests and by a target in `fuzz/` with whatever the fuzzer thinks of.
+//! Used by tests and by a fuzz target in `fuzz/`.
 #![allow(dead_code, reason = "not every test needs all of it")]
-#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use hopmap_checkpoint::chunk::{
 };
 use hopmap_checkpoint::cut::{CutError, Format, Known, PageMap, cutter, page_maps};
 
-/// Most bytes that a batch may get beyond what was asked for.
+/// Maximum number of bytes in a batch beyond the requested amount.
 const BEYOND: usize = 2 * LONGEST_CHUNK + PAGE;
 
 /// A file that was cut.
@@ -24,7 +24,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// What a store would know of the file the next time.
+    /// The stored version of the file.
     pub(crate) fn earlier(&self) -> Arc<Earlier> {
         let chunks = (0..).zip(&self.chunks).map(|(index, chunk)| EarlierChunk {
             id: (!chunk.zero).then(|| id(index)),
@@ -35,7 +35,7 @@ impl Cut {
         Arc::new(Earlier::new(chunks.collect()))
     }
 
-    /// How many bytes are neither zeros nor the same as their base chunks.
+    /// Number of bytes that are neither zeros nor equal to their base chunks.
     pub(crate) fn new_bytes(&self, earlier: &Earlier) -> usize {
         let is_new = |chunk: &&Chunk| !chunk.zero && !is_same(chunk, earlier);
         self.chunks.iter().filter(is_new).map(|chunk| chunk.length).sum()
@@ -46,7 +46,7 @@ fn id(index: u32) -> ChunkId {
     ChunkId { pack: 1, block: index, chunk: 0 }
 }
 
-/// Whether a chunk is its base chunk.
+/// Whether a chunk equals its base chunk.
 pub(crate) fn is_same(chunk: &Chunk, earlier: &Earlier) -> bool {
     let base_chunk = chunk.base_chunk.and_then(|base_chunk| earlier.get(base_chunk));
     base_chunk.is_some_and(|base_chunk| {
@@ -54,7 +54,7 @@ pub(crate) fn is_same(chunk: &Chunk, earlier: &Earlier) -> bool {
     })
 }
 
-/// A source that gives a few bytes at a time, and sometimes has to be asked again.
+/// A source with short and interrupted reads.
 pub(crate) struct Slow<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) step: usize,
@@ -74,7 +74,7 @@ impl Read for Slow<'_> {
     }
 }
 
-/// Cuts a file and checks what anybody may rely on.
+/// Cuts a file and checks the guarantees of a cutter.
 pub(crate) fn cut(
     bytes: &[u8],
     earlier: Option<&Arc<Earlier>>,
@@ -85,7 +85,7 @@ pub(crate) fn cut(
     let known =
         Known { length: Some(bytes.len() as u64), earlier: earlier.cloned(), page_map, ..Known::default() };
     let mut cutter = cutter(source, known)?;
-    let mut whole = Cut { format: cutter.format(), chunks: Vec::new(), bytes: Vec::new() };
+    let mut all = Cut { format: cutter.format(), chunks: Vec::new(), bytes: Vec::new() };
     let mut batch = Batch::default();
     let mut goes_on = true;
     while goes_on {
@@ -94,18 +94,18 @@ pub(crate) fn cut(
         check(&batch, amount, goes_on);
         for chunk in &batch.chunks {
             match chunk.zero {
-                true => whole.bytes.resize(whole.bytes.len() + chunk.length, 0),
-                false => whole.bytes.extend_from_slice(batch.bytes_of(chunk)),
+                true => all.bytes.resize(all.bytes.len() + chunk.length, 0),
+                false => all.bytes.extend_from_slice(batch.bytes_of(chunk)),
             }
-            assert!(whole.bytes.len() <= bytes.len());
+            assert!(all.bytes.len() <= bytes.len());
             assert!(chunk.base_chunk.is_none_or(|base_chunk| earlier.is_some_and(|earlier| earlier.get(base_chunk).is_some())));
         }
-        whole.chunks.append(&mut batch.chunks);
+        all.chunks.append(&mut batch.chunks);
     }
     let room = batch.bytes.capacity();
     assert!(room <= amount + 2 * BEYOND, "{room} bytes for {amount}");
-    assert!(whole.bytes == bytes, "{} bytes became {}", bytes.len(), whole.bytes.len());
-    Ok(whole)
+    assert!(all.bytes == bytes, "{} bytes became {}", bytes.len(), all.bytes.len());
+    Ok(all)
 }
 
 fn check(batch: &Batch, amount: usize, goes_on: bool) {
@@ -130,13 +130,13 @@ fn check(batch: &Batch, amount: usize, goes_on: bool) {
     assert!(total >= amount || !goes_on);
 }
 
-/// Cuts a whole file at once.
-pub(crate) fn cut_whole(bytes: &[u8], earlier: Option<&Arc<Earlier>>) -> Result<Cut, CutError> {
+/// Cuts a file in one piece.
+pub(crate) fn cut_all(bytes: &[u8], earlier: Option<&Arc<Earlier>>) -> Result<Cut, CutError> {
     cut(bytes, earlier, None, 16 << 20, Box::new(bytes))
 }
 
-/// What anything may hold: the first two bytes say how it is read. As a page map; or as a file that is cut twice, the second time
-/// with what is known from the first.
+/// Any bytes: the first two select whether they are read as a page map, or cut twice as a file, the second
+/// time with the first result as the earlier version.
 pub(crate) fn anything(data: &[u8]) {
     let Some((&[way, size], bytes)) = data.split_first_chunk() else { return };
     if way & 2 != 0 {
@@ -156,7 +156,7 @@ pub(crate) fn anything(data: &[u8]) {
     }
 }
 
-/// Reads a page map. What is read can be the map of a file.
+/// Reads a page map, which may also be valid for a file.
 fn page_map(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pagemap-1.img"), bytes).unwrap();
@@ -169,15 +169,15 @@ fn page_map(bytes: &[u8]) {
     }
 }
 
-/// An area of memory for an image of DMTCP.
+/// A memory area for a DMTCP image.
 pub(crate) enum Area {
-    /// Of one piece: address, data, and how many bytes more it has than its file.
+    /// A single area: address, data, and number of bytes that its file lacks.
     File(u64, Vec<u8>, u64),
-    /// Of parts: address, and their data; of zeros as many pages as is said.
+    /// An area of parts: address, and data of each, or a number of zero pages.
     Parts(u64, Vec<Result<Vec<u8>, u64>>),
 }
 
-/// An image of DMTCP.
+/// A DMTCP image.
 pub(crate) fn dmtcp(areas: &[Area]) -> Vec<u8> {
     let mut header = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n\0\0\0\0a process".to_vec();
     header.resize(PAGE, 0);
@@ -217,12 +217,12 @@ pub(crate) fn record(address: u64, size: u64, file: i64, properties: u64, name: 
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     bytes.extend(name);
     bytes.resize(88 + 1024, 0);
-    // What was on the stack.
+    // Leftovers of the stack.
     bytes.resize(PAGE, 0xaa);
     bytes
 }
 
-/// Bytes that look random.
+/// Pseudorandom bytes.
 pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed;
     (0..length)
@@ -233,7 +233,7 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// An image such as programs have.
+/// A typical image.
 pub(crate) fn sample() -> Vec<u8> {
     let mut heap = noise(1, 9 * PAGE);
     heap[3 * PAGE..5 * PAGE].fill(0);
@@ -245,7 +245,7 @@ pub(crate) fn sample() -> Vec<u8> {
     ])
 }
 
-/// Places of chunks, for comparing.
+/// Positions of chunks, for comparison.
 pub(crate) fn places(cut: &Cut) -> Vec<(Place, usize)> {
     cut.chunks.iter().map(|chunk| (chunk.place, chunk.length)).collect()
 }

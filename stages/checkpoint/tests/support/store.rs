@@ -1,6 +1,6 @@
-//! Stores with several checkpoints of a few small files, and what is in them.
+//! Stores with several checkpoints of a few small files, and the expected contents.
 #![allow(dead_code, reason = "not every test needs all of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a fault is told by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,11 @@ use hopmap_checkpoint::CheckpointError;
 use hopmap_checkpoint::store::{AddOptions, Keep, Pruned, Settings, Source, Store, Verified};
 use hopmap_model::Context;
 
-/// How long to wait for a store of one's own: a process that another test starts has all locks until it runs its program.
+/// How long to wait for a lock: a process started by another test inherits all locks until it runs its
+/// program.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Numbers that look random and are the same every time.
+/// Reproducible pseudorandom numbers.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -28,7 +29,7 @@ impl Dice {
     }
 }
 
-/// Bytes that cannot be compressed, but for every fourth page, which can.
+/// Incompressible bytes, except every fourth page.
 pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let words = std::iter::repeat_with(|| {
@@ -56,7 +57,7 @@ pub(crate) fn first(seed: u64) -> Files {
     ])
 }
 
-/// The files of the next checkpoint: some words differ, a page is new, one file grows.
+/// The files of the next checkpoint: some words change, a page is new, one file grows.
 pub(crate) fn step(files: &mut Files, seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(77).wrapping_add(5));
     let image = files.get_mut(Path::new("image")).unwrap();
@@ -79,7 +80,7 @@ pub(crate) fn plant(folder: &Path, files: &Files) {
     }
 }
 
-/// A store in a folder of its own, and what its checkpoints have.
+/// A store in a temporary folder, and the contents of its checkpoints.
 pub(crate) struct Sample {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) versions: BTreeMap<u32, Files>,
@@ -89,18 +90,18 @@ pub(crate) struct Sample {
 impl Sample {
     /// A store without checkpoints.
     pub(crate) fn empty() -> Self {
-        // As people make them: their chunks are hashed by a seed.
+        // As usual: chunks are hashed with a seed.
         Self::of(Settings { seed: 20_261_124, ..Settings::default() })
     }
 
-    /// A store of these settings, without checkpoints.
+    /// An empty store with these settings.
     pub(crate) fn of(settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         Store::init(&folder.path().join("store"), settings).unwrap();
         Self { folder, versions: BTreeMap::new(), last: Files::new() }
     }
 
-    /// A store of so many checkpoints; those of another seed have other contents.
+    /// A store with this number of checkpoints; another seed gives other contents.
     pub(crate) fn new(checkpoints: u32, seed: u64) -> Self {
         let mut sample = Self { last: first(seed), ..Self::empty() };
         (0..checkpoints).for_each(|number| sample.add(seed + u64::from(number)));
@@ -115,7 +116,7 @@ impl Sample {
         self.add_last();
     }
 
-    /// Adds one more checkpoint, of these files.
+    /// Adds a checkpoint of these files.
     pub(crate) fn add_files(&mut self, files: Files) {
         self.last = files;
         self.add_last();
@@ -148,7 +149,7 @@ impl Sample {
         store.prune(&lock, keep, false, &Context::detached())
     }
 
-    /// Restores every checkpoint that is there, to folders; panics unless everything is as it was added.
+    /// Restores every existing checkpoint to folders; panics if anything differs.
     pub(crate) fn assert_restores(&self, numbers: &[u32]) {
         let store = self.store();
         for &number in numbers {
@@ -177,15 +178,15 @@ pub(crate) fn verify(store: &Store, deep: bool) -> Verified {
     store.verify(&lock, deep, None, &Context::detached()).unwrap()
 }
 
-/// Restores a checkpoint to a folder and compares it. Wrong contents are a panic, a refusal is an error.
+/// Restores a checkpoint to a folder and compares it. Panics on wrong contents; returns errors.
 pub(crate) fn restore_folder(
     store: &Store,
     number: u32,
-    beside: &Path,
+    parent: &Path,
     expected: &Files,
 ) -> Result<(), CheckpointError> {
     let lock = store.read_lock(PATIENCE)?;
-    let to = beside.join("restored");
+    let to = parent.join("restored");
     let _ = fs::remove_dir_all(&to);
     let options = hopmap_checkpoint::store::RestoreOptions { unsynced: true };
     let result = store.restore(&lock, number, &to, options, &Context::detached());

@@ -1,7 +1,7 @@
-//! The memory of a rank, its contents at first, and what happens to it between two checkpoints.
+//! The memory of a rank: its initial contents, and its changes between two checkpoints.
 //!
-//! Heaps have words as programs have them, libraries have code, and fields have floating-point numbers that go on by smooth steps.
-//! Random numbers are the same on every machine.
+//! Heaps have words typical of programs, libraries have code, and fields have floating-point numbers that
+//! change smoothly. Random numbers are equal on all machines.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -12,35 +12,35 @@ use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 use crate::chunk::PAGE;
 use crate::{Change, GenerateParams, Width};
 
-/// Where the heap begins.
+/// Start address of the heap.
 pub(super) const HEAP: u64 = 0x60_0000;
 
-/// Where libraries begin; areas are below, as high as they have room, as Linux has them.
+/// Start address of libraries; areas are placed below, top down, as on Linux.
 pub(super) const LIBRARIES: u64 = 0x7f00_0000_0000;
 
-/// Most bytes of an area of a library.
+/// Maximum size of an area of a library.
 const LONGEST_LIBRARY: usize = 2 << 20;
 
-/// Areas beside the heap at first.
+/// Initial number of areas next to the heap.
 const AREAS: usize = 8;
 
-/// An area that shows a library: the same in all ranks.
+/// An area that maps a library: the same in all ranks.
 #[derive(Debug)]
 pub(super) struct Library {
-    /// Its first address.
+    /// Its start address.
     pub(super) start: u64,
-    /// What is there, up to the end of the file, which may be in the last page.
+    /// Its contents, up to the end of the file, which may be inside the last page.
     pub(super) bytes: Vec<u8>,
-    /// Whether it is executed (else it is read).
+    /// Whether it is executable (otherwise read-only).
     pub(super) executable: bool,
 }
 
-/// An area of whole pages.
+/// A page-aligned area.
 #[derive(Debug)]
 pub(super) struct Area {
-    /// Its first address.
+    /// Its start address.
     pub(super) start: u64,
-    /// What is there.
+    /// Its contents.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -53,13 +53,13 @@ impl Area {
 /// The memory of a rank without its libraries.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Begins at [`HEAP`]; the last page may not be full.
+    /// Starts at [`HEAP`]; the last page may be incomplete.
     pub(super) heap: Vec<u8>,
-    /// The areas beside the heap.
+    /// The areas next to the heap.
     pub(super) areas: Vec<Area>,
-    /// The fields, by the places of their changes.
+    /// The fields, by the index of their change.
     pub(super) fields: BTreeMap<u32, Area>,
-    /// Pages of heap and areas at first.
+    /// Initial number of pages of heap and areas.
     pub(super) first_pages: usize,
 }
 
@@ -81,16 +81,16 @@ impl Memory {
             }
         }
         let mut draws = Stream { rank, checkpoint: 0, change: 0 }.draws(params.seed);
-        let beside = left / 2 / AREAS;
+        let per_area = left / 2 / AREAS;
         memory.first_pages = left;
-        memory.grow_heap(left - beside * AREAS, &mut draws);
+        memory.grow_heap(left - per_area * AREAS, &mut draws);
         for _ in 0..AREAS {
-            memory.add_area(beside, &mut draws);
+            memory.add_area(per_area, &mut draws);
         }
         memory
     }
 
-    /// Adds pages to the heap.
+    /// Appends pages to the heap.
     pub(super) fn grow_heap(&mut self, pages: usize, draws: &mut Pcg64) {
         let old = self.heap.len();
         self.heap.resize(old + pages * PAGE, 0);
@@ -107,14 +107,15 @@ impl Memory {
         }
     }
 
-    /// Gives an area another address.
+    /// Moves an area to another address.
     pub(super) fn move_area(&mut self, index: usize) {
         if let Some(length) = self.areas.get(index).map(|area| area.bytes.len()) {
             self.areas[index].start = self.place(length);
         }
     }
 
-    /// The highest address where an area has room, with a page left out at both ends, so that areas beside each other stay two.
+    /// The highest free address for an area, with an unmapped page on both sides so that neighbours stay
+    /// separate.
     fn place(&self, length: usize) -> u64 {
         let (length, page) = (length as u64, PAGE as u64);
         let mut taken: Vec<_> = self.areas.iter().chain(self.fields.values()).map(Area::ends).collect();
@@ -129,19 +130,20 @@ impl Memory {
         above - length - page
     }
 
-    /// All whole pages of the heap and of the areas.
+    /// All complete pages of the heap and of the areas.
     pub(super) fn pages_mut(&mut self) -> Vec<&mut [u8; PAGE]> {
         let areas = self.areas.iter_mut().map(|area| &mut area.bytes);
         std::iter::once(&mut self.heap).chain(areas).flat_map(|bytes| bytes.as_chunks_mut().0).collect()
     }
 }
 
-/// A share of so many pages, to the nearest.
+/// A fraction of a number of pages, rounded.
 fn share_of(pages: usize, share: f64) -> usize {
     (pages as f64 * share).round() as usize
 }
 
-/// The libraries, the same in all ranks. Code and what it reads come in turn; of the latter the file ends in the last page.
+/// The libraries, the same in all ranks. Executable and read-only areas alternate; the file of the latter
+/// ends in the last page.
 pub(super) fn libraries(params: &GenerateParams) -> Vec<Library> {
     let mut left = share_of((params.bytes / PAGE as u64) as usize, params.shared) * PAGE;
     let mut libraries = Vec::new();
@@ -159,35 +161,35 @@ pub(super) fn libraries(params: &GenerateParams) -> Vec<Library> {
     libraries
 }
 
-/// What random numbers are for. One change more leaves those of the others as they are.
+/// Identifies a stream of random numbers. Adding a change does not affect the streams of others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stream {
-    /// Rank; the contents of libraries have the last number.
+    /// The rank; the largest number for libraries.
     pub(super) rank: u32,
-    /// Checkpoint; the first contents have 0.
+    /// The checkpoint; 0 for the initial contents.
     pub(super) checkpoint: u32,
-    /// Place among the changes, or of an area among the areas.
+    /// Index of the change, or of an area.
     pub(super) change: u32,
 }
 
 impl Stream {
-    /// The numbers.
+    /// The random numbers.
     pub(super) fn draws(self, seed: u64) -> Pcg64 {
-        // Ranks and checkpoints have four digits, which are 14 bits; changes have what is left.
+        // Ranks and checkpoints have four digits, which fit 14 bits; changes use the rest.
         let island = u64::from(self.rank) << 32 | u64::from(self.checkpoint & 0xffff) << 16;
         Pcg64::from_seed(seed_stream("checkpoint/generate", seed, island ^ u64::from(self.change)))
     }
 }
 
-/// Bytes of a word.
+/// Size of a word.
 const WORD: usize = 8;
 
-/// Where pointers of the heap lead.
+/// Target range of pointers in the heap.
 const POINTED_AT: u64 = 0x7ffa_8000_0000;
 
 const TEXT: &[u8; 16] = b"etaoin shrdlu,.\n";
 
-/// Words of a heap: small numbers, pointers, text, zeros, and words that look like nothing.
+/// Words of a heap: small numbers, pointers, text, zeros, and random words.
 fn words(bytes: &mut [u8], draws: &mut Pcg64) {
     for word in bytes.chunks_mut(WORD) {
         word.copy_from_slice(&self::word(draws)[..word.len()]);
@@ -212,7 +214,7 @@ fn word(draws: &mut Pcg64) -> [u8; WORD] {
     }
 }
 
-/// Changes a word: it counts on, or becomes another.
+/// Changes a word: increments or replaces it.
 fn edit(word: &mut [u8; WORD], draws: &mut Pcg64) {
     let old = u64::from_le_bytes(*word);
     *word = match draws.next_u64() & 1 {
@@ -224,13 +226,13 @@ fn edit(word: &mut [u8; WORD], draws: &mut Pcg64) {
     }
 }
 
-/// Code: few instructions that come often and many that come rarely, with numbers between them.
+/// Code: a few frequent instructions and many rare ones, with numbers between them.
 fn code(length: usize, draws: &mut Pcg64) -> Vec<u8> {
     let instructions: Vec<_> =
         (0..1024).map(|_| (draws.next_u64().to_le_bytes(), 2 + draws.below(6))).collect();
     let mut code = Vec::with_capacity(length + WORD);
     while code.len() < length {
-        // The product of two numbers is small more often than it is large.
+        // Products of two uniform numbers are small more often than large.
         let which = draws.below(instructions.len()) * draws.below(instructions.len()) / instructions.len();
         let (bytes, used) = &instructions[which];
         code.extend_from_slice(&bytes[..*used]);
@@ -242,7 +244,7 @@ fn code(length: usize, draws: &mut Pcg64) -> Vec<u8> {
     code
 }
 
-/// Share of the memory that a change has as its field.
+/// Fraction of the memory that is the field of a change.
 pub(super) fn share(change: &Change) -> f64 {
     match *change {
         Change::Drift { share, .. } => share,
@@ -250,7 +252,7 @@ pub(super) fn share(change: &Change) -> f64 {
     }
 }
 
-/// The field at the first checkpoint: waves, and a little noise, so that numbers use all their bits.
+/// The initial field: waves, with a little noise so that all bits of the numbers are used.
 fn first_field(length: usize, width: Width, draws: &mut Pcg64) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let waves = [1e-5, 1e-3, 1e-1].map(|per_number| Wave::new(per_number, draws));
@@ -260,7 +262,7 @@ fn first_field(length: usize, width: Width, draws: &mut Pcg64) -> Vec<u8> {
     bytes
 }
 
-/// A step: every number gets a part of `step`, between the whole of it and its opposite.
+/// A step: every number changes by a fraction of `step`, from −1 to 1.
 fn drift(bytes: &mut [u8], width: Width, step: f64, draws: &mut Pcg64) {
     let wave = Wave::new(1e-4, draws);
     change_all(bytes, width, |index, number| number + step * wave.at(index));
@@ -273,7 +275,7 @@ struct Wave {
 }
 
 impl Wave {
-    /// One of about so many turns per number.
+    /// A wave with about this many periods per number.
     fn new(turns: f64, draws: &mut Pcg64) -> Self {
         Self { per_number: TAU * turns * (0.5 + draws.unit()), phase: TAU * draws.unit() }
     }
@@ -298,7 +300,7 @@ fn change_all(bytes: &mut [u8], width: Width, mut change: impl FnMut(usize, f64)
     }
 }
 
-/// Lets a change happen to the memory. `index` is its place among the changes.
+/// Applies a change to the memory. `index` is its position in the list of changes.
 pub(super) fn apply(change: &Change, index: u32, memory: &mut Memory, draws: &mut Pcg64) {
     match *change {
         Change::Moves { pages, areas } => moves(memory, pages, areas, draws),
@@ -318,7 +320,7 @@ pub(super) fn apply(change: &Change, index: u32, memory: &mut Memory, draws: &mu
     }
 }
 
-/// Exchanges pages with others, and moves areas.
+/// Swaps pages, and moves areas.
 fn moves(memory: &mut Memory, share: f64, areas: u32, draws: &mut Pcg64) {
     let mut pages = memory.pages_mut();
     for _ in 0..share_of(pages.len(), share / 2.0) {
@@ -353,7 +355,7 @@ fn edit_words(memory: &mut Memory, pages: f64, words: f64, draws: &mut Pcg64) {
     }
 }
 
-/// Fills pages that are zero, and makes as many others zero.
+/// Fills zero pages, and zeroes as many others.
 fn zeros(memory: &mut Memory, share: f64, draws: &mut Pcg64) {
     let pages = memory.pages_mut();
     let count = share_of(pages.len(), share);
@@ -366,7 +368,7 @@ fn zeros(memory: &mut Memory, share: f64, draws: &mut Pcg64) {
     }
 }
 
-/// Takes so many of something, or all.
+/// Selects some items, or all.
 fn draw_out<T>(from: &mut Vec<T>, count: usize, draws: &mut Pcg64) -> Vec<T> {
     let count = count.min(from.len());
     (0..count).map(|_| from.swap_remove(draws.below(from.len()))).collect()

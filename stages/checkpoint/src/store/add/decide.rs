@@ -1,4 +1,4 @@
-//! The base of the delta of a whole checkpoint, chosen before any of it is stored.
+//! Chooses the base of a whole checkpoint before any of it is stored.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,21 +18,21 @@ use crate::tree::{self, EntryKind};
 
 /// What is added.
 pub enum Source<'a> {
-    /// A folder with everything in it.
+    /// A folder with all its contents.
     Folder(&'a Path),
-    /// Files under the names that they get; nothing but their contents is kept of them.
+    /// Files with their names in the checkpoint; only their contents are stored.
     Files(Vec<(PathBuf, PathBuf)>),
-    /// One file that comes as a stream, under a name.
+    /// A stream as one file with a name.
     Stream(String, Box<dyn Read + Send + 'a>),
 }
 
-/// What is decided for a checkpoint.
+/// The decision for a checkpoint.
 pub(super) struct Decision {
-    /// The base; none if the checkpoint is stored whole.
+    /// The base; `None` if the checkpoint is stored in full.
     pub(super) base: Option<Manifest>,
-    /// The base that the rule holds on to from now on.
+    /// The base that the rule keeps from now on.
     pub(super) held: u32,
-    /// The blocks that are known wherever they are.
+    /// Known blocks, regardless of their position.
     pub(super) index: Index,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn decide(
         held => match store.manifest(held) {
             Ok(manifest) => Some(manifest),
             Err(error) => {
-                notes.push(format!("{error}; checkpoint {} is the base from now on", previous.number));
+                notes.push(format!("{error}; checkpoint {} is the new base", previous.number));
                 None
             }
         },
@@ -67,7 +67,7 @@ pub(super) fn decide(
             signature.difference(&base, deltas.matching).size(deltas.block_overhead.into())
         })
     } else {
-        // The other rules do not ask for sizes.
+        // The other rules do not need sizes.
         walk.step(previous.number, |_| 0)
     };
     let base = base_of(choice.base).clone();
@@ -78,7 +78,7 @@ pub(super) fn decide(
     Ok(Decision { base: Some(base), held: walk.held(), index })
 }
 
-/// The signature of what is to be added, which is read for it.
+/// The signature of the checkpoint to be added, which is read for it.
 fn signature_of(store: &Store, block: u32, source: &Source<'_>) -> Result<Signature, CheckpointError> {
     let files: Vec<(PathBuf, PathBuf)> = match source {
         Source::Folder(folder) => {
@@ -100,7 +100,7 @@ fn signature_of(store: &Store, block: u32, source: &Source<'_>) -> Result<Signat
     Ok(found.pop().unwrap_or_default())
 }
 
-/// The signature of a checkpoint that the store has. Blocks that are lost are not in it, so they are stored again.
+/// The signature of a stored checkpoint. It excludes lost blocks, so that they are stored again.
 fn recorded(store: &Store, block: u32, manifest: &Manifest) -> Signature {
     let mut signature = Signature::default();
     for &number in manifest.recipes.keys() {
@@ -122,7 +122,7 @@ fn recorded(store: &Store, block: u32, manifest: &Manifest) -> Signature {
     signature
 }
 
-/// All blocks of a checkpoint by their hashes.
+/// All blocks of a checkpoint by hash.
 fn blocks_of(store: &Store, manifest: &Manifest) -> Index {
     let mut index = Index::default();
     for &number in manifest.recipes.keys() {

@@ -1,4 +1,5 @@
-//! A file that is being added: cut into chunks, which are looked up, and its new chunks encoded block by block.
+//! A pipeline that adds files: cuts them into chunks, which are looked up, and encodes new chunks block by
+//! block.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::Metadata;
@@ -21,42 +22,42 @@ use crate::store::pack::{Hashes, MOST_CHUNKS, NewBlock, Pack};
 use crate::tree::{Entry, EntryKind, Time};
 use crate::{CheckpointError, codec, cut, tree};
 
-/// Files one after the other, and what was learned from their blocks.
+/// A sequence of files, and what was learned from their blocks.
 pub(super) struct ReaderPipeline<'a> {
     opened: Option<Opened<'a>>,
     pub(super) batch: Batch,
-    /// New chunks that are deltas against their versions before, by how deep these are: a block is as deep as its deepest chunk.
+    /// New chunks with base chunks, by depth of these: a block is as deep as its deepest chunk.
     based: BTreeMap<u8, Based>,
-    /// Those that are not.
+    /// New chunks without base chunks.
     fresh: Pending,
     runs: RunBuilder,
     digest: Digest,
-    /// What was learned from all blocks, from those with bases, and from those without.
+    /// Choosers that learn from all blocks, from those with bases, and from those without.
     chooser: Chooser,
     based_chooser: Chooser,
     fresh_chooser: Chooser,
-    /// Blocks with bases that the chooser did not hear of yet.
+    /// Blocks with bases whose results have not reached the chooser.
     based_after: u64,
-    /// Whether one more block of this round is to be a delta against bases even where they did not pay so far.
+    /// Whether one more block of this round should use bases although they did not pay recently.
     tries_bases: bool,
     epsilon: f64,
 }
 
-/// New chunks whose versions before are equally deep, and what such are deltas against.
+/// New chunks whose base chunks have equal depth, and the decider of their bases.
 #[derive(Debug, Default)]
 struct Based {
     pending: Pending,
     rule: BaseRule,
 }
 
-/// Bytes of a file that are looked at before the others.
+/// Size of the first read of a file, in bytes.
 const FIRST: usize = 1 << 20;
 
 /// A file that is open.
 pub(super) struct Opened<'a> {
     number: u32,
     path: PathBuf,
-    /// As it was when it was opened; none of a stream.
+    /// Its metadata at the time of opening; `None` for a stream.
     before: Option<Metadata>,
     cutter: Box<dyn Cutter + 'a>,
     earlier: Option<Arc<Earlier>>,
@@ -65,14 +66,14 @@ pub(super) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    /// Opens a file that was found with this length and, perhaps, this time.
+    /// Opens a file that was listed with this length and, if known, modification time.
     pub(super) fn file(
         number: u32,
         path: PathBuf,
         found: Option<(u64, Time)>,
         known: Known,
     ) -> Result<Self, CheckpointError> {
-        // Whatever stands there now: links are not followed.
+        // Does not follow links that replaced the file.
         let file = match open_input_itself(&path) {
             Err(error) if InputError::of(&error).is_some() => return Err(CheckpointError::Changed(path)),
             opened => opened.map_err(DurableError::io("read", &path))?,
@@ -101,7 +102,7 @@ impl<'a> Opened<'a> {
         Ok(Self { number, path, before: None, cutter, earlier, ended: false, bytes: 0 })
     }
 
-    /// A file that was written to while it was read is no checkpoint.
+    /// Rejects a file that was modified while it was read.
     fn check_unchanged(&self) -> Result<(), CheckpointError> {
         let Some(before) = &self.before else { return Ok(()) };
         let after = std::fs::metadata(&self.path).map_err(DurableError::io("read", &self.path))?;
@@ -142,11 +143,11 @@ impl<'a> ReaderPipeline<'a> {
         self.digest = Digest::default();
     }
 
-    /// Reads on and cuts.
+    /// Reads and cuts the next part.
     pub(super) fn cut(&mut self, amount: usize) -> Result<(), CheckpointError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
         self.tries_bases = true;
-        // The first blocks show what the others should be: they are looked at before much more is read.
+        // The first blocks train the choosers, so the first read is small.
         let amount = if opened.bytes == 0 { amount.min(FIRST) } else { amount };
         let more = opened.cutter.cut(&mut self.batch, amount);
         let more = more.map_err(|source| CheckpointError::Cut { path: opened.path.clone(), source })?;
@@ -154,13 +155,13 @@ impl<'a> ReaderPipeline<'a> {
         Ok(())
     }
 
-    /// The chunk of the version before at the place of this one.
+    /// The chunk of the earlier version at the same position.
     pub(super) fn base_chunk(&self, chunk: &Chunk) -> Option<EarlierChunk> {
         let earlier = self.opened.as_ref()?.earlier.as_ref()?;
         earlier.get(chunk.base_chunk?).copied()
     }
 
-    /// Notes what a chunk is in the file.
+    /// Records a chunk of the file.
     pub(super) fn record(&mut self, chunk: &Chunk, id: Option<ChunkId>) {
         let length = chunk.length as u64;
         self.runs.push(id, length, chunk.place);
@@ -173,13 +174,13 @@ impl<'a> ReaderPipeline<'a> {
         }
     }
 
-    /// Takes the memory of a batch back.
+    /// Reclaims the memory of a batch.
     pub(super) fn give_back(&mut self, mut batch: Batch) {
         batch.clear();
         self.batch = batch;
     }
 
-    /// The number and the contents of the file, if it was read to its end.
+    /// The number and the recipe of the file, if it was read to its end.
     pub(super) fn ended(&mut self) -> Result<Option<(u32, Recipe)>, CheckpointError> {
         let Some(opened) = self.opened.take_if(|opened| opened.ended) else { return Ok(None) };
         opened.check_unchanged()?;
@@ -188,7 +189,7 @@ impl<'a> ReaderPipeline<'a> {
         Ok(Some((opened.number, Recipe { format: opened.cutter.format(), digest, runs })))
     }
 
-    /// Where a new chunk waits for the others of its block; `depth` is that of its version before, if it has one.
+    /// Queues a new chunk; `depth` is that of its base chunk, if any.
     pub(super) fn pending(&mut self, depth: Option<u8>) -> &mut Pending {
         match depth.filter(|_| self.chooser.wants_bases() || self.tries_bases) {
             Some(depth) => &mut self.based.entry(depth).or_default().pending,
@@ -196,7 +197,7 @@ impl<'a> ReaderPipeline<'a> {
         }
     }
 
-    /// What is pending, to be encoded: full blocks, or all.
+    /// Blocks to be encoded: all full blocks, or all blocks.
     pub(super) fn jobs(&mut self, pipeline: usize, all: bool) -> Vec<Job> {
         let mut jobs = Vec::new();
         let epsilon = self.epsilon;
@@ -230,7 +231,7 @@ impl<'a> ReaderPipeline<'a> {
     }
 }
 
-/// New chunks that will be a block.
+/// New chunks that form a block.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) number: u32,
@@ -241,7 +242,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Whether it is a full block, or one at all where `all` are due.
+    /// Whether the block is full, or nonempty with `all`.
     fn is_due(&self, most: usize, all: bool) -> bool {
         let full = self.bytes.len() >= most || self.lengths.len() >= MOST_CHUNKS;
         full || (all && !self.lengths.is_empty())
@@ -272,7 +273,7 @@ impl Pending {
 /// A pack, and the hashes of its chunks.
 type Readable = (Arc<Pack>, Arc<Hashes>);
 
-/// The version of a file that a store has, from a checkpoint; none if what it needs is damaged.
+/// The stored version of a file; `None` if its data is damaged.
 pub(super) fn earlier(
     store: &Store,
     manifest: Option<&Manifest>,
@@ -305,8 +306,8 @@ pub(super) fn earlier(
     Some(Arc::new(Earlier::new(chunks)))
 }
 
-/// Which file of the checkpoint before each file is compared with: the one of the same path, or of one that differs only in its
-/// numbers, as those of processes do.
+/// The file of the earlier checkpoint that each file is compared with: the one with the same path, or with a
+/// path that differs only in numbers, such as process ids.
 pub(super) fn base_files(manifest: Option<&Manifest>, entries: &[Entry]) -> BTreeMap<u32, u32> {
     let Some(manifest) = manifest else { return BTreeMap::new() };
     let is_file = |entry: &Entry| matches!(entry.kind, EntryKind::File { .. });
@@ -331,7 +332,7 @@ pub(super) fn base_files(manifest: Option<&Manifest>, entries: &[Entry]) -> BTre
     bases
 }
 
-/// A path in which every number, decimal or hexadecimal, is a `#`.
+/// A path with every decimal or hexadecimal number replaced by `#`.
 fn without_numbers(path: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
     let bytes = path.as_os_str().as_bytes();
@@ -347,29 +348,29 @@ fn without_numbers(path: &Path) -> Vec<u8> {
     out
 }
 
-/// A block that is to be encoded.
+/// A block to be encoded.
 pub(super) struct Job {
     pub(super) pipeline: usize,
     pub(super) pending: Pending,
-    /// How deep the versions before are that its chunks are deltas against; none if there are none.
+    /// The depth of its base chunks; `None` if there are none.
     pub(super) base_depth: Option<u8>,
     pub(super) compares: bool,
     pub(super) choice: Choice,
     pub(super) epsilon: f64,
     pub(super) chooser: Chooser,
-    /// How many blocks are between what the chooser knows and this one.
+    /// Number of blocks between the last known result and this one.
     pub(super) after: u64,
 }
 
-/// A block that is encoded.
+/// An encoded block.
 pub(super) struct Done {
     pub(super) pipeline: usize,
     pub(super) number: u32,
-    /// How deep the versions before are that it was to be a delta against, if any.
+    /// The depth of its base chunks, if any.
     pub(super) base_depth: Option<u8>,
     pub(super) block: NewBlock,
     pub(super) outcome: Outcome,
-    /// What was found best, when several bases were tried.
+    /// The best choice, if several bases were tried.
     pub(super) compared: Option<Choice>,
 }
 
@@ -397,7 +398,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
         return job.done(store, blocks, encoded, bases, None);
     }
     let kept = trial.by(kept)?;
-    // What tells one version best tells the others as well, unless it tells none.
+    // The hint is valid for all versions, except no base at all.
     let trial = BaseEncoder { codec: Some(kept.0.codec).filter(|codec| codec.uses_bases()), ..trial };
     let mut sizes = Sizes { kept: kept.0.payload.len(), previous: kept.0.payload.len(), bound: None };
     let mut best = kept;
@@ -420,18 +421,18 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
     job.done(store, blocks, best.0, best.1, Some(choice))
 }
 
-/// Encodes the block of a job by bases.
+/// Encodes the block of a job with bases.
 struct BaseEncoder<'a> {
     blocks: &'a Blocks<'a>,
     job: &'a Job,
     hint: Hint,
-    /// The codec, if it is known already.
+    /// The codec, if it is already known.
     codec: Option<Codec>,
 }
 
 impl BaseEncoder<'_> {
     fn by(&self, bases: Bases) -> Result<(Encoded, Bases), CheckpointError> {
-        // A base that is damaged is none; verifying tells of it.
+        // A damaged base is not used; verifying reports it.
         let bytes = bases.iter().map(|base| base.and_then(|base| self.blocks.chunk(base).ok()));
         let bytes: Vec<Option<ChunkBytes>> = bytes.collect();
         let usable =
@@ -455,14 +456,14 @@ impl Job {
     fn candidates(&self, store: &Store) -> Vec<Candidates> {
         let deepest = store.settings().depth;
         let of = |base_chunk: &Option<ChunkId>| match base_chunk.filter(|_| self.base_depth.is_some()) {
-            // What cannot be read is no base.
+            // Unreadable data cannot be a base.
             Some(base_chunk) => candidates(store, base_chunk, deepest).unwrap_or_default(),
             None => Candidates::default(),
         };
         self.pending.base_chunks.iter().map(of).collect()
     }
 
-    /// The codec of the block in which the version before of the first chunk that has one is.
+    /// The codec of the block with the first base chunk.
     fn base_codec(&self, store: &Store) -> Option<Codec> {
         let base_chunk = self.pending.base_chunks.iter().flatten().next()?;
         store.pack(base_chunk.pack).ok()?.block(base_chunk.block).map(|block| block.codec)

@@ -1,8 +1,8 @@
-//! Taking away what no checkpoint needs of packs, chunk by chunk.
+//! Removes unneeded data from packs, chunk by chunk.
 //!
-//! Packs only lead to packs before them, so one way through from the last to the first knows at each pack which of its chunks are needed:
-//! those that files consist of, and those by which what stays of the packs behind it is told. A pack is changed when those
-//! behind it are on the disk as they stay, so that `kill -9` never leaves a block whose bases are gone.
+//! Bases are always in earlier packs, so one pass from the last pack to the first knows which chunks of each
+//! pack are needed: those of files, and the bases of remaining blocks of later packs. A pack is changed after
+//! all later packs are final on disk, so that `kill -9` never leaves a block without its bases.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,38 +25,39 @@ use super::super::statistics::length_of;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
-/// Bytes of decoded blocks that are made sparse together.
+/// Decoded bytes of blocks that are made sparse together.
 const PORTION: u64 = 8 << 20;
 
-/// Bytes of decoded blocks that are kept, because others are deltas against them.
+/// Size of the cache of decoded bases, in bytes.
 const KEPT: usize = 24 << 20;
 
-/// Fewest bytes for which a pack is written again: what most file systems round files up by.
+/// Minimum gain for rewriting a pack, in bytes: the block size of most file systems.
 const LEAST: u64 = 4096;
 
-/// What pruning came to.
+/// The result of a prune.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Pruned {
-    /// Whether nothing was done, only told.
+    /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The checkpoints that were removed.
+    /// The removed checkpoints.
     pub removed: Vec<u32>,
-    /// The checkpoints that are left.
+    /// The remaining checkpoints.
     pub kept: Vec<u32>,
-    /// Packs that were removed.
+    /// The removed packs.
     pub deleted: Vec<u32>,
-    /// Packs that were written again without what nobody needs.
+    /// Packs that were rewritten without unneeded data.
     pub rewritten: Vec<u32>,
-    /// Packs that could not be written again: they still have what nobody needs.
+    /// Packs that could not be rewritten and keep their unneeded data.
     pub left: Vec<u32>,
-    /// Bytes of files that were freed; when nothing was done, an estimate: as if all chunks of a block were compressed alike.
+    /// Freed bytes of files; in a dry run an estimate that assumes equal compression of all chunks of a
+    /// block.
     pub freed: u64,
-    /// What could not be done, and why.
+    /// Warnings.
     pub notes: Vec<String>,
 }
 
 impl Pruned {
-    /// Removes a pack that nobody needs.
+    /// Removes an unneeded pack.
     pub(super) fn delete(&mut self, store: &Store, number: u32) -> Result<(), CheckpointError> {
         let path = store.pack_path(number);
         let bytes = length_of(&path);
@@ -75,38 +76,38 @@ impl Pruned {
     }
 }
 
-/// A way through the packs of a store, from the last to the first.
+/// A pass through the packs of a store, from the last to the first.
 pub(super) struct Sweep<'a> {
     store: &'a Store,
     live: LiveChunks,
     zeros: ZeroHashes,
 }
 
-/// What is to be done with a pack.
+/// What to do with a pack.
 enum Due {
     Delete,
-    /// Write it again; that frees about so many bytes.
+    /// Rewrite it, which frees about this many bytes.
     Rewrite(u64),
-    /// About so many bytes are not needed, which is too little.
+    /// Keep it: about this many bytes are unneeded, which is too little.
     Nothing(u64),
 }
 
-/// What a pack that was written again came to.
+/// The result of rewriting a pack.
 struct Rewritten {
-    /// Bytes that were freed.
+    /// Freed bytes.
     freed: u64,
-    /// By what its blocks are told now.
+    /// The remaining bases of its blocks.
     bases: Vec<ChunkId>,
 }
 
 impl<'a> Sweep<'a> {
-    /// For the needs of these checkpoints.
+    /// Starts with the needs of these checkpoints.
     pub(super) fn new(store: &'a Store, kept: &[u32]) -> Result<Self, CheckpointError> {
         let zeros = ZeroHashes::new(store.settings().seed);
         Ok(Self { store, live: LiveChunks::of(store, kept)?, zeros })
     }
 
-    /// Tells what would be done and freed, about; and how many bytes that nobody needs would stay.
+    /// Estimates the freed bytes, and the unneeded bytes that would stay.
     pub(super) fn estimate(mut self, pruned: &mut Pruned) -> Result<u64, CheckpointError> {
         let mut stay = 0;
         for number in self.store.pack_numbers()?.into_iter().rev() {
@@ -129,13 +130,13 @@ impl<'a> Sweep<'a> {
         Ok(stay)
     }
 
-    /// Does it.
+    /// Performs the pass.
     pub(super) fn carry_out(mut self, pruned: &mut Pruned, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let numbers = self.store.pack_numbers()?;
         let blocks = Blocks::new(self.store, KEPT);
         for (done, &number) in numbers.iter().rev().enumerate() {
             if cx.should_stop() {
-                pruned.notes.push("interrupted: some packs still hold what nobody needs".to_owned());
+                pruned.notes.push("interrupted: some packs still have unneeded data".to_owned());
                 break;
             }
             cx.progress(done as u64, numbers.len() as u64);
@@ -163,11 +164,11 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// A pack is written again when that frees a quarter of its payloads, and more than what files are rounded up by.
+    /// A pack is rewritten if that frees a quarter of its payloads, and more than one file system block.
     fn due(&mut self, number: u32) -> Result<Due, CheckpointError> {
         let Some(live) = self.live.blocks(number) else { return Ok(Due::Delete) };
         let pack = self.store.pack(number)?;
-        // Without hashes it is not written again, which is found when that is tried.
+        // Rewriting a pack without hashes fails later.
         let hashes = pack.hashes().ok();
         let (mut freed, mut all) = (0, 0);
         for (block, entry) in (0..).zip(pack.blocks()) {
@@ -181,21 +182,21 @@ impl<'a> Sweep<'a> {
         Ok(if freed >= LEAST && freed * 4 >= all { Due::Rewrite(freed) } else { Due::Nothing(freed) })
     }
 
-    /// Notes as needed by what the needed blocks of a pack are told: the bases of those of their chunks that `which` says.
+    /// Marks the bases of needed chunks of a pack as needed, for the chunks that `which` selects.
     fn keep(&mut self, number: u32, which: fn(&ChunkSet, u16) -> bool) -> Result<(), CheckpointError> {
         let Some(live) = self.live.blocks(number) else { return Ok(()) };
         let pack = self.store.pack(number)?;
         let mut bases = Vec::new();
         for (&block, live) in live {
-            let told = pack.block(block).map(|entry| entry.bases.as_slice()).unwrap_or_default();
-            let told = (0..).zip(told).filter(|(place, _)| which(live, *place));
-            bases.extend(told.filter_map(|(_, base)| *base));
+            let chosen = pack.block(block).map(|entry| entry.bases.as_slice()).unwrap_or_default();
+            let chosen = (0..).zip(chosen).filter(|(place, _)| which(live, *place));
+            bases.extend(chosen.filter_map(|(_, base)| *base));
         }
         bases.into_iter().for_each(|base| self.live.insert(base));
         Ok(())
     }
 
-    /// As [`Sweep::rewrite`]; where the disk is too full for that, after making room by what can be taken out of the pack as it lies.
+    /// As [`Sweep::rewrite`]; if the disk is too full, first frees space by punching holes into the pack.
     fn rewrite_or_punch(
         &self,
         number: u32,
@@ -212,13 +213,13 @@ impl<'a> Sweep<'a> {
             return Err(full);
         }
         let rewritten = self.rewrite(number, blocks, cx);
-        // A pack that is written again is that much shorter in any case.
+        // Rewriting makes the pack this much shorter in any case.
         pruned.freed += if matches!(rewritten, Ok(Some(_))) { 0 } else { room };
         rewritten
     }
 
-    /// Gives the disk back what the blocks of a pack take that nobody needs, as far as the file system can, and says how many bytes.
-    /// Such blocks are all zeros then: who looks for chunks there finds that before anything is a delta against them.
+    /// Punches the unneeded blocks out of a pack, if the file system can, and returns the freed bytes. Such
+    /// blocks read as zeros, so that later lookups find them dead before anything is encoded against them.
     fn punch(&self, number: u32) -> Result<u64, CheckpointError> {
         let pack = self.store.pack(number)?;
         let is_needed = |block: u32| self.live.blocks(number).is_some_and(|live| live.contains_key(&block));
@@ -227,7 +228,8 @@ impl<'a> Sweep<'a> {
             .filter_map(|(_, entry)| Some((entry.as_ref()?.offset, u64::from(entry.as_ref()?.payload))))
             .collect();
         holes.sort_unstable();
-        // Together: of a page that two share neither could be given back alone.
+        // Adjacent blocks are punched together, because a page that two blocks share could not be freed
+        // otherwise.
         holes.dedup_by(|next, last| {
             let follows = last.0 + last.1 == next.0;
             last.1 += if follows { next.1 } else { 0 };
@@ -239,7 +241,7 @@ impl<'a> Sweep<'a> {
         let before = taken()?;
         for (offset, length) in holes {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // Not every file system can.
+            // Some file systems do not support it.
             if length > 0 && fallocate(&file, flags, offset, length).is_err() {
                 break;
             }
@@ -251,14 +253,14 @@ impl<'a> Sweep<'a> {
         let length = length_of(self.store.pack_path(number));
         match is_full(error) {
             true => format!(
-                "the disk is too full to write pack {number} again: that takes about {} bytes for a while and frees about {frees}",
+                "the disk is too full to rewrite pack {number}: that takes about {} bytes temporarily and frees about {frees}",
                 length.saturating_sub(frees)
             ),
-            false => format!("pack {number} stays as it is: {error}"),
+            false => format!("pack {number} is unchanged: {error}"),
         }
     }
 
-    /// Writes a pack again with its needed blocks alone, sparse where that pays. None when it would not get smaller.
+    /// Rewrites a pack with its needed blocks, sparse if that pays. `None` if it would not get smaller.
     fn rewrite(
         &self,
         number: u32,
@@ -277,7 +279,7 @@ impl<'a> Sweep<'a> {
 }
 
 impl Store {
-    /// Puts what is written beside a pack in its place, unless it has more than so many bytes. How much smaller it is.
+    /// Replaces a pack by its rewritten version, unless that exceeds a size. Returns the bytes saved.
     pub(super) fn replace_pack(
         &self,
         number: u32,
@@ -298,7 +300,7 @@ impl Store {
             Ok(Some(pack.length().saturating_sub(bytes)))
         });
         if !matches!(replaced, Ok(Some(_))) {
-            // It is removed by the next writer if this fails as well.
+            // The next writer removes it if this fails.
             let _ = fs::remove_file(&temporary);
         }
         replaced

@@ -1,4 +1,4 @@
-//! A portion of a file, its chunks decoded and compared with their hashes, and where it goes.
+//! A portion of a file with decoded and verified chunks, and its destination.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -18,15 +18,15 @@ use crate::store::blocks::Blocks;
 use crate::store::manifest::Run;
 use crate::store::pack::{Hashes, Pack};
 
-/// Bytes of the blocks of a portion, unless it is of one block, however few of their chunks are needed.
+/// Maximum decoded size of the blocks of a portion, unless it needs only one block.
 const WINDOW: usize = 2 << 20;
 
-/// Runs one after the other in a file, and what is in them.
+/// Successive runs of a file, and their data.
 pub(super) struct Portion {
     blocks: Vec<Arc<Vec<u8>>>,
-    /// The block and the place in it of the bytes of each run, or how many zeros it is.
+    /// Block and range of the bytes of each run, or the number of zeros.
     places: Vec<Place>,
-    /// Of all chunks that are not zeros.
+    /// Hashes of all nonzero chunks.
     hashes: Vec<ChunkHash>,
 }
 
@@ -35,21 +35,21 @@ enum Place {
     Bytes(usize, Range<usize>),
 }
 
-/// What stands in a portion.
+/// A piece of a portion.
 pub(super) enum Part<'p> {
     Zeros(u64),
     Bytes(&'p [u8]),
 }
 
-/// A block of which chunks are needed.
+/// A block with needed chunks.
 struct Source {
-    /// Which of the blocks of the portion it is.
+    /// Its index among the blocks of the portion.
     number: usize,
     pack: Arc<Pack>,
     hashes: Arc<Hashes>,
 }
 
-/// The runs that are a portion together, and the others.
+/// Splits runs into those of a portion and the rest.
 pub(super) fn split<'r>(store: &Store, runs: &'r [Run]) -> (&'r [Run], &'r [Run]) {
     let mut blocks = BTreeSet::new();
     let mut bytes = 0;
@@ -61,7 +61,7 @@ pub(super) fn split<'r>(store: &Store, runs: &'r [Run]) -> (&'r [Run], &'r [Run]
     runs.split_at(full.unwrap_or(runs.len()))
 }
 
-/// Bytes of the block of a chunk. Decoding tells why there is none.
+/// Size of the block of a chunk. Decoding reports why it is missing.
 fn block_bytes(store: &Store, chunk: ChunkId) -> usize {
     let pack = store.pack(chunk.pack).ok();
     pack.and_then(|pack| Some(pack.block(chunk.block)?.bytes())).unwrap_or(0)
@@ -90,7 +90,7 @@ impl Portion {
         Ok(portion)
     }
 
-    /// Compares every chunk of a run with its hash.
+    /// Verifies every chunk of a run by its hash.
     fn add(&mut self, source: &Source, run: &Run, first: ChunkId, seed: u64) -> Result<(), CheckpointError> {
         let pack = &source.pack;
         let missing = || pack.damaged_block(first.block, "a chunk is missing");
@@ -107,7 +107,7 @@ impl Portion {
         for (chunk, content) in (first.chunk..).zip(contents) {
             let hash = ChunkHash::seeded(seed, content);
             if source.hashes.of(block, chunk) != Some(hash.kept()) {
-                return Err(pack.damaged_block(first.block, "a chunk has another hash"));
+                return Err(pack.damaged_block(first.block, "the hash of a chunk does not match"));
             }
             self.hashes.push(hash);
         }
@@ -115,7 +115,7 @@ impl Portion {
         Ok(())
     }
 
-    /// What stands in it, in order.
+    /// Its pieces, in order.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         self.places.iter().map(|place| match place {
             Place::Zeros(bytes) => Part::Zeros(*bytes),
@@ -145,22 +145,22 @@ impl Portion {
     }
 }
 
-/// What takes the portions of a file.
+/// The destination of the portions of a file.
 pub(super) trait Target: Send + Sync {
-    /// Takes a portion that begins here, in any order, if the order does not matter.
+    /// Writes a portion at this offset, in any order, if the destination allows it.
     fn put_at(&self, offset: u64, portion: &Portion) -> Result<(), CheckpointError>;
-    /// Takes the next portion if the order matters.
+    /// Writes the next portion, if the destination needs file order.
     fn put_next(&self, portion: &Portion) -> Result<(), CheckpointError>;
-    /// Ends the file.
+    /// Finishes the file.
     fn finish(&self) -> Result<(), CheckpointError>;
 }
 
-/// A file of the length it is to have; nothing is written into its holes.
+/// A file with its final length; its holes are not written.
 pub(super) struct FileTarget<'a> {
     path: PathBuf,
     file: File,
     holes: &'a [(u64, u64)],
-    /// Whether the file is put on disk when it ends: its mode may keep us from opening it later.
+    /// Whether the file is synced when it ends, because its mode may prevent opening it later.
     sync: bool,
 }
 
@@ -170,7 +170,7 @@ impl<'a> FileTarget<'a> {
         Ok(Self { path, file, holes, sync })
     }
 
-    /// The bytes from a place on that are all in a hole, or all outside, and whether they are in one.
+    /// Length of the part that is completely inside or outside of a hole, and whether it is inside.
     fn stretch(&self, offset: u64, bytes: u64) -> (u64, bool) {
         let next = self.holes.partition_point(|&(begin, length)| begin.saturating_add(length) <= offset);
         match self.holes.get(next) {
@@ -261,15 +261,15 @@ impl Target for StreamTarget<'_> {
 
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Most slices that the system takes at once.
+/// Maximum number of slices of a system call.
 const MOST_SLICES: usize = 1024;
 
-/// Gathers what stands together in a file, and writes it from where it is.
+/// Gathers adjacent slices of a file, and writes them without copying.
 struct Gather<'p, W> {
     slices: Vec<IoSlice<'p>>,
-    /// Where the first slice begins.
+    /// Offset of the first slice.
     begin: u64,
-    /// Where the last one ends.
+    /// End of the last slice.
     end: u64,
     write: W,
 }
@@ -300,7 +300,7 @@ impl<'p, W: FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>> Gather<'p, W> {
         Ok(())
     }
 
-    /// Leaves out so many bytes.
+    /// Skips some bytes.
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         self.flush()?;
         self.end += bytes;
@@ -332,7 +332,7 @@ mod tests {
 
     type Write<'w> = &'w mut dyn FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>;
 
-    /// A file that takes no more than so many bytes at once.
+    /// A file that accepts only a limited number of bytes per call.
     fn gathered(most: usize, gathering: impl Fn(&mut Gather<'_, Write<'_>>)) -> Vec<u8> {
         let mut file = Vec::new();
         let mut write = |slices: &[IoSlice<'_>], at: u64| {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gathered_is_written_where_it_belongs_however_few_bytes_go_at_once() {
+    fn gathered_slices_are_written_correctly_with_short_writes() {
         for most in [1, 2, 3, 5, 100] {
             let file = gathered(most, |gather| {
                 gather.push(b"one").unwrap();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn more_slices_than_the_system_takes_and_long_zeros_come_out_whole() {
+    fn many_slices_and_long_zeros_are_written_completely() {
         let file = gathered(usize::MAX, |gather| {
             for _ in 0..MOST_SLICES + 7 {
                 gather.push(b"ab").unwrap();
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_end_where_holes_do() {
+    fn pieces_end_at_the_ends_of_holes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         File::create(&path).unwrap();

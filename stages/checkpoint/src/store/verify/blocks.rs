@@ -1,4 +1,4 @@
-//! The blocks that are needed: their checksums, their bases, and in a deep look their chunks.
+//! Verifies the needed blocks: their checksums, their bases, and in a deep verification their chunks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::{Verifier, reason_of};
 use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId};
 
-/// Bytes of payloads that are looked at together.
+/// Bytes of payloads that are verified together.
 const PORTION: u64 = 4 << 20;
 
-/// Bytes of decoded blocks that are kept, because others are deltas against them.
+/// Size of the cache of decoded bases, in bytes.
 const KEPT: usize = 24 << 20;
 
-/// What a look at a block found: what is wrong, or its chunks' hashes, the part that packs do not keep.
+/// The result for a block: an error, or the part of its chunk hashes that packs do not store.
 type Seen = (u32, Result<Vec<[u8; 4]>, String>);
 
 impl Verifier<'_> {
-    /// Looks at all blocks that are needed, pack by pack, in the order of the file.
+    /// Verifies all needed blocks, pack by pack, in file order.
     pub(super) fn check_blocks(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let needed: Vec<(u32, BTreeSet<u32>)> =
             self.live.packs().map(|(pack, blocks)| (pack, blocks.clone())).collect();
@@ -49,10 +49,11 @@ impl Verifier<'_> {
     ) -> Result<(), CheckpointError> {
         let number = pack.number();
         let path = pack.path().display();
-        let worn = pack.worn().unwrap_or_else(|_| vec!["it cannot be read again"]);
+        let worn = pack.worn().unwrap_or_else(|_| vec!["it cannot be reread"]);
         self.found.worn.extend((!worn.is_empty()).then_some(number));
-        let told = |what| format!("{path}: {what}; nothing is lost yet, and `verify --discard` repairs it");
-        self.found.warnings.extend(worn.iter().map(told));
+        let warning =
+            |what| format!("{path}: {what}; nothing is lost yet, and `verify --discard` repairs it");
+        self.found.warnings.extend(worn.iter().map(warning));
         let hashes = match self.store.hashes(number) {
             Ok(hashes) => Some(hashes),
             Err(error) => {
@@ -85,7 +86,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Compares the checksums of blocks that no checkpoint needs: new ones may be a delta against them.
+    /// Verifies the checksums of unneeded blocks: new ones may be encoded against them.
     pub(super) fn check_unneeded(&mut self, number: u32, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let none = BTreeSet::new();
         let Ok(pack) = self.store.pack(number) else {
@@ -104,7 +105,7 @@ impl Verifier<'_> {
                 return Err(CheckpointError::Interrupted);
             }
             let damaged = portion.par_iter().filter_map(|&(block, _)| pack.payload(block).err());
-            // What a prune took out of a pack that it had no room to write again is not damage.
+            // Holes that a prune punched into a pack are not damage.
             let damaged =
                 damaged.filter(|error| !matches!(error, CheckpointError::DamagedBlock { reason: EMPTY, .. }));
             let damaged: Vec<String> = damaged.map(|error| error.to_string()).collect();
@@ -115,7 +116,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Notes what a look at a block found.
+    /// Records the result of a block.
     fn take(&mut self, pack: &Pack, block: u32, seen: Result<Vec<[u8; 4]>, String>) {
         let Some(entry) = pack.block(block) else { return };
         self.found.blocks += 1;
@@ -148,7 +149,7 @@ impl Verifier<'_> {
         decoded: &Blocks<'_>,
     ) -> Result<Vec<[u8; 4]>, String> {
         if !self.found.deep || self.has_bad_base(entry) {
-            // Whether it can be decoded is not known then; that it cannot is told of its base.
+            // It is unknown whether it can be decoded; damage is reported for its base.
             pack.payload(block).map_err(|error| reason_of(&error))?;
             return self.check_bases(entry).map(|()| Vec::new());
         }
@@ -157,10 +158,10 @@ impl Verifier<'_> {
         let mut rests = Vec::with_capacity(entry.lengths.len());
         let mut begin = 0;
         for (chunk, &length) in (0..).zip(&entry.lengths) {
-            let content = bytes.get(begin..begin + length as usize).ok_or("its length is another")?;
+            let content = bytes.get(begin..begin + length as usize).ok_or("wrong length")?;
             let hash = ChunkHash::seeded(decoded.seed(), content);
             if hashes.is_some_and(|hashes| hashes.of(entry, chunk) != Some(hash.kept())) {
-                return Err("a chunk has another hash".to_owned());
+                return Err("the hash of a chunk does not match".to_owned());
             }
             rests.push(hash.rest());
             begin += length as usize;
@@ -168,7 +169,7 @@ impl Verifier<'_> {
         Ok(rests)
     }
 
-    /// Whether a block that it is a delta against cannot be decoded; packs before have been looked at.
+    /// Whether a base cannot be decoded; earlier packs have been verified.
     fn has_bad_base(&self, entry: &BlockEntry) -> bool {
         let is_bad = |base: &ChunkId| {
             self.packs.contains_key(&base.pack) || self.unusable.contains(&(base.pack, base.block))
@@ -176,23 +177,23 @@ impl Verifier<'_> {
         entry.bases.iter().flatten().any(is_bad)
     }
 
-    /// Whether the chunks by which a block is told are where they should be.
+    /// Whether the bases of a block exist where they should.
     fn check_bases(&self, entry: &BlockEntry) -> Result<(), String> {
         for base in entry.bases.iter().flatten() {
             let Ok(pack) = self.store.pack(base.pack) else { continue };
             let Some(below) = pack.block(base.block) else { continue };
             if usize::from(base.chunk) >= below.lengths.len() {
-                return Err("it is a delta against a chunk that is not there".to_owned());
+                return Err("its base chunk does not exist".to_owned());
             }
             if below.depth >= entry.depth {
-                return Err("its chain is longer than it says".to_owned());
+                return Err("its chain is longer than declared".to_owned());
             }
         }
         Ok(())
     }
 }
 
-/// The needed blocks that are there, in the order of the file, in portions of about [`PORTION`] bytes.
+/// The existing needed blocks, in file order, in portions of about [`PORTION`] bytes.
 fn portions<'p>(pack: &'p Pack, needed: &BTreeSet<u32>) -> Vec<Vec<(u32, &'p BlockEntry)>> {
     let mut blocks: Vec<(u32, &BlockEntry)> =
         needed.iter().filter_map(|&block| Some((block, pack.block(block)?))).collect();
