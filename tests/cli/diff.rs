@@ -99,8 +99,8 @@ fn a_stage_of_two_runs() {
     metrics:
       bytes                        8000 → 12000  (+50.0 %)
     edges: 0 new, 0 gone, 1 changed
-    bytes in all: 8000 → 12000
-    messages in all: 80 → 80
+    total bytes: 8000 → 12000
+    total messages: 80 → 80
     largest changes:
       0 → 3: 1000 bytes in 10 messages → 5000 bytes in 10 messages
     ");
@@ -257,20 +257,20 @@ fn folders_are_compared_without_a_store() {
       processes                    8 → 10  (+25.0 %)
     ranks 8 to 9 are new
     edges: 5 new, 3 gone, 0 changed
-    bytes in all: 8000 → 10000
-    messages in all: 80 → 100
+    total bytes: 8000 → 10000
+    total messages: 80 → 100
     largest changes:
-      5 → 0: 1000 bytes in 10 messages → nothing
-      5 → 8: nothing → 1000 bytes in 10 messages
-      6 → 1: 1000 bytes in 10 messages → nothing
-      6 → 9: nothing → 1000 bytes in 10 messages
-      7 → 0: nothing → 1000 bytes in 10 messages
-      7 → 2: 1000 bytes in 10 messages → nothing
-      8 → 1: nothing → 1000 bytes in 10 messages
-      9 → 2: nothing → 1000 bytes in 10 messages
+      5 → 0: 1000 bytes in 10 messages → none
+      5 → 8: none → 1000 bytes in 10 messages
+      6 → 1: 1000 bytes in 10 messages → none
+      6 → 9: none → 1000 bytes in 10 messages
+      7 → 0: none → 1000 bytes in 10 messages
+      7 → 2: 1000 bytes in 10 messages → none
+      8 → 1: none → 1000 bytes in 10 messages
+      9 → 2: none → 1000 bytes in 10 messages
     table processes: 2 rows new, 0 gone, 0 changed
-      + rank 8, host nothing, compute_s nothing, communication_s nothing, collective_s nothing
-      + rank 9, host nothing, compute_s nothing, communication_s nothing, collective_s nothing
+      + rank 8, host none, compute_s none, communication_s none, collective_s none
+      + rank 9, host none, compute_s none, communication_s none, collective_s none
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"
     ------- stderr -------

@@ -72,7 +72,7 @@ impl EdgeChange {
     fn words(&self) -> String {
         let Self { source, destination, before, after } = self;
         let side = |traffic: &Option<Traffic>| match traffic {
-            None => "nothing".to_owned(),
+            None => "none".to_owned(),
             Some(Traffic { messages, bytes }) => format!("{bytes} bytes in {messages} messages"),
         };
         format!("  {source} → {destination}: {} → {}", side(before), side(after))
@@ -235,8 +235,8 @@ mod tests {
         let mut broken = graph(&Messages::from([((0, 1), (1, 1)), ((1, 0), (1, 1))]));
         broken.edges.reverse();
         let broken = Folder::write(place.path(), &broken).unwrap();
-        let (_place, whole) = stored(&Messages::from([((0, 1), (1, 1))]));
-        let error = compare(&broken, &whole).unwrap_err().to_string();
+        let (_place, valid) = stored(&Messages::from([((0, 1), (1, 1))]));
+        let error = compare(&broken, &valid).unwrap_err().to_string();
         assert!(error.contains("not sorted"), "{error}");
     }
 

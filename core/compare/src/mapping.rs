@@ -351,15 +351,15 @@ mod tests {
         ) {
             let (old, new) = (placed(&before, &edges), placed(&after, &edges));
             let found = changes(&old, &new);
-            let whole = |slots: &[u32]| {
+            let total = |slots: &[u32]| {
                 let system = machine();
                 let costs = system.costs();
                 edges.iter().map(|(&(a, b), &bytes)| bytes as f64 * costs.between(slots[a as usize], slots[b as usize])).sum::<f64>()
             };
             // All are integers, so sums are exact.
-            prop_assert_eq!(found.cost, Some([whole(&before), whole(&after)]));
+            prop_assert_eq!(found.cost, Some([total(&before), total(&after)]));
             let parts: f64 = found.cost_by_level.iter().map(|share| share.after.cost - share.before.cost).sum();
-            prop_assert!((parts - (whole(&after) - whole(&before))).abs() < 0.5);
+            prop_assert!((parts - (total(&after) - total(&before))).abs() < 0.5);
             prop_assert_eq!(found.moved.is_empty(), before == after);
         }
     }

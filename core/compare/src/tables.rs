@@ -162,7 +162,7 @@ fn rows(
         let columns: Vec<_> = names.iter().filter_map(|name| batch.column_by_name(name)).collect();
         let numbers = numbers(batch, &names[..key]);
         let text = |column: &ArrayRef, row: usize| match Cell::of(column, row) {
-            Cell::Null => "nothing".to_owned(),
+            Cell::Null => "none".to_owned(),
             value => value.to_string(),
         };
         let row = |row: usize| {
