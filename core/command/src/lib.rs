@@ -337,13 +337,14 @@ mod tests {
     fn a_command_of_a_group_is_found_and_answers() {
         static ENTRIES: &[CommandEntry] =
             &[CommandEntry::group("speak", "Speak", const { &[CommandEntry::of::<Say>()] })];
-        let whole = || clap::Command::new("test").subcommands(ENTRIES.iter().map(CommandEntry::definition));
-        let mut matches = whole().try_get_matches_from(["test", "speak", "say", "hello"]).unwrap();
+        let definition =
+            || clap::Command::new("test").subcommands(ENTRIES.iter().map(CommandEntry::definition));
+        let mut matches = definition().try_get_matches_from(["test", "speak", "say", "hello"]).unwrap();
         let command = CommandEntry::parse(ENTRIES, &mut matches).unwrap();
         let answer = command.run(&Context::detached(), &mut Vec::new());
         let answer = answer.unwrap_or_else(|_| unreachable!("this command does not fail"));
         assert_eq!((answer.lines, answer.json.unwrap().as_str()), (vec!["hello".to_owned()], "\"hello\""));
-        let help = whole().try_get_matches_from(["test", "speak", "--help"]).unwrap_err().to_string();
+        let help = definition().try_get_matches_from(["test", "speak", "--help"]).unwrap_err().to_string();
         assert!(help.contains("say   Say something\n"), "{help}");
     }
 }
