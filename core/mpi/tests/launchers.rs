@@ -18,7 +18,7 @@ const MPIS: [(Implementation, [&str; 2], &str); 2] = [
 ];
 
 /// Makes a process print its rank.
-const PRINT_RANK: &str = "HOPMAP_TEST_SAY";
+const PRINT_RANK: &str = "HOPMAP_TEST_PRINT_RANK";
 
 fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
