@@ -107,7 +107,7 @@ fn a_stage_of_two_runs() {
     insta::assert_snapshot!(stage("machine", &[]), @"
     system-graph DIGEST → DIGEST
       costs: [1.0,10.0] → [1.0,20.0]
-    levels cost 1, 20, were 1, 10
+    level costs are 1, 20, were 1, 10
     ");
     insta::assert_snapshot!(stage("placement", &["--deep"]), @"
     mapping DIGEST → DIGEST

@@ -47,13 +47,13 @@ fn what_changed_is_published_told_and_accepted() {
     site.refresh(&[]);
     site.set(&Plan { far: 200.0, ..Plan::new(8) });
     assert_snapshot!(site.refresh(&["--consumer", COUNT, "--exit-code"]), @r"
-    published pub/history/ENTRY: levels cost 1, 10, 200, were 1, 10, 100 (8 hosts)
+    published pub/history/ENTRY: level costs are 1, 10, 200, were 1, 10, 100 (8 hosts)
     [exit code 3]
     ");
     let current = site.sandbox.path().join("pub/current");
     assert_eq!(site.sandbox.read("told").trim(), current.to_str().unwrap());
     let changes: Value = serde_json::from_str(&site.sandbox.read("last.json")).unwrap();
-    assert_eq!(changes["changes"][0]["text"], "levels cost 1, 10, 200, were 1, 10, 100");
+    assert_eq!(changes["changes"][0]["text"], "level costs are 1, 10, 200, were 1, 10, 100");
     assert_eq!(changes["changes"][0]["change"], "levels");
     let (current, accepted) = site.sound();
     assert_eq!(current.unwrap().0, accepted.unwrap().0);
@@ -198,7 +198,7 @@ fn a_machine_that_goes_back_is_published_as_it_was_accepted() {
     assert_eq!(site.sound().0.unwrap().0, first);
     assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged, and the consumer has taken it now: 8 hosts");
     let changes: Value = serde_json::from_str(&site.sandbox.read("last.json")).unwrap();
-    assert_eq!(changes["changes"][0]["text"], "levels cost 1, 10, 100, were 1, 10, 300");
+    assert_eq!(changes["changes"][0]["text"], "level costs are 1, 10, 100, were 1, 10, 300");
     assert_eq!(site.publication().entries().unwrap().len(), 2);
     site.refresh(&["--consumer", COUNT]);
     assert_eq!(told(&site), 1);

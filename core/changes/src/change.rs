@@ -359,9 +359,9 @@ impl Display for Change {
                 let (now, was) = (known(*quantity, *after), known(*quantity, *before));
                 write!(f, "{}: link of {now}, was {was}{percent}", between(from, to, *both))
             }
-            Self::CostForm { before, after } => write!(f, "costs are {after}, were {before}"),
+            Self::CostForm { before, after } => write!(f, "the cost model is {after}, was {before}"),
             Self::Levels { before, after } => {
-                write!(f, "levels cost {}, were {}", costs(after), costs(before))
+                write!(f, "level costs are {}, were {}", costs(after), costs(before))
             }
             Self::Routes { to } => write!(f, "routes to {} have changed", host_list(to)),
             Self::Pair { from, to, both, quantity, before, after } => {

@@ -64,7 +64,7 @@ fn every_kind_of_change_is_one_line() {
     );
     assert_eq!(lines(|s| s.links[0].latency_s = Some(1.2e-6)), [""; 0]);
     assert_eq!(lines(|s| s.links[0].latency_s = None), ["h0 → leaf0: link of unknown, was 1 µs"]);
-    assert_eq!(lines(|s| levels(s).costs[2] = 101.0), ["levels cost 1, 10, 101, were 1, 10, 100"]);
+    assert_eq!(lines(|s| levels(s).costs[2] = 101.0), ["level costs are 1, 10, 101, were 1, 10, 100"]);
     assert_eq!(lines(|s| levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1]), ["h1 moved from h0 to h[2-3]"]);
     assert_eq!(lines(|s| levels(s).groups[0][1] = 9), ["h0 groups its cores differently"]);
 }
@@ -193,7 +193,7 @@ fn matrices_are_compared_pair_by_pair() {
     let both_ways = matrix(|costs| (costs[7], costs[7 * 8]) = (150.0, 150.0));
     assert_eq!(lines(&both_ways), ["h0 – h3: cost 150, was cost 100 (+50 %)"]);
     let tree = Machine { system: machine(), measurements: None };
-    assert_eq!(lines(&tree), ["costs are levels, were matrix"]);
+    assert_eq!(lines(&tree), ["the cost model is levels, was matrix"]);
 }
 
 /// A machine whose links have a rate; the rate of large messages varies by a factor.

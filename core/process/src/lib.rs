@@ -74,7 +74,7 @@ pub enum Cause {
     #[error("ended with {0}")]
     Failed(ExitStatus),
     /// It exceeded its time limit.
-    #[error("did not end within {} s and was ended", .0.as_secs_f64())]
+    #[error("did not finish within {} s and was stopped", .0.as_secs_f64())]
     Time(Duration),
     /// It wrote too much.
     #[error("wrote more than {0} bytes to standard output")]

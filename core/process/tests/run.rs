@@ -50,7 +50,7 @@ fn an_error_has_the_command_and_its_last_lines() {
 
 #[test]
 fn time_and_output_are_limited() {
-    assert!(refused("sleep 60", &short()).ends_with("did not end within 0.2 s and was ended"));
+    assert!(refused("sleep 60", &short()).ends_with("did not finish within 0.2 s and was stopped"));
     // One closes its streams and continues, another one ignores SIGTERM.
     assert!(refused("exec >&- 2>&-; sleep 60", &short()).contains("within 0.2 s"));
     assert!(refused("trap '' TERM; while :; do sleep 1; done", &short()).contains("within 0.2 s"));

@@ -155,7 +155,7 @@ fn a_command_ends_with_all_that_it_started() {
     let file = folder.path().join("pid");
     let line = format!("sleep 300 & echo $! > '{}'; wait", file.display());
     let params = ExternalParams { time_limit_s: Some(0.5), ..shell(&line) };
-    assert_eq!(refused(params), format!("`{line}` did not end within 0.5 s and was ended"));
+    assert_eq!(refused(params), format!("`{line}` did not finish within 0.5 s and was stopped"));
     assert!(goes(&fs::read_to_string(&file).unwrap()));
     // Also what is left behind by one that ended by itself.
     let line = format!("sleep 300 & echo $! > '{}'; echo 1 2 3 4", file.display());
