@@ -295,10 +295,10 @@ mod tests {
         assert_eq!(image.len(), 9 * PAGE);
         assert_eq!(image[..PAGE], image[PAGE..2 * PAGE]);
         assert!(image.starts_with(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n\0"));
-        let told =
+        let fields =
             [2, 3, 4, 7].map(|page| (word(&image, page, 0), word(&image, page, 2), word(&image, page, 10)));
         assert_eq!(
-            told,
+            fields,
             [(0x10000, 0x5000, 2), (0x10000, 0x1000, 5), (0x11000, 0x2000, 4), (0x13000, 0x2000, 5)]
         );
         assert_eq!(image[5 * PAGE..7 * PAGE], contents[PAGE..3 * PAGE]);
