@@ -1,4 +1,4 @@
-//! What anybody may say to an agent or to its coordinator.
+//! Messages to an agent or its coordinator.
 #![no_main]
 
 #[path = "../../stages/topology/tests/support/body.rs"]
@@ -6,7 +6,7 @@ mod body;
 
 use libfuzzer_sys::fuzz_target;
 
-// The first byte says who talks to whom, before or after the handshake.
+// The first byte selects sender, receiver and state: before or after the handshake.
 fuzz_target!(|data: &[u8]| {
     let Some((way, bytes)) = data.split_first() else { return };
     body::protocol(usize::from(*way), bytes);

@@ -1,4 +1,4 @@
-//! An archive of which one file is replaced.
+//! A sample archive with one file replaced.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ impl Archive {
         Self { folder, files }
     }
 
-    /// Does something with the archive while the first byte says which file holds the others.
+    /// Runs a function on the archive with one file replaced; the first byte selects the file, the rest is
+    /// its contents.
     pub fn with(&self, data: &[u8], body: impl FnOnce(&Path)) {
         let Some((which, bytes)) = data.split_first() else { return };
         let (path, original) = &self.files[usize::from(*which) % self.files.len()];

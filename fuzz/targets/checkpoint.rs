@@ -1,4 +1,4 @@
-//! Images of processes, page maps and other files of checkpoints that hold anything.
+//! Arbitrary process images, page maps and other checkpoint files.
 #![no_main]
 
 #[path = "../../stages/checkpoint/tests/support/images.rs"]
@@ -6,5 +6,5 @@ mod images;
 
 use libfuzzer_sys::fuzz_target;
 
-// The first two bytes say how it is read.
+// The first two bytes select the reader.
 fuzz_target!(|data: &[u8]| images::anything(data));

@@ -1,4 +1,4 @@
-//! Stores of which one file holds anything.
+//! Checkpoint stores with one arbitrary file.
 #![no_main]
 
 #[path = "../../stages/checkpoint/tests/support/store.rs"]
@@ -23,15 +23,15 @@ static SITE: LazyLock<Site> = LazyLock::new(|| {
     Site { sample, files }
 });
 
-// The first byte says which file holds the others; where it is even they are mixed into the file as it was, from the place that the next
-// two bytes tell.
+// The first byte selects the file. If it is odd, the bytes after the next two replace the file. If it is
+// even, they are XORed into the file, at the offset in the next two bytes.
 fuzz_target!(|data: &[u8]| {
     let [which, low, high, bytes @ ..] = data else { return };
-    let (path, whole) = &SITE.files[usize::from(*which / 2) % SITE.files.len()];
+    let (path, original) = &SITE.files[usize::from(*which / 2) % SITE.files.len()];
     let mut changed = bytes.to_vec();
     if which % 2 == 0 {
-        changed.clone_from(whole);
-        let at = usize::from(u16::from_le_bytes([*low, *high])) % (whole.len() + 1);
+        changed.clone_from(original);
+        let at = usize::from(u16::from_le_bytes([*low, *high])) % (original.len() + 1);
         changed.iter_mut().skip(at).zip(bytes).for_each(|(old, new)| *old ^= new);
     }
     fs::write(path, changed).unwrap();
@@ -42,5 +42,5 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(restored.is_ok(), state.whole);
         }
     }
-    fs::write(path, whole).unwrap();
+    fs::write(path, original).unwrap();
 });

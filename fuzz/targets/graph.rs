@@ -1,4 +1,4 @@
-//! Graphs in the format of METIS that hold anything.
+//! Arbitrary graphs in METIS format.
 #![no_main]
 
 #[path = "../../stages/instance/tests/support/body.rs"]

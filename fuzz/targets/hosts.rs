@@ -1,4 +1,4 @@
-//! Host lists and output of sinfo that hold anything.
+//! Arbitrary host lists and output of sinfo.
 #![no_main]
 
 #[path = "../../core/formats/tests/support/body.rs"]

@@ -1,4 +1,4 @@
-//! Files of other tools that hold anything.
+//! Arbitrary files of other tools.
 #![no_main]
 
 #[path = "../../stages/trace/tests/support/body.rs"]
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
-// The first byte says as which format it is read.
+// The first byte selects the format.
 fuzz_target!(|data: &[u8]| {
     let Some((format, bytes)) = data.split_first() else { return };
     let format = Format::ALL[usize::from(*format) % Format::ALL.len()];

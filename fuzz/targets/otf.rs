@@ -1,4 +1,4 @@
-//! OTF 1 archives of which one file holds anything.
+//! OTF 1 archives with one arbitrary file.
 #![no_main]
 
 mod archive;

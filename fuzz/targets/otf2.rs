@@ -1,4 +1,4 @@
-//! OTF2 archives of which one file holds anything.
+//! OTF2 archives with one arbitrary file.
 #![no_main]
 
 mod archive;

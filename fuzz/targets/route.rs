@@ -1,4 +1,4 @@
-//! Instances of streams and networks that hold anything.
+//! Arbitrary instances of streams and networks.
 #![no_main]
 
 #[path = "../../stages/route/tests/support/body.rs"]

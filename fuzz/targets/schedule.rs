@@ -1,4 +1,4 @@
-//! Task graphs, schedules and parameters of PARUS and others that hold anything.
+//! Arbitrary task graphs, schedules and parameters of PARUS and other tools.
 #![no_main]
 
 #[path = "../../stages/schedule/tests/support/body.rs"]
@@ -6,7 +6,7 @@ mod body;
 
 use libfuzzer_sys::fuzz_target;
 
-// The first byte says as what it is read.
+// The first byte selects the format.
 fuzz_target!(|data: &[u8]| {
     if let Some((kind, bytes)) = data.split_first() {
         let _ = body::file(usize::from(*kind), bytes);

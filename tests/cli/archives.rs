@@ -52,21 +52,21 @@ fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
     task-graph DIGEST graph
     ------- stderr -------
     16 processes, 16 locations, 7416 events, 889 messages
-    collective operations, which do not count (`collectives = "expand"` counts them): 176
-    warning: messages from ranks to themselves (EZTrace also gives as such those through inter-communicators): 1
+    collective operations, which are not counted (`collectives = "expand"` counts them): 176
+    warning: messages from ranks to themselves (EZTrace also records those on intercommunicators like this): 1
     "#);
     sandbox.write("a/other.otf2", "");
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
-    error: `DIR/a` holds several anchor files: eztrace_log.otf2, other.otf2
-      help: give the anchor file, whose name ends in `.otf2`
+    error: `DIR/a` contains several anchor files: eztrace_log.otf2, other.otf2
+      help: pass the path of the anchor file (`.otf2`)
     [exit code 1]
     "#);
     sandbox.write("empty/notes.txt", "");
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "path=empty", "--out", "graph"]), @r#"
     ------- stderr -------
-    error: `DIR/empty` holds no anchor files
-      help: give the anchor file, whose name ends in `.otf2`
+    error: `DIR/empty` does not contain anchor files
+      help: pass the path of the anchor file (`.otf2`)
     [exit code 1]
     "#);
 }
@@ -78,7 +78,7 @@ fn an_otf_1_file() {
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "path=ring.otf", "--out", "graph"]), @r#"
     ------- stderr -------
     error: `DIR/ring.otf` is an OTF 1 archive
-      help: use the stage `trace/otf`: the anchor file of an OTF2 archive ends in `.otf2`
+      help: use the stage `trace/otf`; the extension of OTF2 anchor files is `.otf2`
     [exit code 1]
     "#);
 }
@@ -94,34 +94,34 @@ fn an_otf_1_archive_and_faults_in_it() {
     task-graph DIGEST graph
     ------- stderr -------
     4 processes, 2 streams, 324 events, 60 messages
-    collective operations, which do not count: 16
-    accesses to remote memory, which do not count: 16
+    collective operations, which are not counted: 16
+    remote memory accesses, which are not counted: 16
     "#);
     insta::assert_snapshot!(read(&sandbox, "a/eztrace_log.otf2"), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log.otf2` is an OTF2 archive
-      help: use the stage `trace/otf2`: the master file of an OTF 1 archive ends in `.otf`
+      help: use the stage `trace/otf2`; the extension of OTF 1 master files is `.otf`
     [exit code 1]
     "#);
     cut(&sandbox, "ring/ring.1.events", 100);
     insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
     error: DIR/ring/ring.1.events:18: the line is cut off
-      help: the file is damaged, was not copied as a whole, or was not written by OTF 1; `otfprint` shows what the OTF library makes of it
+      help: the file is damaged, incompletely copied, or not an OTF 1 file; check it with `otfprint`
     [exit code 1]
     ");
     sandbox.write("ring/ring.1.events", "3e8\n*1\nS2L\n");
     insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
-    error: DIR/ring/ring.1.events:3: `S2L`: a number is missing
-      help: the file is damaged, was not copied as a whole, or was not written by OTF 1; `otfprint` shows what the OTF library makes of it
+    error: DIR/ring/ring.1.events:3: `S2L`: missing number
+      help: the file is damaged, incompletely copied, or not an OTF 1 file; check it with `otfprint`
     [exit code 1]
     ");
     std::fs::remove_file(sandbox.path().join("ring/ring.1.events")).unwrap();
     insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
     ------- stderr -------
-    error: `DIR/ring/ring.1.events` is missing (stream 1), and so is the same with `.z`
-      help: copy all files of the archive; if the stream has no events, make an empty file of that name
+    error: `DIR/ring/ring.1.events` is missing (stream 1), also with `.z`
+      help: copy all files of the archive; if the stream does not have events, create an empty file with this name
     [exit code 1]
     "#);
 }
@@ -132,8 +132,8 @@ fn a_file_that_is_no_archive() {
     sandbox.write("a/eztrace_log.otf2", "this is not an archive at all");
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it does not begin like one
-      help: the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name
+    error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it does not start like one
+      help: the anchor file has the extension `.otf2` and is in one folder with a `.def` file and a folder of the same name
     [exit code 1]
     "#);
 }
@@ -144,15 +144,15 @@ fn an_empty_and_a_truncated_anchor() {
     cut(&sandbox, "a/eztrace_log.otf2", 40);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.otf2` is damaged at byte 38: a record goes on past the end of its data
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
+    error: `DIR/a/eztrace_log.otf2` is damaged at byte 38: a record exceeds its data
+      help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
     "#);
     cut(&sandbox, "a/eztrace_log.otf2", 0);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it is empty
-      help: the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name
+      help: the anchor file has the extension `.otf2` and is in one folder with a `.def` file and a folder of the same name
     [exit code 1]
     "#);
 }
@@ -163,15 +163,15 @@ fn empty_truncated_and_missing_definitions() {
     cut(&sandbox, "a/eztrace_log.def", 3000);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.def` is damaged at byte 3000: the file is cut off
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
+    error: `DIR/a/eztrace_log.def` is damaged at byte 3000: the file is truncated
+      help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
     "#);
     cut(&sandbox, "a/eztrace_log.def", 0);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log.def` is damaged at byte 0: the file is empty
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
+      help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
     "#);
     std::fs::remove_file(sandbox.path().join("a/eztrace_log.def")).unwrap();
@@ -189,15 +189,15 @@ fn empty_truncated_and_missing_events() {
     cut(&sandbox, "a/eztrace_log/134217727.evt", 500);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
-    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 500: the file is cut off
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
+    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 500: the file is truncated
+      help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
     "#);
     cut(&sandbox, "a/eztrace_log/134217727.evt", 0);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 0: the file is empty
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
+      help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
     "#);
     std::fs::remove_file(sandbox.path().join("a/eztrace_log/134217727.evt")).unwrap();
@@ -218,8 +218,8 @@ fn damaged_events() {
     std::fs::write(path, bytes).unwrap();
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
-    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 10: a chunk holds more or fewer events than it says
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
+    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 10: wrong number of events in a chunk
+      help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
     "#);
 }
@@ -253,39 +253,39 @@ fn a_csv_file_with_every_kind_of_fault() {
     }
     insta::assert_snapshot!(seen, @r"
     ------- stderr -------
-    error: DIR/m.csv: it holds no traffic
-      help: the first line is `source,destination,messages,bytes`, then one line for every pair of ranks
+    error: DIR/m.csv: the file does not contain messages
+      help: the first line is `source,destination,messages,bytes`, followed by one line per pair of ranks
     [exit code 1]
     ------- stderr -------
     error: DIR/m.csv: column `bytes` is missing
-      help: the columns are source, destination, messages and bytes, in any order, separated by commas, and no others
+      help: expected exactly the columns source, destination, messages and bytes, in any order, separated by commas
     [exit code 1]
     ------- stderr -------
     error: DIR/m.csv: column 5 is `extra`
-      help: the columns are source, destination, messages and bytes, in any order, separated by commas, and no others
+      help: expected exactly the columns source, destination, messages and bytes, in any order, separated by commas
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv:2: 3 values where the header has 4
+    error: DIR/m.csv:2: 3 values, but the header has 4
     [exit code 1]
     ------- stderr -------
     error: DIR/m.csv:2: column 3 (messages): `two` is not a whole number
-      help: ranks, messages and bytes are whole numbers from zero
+      help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
     error: DIR/m.csv:2: column 2 (destination): `-1` is negative
-      help: ranks, messages and bytes are whole numbers from zero
+      help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
     error: DIR/m.csv:2: column 1 (source): `4294967295` is not a rank below 16777216
-      help: ranks, messages and bytes are whole numbers from zero
+      help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
     error: DIR/m.csv:2: column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
-      help: ranks, messages and bytes are whole numbers from zero
+      help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv: it holds no traffic
-      help: the first line is `source,destination,messages,bytes`, then one line for every pair of ranks
+    error: DIR/m.csv: the file does not contain messages
+      help: the first line is `source,destination,messages,bytes`, followed by one line per pair of ranks
     [exit code 1]
     ");
 }

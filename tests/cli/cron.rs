@@ -35,7 +35,7 @@ fn a_quiet_run_says_nothing_unless_it_fails() {
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
     error: stage `program` (ring.toml:8)
-      `-> DIR/ring.csv:2: 3 values where the header has 4
+      `-> DIR/ring.csv:2: 3 values, but the header has 4
     [exit code 1]
     ");
 }

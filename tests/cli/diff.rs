@@ -341,8 +341,8 @@ fn damaged_artifacts_are_neither_the_same_nor_different() {
     sandbox.damage("copy/edges.parquet");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "copy"]), @"
     ------- stderr -------
-    error: DIR/copy/edges.parquet is damaged: its bytes are not those that artifact.json names
-      help: remove the artifact and make it again
+    error: DIR/copy/edges.parquet is damaged: its hash differs from the one in artifact.json
+      help: remove the artifact and recompute it
     [exit code 1]
     ");
     let fails = |before: &str, after: &str| {

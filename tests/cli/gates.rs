@@ -501,7 +501,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     ------- stderr -------
     error: stage `program` (ring.toml:8)
       `-> DIR/ring.csv:2: column 3 (messages): `x` is not a whole number
-      help: ranks, messages and bytes are whole numbers from zero
+      help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"

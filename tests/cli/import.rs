@@ -100,7 +100,7 @@ fn a_folder_of_profiles_and_an_index_of_actions() {
     task-graph DIGEST graph
     ------- stderr -------
     format: simgrid
-    warning: collective operations and accesses to remote memory, once for every process, which do not count: 2
+    warning: collective operations and remote memory accesses (once per process), which are not counted: 2
     "#);
     insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
     source,destination,messages,bytes
@@ -128,29 +128,29 @@ fn what_is_not_read_is_refused_by_name() {
     sandbox.write("lu.mpiP", "@ mpiP\n@ Command : ./lu.S.8\n");
     insta::assert_snapshot!(import(&sandbox, "lu.mpiP"), @r#"
     ------- stderr -------
-    error: `DIR/lu.mpiP` is an mpiP report: it sums up messages per call site, and does not say to whom they went
-      help: record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver
+    error: `DIR/lu.mpiP` is an mpiP report: it has totals per call site, but no receivers
+      help: record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver
     [exit code 1]
     "#);
     sandbox.write("hotspots.csv", "Function,CPU Time,Module\nmain,1.5,lu.S.8\n");
     insta::assert_snapshot!(import(&sandbox, "hotspots.csv"), @r#"
     ------- stderr -------
-    error: `DIR/hotspots.csv` is a report of VTune: it holds times per process and function, and no pairs of processes
+    error: `DIR/hotspots.csv` is a report of VTune: it contains times per process and function, but no pairs of processes
       help: record the program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the columns source, destination, messages and bytes
     [exit code 1]
     "#);
     sandbox.write("notes", "hello\n");
     insta::assert_snapshot!(import(&sandbox, "notes"), @r#"
     ------- stderr -------
-    error: `DIR/notes` looks like nothing that is known
-      help: known are clog2, csv, ipm, matrix-market, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; `format` says which it is
+    error: `DIR/notes` has an unknown format
+      help: supported formats: clog2, csv, ipm, matrix-market, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; set one with `format`
     [exit code 1]
     "#);
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
     insta::assert_snapshot!(import(&sandbox, "m.mtx"), @r"
     ------- stderr -------
     format: matrix-market
-    error: DIR/m.mtx:3: the column `3` is not from 1 to 2
+    error: DIR/m.mtx:3: the column `3` is not between 1 and 2
       help: a file begins with `%%MatrixMarket matrix coordinate integer general`, then come `rows columns entries` and one line `row column bytes` for every entry; rows are senders, counted from one
     [exit code 1]
     ");
@@ -185,7 +185,7 @@ fn the_format_is_one_that_is_known() {
 fn both_stages_say_what_they_take() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.seen(&["stages", "trace/import"]), @r#"
-    trace/import: Messages and bytes between processes from a file of another tool
+    trace/import: Import the communication matrix of a program from a file of another tool
 
     outputs
       task-graph       task-graph
@@ -193,15 +193,15 @@ fn both_stages_say_what_they_take() {
     parameters
       format           default "auto"
           What it is. `auto` looks into it; its name does not matter
-            auto              Whatever it looks like
-            clog2             A CLOG-2 file, as MPE writes it
-            csv               A header `source,destination,messages,bytes`, then a line for every pair. Lines that begin with `#` are comments. Pairs that are there several times are added up
+            auto              Recognised from the contents
+            clog2             A CLOG-2 file of MPE
+            csv               A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
             ipm               An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`
-            matrix-market     Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
-            paraver           A Paraver trace (`.prv`), as Extrae writes it
+            matrix-market     Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
+            paraver           A Paraver trace (`.prv`) of Extrae
             simgrid           A time-independent trace of SimGrid: a file of actions, or an index of such files
-            simgrid-tagged    The same where messages have tags, as since SimGrid 3.20, if that cannot be seen
-            simgrid-untagged  The same where messages have none
+            simgrid-tagged    Like `simgrid`, with tags in messages (SimGrid 3.20 and later), if hopmap cannot infer it
+            simgrid-untagged  Like `simgrid`, without tags in messages
             tau               The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
       path             required
           The file; for profiles of TAU, their folder
@@ -210,7 +210,7 @@ fn both_stages_say_what_they_take() {
           Ranks that the file does not know are silent
     "#);
     insta::assert_snapshot!(sandbox.seen(&["stages", "trace/export"]), @r#"
-    trace/export: A task graph as a text file for other tools
+    trace/export: Export a communication matrix as a text file
 
     inputs
       task-graph       task-graph

@@ -45,7 +45,7 @@ fn an_instance_is_a_program_and_a_machine() {
     p: 1 ran in N.NN s
       report       .hopmap/reports/p.html
     ------- stderr -------
-      square: there is a placement of cost 790: `square.sln`, slots in the order of ranks
+      square: known placement: cost 790 (`square.sln`, slots in order of ranks)
       ran        square  N.NN s
     "#);
     insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "path=square.dat", "--out", "a"]), @r#"
@@ -111,61 +111,61 @@ fn what_is_no_instance_is_refused() {
     insta::assert_snapshot!(read(""), @r"
     ------- stderr -------
     error: DIR/a.dat:1: the file is empty
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("0\n"), @r"
     ------- stderr -------
     error: DIR/a.dat:1:1: n is 0
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("4000000000\n0 1\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:1:1: n is 4000000000, more than 4096, the most there can be
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    error: DIR/a.dat:1:1: n = 4000000000 exceeds the maximum of 4096
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1 1\n1 0 1\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:6:1: more than the 9 numbers that two 2 × 2 matrices have
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    error: DIR/a.dat:6:1: more than the 9 numbers of two 2 × 2 matrices
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("3\n0 1 1\n1 0 1\n\n0 1 1\n1 0 1\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:6: the file ends before row 2, column 1 of matrix B, where two 3 × 3 matrices are due
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    error: DIR/a.dat:6: the file ends before row 2, column 1 of matrix B; expected two 3 × 3 matrices
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1\n1 zero\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
     error: DIR/a.dat:3:3: row 2, column 2 of matrix A (a flow): `zero` is not a number
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 -1\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
     error: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `-1` is negative
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1.5\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
     error: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1\n1 0\n\n0 NaN\n1 0\n"), @r"
     ------- stderr -------
     error: DIR/a.dat:5:3: row 1, column 2 of matrix B (a cost): `NaN` is not a number
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read(b"\x89PNG\r\n\x1a\n\0\0\0"), @r"
     ------- stderr -------
     error: DIR/a.dat:1:1: `�PNG` is not a number
-      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     let sandbox = Sandbox::new();
@@ -183,14 +183,14 @@ fn solutions_are_checked() {
     task-graph DIGEST a/task-graph
     system-graph DIGEST a/system
     ------- stderr -------
-    there is a placement of cost 790: `square.sln`, slots in the order of ranks
+    known placement: cost 790 (`square.sln`, slots in order of ranks)
     "#);
     insta::assert_snapshot!(check("4 900\n3 4 1 2\n"), @r#"
     task-graph DIGEST a/task-graph
     system-graph DIGEST a/system
     ------- stderr -------
-    warning: `square.sln` states 900, but its permutation costs 790, which is less
-    there is a placement of cost 790: `square.sln`, slots in the order of ranks
+    warning: `square.sln` states 900, but its permutation costs only 790
+    known placement: cost 790 (`square.sln`, slots in order of ranks)
     "#);
     insta::assert_snapshot!(check("4 700\n3 4 1 2\n"), @r"
     ------- stderr -------
@@ -200,13 +200,13 @@ fn solutions_are_checked() {
     ");
     insta::assert_snapshot!(check("5 790\n3 4 1 2 5\n"), @r"
     ------- stderr -------
-    error: DIR/square.sln:1:1: n is 5, but the instance has n = 4
+    error: DIR/square.sln:1:1: n = 5, but the instance has n = 4
       help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
     [exit code 1]
     ");
     insta::assert_snapshot!(check("4 790\n3 4 1 3\n"), @r"
     ------- stderr -------
-    error: DIR/square.sln:2: 3 stands there twice
+    error: DIR/square.sln:2: duplicate entry 3
       help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
     [exit code 1]
     ");
@@ -236,17 +236,17 @@ fn instances_like_those_of_taillard() {
     task-graph DIGEST a/task-graph
     system-graph DIGEST a/system
     ------- stderr -------
-    there is a placement of cost 3702
+    known placement: cost 3702
     "#);
     insta::assert_snapshot!(generate("[3, 0, 3]", "7", "a"), @r#"
     ------- stderr -------
-    error: groups [3, 0, 3] make 0 facilities
+    error: groups [3, 0, 3] give 0 facilities
        ,-[--with:1:1]
      1 | ,-> groups = [3, 0, 3]
      2 | |-> seed = 7
        : `---- here
        `----
-      help: `groups` are three numbers above zero, from the outside in, whose product is from 2 to 4096: [3, 3, 3] is like tai27e, [9, 9, 9] like tai729e
+      help: expected three positive numbers, outermost first, with a product from 2 to 4096: [3, 3, 3] is like tai27e, [9, 9, 9] like tai729e
     [exit code 2]
     "#);
     insta::assert_snapshot!(generate("[3, 3]", "7", "a"), @r#"
@@ -313,13 +313,13 @@ fn stencils() {
     assert_eq!(table(&sandbox, "g", "edges").lines().count(), 1 + 64 * 6);
     insta::assert_snapshot!(stencil(&["shape=4"]).1, @r#"
     ------- stderr -------
-    error: shape `4` is no grid of two or three dimensions
+    error: shape `4` is not a grid of two or three dimensions
        ,-[--with:1:1]
      1 | shape = "4"
        : ^^^^^^|^^^^^
        :       `-- here
        `----
-      help: write the ranks along every dimension: `4x4`, `8x8x4`
+      help: write the extent of every dimension: `4x4`, `8x8x4`
     [exit code 2]
     "#);
     insta::assert_snapshot!(stencil(&["shape=4096x4096"]).1, @r#"
@@ -330,7 +330,7 @@ fn stencils() {
        : ^^^^^^^^^^|^^^^^^^^^
        :           `-- here
        `----
-      help: the number of ranks is the product of all dimensions: make some of them smaller
+      help: the number of ranks is the product of all dimensions: reduce some of them
     [exit code 2]
     "#);
     insta::assert_snapshot!(stencil(&["shape=4x4", "bytes=18446744073709551615"]).1, @r#"

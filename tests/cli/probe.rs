@@ -174,7 +174,7 @@ fn bad_commands_and_lists_end_in_one_message() {
     "#);
     insta::assert_snapshot!(said("n[1-", "ssh {host} hopmap agent", &[]), @r#"
     Some(2)
-    error: `hosts` is not a host list: host list, column 2: the bracket is never closed
+    error: `hosts` is not a host list: host list, column 2: unclosed bracket
        ,-[--with:1:1]
      1 | ,-> hosts = "n[1-"
      2 | |-> start = "ssh {host} hopmap agent"

@@ -435,7 +435,7 @@ fn exec_replaces_an_artifact_and_nothing_else() {
     sandbox.damage("machine/slots.parquet");
     insta::assert_snapshot!(made("tree:2"), @r#"
     ------- stderr -------
-    error: DIR/machine/slots.parquet is damaged: its bytes are not those that artifact.json names
+    error: DIR/machine/slots.parquet is damaged: its hash differs from the one in artifact.json
       help: move what is yours away, or name another folder
     [exit code 2]
     "#);

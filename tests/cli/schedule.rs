@@ -232,7 +232,7 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     insta::assert_snapshot!(schedule(&["--with", "processors=2", "--with", "speeds=[1, 0]"]), @r"
     ------- stderr -------
     error: speeds is 0
-      help: speeds and bandwidth are above 0; latency and times are 0 or more
+      help: speeds and bandwidth must be positive, latency and times non-negative
     [exit code 1]
     ");
     let network = std::fs::read_to_string(sample("network.average")).unwrap();

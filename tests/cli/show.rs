@@ -55,7 +55,7 @@ fn what_cannot_be_shown_is_said() {
     sandbox.stdout(&["run", "ring.toml"]);
     insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edge"]), @r#"
     ------- stderr -------
-    error: DIR/.hopmap/artifacts/DIGEST has no table `edge`
+    error: DIR/.hopmap/artifacts/DIGEST does not contain a table `edge`
       help: its tables: edges, processes
     [exit code 2]
     "#);
@@ -91,8 +91,8 @@ fn a_damaged_table_is_not_printed() {
     sandbox.damage("ring/edges.parquet");
     insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges", "--limit", "1"]), @"
     ------- stderr -------
-    error: DIR/ring/edges.parquet is damaged: its bytes are not those that artifact.json names
-      help: remove the artifact and make it again
+    error: DIR/ring/edges.parquet is damaged: its hash differs from the one in artifact.json
+      help: remove the artifact and recompute it
     [exit code 1]
     ");
     // Of what is whole nothing is held back.

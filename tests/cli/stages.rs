@@ -9,15 +9,15 @@ fn all_stages_and_one() {
     // What a build lacks stands behind the summary.
     let lines: Vec<&str> = lines.lines().map(|line| line.split(" (without ").next().unwrap()).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    trace/otf2            Messages and bytes between processes from an OTF2 trace
-    trace/events          The messages of an OTF2 trace one by one, as a table
-    trace/dag             Tasks of an OTF2 trace and what each of them waits for
-    trace/replay          Tasks as a trace that SimGrid or LogGOPSim replays
-    trace/otf             Messages and bytes between processes from an OTF 1 trace
-    trace/import          Messages and bytes between processes from a file of another tool
-    trace/export          A task graph as a text file for other tools
-    trace/summary         A program in a few numbers: totals, imbalance, heaviest pairs, phases
-    trace/generate        An OTF2 trace of a program whose messages are known
+    trace/otf2            Build the communication matrix of a program from an OTF2 trace
+    trace/events          List every message of an OTF2 trace in a table
+    trace/dag             Build the task DAG of a program from an OTF2 trace
+    trace/replay          Export a task DAG as a trace for SimGrid or LogGOPSim
+    trace/otf             Build the communication matrix of a program from an OTF 1 trace
+    trace/import          Import the communication matrix of a program from a file of another tool
+    trace/export          Export a communication matrix as a text file
+    trace/summary         Summarise a program: totals, imbalance, heaviest pairs, phases
+    trace/generate        Generate an OTF2 trace of a program with known messages
     topology/synthetic    A machine whose network is a tree, fat tree, torus, mesh, ring or dragonfly
     topology/probe        A machine as its messages measure it, between MPI ranks or agents
     topology/levels       The levels of a machine, from what was measured between its slots
@@ -26,17 +26,17 @@ fn all_stages_and_one() {
     topology/export       A machine as a text file for other tools
     select/nodes          The free hosts that are nearest to each other, for a job
     select/hosts          The machine of hosts that are named, and what messages between them cost
-    stored/task-graph     The task graph in a folder, as it was made before
-    stored/system-graph   The system graph in a folder, as it was made before
-    stored/mapping        The mapping in a folder, as it was made before
-    stored/measurements   The measurements in a folder, as they were made before
-    instance/qaplib       A quadratic assignment problem of QAPLIB as a program and a machine
-    instance/taillard-e   A quadratic assignment problem that looks like Taillard's taiXXeYY
-    instance/stencil      A program in which every rank of a grid sends to its neighbours
-    instance/graph        A graph in the format of METIS as a program
-    instance/geometric    A program in which ranks that lie close together send to each other
-    instance/random       A program in which random pairs of ranks send to each other
-    instance/power-law    A program in which a few ranks have very many partners
+    stored/task-graph     Read a task graph from a folder
+    stored/system-graph   Read a system graph from a folder
+    stored/mapping        Read a mapping from a folder
+    stored/measurements   Read measurements from a folder
+    instance/qaplib       Read a QAPLIB problem as a program and a machine
+    instance/taillard-e   Generate a quadratic assignment problem like Taillard's taiXXeYY
+    instance/stencil      Generate a stencil program: ranks of a grid send to their neighbours
+    instance/graph        Read a METIS graph as a program
+    instance/geometric    Generate a program from a random geometric graph
+    instance/random       Generate a program from a uniform random graph
+    instance/power-law    Generate a program from a power-law random graph
     map/linear            Rank i on slot i, as launchers do it
     map/round-robin       Rank after rank on host after host, as launchers do it when asked for cyclic
     map/random            Ranks on slots drawn at random

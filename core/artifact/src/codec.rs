@@ -1,4 +1,4 @@
-//! How a model type becomes an artifact and back.
+//! Encoding of model types as artifacts, and decoding.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,32 @@ use serde_json::Value as Json;
 use crate::folder::{copy_file, hash, link_or_copy, write_file};
 use crate::{ArtifactError, DESCRIPTION, Description, Folder, Table, TableDescription};
 
-/// A model type that has a form as tables.
+/// A model type that is stored as tables.
 pub trait Codec: Artifact + Sized {
     /// Version of the tables; raised when their columns change.
     const SCHEMA: u32;
 
-    /// The value as tables, metrics and files.
+    /// Encodes the value as tables, metrics and files.
     fn encode(&self) -> Contents;
 
     /// Reads the value and checks its invariants.
     fn decode(folder: &Folder) -> Result<Self, ArtifactError>;
 }
 
-/// What a file of an artifact consists of.
+/// Source of a file of an artifact.
 #[derive(Debug)]
 pub(crate) enum Source {
     Bytes(Vec<u8>),
     File(PathBuf),
-    /// A file that nobody changes any more.
+    /// A file that no longer changes.
     Settled(PathBuf),
 }
 
-/// What an artifact holds.
+/// Contents of an artifact.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub(crate) tables: Vec<Table>,
-    /// Tables that are written already: name, Parquet file, rows.
+    /// Tables that are already on disk: name, Parquet file, rows.
     pub(crate) written: Vec<(String, PathBuf, u64)>,
     pub(crate) files: BTreeMap<String, Source>,
     pub(crate) metrics: BTreeMap<String, f64>,
@@ -42,7 +42,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Nothing yet.
+    /// Empty contents.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -55,7 +55,7 @@ impl Contents {
         self
     }
 
-    /// Adds a table that a [`TableWriter`](crate::TableWriter) has written, as a copy or another name of its file.
+    /// Adds a table that a [`TableWriter`](crate::TableWriter) has written, as a hard link or a copy.
     #[must_use]
     pub fn written_table(mut self, name: &str, path: &Path, rows: u64) -> Self {
         self.written.push((name.into(), path.into(), rows));
@@ -69,21 +69,21 @@ impl Contents {
         self
     }
 
-    /// Adds a file below `files/` as a copy of one that is there already.
+    /// Adds a file below `files/` as a copy of an existing file.
     #[must_use]
     pub fn copy(mut self, name: &str, path: &Path) -> Self {
         self.files.insert(name.into(), Source::File(path.into()));
         self
     }
 
-    /// Adds a file below `files/` that nobody changes any more, under another name or as a copy.
+    /// Adds a file below `files/` that no longer changes, as a hard link or a copy.
     #[must_use]
     pub fn adopt(mut self, name: &str, path: &Path) -> Self {
         self.files.insert(name.into(), Source::Settled(path.into()));
         self
     }
 
-    /// Adds a metric; one that is not finite is left out, for JSON has no form for it.
+    /// Adds a metric. Skips values that are not finite, because JSON cannot represent them.
     #[must_use]
     pub fn metric(mut self, name: &str, value: f64) -> Self {
         if value.is_finite() {
@@ -98,7 +98,7 @@ impl Contents {
         metrics.iter().fold(self, |contents, (name, &value)| contents.metric(name, value))
     }
 
-    /// Adds a fact that is not a number, such as the command that uses a file.
+    /// Adds a value that is not a number, such as the command that uses a file.
     #[must_use]
     pub fn attribute(mut self, name: &str, value: Json) -> Self {
         self.attributes.insert(name.into(), value);
@@ -145,7 +145,7 @@ impl Folder {
         Ok(Self { path: path.into(), description, digest: hash(text.as_bytes()) })
     }
 
-    /// Opens an artifact, checks its bytes and reads the value.
+    /// Opens an artifact, verifies its hashes and decodes the value.
     pub fn read<C: Codec>(path: &Path) -> Result<C, ArtifactError> {
         let folder = Self::open(path)?;
         let Description { kind, schema, .. } = &folder.description;

@@ -1,5 +1,5 @@
-//! What artifacts of every kind hold: tables, columns, metrics and files, as the reference describes them. `tests/round_trip.rs` compares
-//! tables, columns and types with what is written.
+//! Contents of every artifact kind for the reference: tables, columns, metrics and files.
+//! `tests/round_trip.rs` compares tables, columns and types with what is written.
 
 mod checkpoints;
 mod form;
@@ -33,7 +33,7 @@ pub static FORMS: &[KindForm] = &[
     programs::EVENTS,
 ];
 
-/// What artifacts of a kind hold.
+/// Contents of artifacts of a kind.
 #[must_use]
 pub fn form(kind: &str) -> Option<&'static KindForm> {
     FORMS.iter().find(|form| form.kind == kind)

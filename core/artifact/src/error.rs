@@ -1,4 +1,4 @@
-//! What can be wrong with an artifact.
+//! Errors of artifacts.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use miette::Diagnostic;
 /// An artifact that cannot be read or written.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ArtifactError {
-    /// The system refused to read or write.
+    /// Reading or writing failed.
     #[error("cannot {action} {}", path.display())]
     Io {
         /// `read` or `write`.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The folder is not an artifact.
@@ -24,53 +24,53 @@ pub enum ArtifactError {
     NotAnArtifact {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// The artifact is of another kind.
-    #[error("{} holds a `{found}`, but a `{expected}` is needed", path.display())]
+    /// The artifact has another kind.
+    #[error("{} is an artifact of kind `{found}`, expected `{expected}`", path.display())]
     WrongKind {
         /// The folder.
         path: PathBuf,
-        /// Kind that is needed.
+        /// Kind that is expected.
         expected: &'static str,
-        /// Kind that is there.
+        /// Kind of the artifact.
         found: String,
     },
-    /// The artifact was written by a version that knows another schema.
-    #[error("{} has schema version {found} of `{kind}`, this hopmap reads version {expected}", path.display())]
-    #[diagnostic(help("make it again with this version: `hopmap run` does so by itself"))]
+    /// The artifact has another schema version.
+    #[error("{} has schema version {found} of `{kind}`, but this hopmap reads version {expected}", path.display())]
+    #[diagnostic(help("recompute it with this version: `hopmap run` does so automatically"))]
     WrongSchema {
         /// The folder.
         path: PathBuf,
         /// Kind of the artifact.
         kind: String,
-        /// Version that is read.
+        /// Version that this build reads.
         expected: u32,
-        /// Version that is there.
+        /// Version of the artifact.
         found: u32,
     },
-    /// A file is missing or is not what the description says.
+    /// A file is missing or differs from its description.
     #[error("{} is damaged: {reason}", path.display())]
-    #[diagnostic(help("remove the artifact and make it again"))]
+    #[diagnostic(help("remove the artifact and recompute it"))]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         reason: String,
     },
-    /// The artifact has no such table.
-    #[error("{} has no table `{table}`", path.display())]
+    /// The artifact does not contain this table.
+    #[error("{} does not contain a table `{table}`", path.display())]
     #[diagnostic(help("its tables: {tables}"))]
     NoTable {
         /// The folder.
         path: PathBuf,
         /// The table.
         table: String,
-        /// Tables it has.
+        /// Tables that it contains.
         tables: String,
     },
-    /// A table does not have the columns it must have.
+    /// A column is missing or invalid.
     #[error("{}: column `{column}` {reason}", path.display())]
     Column {
         /// The Parquet file.
@@ -80,24 +80,24 @@ pub enum ArtifactError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The tables are well formed, but contradict each other.
-    #[error("{} contradicts itself", path.display())]
+    /// The tables are well formed, but inconsistent.
+    #[error("{} is inconsistent", path.display())]
     Invalid {
         /// The folder.
         path: PathBuf,
-        /// The contradiction.
+        /// The inconsistency.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl ArtifactError {
-    /// That the system refused to read or write a file.
+    /// An I/O error of a file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { action, path: path.into(), source }
     }
 
-    /// That a file is not what it should be.
+    /// An error for a damaged file.
     pub(crate) fn damaged(path: &Path, reason: &dyn Display) -> Self {
         Self::Damaged { path: path.into(), reason: reason.to_string() }
     }

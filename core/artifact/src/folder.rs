@@ -13,10 +13,10 @@ use crate::{ArtifactError, Columns, TableReader};
 /// Name of the file that describes an artifact; its BLAKE3 is the digest of the artifact.
 pub const DESCRIPTION: &str = "artifact.json";
 
-/// Name of the file that says how an artifact was made; not part of the digest.
+/// Name of the file that records how an artifact was computed; not part of the digest.
 pub const PROVENANCE: &str = "provenance.json";
 
-/// Bytes of a description.
+/// Maximum size of a description.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The contents of `artifact.json`.
@@ -40,7 +40,7 @@ pub struct Description {
     pub attributes: BTreeMap<String, Json>,
 }
 
-/// What `artifact.json` says of a table.
+/// Description of a table in `artifact.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDescription {
     /// Number of rows.
@@ -58,7 +58,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens an artifact. Tables and files are only looked at when they are read.
+    /// Opens an artifact. Tables and files are not checked until they are read.
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
         let place = path.join(DESCRIPTION);
         let not = |reason: String| ArtifactError::NotAnArtifact { path: path.into(), reason };
@@ -69,7 +69,7 @@ impl Folder {
         Ok(Self { path: path.into(), description, digest: hash(&text) })
     }
 
-    /// The text of one of its files.
+    /// Contents of one of its files as text.
     pub(crate) fn read_text(&self, name: &str) -> Result<String, ArtifactError> {
         let path = self.file_path(name);
         let text = open_input(&path).and_then(std::io::read_to_string);
@@ -87,7 +87,7 @@ impl Folder {
         check_file(&self.table_path(name), &table.blake3)
     }
 
-    /// Its tables and files, each with the BLAKE3 that it should have.
+    /// Its tables and files, each with the expected BLAKE3.
     pub fn hashes(&self) -> impl Iterator<Item = (PathBuf, &str)> {
         let Description { tables, files, .. } = &self.description;
         let tables = tables.iter().map(move |(name, table)| (self.table_path(name), table.blake3.as_str()));
@@ -95,13 +95,13 @@ impl Folder {
         tables.chain(files)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What `artifact.json` says.
+    /// Contents of `artifact.json`.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
@@ -131,12 +131,12 @@ impl Folder {
         Columns::read(&self.table_path(name))
     }
 
-    /// Reads a table that is there only where there is something in it.
+    /// Reads a table that is written only if it has rows.
     pub fn optional_table(&self, name: &str) -> Result<Option<Columns>, ArtifactError> {
         self.description.tables.contains_key(name).then(|| self.table(name)).transpose()
     }
 
-    /// A table batch by batch, for those that do not fit into memory.
+    /// Reads a table batch by batch, for tables that do not fit into memory.
     pub fn stream(&self, name: &str) -> Result<TableReader, ArtifactError> {
         self.expect_table(name)?;
         TableReader::open(&self.table_path(name))
@@ -150,7 +150,7 @@ impl Folder {
         Err(ArtifactError::NoTable { path: self.path.clone(), table: name.into(), tables })
     }
 
-    /// An attribute as the type it should have.
+    /// Reads an attribute as the expected type.
     pub fn attribute<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, ArtifactError> {
         let value = self.description.attributes.get(name).cloned().unwrap_or(Json::Null);
         let path = self.path.join(DESCRIPTION);
@@ -158,7 +158,7 @@ impl Folder {
         serde_json::from_value(value).map_err(wrong)
     }
 
-    /// A contradiction between the tables.
+    /// An error for inconsistent tables.
     pub fn invalid(&self, source: impl std::error::Error + Send + Sync + 'static) -> ArtifactError {
         ArtifactError::Invalid { path: self.path.clone(), source: Box::new(source) }
     }
@@ -173,10 +173,10 @@ fn check_file(path: &Path, expected: &str) -> Result<(), ArtifactError> {
     if hash_file(path)? == expected {
         return Ok(());
     }
-    Err(ArtifactError::damaged(path, &format!("its bytes are not those that {DESCRIPTION} names")))
+    Err(ArtifactError::damaged(path, &format!("its hash differs from the one in {DESCRIPTION}")))
 }
 
-/// BLAKE3 of a file, which need not fit into memory.
+/// BLAKE3 of a file; reads it in pieces.
 fn hash_file(path: &Path) -> Result<String, ArtifactError> {
     let mut hasher = blake3::Hasher::new();
     let done = open_input(path).and_then(|file| hasher.update_reader(file).map(drop));
@@ -184,20 +184,20 @@ fn hash_file(path: &Path) -> Result<String, ArtifactError> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Makes the folder of a file, and fills the file.
+/// Creates the folder of a file and writes the file.
 fn fill<T>(path: &Path, fill: impl FnOnce() -> std::io::Result<T>) -> Result<T, ArtifactError> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder.and_then(|()| fill()).map_err(ArtifactError::io("write", path))
 }
 
-/// Copies the contents of a file; gives their BLAKE3.
+/// Copies the contents of a file and returns their BLAKE3.
 pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<String, ArtifactError> {
-    // Not `fs::copy`: that would copy the permissions as well.
+    // `fs::copy` would also copy the permissions.
     fill(to, || std::io::copy(&mut fs::File::open(from)?, &mut fs::File::create(to)?))?;
     hash_file(to)
 }
 
-/// Gives a file that nobody changes any more a second name, or copies it where that is not possible; gives its BLAKE3.
+/// Hard-links a file that no longer changes, or copies it where links are not possible. Returns its BLAKE3.
 pub(crate) fn link_or_copy(from: &Path, to: &Path) -> Result<String, ArtifactError> {
     match fill(to, || fs::hard_link(from, to)) {
         Ok(()) => hash_file(to),

@@ -1,7 +1,7 @@
-//! The forms of all kinds of artifacts, related ones in one file.
+//! Codecs of all artifact kinds; related kinds share a file.
 
-/// Declares the form of rows whose columns are named as the fields of their type: a function that adds the columns to a table, and one that
-/// reads them. `in NAMES` are the names that values have in a column of text.
+/// Declares the codec of rows whose columns are named as the fields of their type: a function that adds the
+/// columns to a table, and a function that reads them. `in NAMES` lists the values of a text column.
 macro_rules! rows {
     ($encode:ident, $decode:ident: $row:ident { $($kind:ident $field:ident $(in $names:ident)?),+ $(,)? }) => {
         fn $encode<'a>(table: Table, rows: impl IntoIterator<Item = &'a $row, IntoIter: Clone>) -> Table {

@@ -1,8 +1,8 @@
 //! Model types as Arrow tables in Parquet files.
 //!
-//! An artifact is a folder: `artifact.json` (kind, schema version, rows and BLAKE3 of each table and file, metrics),
-//! one `TABLE.parquet` per table, and `files/`. The BLAKE3 of `artifact.json` is the digest of the artifact, so the
-//! digest covers every byte that counts. The same value always gives the same bytes.
+//! An artifact is a folder: `artifact.json` (kind, schema version, rows and BLAKE3 of each table and file,
+//! metrics), one `TABLE.parquet` per table, and `files/`. The BLAKE3 of `artifact.json` is the digest of the
+//! artifact, so the digest covers all contents. The same value always gives the same bytes.
 
 mod codec;
 mod columns;

@@ -1,5 +1,5 @@
-//! Tables: named columns, written as Parquet that is the same byte for byte; columns that were read, checked for type and missing values;
-//! single values as text or JSON.
+//! Tables: named columns, written as reproducible Parquet; columns read back, checked for type and missing
+//! values; single values as text or JSON.
 
 use std::fmt;
 use std::fmt::Display;
@@ -46,7 +46,7 @@ impl Table {
         self.column(name, DataType::UInt32, false, Arc::new(UInt32Array::from_iter_values(values)))
     }
 
-    /// Adds a column of 32-bit numbers, some of which may be unknown.
+    /// Adds a column of 32-bit numbers with missing values.
     #[must_use]
     pub fn optional_u32(self, name: &str, values: impl IntoIterator<Item = Option<u32>>) -> Self {
         self.column(name, DataType::UInt32, true, Arc::new(values.into_iter().collect::<UInt32Array>()))
@@ -64,7 +64,7 @@ impl Table {
         self.column(name, DataType::Float64, false, Arc::new(Float64Array::from_iter_values(values)))
     }
 
-    /// Adds a column of real numbers, some of which may be unknown.
+    /// Adds a column of real numbers with missing values.
     #[must_use]
     pub fn optional_f64(self, name: &str, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         self.column(name, DataType::Float64, true, Arc::new(values.into_iter().collect::<Float64Array>()))
@@ -76,7 +76,7 @@ impl Table {
         self.column(name, DataType::Utf8, false, Arc::new(StringArray::from_iter_values(values)))
     }
 
-    /// Adds a column of text, some of which may be unknown.
+    /// Adds a column of text with missing values.
     #[must_use]
     pub fn optional_text<T: AsRef<str>>(
         self,
@@ -86,7 +86,7 @@ impl Table {
         self.column(name, DataType::Utf8, true, Arc::new(values.into_iter().collect::<StringArray>()))
     }
 
-    /// The name of a value in a column of names.
+    /// Name of a value in a text column of enum values.
     pub(crate) fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
         names.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
     }
@@ -141,7 +141,7 @@ impl TableWriter {
         self.writer.write(&batch).map_err(|error| unwritable(&self.path, error))
     }
 
-    /// Writes what is left; gives the number of rows.
+    /// Writes the remaining rows and returns the number of rows.
     pub fn close(self) -> Result<u64, ArtifactError> {
         self.writer.close().map_err(|error| unwritable(&self.path, error))?;
         Ok(self.rows)
@@ -152,7 +152,7 @@ fn unwritable(path: &Path, error: impl std::error::Error + Send + Sync + 'static
     ArtifactError::io("write", path)(std::io::Error::other(error))
 }
 
-/// Everything that could change bytes from one build to the next is fixed here.
+/// Fixes every property that could change bytes between builds.
 fn properties() -> WriterProperties {
     WriterProperties::builder()
         .set_created_by("hopmap".to_owned())
@@ -204,7 +204,7 @@ impl Iterator for TableReader {
     }
 }
 
-/// Reads a whole Parquet file.
+/// Reads a Parquet file at once.
 pub fn read_table(path: &Path) -> Result<RecordBatch, ArtifactError> {
     let reader = TableReader::open(path)?;
     let schema = Arc::clone(reader.schema());
@@ -220,7 +220,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The value of a name in a column of names.
+    /// Value of a name in a text column of enum values.
     pub(crate) fn known<T: Copy>(
         &self,
         column: &str,
@@ -228,7 +228,7 @@ impl Columns {
         name: &str,
     ) -> Result<T, ArtifactError> {
         let found = names.iter().find(|(_, known)| *known == name).map(|(value, _)| *value);
-        found.ok_or_else(|| self.error(column, format!("is `{name}`, which it cannot be")))
+        found.ok_or_else(|| self.error(column, format!("has the unknown value `{name}`")))
     }
 
     /// Reads a Parquet file.
@@ -248,7 +248,7 @@ impl Columns {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Whether there is a column of a name.
+    /// Whether a column exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.batch.column_by_name(name).is_some()
@@ -259,7 +259,7 @@ impl Columns {
         self.complete(name, self.optional_u32(name)?)
     }
 
-    /// A column of 32-bit numbers, some of which may be unknown.
+    /// A column of 32-bit numbers with missing values.
     pub fn optional_u32(&self, name: &str) -> Result<Vec<Option<u32>>, ArtifactError> {
         Ok(self.typed::<UInt32Array>(name, "32-bit unsigned numbers")?.iter().collect())
     }
@@ -274,7 +274,7 @@ impl Columns {
         self.complete(name, self.optional_f64(name)?)
     }
 
-    /// A column of real numbers, some of which may be unknown.
+    /// A column of real numbers with missing values.
     pub fn optional_f64(&self, name: &str) -> Result<Vec<Option<f64>>, ArtifactError> {
         Ok(self.typed::<Float64Array>(name, "real numbers")?.iter().collect())
     }
@@ -284,24 +284,24 @@ impl Columns {
         self.complete(name, self.optional_text(name)?)
     }
 
-    /// A column of text, some of which may be unknown.
+    /// A column of text with missing values.
     pub fn optional_text(&self, name: &str) -> Result<Vec<Option<String>>, ArtifactError> {
         let column = self.typed::<StringArray>(name, "text")?;
         Ok(column.iter().map(|value| value.map(str::to_owned)).collect())
     }
 
-    /// Checks that a column counts the rows from zero.
+    /// Checks that a column numbers the rows from zero.
     pub fn index(&self, name: &str) -> Result<(), ArtifactError> {
         let values = self.u32(name)?;
         match values.iter().enumerate().find(|&(row, &value)| row != value as usize) {
             Some((row, value)) => {
-                Err(self.error(name, format!("should count the rows, but row {row} has {value}")))
+                Err(self.error(name, format!("should number the rows, but row {row} has {value}")))
             }
             None => Ok(()),
         }
     }
 
-    /// An error about a column.
+    /// An error of a column.
     #[must_use]
     pub fn error(&self, column: &str, reason: impl Into<String>) -> ArtifactError {
         ArtifactError::Column { path: self.path.clone(), column: column.into(), reason: reason.into() }
@@ -313,10 +313,9 @@ impl Columns {
 
     fn typed<A: Array + 'static>(&self, name: &str, what: &str) -> Result<&A, ArtifactError> {
         let array = self.array(name)?;
-        array
-            .as_any()
-            .downcast_ref()
-            .ok_or_else(|| self.error(name, format!("should hold {what}, but holds {}", array.data_type())))
+        array.as_any().downcast_ref().ok_or_else(|| {
+            self.error(name, format!("should contain {what}, but contains {}", array.data_type()))
+        })
     }
 
     fn complete<T>(&self, name: &str, values: Vec<Option<T>>) -> Result<Vec<T>, ArtifactError> {
@@ -343,7 +342,7 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// The value in a row of a column; [`Cell::Null`] for types that no table of ours has.
+    /// The value in a row of a column; [`Cell::Null`] for types that tables do not use.
     #[must_use]
     pub fn of(column: &'a dyn Array, row: usize) -> Self {
         if column.is_null(row) {
@@ -380,7 +379,7 @@ impl Display for Cell<'_> {
         match *self {
             Self::Null => Ok(()),
             Self::Whole(value) => write!(f, "{value}"),
-            // Shortest digits that read back as the same number, with an exponent where JSON would have one.
+            // Shortest digits that parse to the same number, with an exponent as in JSON.
             Self::Real(value) => match serde_json::Number::from_f64(value) {
                 Some(number) => write!(f, "{number}"),
                 None => write!(f, "{value}"),

@@ -1,4 +1,4 @@
-//! Every kind comes back from disk as it was, the same value gives the same bytes, and damage is noticed.
+//! Every kind survives a round trip, the same value gives the same bytes, and damage is detected.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -92,7 +92,7 @@ fn round_trip<C: Codec + PartialEq + std::fmt::Debug>(value: &C) {
     is_in_the_reference(&written);
 }
 
-/// Every table and column that was written is in the reference, with its type, and in the same order.
+/// Checks that every table and column is in the reference, with its type and in the same order.
 fn is_in_the_reference(written: &Folder) {
     let kind = &written.description().kind;
     let form = form(kind).unwrap_or_else(|| panic!("the reference lacks the kind {kind}"));
@@ -106,7 +106,7 @@ fn is_in_the_reference(written: &Folder) {
                 DataType::UInt64 => "u64",
                 DataType::Float64 => "f64",
                 DataType::Utf8 => "text",
-                other => panic!("{kind}, {name}: the reference has no word for {other}"),
+                other => panic!("{kind}, {name}: the reference does not know the type {other}"),
             };
             let kind_of = format!("{kind_of}{}", if field.is_nullable() { "?" } else { "" });
             let found = described
@@ -122,7 +122,7 @@ fn is_in_the_reference(written: &Folder) {
 }
 
 #[test]
-fn every_kind_comes_back() {
+fn every_kind_survives_a_round_trip() {
     round_trip(&TaskGraph::default());
     let tasks = vec![Task { rank: Some(3), work: 0.5 }, Task { rank: None, work: 0.0 }];
     let ranks = vec![RankSummary { bytes_sent: 7, compute_s: Some(1.0), ..RankSummary::default() }];
@@ -196,7 +196,7 @@ fn every_kind_comes_back() {
 }
 
 #[test]
-fn a_changed_byte_is_noticed() {
+fn a_changed_byte_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     Folder::write(folder.path(), &mapping()).unwrap();
     let table = folder.path().join("ranks.parquet");
@@ -208,7 +208,7 @@ fn a_changed_byte_is_noticed() {
 }
 
 #[test]
-fn another_kind_or_another_schema_is_refused() {
+fn another_kind_or_schema_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     Folder::write(folder.path(), &mapping()).unwrap();
     assert!(matches!(Folder::read::<TaskGraph>(folder.path()), Err(ArtifactError::WrongKind { .. })));
@@ -222,7 +222,7 @@ fn another_kind_or_another_schema_is_refused() {
 }
 
 #[test]
-fn tables_that_contradict_each_other_are_refused() {
+fn inconsistent_tables_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let mut graph =
         TaskGraph { processes: vec![Process::default(); 2], edges: vec![], ..TaskGraph::default() };
@@ -246,20 +246,20 @@ fn collectives() -> CollectiveTable {
 }
 
 #[test]
-fn collective_operations_come_back() {
+fn collective_operations_survive_a_round_trip() {
     let processes = vec![Process::default(); 3];
     round_trip(&TaskGraph {
         processes: processes.clone(),
         collectives: collectives(),
         ..TaskGraph::default()
     });
-    // Communicators that were silent.
+    // Communicators without calls.
     let collectives = CollectiveTable { calls: Vec::new(), ..collectives() };
     round_trip(&TaskGraph { processes, collectives, ..TaskGraph::default() });
 }
 
 #[test]
-fn a_graph_without_collective_operations_has_the_tables_that_it_always_had() {
+fn a_graph_without_collective_operations_omits_their_tables() {
     let folder = tempfile::tempdir().unwrap();
     let edges = vec![Edge { source: 0, destination: 1, messages: 3, bytes: 8 }];
     let graph = TaskGraph { processes: vec![Process::default(); 2], edges, ..TaskGraph::default() };
@@ -269,7 +269,7 @@ fn a_graph_without_collective_operations_has_the_tables_that_it_always_had() {
 }
 
 #[test]
-fn collective_operations_that_contradict_the_processes_are_refused() {
+fn collective_operations_inconsistent_with_the_processes_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let graph = TaskGraph {
         processes: vec![Process::default(); 2],
@@ -349,7 +349,7 @@ fn routes() -> Routes {
 }
 
 #[test]
-fn diagnoses_and_failures_come_back() {
+fn diagnoses_and_failures_survive_a_round_trip() {
     let cause = Cause {
         remedy: 1,
         part: Part::Link,
@@ -374,7 +374,7 @@ fn diagnoses_and_failures_come_back() {
 }
 
 #[test]
-fn deltas_come_back_as_they_were() {
+fn deltas_survive_a_round_trip() {
     let first = CheckpointDelta {
         rule: DeltaRule::AdcaLiteral,
         block: 4096,

@@ -1,4 +1,4 @@
-//! The algorithms, and which operation each of them is for.
+//! The algorithms, and the operations that each of them implements.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a collective operation is made of messages.
+/// Algorithm that implements a collective operation with messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// Along a binomial tree.
     Binomial,
-    /// Straight between the root and everybody, or between all pairs at once.
+    /// Directly between the root and all others, or between all pairs at once.
     Linear,
     /// From each process to the next.
     Chain,
@@ -31,13 +31,13 @@ pub enum Algorithm {
     RecursiveHalving,
     /// Around a ring.
     Ring,
-    /// Over the distances 1, 2, 4, … around, whatever the number of processes.
+    /// Over the distances 1, 2, 4, … modulo the number of processes, for any number of processes.
     Bruck,
-    /// With the one and the other neighbour in turn; for even numbers of processes.
+    /// Alternately with the left and the right neighbour; for even numbers of processes.
     NeighbourExchange,
-    /// Between all pairs, in rounds in which everybody sends one message and gets one.
+    /// Between all pairs, in rounds in which every process sends one message and receives one.
     Pairwise,
-    /// Everybody tells the processes 1, 2, 4, … places ahead.
+    /// Every process notifies the processes 1, 2, 4, … ranks ahead.
     Dissemination,
     /// Up a binomial tree and down again.
     Tree,
@@ -49,7 +49,7 @@ use Algorithm::{
 };
 
 impl Algorithm {
-    /// The algorithms for an operation.
+    /// The algorithms of an operation.
     #[must_use]
     pub fn of(operation: Operation) -> &'static [Self] {
         match operation {
@@ -70,7 +70,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether so many processes can do an operation with it.
+    /// Whether this many processes can do an operation with the algorithm.
     #[must_use]
     pub fn fits(self, operation: Operation, processes: u32) -> bool {
         let gathers = matches!(operation, Operation::AllGather | Operation::AllGatherV);
@@ -83,7 +83,7 @@ impl Algorithm {
             }
     }
 
-    /// The name by which it is asked for.
+    /// Name in parameters.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// An algorithm for some operations; others go by MPICH's rules.
+/// Algorithm per operation; operations without one follow the rules of MPICH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Algorithms {
@@ -126,7 +126,8 @@ pub struct Algorithms {
     pub scatter: Option<Algorithm>,
     /// Allgathers, also of different lengths: `recursive-doubling`, `bruck`, `ring`, `neighbour-exchange`.
     pub allgather: Option<Algorithm>,
-    /// Alltoalls of equal lengths: `bruck`, `pairwise`, `linear`. Others are the same messages however they are sent.
+    /// Alltoalls of equal lengths: `bruck`, `pairwise`, `linear`. Other lengths give the same messages with
+    /// every algorithm.
     pub alltoall: Option<Algorithm>,
     /// Allreduces: `recursive-doubling`, `reduce-scatter-allgather`, `ring`.
     pub allreduce: Option<Algorithm>,
@@ -139,7 +140,7 @@ pub struct Algorithms {
 }
 
 impl Algorithms {
-    /// The algorithm for an operation, if one is chosen.
+    /// The chosen algorithm of an operation.
     #[must_use]
     pub fn of(&self, operation: Operation) -> Option<Algorithm> {
         match operation {
@@ -157,7 +158,7 @@ impl Algorithms {
         }
     }
 
-    /// Checks that every operation can be done with the algorithm that is chosen for it.
+    /// Checks that every chosen algorithm implements its operation.
     pub fn check(&self) -> Result<(), AlgorithmError> {
         let wrong = |operation: &Operation| {
             self.of(*operation).is_some_and(|algorithm| !Algorithm::of(*operation).contains(&algorithm))
@@ -169,10 +170,10 @@ impl Algorithms {
     }
 }
 
-/// An operation that cannot be done with an algorithm.
+/// The algorithm does not implement the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
-#[error("`{algorithm}` is no algorithm for `{operation}`")]
-#[diagnostic(help("there are {}", names(*operation)))]
+#[error("`{algorithm}` does not implement `{operation}`")]
+#[diagnostic(help("algorithms: {}", names(*operation)))]
 pub struct AlgorithmError {
     /// The operation.
     pub operation: Operation,
@@ -180,7 +181,7 @@ pub struct AlgorithmError {
     pub algorithm: Algorithm,
 }
 
-/// The algorithms for an operation, in words.
+/// The algorithms of an operation as a list for messages.
 fn names(operation: Operation) -> String {
     let names: Vec<String> =
         Algorithm::of(operation).iter().map(|algorithm| format!("`{algorithm}`")).collect();
@@ -192,19 +193,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_pipeline_file() {
+    fn names_match_the_pipeline_file() {
         for algorithm in Operation::ALL.into_iter().flat_map(Algorithm::of) {
             assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm.name());
         }
     }
 
     #[test]
-    fn an_algorithm_for_another_operation_is_refused() {
+    fn an_algorithm_of_another_operation_is_rejected() {
         let ring = Algorithms { allreduce: Some(Ring), allgather: Some(Ring), ..Algorithms::default() };
         assert_eq!(ring.check(), Ok(()));
         let error = Algorithms { bcast: Some(Ring), ..ring }.check().unwrap_err();
-        assert_eq!(error.to_string(), "`ring` is no algorithm for `bcast`");
-        let help = "there are `binomial`, `scatter-ring`, `scatter-doubling`, `linear`, `chain`";
+        assert_eq!(error.to_string(), "`ring` does not implement `bcast`");
+        let help = "algorithms: `binomial`, `scatter-ring`, `scatter-doubling`, `linear`, `chain`";
         assert_eq!(error.help().unwrap().to_string(), help);
     }
 

@@ -1,4 +1,4 @@
-//! Follows the messages of an expansion and watches who holds what. Shares nothing with the expansion.
+//! Simulates the messages of an expansion and tracks which process holds what. Independent of the expansion.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use hopmap_model::Edge;
 
 use crate::{Collective, Convention, Operation, expand};
 
-/// The calls of an expansion, in their order.
+/// The calls of an expansion, in order.
 pub(crate) fn calls(collective: &Collective) -> Vec<Edge> {
     let mut calls = Vec::new();
     expand(collective, None, |edge| calls.push(edge)).unwrap();
     calls
 }
 
-/// An operation of which every process recorded the same sizes as arguments of the call.
+/// An operation in which every process recorded the same sizes as arguments of the call.
 pub(crate) fn uniform(operation: Operation, processes: usize, root: u32, bytes: u64) -> Vec<Edge> {
     let sizes = vec![bytes; processes];
     let convention = Convention::Arguments;
@@ -21,7 +21,7 @@ pub(crate) fn uniform(operation: Operation, processes: usize, root: u32, bytes: 
     calls(&Collective { operation, root: Some(root), convention, sent: &sizes, received })
 }
 
-/// Source, destination and bytes of every call; all of them are of one message.
+/// Source, destination and bytes of every call, each of which must be one message.
 pub(crate) fn single(calls: &[Edge]) -> Vec<(u32, u32, u64)> {
     let one = |edge: &Edge| {
         assert_eq!(edge.messages, 1, "{edge:?}");
@@ -38,8 +38,8 @@ pub(crate) fn bytes(calls: &[Edge]) -> u64 {
     calls.iter().map(|edge| edge.bytes).sum()
 }
 
-/// Every message carries everything that its source holds, one set of bits per process at the start. What they hold
-/// after it.
+/// Every message carries everything that its source holds: one bit set per process. Returns what the
+/// processes hold afterwards.
 pub(crate) fn spread(calls: &[Edge], mut held: Vec<u64>) -> Vec<u64> {
     for edge in calls {
         held[edge.destination as usize] |= held[edge.source as usize];
@@ -47,8 +47,8 @@ pub(crate) fn spread(calls: &[Edge], mut held: Vec<u64>) -> Vec<u64> {
     held
 }
 
-/// Every process holds a block of `unit` · 2ʳ bytes, so that the size of a message says which blocks it carries.
-/// Nobody sends what it has not got, or what the other has. At the end everybody holds everything.
+/// Block r has `unit` · 2ʳ bytes, so the size of a message determines which blocks it carries. A process
+/// never sends blocks that it lacks or that the receiver holds. At the end every process holds all blocks.
 pub(crate) fn assert_all_gathered(calls: &[Edge], processes: u32, unit: u64) {
     let mut held: Vec<u64> = (0..processes).map(|rank| 1 << rank).collect();
     for edge in calls {
@@ -61,8 +61,8 @@ pub(crate) fn assert_all_gathered(calls: &[Edge], processes: u32, unit: u64) {
     assert!(held.iter().all(|&held| held == (1 << processes) - 1), "{held:?}");
 }
 
-/// The same where all that goes from one process to another is told at once: the processes are a ring in which each
-/// gets all blocks but its own.
+/// The same where all messages of a pair are reported together: the processes form a ring in which each
+/// receives all blocks but its own.
 pub(crate) fn assert_gathered_in_ring(calls: &[Edge], processes: u32, unit: u64) {
     let next: BTreeMap<u32, &Edge> = calls.iter().map(|edge| (edge.source, edge)).collect();
     assert_eq!((calls.len(), next.len()), (processes as usize, processes as usize));
@@ -76,8 +76,8 @@ pub(crate) fn assert_gathered_in_ring(calls: &[Edge], processes: u32, unit: u64)
     }
 }
 
-/// Blocks from everybody to everybody move over the distances 1, 2, 4, … or straight. Messages carry whole blocks;
-/// at the end every block is where it belongs.
+/// Blocks between all pairs move over the distances 1, 2, 4, …, or directly. Messages carry complete blocks.
+/// At the end every block is at its destination.
 pub(crate) fn assert_exchanged(calls: &[Edge], processes: u32, block: u64) {
     let pairs = || (0..processes).flat_map(|from| (0..processes).map(move |to| (from, to)));
     let mut place: BTreeMap<(u32, u32), u32> = pairs().map(|(from, to)| ((from, to), from)).collect();
@@ -88,7 +88,7 @@ pub(crate) fn assert_exchanged(calls: &[Edge], processes: u32, block: u64) {
             true => (from, to) == (edge.source, edge.destination),
             false => ((to + processes - from) % processes) & distance != 0,
         };
-        // Straight blocks have not moved; others have gone exactly the smaller distances of their way.
+        // Direct blocks have not moved yet; others have travelled exactly the smaller distances of their route.
         let gone = |&(from, to): &(u32, u32)| match straight {
             true => from,
             false => (from + (((to + processes - from) % processes) & (distance - 1))) % processes,
@@ -102,7 +102,7 @@ pub(crate) fn assert_exchanged(calls: &[Edge], processes: u32, block: u64) {
     assert!(place.iter().all(|(&(_, to), &place)| place == to));
 }
 
-/// Everybody sends on a block per process that it got from and its own, once; they meet at the root.
+/// Every process forwards its own block and those it received once; all blocks reach the root.
 pub(crate) fn assert_gathered(calls: &[Edge], processes: u32, root: u32, block: u64) {
     let mut held: Vec<u64> = vec![1; processes as usize];
     for edge in calls {
@@ -114,23 +114,23 @@ pub(crate) fn assert_gathered(calls: &[Edge], processes: u32, root: u32, block: 
     assert_eq!(held.iter().sum::<u64>(), held[root as usize]);
 }
 
-/// How processes take what they are sent.
+/// Which messages a process accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Nothing is sent that the other has, and no contribution counts twice.
+    /// A message carries nothing that the receiver holds, and no contribution counts twice.
     Strict,
-    /// What the other has may come again.
+    /// A message may repeat what the receiver holds.
     Again,
-    /// Contributions may overlap: only whether they came matters.
+    /// Contributions may overlap; only their arrival is checked.
     Overlap,
 }
 
-/// Whose contributions each process holds of every piece, as bits.
+/// Contributions that each process holds of every piece, as bit sets.
 pub(crate) type Held = Vec<Vec<u64>>;
 
-/// Follows messages round by round. Piece `i` of two or more has 2ⁱ bytes, so that the size of a message says which pieces
-/// it carries; a single piece is in every message. What is sent in a round was there before it, and what comes is either
-/// added to what a process holds, or has all of it and takes its place.
+/// Simulates messages round by round. With two or more pieces, piece `i` has 2ⁱ bytes, so the size of a
+/// message determines its pieces; a single piece is in every message. The sender must hold a piece before
+/// the round. The receiver adds it to its contributions, or replaces them if the piece contains all of them.
 pub(crate) fn follow(messages: &[(u32, Edge)], mut held: Held, rule: Rule) -> Held {
     let pieces = held[0].len() as u32;
     let mut single: Vec<((u32, u64), u32, u32, u64)> =
@@ -158,8 +158,8 @@ pub(crate) fn follow(messages: &[(u32, Edge)], mut held: Held, rule: Rule) -> He
     held
 }
 
-/// The single messages of an edge: round and turn, source, destination, pieces. Several messages pass on all pieces around
-/// a ring but one, beginning with the piece before that one.
+/// The single messages of an edge: round and turn, source, destination, pieces. Several messages forward all
+/// pieces but one around a ring, starting with the previous piece.
 fn turns(round: u32, edge: &Edge, pieces: u32) -> Vec<((u32, u64), u32, u32, u64)> {
     let one = |turn, carried| ((round, turn), edge.source, edge.destination, carried);
     let all = u64::MAX >> (64 - pieces);

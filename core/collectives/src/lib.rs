@@ -1,11 +1,11 @@
-//! Collective operations of MPI as the messages between two processes that they are made of.
+//! Expansion of MPI collective operations into point-to-point messages.
 //!
-//! A trace records a collective operation once per process and says nothing of the messages behind it. [`expand`]
-//! names those of an [`Algorithm`], or those that MPICH would send: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-//! Operations in MPICH", IJHPCA 19(1), 2005, with the rules of choice of MPICH 5.0.1,
-//! `maint/tuning/coll/mpir/generic.json` (but for the barrier's name the same since 4.0), and the algorithms of
-//! `src/mpi/coll/*/*_intra_*.c` there. With P processes, `block` bytes per process (or per pair, `MPI_Alltoall`) and
-//! `total` bytes in all blocks:
+//! A trace records a collective operation once per process, without its messages. [`expand`] computes the
+//! messages of an [`Algorithm`], by default the one that MPICH would choose: Thakur, Rabenseifner and Gropp,
+//! "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, with the selection
+//! rules of MPICH 5.0.1, `maint/tuning/coll/mpir/generic.json` (unchanged since 4.0 except for the name of
+//! the barrier), and the algorithms of `src/mpi/coll/*/*_intra_*.c` there. With P processes, `block` bytes
+//! per process (or per pair, `MPI_Alltoall`) and `total` bytes in all blocks:
 //!
 //! | operation | when | algorithm |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! | | P = 2ᵏ and block ≤ 524288 | scatter along a binomial tree, allgather by recursive doubling |
 //! | | otherwise | scatter along a binomial tree, allgather in a ring |
 //! | gather, scatter | | binomial tree |
-//! | gatherv, scatterv | | straight to and from the root |
+//! | gatherv, scatterv | | direct messages to and from the root |
 //! | allgather, allgatherv | P = 2ᵏ and total < 524288 | recursive doubling |
 //! | | P ≠ 2ᵏ and total < 81920 | Bruck |
 //! | | otherwise | ring |
@@ -29,24 +29,27 @@
 //! | | otherwise | every pair |
 //! | scan, exclusive scan | | recursive doubling |
 //!
-//! Where this differs from MPICH:
+//! Differences from MPICH:
 //!
-//! - Reductions are taken to be predefined and commutative, of elements of 8 bytes: MPICH halves a vector only if every
-//!   process gets an element, and a trace counts bytes, not elements. Blocks are cut at bytes.
-//! - `generic.json` lets the blocking allreduce halve vectors from 9 bytes. The paper, MPICH 3.2, the default of
-//!   `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE` and the same file's rule for `MPI_Iallreduce` say 2048, and so does this.
-//! - `MPI_IN_PLACE` changes nothing. A message without bytes is not sent, except by a barrier. The ring of allgatherv
-//!   is not cut into messages of 32768 bytes.
-//! - Nothing depends on which processes share a node (`MPIR_*_intra_smp`): that is the mapping, which is sought.
-//! - Nonblocking operations are expanded like blocking ones. Operations between two groups (intercommunicators) are
-//!   not known here.
+//! - Reductions are assumed to be predefined and commutative, on elements of 8 bytes: MPICH splits a vector
+//!   only if every process gets an element, and a trace counts bytes, not elements. Blocks are split at
+//!   bytes.
+//! - `generic.json` lets the blocking allreduce split vectors from 9 bytes. The paper, MPICH 3.2, the
+//!   default of `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE` and the rule for `MPI_Iallreduce` in the same file use
+//!   2048, and so does hopmap.
+//! - `MPI_IN_PLACE` has no effect. Empty messages are sent only by barriers. The ring of allgatherv is not
+//!   split into messages of 32768 bytes.
+//! - The expansion ignores which processes share a node (`MPIR_*_intra_smp`), because that is the mapping to
+//!   be found.
+//! - Nonblocking operations are expanded like blocking ones. Operations on intercommunicators are not
+//!   supported.
 //!
-//! Open MPI uses the same algorithms but other rules (`ompi/mca/coll/tuned/coll_tuned_decision_fixed.c`: tables over P
-//! and bytes that change between releases), and some that MPICH has not. Of those, [`Algorithm`] has chains and straight
-//! messages for broadcast, rings for allreduce, neighbour exchange for allgather and tree-shaped barriers; pipelines,
-//! split binary trees and k-nomial trees are not here.
+//! Open MPI uses the same algorithms with other rules (`ompi/mca/coll/tuned/coll_tuned_decision_fixed.c`:
+//! tables over P and bytes that change between releases), and some that MPICH lacks. Of those, [`Algorithm`]
+//! has chains and direct messages for broadcast, rings for allreduce, neighbour exchange for allgather and
+//! tree barriers, but not pipelines, split binary trees and k-nomial trees.
 //!
-//! [`Call`] is an operation whose blocks have the same size, and tells its messages by rounds.
+//! [`Call`] is an operation with blocks of equal size; it reports its messages by round.
 
 mod algorithm;
 #[cfg(test)]
@@ -73,45 +76,45 @@ pub use sizes::{Collective, Convention, exchanged};
 /// A collective operation that cannot be expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CollectiveError {
-    /// Not every process has both sizes, or there are more processes than ranks.
-    #[error("{sent} processes tell what they sent and {received} what they received")]
+    /// The numbers of sizes differ, or there are more processes than ranks.
+    #[error("{sent} processes recorded sent bytes, but {received} recorded received bytes")]
     Processes {
         /// Sizes of what was sent.
         sent: usize,
         /// Sizes of what was received.
         received: usize,
     },
-    /// The operation has a root, but none is given.
-    #[error("the operation has no root")]
+    /// The operation needs a root, but none is given.
+    #[error("the root of the operation is missing")]
     NoRoot,
-    /// The root is none of the processes.
-    #[error("the root is rank {root} of {processes} processes")]
+    /// The root is not one of the processes.
+    #[error("the root is rank {root}, but there are only {processes} processes")]
     Root {
         /// The root.
         root: u32,
-        /// How many processes there are.
+        /// Number of processes.
         processes: u32,
     },
-    /// So many processes cannot do the operation in this way.
-    #[error("{processes} processes cannot do `{operation}` of {bytes} bytes with `{algorithm}`")]
+    /// The algorithm does not support this number of processes or bytes.
+    #[error("`{algorithm}` does not support `{operation}` of {bytes} bytes on {processes} processes")]
     Algorithm {
         /// The operation.
         operation: Operation,
         /// The algorithm.
         algorithm: Algorithm,
-        /// How many processes there are.
+        /// Number of processes.
         processes: u32,
         /// Bytes of a block.
         bytes: u64,
     },
 }
 
-/// Calls `transfer` with the messages of one collective operation: ranks of the communicator, messages from one rank
-/// to another that follow each other taken together. A pair may come more than once, a rank never sends to itself.
-/// Without an algorithm, or with one that is not for so many processes or so few bytes, MPICH's rules decide.
-/// The same operation gives the same calls; an operation of which a trace has many instances with the same root and
-/// sizes is expanded once and multiplied. Takes time in proportion to the calls and memory to the processes. Bytes
-/// beyond 64 bits stay at `u64::MAX`.
+/// Calls `transfer` with the messages of one collective operation. Ranks are those of the communicator, and
+/// consecutive messages between the same ranks are combined. A pair may occur more than once; a rank never
+/// sends to itself. Without an algorithm, or if it does not support this number of processes or bytes, the
+/// rules of MPICH apply. The same operation always gives the same calls, so callers can expand many
+/// instances with the same root and sizes once and multiply. Time is proportional to the number of calls,
+/// memory to the number of processes. Byte counts saturate at `u64::MAX`.
 pub fn expand(
     collective: &Collective<'_>,
     algorithm: Option<Algorithm>,
@@ -129,13 +132,13 @@ pub fn expand(
     Ok(())
 }
 
-/// A call of an operation as processes recorded it that moves as much, and whether all blocks have its size. If not,
-/// its size is their mean, rounded up.
+/// The call with blocks of equal size that moves as much as a recorded operation, and whether its blocks
+/// really have equal size. If not, the size is their mean, rounded up.
 pub fn summary(collective: &Collective<'_>) -> Result<(Call, bool), CollectiveError> {
     let Collective { operation, sent, received, .. } = *collective;
     let (processes, root) = ends(collective)?;
     let (bytes, even) = match processes {
-        // Nothing tells one process from several in what it counted.
+        // With at most one process the conventions are indistinguishable.
         0 | 1 => (sent.iter().chain(received).copied().max().unwrap_or(0), true),
         _ => Load::recorded(collective, root).block(operation.has_root()),
     };
@@ -143,7 +146,7 @@ pub fn summary(collective: &Collective<'_>) -> Result<(Call, bool), CollectiveEr
     Ok((Call { operation, processes, root, bytes }, even))
 }
 
-/// The number of processes and the root of a recorded operation; zero if it has none.
+/// The number of processes and the root of a recorded operation; zero for operations without a root.
 fn ends(collective: &Collective<'_>) -> Result<(u32, u32), CollectiveError> {
     let Collective { operation, sent, received, root, .. } = *collective;
     match u32::try_from(sent.len()) {
@@ -154,7 +157,7 @@ fn ends(collective: &Collective<'_>) -> Result<(u32, u32), CollectiveError> {
     }
 }
 
-/// The root, if the operation has one; otherwise zero.
+/// The root; zero for operations without a root.
 fn check_root(operation: Operation, root: Option<u32>, processes: u32) -> Result<u32, CollectiveError> {
     match root {
         _ if !operation.has_root() => Ok(0),
@@ -167,9 +170,9 @@ fn check_root(operation: Operation, root: Option<u32>, processes: u32) -> Result
 /// A collective operation whose blocks have the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Which one.
+    /// The operation.
     pub operation: Operation,
-    /// How many processes there are.
+    /// Number of processes.
     pub processes: u32,
     /// The root, if the operation has one.
     pub root: Option<u32>,
@@ -178,22 +181,22 @@ pub struct Call {
 }
 
 impl Call {
-    /// The algorithm that MPICH would take.
+    /// The algorithm that MPICH would choose.
     #[must_use]
     pub fn usual(&self) -> Algorithm {
         let Self { operation, processes, bytes, .. } = *self;
         load::algorithm(operation, &Load::equal(operation, bytes, processes), processes)
     }
 
-    /// Whether the processes can use an algorithm. Some are for 2ᵏ or an even number of processes; those that reduce a vector
-    /// in pieces need an element of 8 bytes for each, as in MPICH and Open MPI.
+    /// Whether the processes can use an algorithm. Some need 2ᵏ or an even number of processes; those that
+    /// reduce a vector in pieces need an element of 8 bytes per piece, as in MPICH and Open MPI.
     #[must_use]
     pub fn suits(&self, algorithm: Algorithm) -> bool {
         let Self { operation, processes, bytes, .. } = *self;
         Load::equal(operation, bytes, processes).suits(operation, algorithm, processes)
     }
 
-    /// Bound of how many times [`messages`](Self::messages) calls `transfer`.
+    /// Upper bound on the number of calls of `transfer` by [`messages`](Self::messages).
     #[must_use]
     pub fn most_messages(&self, algorithm: Algorithm) -> u64 {
         let processes = u64::from(self.processes);
@@ -208,10 +211,10 @@ impl Call {
         }
     }
 
-    /// Calls `transfer` with the messages of an algorithm, as [`expand`] does, and the round of each. Messages of one
-    /// round do not need each other; a process sends its messages of one round one after the other, and gets them so.
-    /// Rounds come in any order, and numbers may be left out. P − 1 rounds around a ring are one, with as many messages
-    /// per pair.
+    /// Calls `transfer` with the messages of an algorithm, as [`expand`] does, and the round of each.
+    /// Messages of one round do not depend on each other; a process sends and receives its messages of one
+    /// round one after the other. Rounds come in any order, with gaps. The P − 1 rounds of a ring count as
+    /// one round, with P − 1 messages per pair.
     pub fn messages(
         &self,
         algorithm: Algorithm,
@@ -230,7 +233,7 @@ impl Call {
     }
 }
 
-/// Sends the messages of an operation of two or more processes with an algorithm that is one for it and them.
+/// Sends the messages of an operation of two or more processes with an algorithm that supports them.
 pub(crate) fn send(
     (operation, algorithm): (Operation, Algorithm),
     load: &Load<'_>,
@@ -268,15 +271,15 @@ pub(crate) fn send(
     }
 }
 
-/// When the messages between all pairs are sent.
+/// Order of the messages between all pairs.
 fn order(algorithm: Algorithm) -> Order {
     if algorithm == Algorithm::Linear { Order::AtOnce } else { Order::InRounds }
 }
 
 fn broadcast(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
-    let whole = |network: &Network<_>| Blocks::equal(bytes, network.processes());
+    let equal = |network: &Network<_>| Blocks::equal(bytes, network.processes());
     match algorithm {
-        Algorithm::Linear => network::from_root(&whole(network), network),
+        Algorithm::Linear => network::from_root(&equal(network), network),
         Algorithm::Chain => network::chain(bytes, network),
         Algorithm::ScatterRing | Algorithm::ScatterDoubling => {
             broadcast_in_pieces(algorithm, &Blocks::rounded_up(bytes, network.processes()), network);
@@ -318,7 +321,7 @@ fn all_reduce(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut
             reduce::all_reduce_in_pieces(&Blocks::even(bytes, 1 << processes.ilog2()), network);
         }
         Algorithm::Ring => reduce::all_reduce_in_rings(&Blocks::even(bytes, processes), network),
-        _ => reduce::all_reduce_whole(bytes, network),
+        _ => reduce::all_reduce_unsplit(bytes, network),
     }
 }
 

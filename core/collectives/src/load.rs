@@ -1,30 +1,31 @@
-//! What an operation has to move, and which algorithm MPICH takes for it.
+//! The data that an operation moves, and the algorithm that MPICH chooses for it.
 
 use hopmap_model::CollectiveOperation as Operation;
 
 use crate::algorithm::Algorithm;
 use crate::sizes::{self, Blocks, Collective, saturate};
 
-/// Bytes of an element of a vector: a double.
+/// Bytes of a vector element: a double.
 pub(crate) const ELEMENT: u64 = 8;
 
-/// What an operation has to move.
+/// Data that an operation moves.
 #[derive(Debug, Clone)]
 pub(crate) enum Load<'a> {
     /// Nothing: a barrier.
     Nothing,
-    /// A vector of so many bytes: broadcasts, reductions, scans.
+    /// A vector of this many bytes: broadcasts, reductions, scans.
     Vector(u64),
-    /// A block per process, numbered from the root on: gathers, scatters, reduce-scatters.
+    /// A block per process, numbered from the root: gathers, scatters, reduce-scatters.
     Blocks(Blocks),
-    /// So many bytes from each to each.
+    /// This many bytes between every pair.
     Pairs(u64),
-    /// What everybody sends and receives in all, by rank of the communicator.
+    /// Total bytes that every rank of the communicator sends and receives.
     Shares(&'a [u64], &'a [u64]),
 }
 
 impl Load<'_> {
-    /// What so many processes recorded; the root is one of them, and zero if there is none.
+    /// Data of a recorded operation; the root is one of the processes, or zero for operations without a
+    /// root.
     pub(crate) fn recorded<'a>(collective: &Collective<'a>, root: u32) -> Load<'a> {
         let (sent, received) = (collective.sent, collective.received);
         let block = || sizes::block(collective, root);
@@ -56,8 +57,8 @@ impl Load<'_> {
         }
     }
 
-    /// Whether so many processes can do an operation with an algorithm: those that reduce a vector in pieces need an element
-    /// for each of them.
+    /// Whether this many processes can do an operation with an algorithm. Algorithms that reduce a vector in
+    /// pieces need an element per piece.
     pub(crate) fn suits(&self, operation: Operation, algorithm: Algorithm, processes: u32) -> bool {
         let pieces = match algorithm {
             Algorithm::ReduceScatterAllgather | Algorithm::ReduceScatterGather => {
@@ -66,12 +67,12 @@ impl Load<'_> {
             Algorithm::Ring => u64::from(processes),
             _ => 0,
         };
-        let whole = matches!(self, Self::Vector(bytes) if *bytes < ELEMENT * pieces);
-        algorithm.fits(operation, processes) && !whole
+        let indivisible = matches!(self, Self::Vector(bytes) if *bytes < ELEMENT * pieces);
+        algorithm.fits(operation, processes) && !indivisible
     }
 
-    /// Bytes of a block and whether all have the same size; otherwise the mean, rounded up. The block of the root, which
-    /// goes nowhere, does not count.
+    /// Bytes of a block, and whether all blocks have this size; otherwise the mean, rounded up. Ignores the
+    /// block of the root, which is not sent.
     pub(crate) fn block(&self, rooted: bool) -> (u64, bool) {
         match self {
             Self::Nothing => (0, true),
@@ -89,7 +90,7 @@ impl Load<'_> {
     }
 }
 
-/// The mean of some sizes, rounded up, and whether all are the same.
+/// The mean of sizes, rounded up, and whether all are equal.
 fn mean(mut sizes: impl Iterator<Item = u64>) -> (u64, bool) {
     let first = sizes.next().unwrap_or(0);
     let start = (u128::from(first), 1, true);
@@ -98,30 +99,30 @@ fn mean(mut sizes: impl Iterator<Item = u64>) -> (u64, bool) {
     (saturate(sum.div_ceil(count)), even)
 }
 
-/// Up to so many bytes a broadcast follows a binomial tree: `MPIR_CVAR_BCAST_SHORT_MSG_SIZE`.
+/// Broadcasts of at most this many bytes use a binomial tree: `MPIR_CVAR_BCAST_SHORT_MSG_SIZE`.
 const SHORT_BROADCAST: u64 = 12_288;
-/// Up to so many bytes a broadcast ends in recursive doubling: `MPIR_CVAR_BCAST_LONG_MSG_SIZE`.
+/// Broadcasts of at most this many bytes use recursive doubling: `MPIR_CVAR_BCAST_LONG_MSG_SIZE`.
 const MEDIUM_BROADCAST: u64 = 524_288;
-/// Fewer processes than these broadcast along a binomial tree: `MPIR_CVAR_BCAST_MIN_PROCS`.
+/// Fewer processes than this broadcast along a binomial tree: `MPIR_CVAR_BCAST_MIN_PROCS`.
 const FEW_BROADCAST: u32 = 8;
-/// Up to so many bytes a vector is reduced whole: `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`,
+/// Vectors of at most this many bytes are reduced without splitting: `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`,
 /// `MPIR_CVAR_REDUCE_SHORT_MSG_SIZE`.
 const SHORT_REDUCTION: u64 = 2_048;
-/// From so many bytes every pair exchanges its part of a reduce-scatter:
+/// From this many bytes every pair exchanges its part of a reduce-scatter:
 /// `MPIR_CVAR_REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE`.
 const LONG_REDUCE_SCATTER: u128 = 524_288;
-/// Below so many bytes in all, 2ᵏ processes double what they have: `MPIR_CVAR_ALLGATHER_LONG_MSG_SIZE`.
+/// Below this total, 2ᵏ processes use recursive doubling: `MPIR_CVAR_ALLGATHER_LONG_MSG_SIZE`.
 const LONG_ALLGATHER: u128 = 524_288;
-/// Below so many bytes in all, other numbers of processes do: `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`.
+/// Below this total, other numbers of processes use Bruck: `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`.
 const SHORT_ALLGATHER: u128 = 81_920;
-/// Up to so many bytes per pair, blocks travel together: `MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE`.
+/// Up to this many bytes per pair, blocks share messages (Bruck): `MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE`.
 const SHORT_ALLTOALL: u64 = 256;
-/// Up to so many bytes per pair, all blocks are sent at once: `MPIR_CVAR_ALLTOALL_MEDIUM_MSG_SIZE`.
+/// Up to this many bytes per pair, all blocks are sent at once: `MPIR_CVAR_ALLTOALL_MEDIUM_MSG_SIZE`.
 const MEDIUM_ALLTOALL: u64 = 32_768;
-/// Fewer processes than these send every block straight to its destination.
+/// Fewer processes than this send every block directly to its destination.
 const FEW_ALLTOALL: u32 = 8;
 
-/// The algorithm that MPICH takes for what is to be moved between two or more processes.
+/// The algorithm that MPICH chooses for two or more processes.
 pub(crate) fn algorithm(operation: Operation, load: &Load<'_>, processes: u32) -> Algorithm {
     match (load, operation) {
         (Load::Nothing, _) => Algorithm::Dissemination,
@@ -158,7 +159,7 @@ fn broadcast(bytes: u64, processes: u32) -> Algorithm {
     }
 }
 
-/// Whether a vector is reduced whole, not in pieces.
+/// Whether a vector is reduced without splitting.
 fn is_short_reduction(bytes: u64, processes: u32) -> bool {
     bytes <= SHORT_REDUCTION || bytes < ELEMENT << processes.max(1).ilog2()
 }

@@ -1,10 +1,8 @@
-//! The processes of a communicator and the rounds of messages of all operations but reductions: along a binomial tree, a
-//! chain, or straight to and from the root, process 0; barriers; everybody gets the block of everybody; everybody has
-//! something else for everybody.
+//! The processes of a communicator, and the rounds of messages of all operations except reductions: along a
+//! binomial tree, a chain, or directly to and from the root, process 0; barriers; allgather; alltoall.
 //!
-//! In the tree the parent of a process is the process with its lowest one bit cleared; the subtree below it reaches
-//! over as many processes as that bit is worth. On the way down everybody serves its largest subtree first, on the way up
-//! its smallest.
+//! In the binomial tree, the parent of a process is the process with its lowest one bit cleared; that bit is
+//! the size of its subtree. Going down, a process serves its largest subtree first; going up, its smallest.
 
 use std::ops::Range;
 
@@ -12,15 +10,14 @@ use hopmap_model::Edge;
 
 use crate::sizes::Blocks;
 
-/// The processes of a communicator, numbered from its root on, and where their messages are told.
+/// The processes of a communicator, numbered from its root, and the receiver of their messages.
 ///
-/// Every message is told with its round: those of one round need nothing that is sent in the same round. Rounds are told
-/// in any order, and some may be empty. A pair that takes turns with the same partners for several rounds may tell all
-/// of them as one.
+/// Every message is reported with its round: messages of one round do not depend on each other. Rounds are
+/// reported in any order, and some may be empty. Several rounds with the same pairs may be reported as one.
 pub(crate) struct Network<F> {
     processes: u32,
     root: u32,
-    /// First round of the part of the algorithm that is under way, the round that is told, and the last one told.
+    /// First round of the current part of the algorithm, the current round, and the highest round so far.
     rounds: (u32, u32, u32),
     transfer: F,
 }
@@ -31,29 +28,29 @@ impl<F: FnMut(u32, Edge)> Network<F> {
         Self { processes, root, rounds: (0, 0, 0), transfer }
     }
 
-    /// The same processes numbered as the communicator does.
+    /// The same processes, numbered as in the communicator.
     pub(crate) fn unrotated(&mut self) -> Network<&mut F> {
         Network { processes: self.processes, root: 0, rounds: self.rounds, transfer: &mut self.transfer }
     }
 
-    /// How many processes there are.
+    /// Number of processes.
     pub(crate) fn processes(&self) -> u32 {
         self.processes
     }
 
-    /// What follows happens in this round of the part that is under way, counted from zero.
+    /// Sets the current round, counted from zero within the current part.
     pub(crate) fn round(&mut self, round: u32) {
         self.rounds.1 = self.rounds.0.saturating_add(round);
         self.rounds.2 = self.rounds.2.max(self.rounds.1);
     }
 
-    /// What follows happens after everything before.
+    /// Starts a part that follows all previous rounds.
     pub(crate) fn next_part(&mut self) {
         self.rounds.0 = self.rounds.2 + 1;
         self.round(0);
     }
 
-    /// How many distances there are.
+    /// Number of distances.
     pub(crate) fn doublings(&self) -> u32 {
         u32::BITS - (self.processes - 1).leading_zeros()
     }
@@ -63,17 +60,17 @@ impl<F: FnMut(u32, Edge)> Network<F> {
         powers(self.doublings())
     }
 
-    /// The process so many places after another, around.
+    /// The process this many places after another, cyclically.
     pub(crate) fn after(&self, process: u32, places: u32) -> u32 {
         ((u64::from(process) + u64::from(places)) % u64::from(self.processes)) as u32
     }
 
-    /// The process so many places before another, around.
+    /// The process this many places before another, cyclically.
     pub(crate) fn before(&self, process: u32, places: u32) -> u32 {
         self.after(process, self.processes - places % self.processes)
     }
 
-    /// The rank of a process in the communicator.
+    /// Rank of a process in the communicator.
     pub(crate) fn rank(&self, process: u32) -> u32 {
         self.after(process, self.root)
     }
@@ -85,7 +82,7 @@ impl<F: FnMut(u32, Edge)> Network<F> {
         }
     }
 
-    /// Sends messages of so many bytes together, none of them if they are none.
+    /// Sends several messages with this many bytes together, unless they are empty.
     pub(crate) fn send_all(&mut self, source: u32, destination: u32, messages: u64, bytes: u64) {
         if messages > 0 {
             let (source, destination) = (self.rank(source), self.rank(destination));
@@ -104,12 +101,12 @@ pub(crate) fn parent(process: u32) -> u32 {
     process & (process - 1)
 }
 
-/// A process other than the root and all below it.
+/// A process other than the root and all its descendants.
 fn subtree(process: u32, processes: u32) -> Range<u32> {
     process..process.saturating_add(1 << process.trailing_zeros()).min(processes)
 }
 
-/// From every parent to every child, so many bytes.
+/// A message from every parent to every child.
 fn down(network: &mut Network<impl FnMut(u32, Edge)>, bytes: impl Fn(u32) -> u64) {
     let rounds = network.doublings();
     for process in 1..network.processes() {
@@ -118,7 +115,7 @@ fn down(network: &mut Network<impl FnMut(u32, Edge)>, bytes: impl Fn(u32) -> u64
     }
 }
 
-/// From every child to every parent, so many bytes.
+/// A message from every child to every parent.
 fn up(network: &mut Network<impl FnMut(u32, Edge)>, bytes: impl Fn(u32) -> u64) {
     for process in (1..network.processes()).rev() {
         network.round(process.trailing_zeros());
@@ -126,12 +123,12 @@ fn up(network: &mut Network<impl FnMut(u32, Edge)>, bytes: impl Fn(u32) -> u64) 
     }
 }
 
-/// Everybody hands on all it got. P − 1 messages.
+/// Every process forwards what it received. P − 1 messages.
 pub(crate) fn broadcast(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     down(network, |_| bytes);
 }
 
-/// Everybody hands on all it got to the next. P − 1 messages, one after the other: a chain that is not cut into
+/// Every process forwards what it received to the next. P − 1 messages in sequence: a chain without
 /// segments.
 pub(crate) fn chain(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     for process in 1..network.processes() {
@@ -140,24 +137,24 @@ pub(crate) fn chain(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     }
 }
 
-/// Everybody adds up what it got and hands it on. P − 1 messages.
+/// Every process reduces what it received and forwards the result. P − 1 messages.
 pub(crate) fn reduce(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     up(network, |_| bytes);
 }
 
-/// Everybody hands on the blocks of the processes below. P − 1 messages.
+/// Every process forwards the blocks of its descendants. P − 1 messages.
 pub(crate) fn scatter(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let processes = network.processes();
     down(network, |process| blocks.several(subtree(process, processes)));
 }
 
-/// Everybody hands on its block and those of the processes below. P − 1 messages.
+/// Every process forwards its block and those of its descendants. P − 1 messages.
 pub(crate) fn gather(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let processes = network.processes();
     up(network, |process| blocks.several(subtree(process, processes)));
 }
 
-/// Everybody sends its own bytes to the root. P − 1 messages.
+/// Every process sends its block to the root. P − 1 messages.
 pub(crate) fn to_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     network.round(0);
     for process in 1..network.processes() {
@@ -165,7 +162,7 @@ pub(crate) fn to_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edg
     }
 }
 
-/// The root sends everybody its own bytes. P − 1 messages.
+/// The root sends every process its block. P − 1 messages.
 pub(crate) fn from_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     network.round(0);
     for process in 1..network.processes() {
@@ -173,8 +170,8 @@ pub(crate) fn from_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, E
     }
 }
 
-/// Everybody tells the processes 1, 2, 4, … places ahead that it has come: ⌈log₂ P⌉ empty messages each.
-/// Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 17(1), 1988.
+/// Every process notifies the processes 1, 2, 4, … ranks ahead: ⌈log₂ P⌉ empty messages each. Hensgen,
+/// Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 17(1), 1988.
 pub(crate) fn disseminate(network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);
@@ -184,7 +181,7 @@ pub(crate) fn disseminate(network: &mut Network<impl FnMut(u32, Edge)>) {
     }
 }
 
-/// News that all have come go up a binomial tree, and the news that all know go down: 2 · (P − 1) empty messages.
+/// Arrivals are reported up a binomial tree and the release down: 2 · (P − 1) empty messages.
 /// `barrier_intra_tree` of Open MPI.
 pub(crate) fn tree(network: &mut Network<impl FnMut(u32, Edge)>) {
     for process in (1..network.processes()).rev() {
@@ -199,7 +196,7 @@ pub(crate) fn tree(network: &mut Network<impl FnMut(u32, Edge)>) {
     }
 }
 
-/// 2ᵏ processes exchange all they have over the distances 1, 2, 4, …: P · k messages.
+/// 2ᵏ processes exchange all blocks they hold over the distances 1, 2, 4, …: P · k messages.
 pub(crate) fn recursive_doubling(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);
@@ -210,9 +207,9 @@ pub(crate) fn recursive_doubling(blocks: &Blocks, network: &mut Network<impl FnM
     }
 }
 
-/// Everybody sends all it has, the last time only what is missing, to the processes 1, 2, 4, … places before:
-/// P · ⌈log₂ P⌉ messages. Bruck et al., "Efficient Algorithms for All-to-All Communications in Multiport
-/// Message-Passing Systems", IEEE TPDS 8(11), 1997.
+/// Every process sends all blocks it holds, in the last round only the missing ones, to the processes 1, 2,
+/// 4, … places before: P · ⌈log₂ P⌉ messages. Bruck et al., "Efficient Algorithms for All-to-All
+/// Communications in Multiport Message-Passing Systems", IEEE TPDS 8(11), 1997.
 pub(crate) fn bruck(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);
@@ -223,13 +220,14 @@ pub(crate) fn bruck(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)
     }
 }
 
-/// Every block goes around the ring, up to the process before its own: P · (P − 1) messages, told as one round.
+/// Every block travels around the ring to the predecessor of its owner: P · (P − 1) messages, reported as
+/// one round.
 pub(crate) fn ring(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     network.round(0);
     around(blocks, 1, network);
 }
 
-/// Everybody passes on all blocks around the ring but the one of the process so many places after it.
+/// Every process forwards all blocks around the ring but that of the process `kept` places after it.
 pub(crate) fn around(blocks: &Blocks, kept: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
     let filled = blocks.filled();
     for process in 0..network.processes() {
@@ -239,9 +237,9 @@ pub(crate) fn around(blocks: &Blocks, kept: u32, network: &mut Network<impl FnMu
     }
 }
 
-/// An even number of processes exchange in pairs, once with the one neighbour and once with the other: first their own
-/// blocks, then the two blocks that came last. P / 2 · P messages. Chen et al., "Performance Evaluation of Allgather
-/// Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC Asia 2005.
+/// An even number of processes exchange in pairs, alternating between the two neighbours: first their own
+/// blocks, then the two blocks received last. P / 2 · P messages. Chen et al., "Performance Evaluation of
+/// Allgather Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC Asia 2005.
 pub(crate) fn neighbour_exchange(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let processes = network.processes();
     network.round(0);
@@ -251,8 +249,8 @@ pub(crate) fn neighbour_exchange(blocks: &Blocks, network: &mut Network<impl FnM
     for round in 1..processes / 2 {
         network.round(round);
         for process in 0..processes {
-            // Even processes turn to the one before in odd rounds, odd ones to the one after; a pair of blocks has been
-            // so many pairs away.
+            // In odd rounds even processes exchange with the predecessor and odd ones with the successor;
+            // each round moves the pair of blocks one pair further.
             let backwards = (process % 2 == 0) == (round % 2 == 1);
             let partner = if backwards { network.before(process, 1) } else { network.after(process, 1) };
             let way = 2 * (round / 2);
@@ -263,17 +261,17 @@ pub(crate) fn neighbour_exchange(blocks: &Blocks, network: &mut Network<impl FnM
     }
 }
 
-/// When the messages between all pairs are sent.
+/// Order of the messages between all pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// All at once.
     AtOnce,
-    /// In P − 1 rounds, in each of which everybody sends one message and gets one.
+    /// In P − 1 rounds, in each of which every process sends one message and receives one.
     InRounds,
 }
 
 impl Order {
-    /// The round in which one sends to the other.
+    /// The round of a message.
     fn round(self, source: u32, destination: u32, processes: u32) -> u32 {
         match self {
             Self::AtOnce => 0,
@@ -283,8 +281,8 @@ impl Order {
     }
 }
 
-/// Over each of the distances 1, 2, 4, … everybody sends the blocks whose way holds that power of two:
-/// P · ⌈log₂ P⌉ messages. Bruck et al., 1997.
+/// Over each distance 1, 2, 4, … every process sends the blocks whose distance contains that power of two: P
+/// · ⌈log₂ P⌉ messages. Bruck et al., 1997.
 pub(crate) fn bruck_all_to_all(block: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);
@@ -295,13 +293,13 @@ pub(crate) fn bruck_all_to_all(block: u64, network: &mut Network<impl FnMut(u32,
     }
 }
 
-/// How many of the numbers below `limit` have the one bit that `bit` has.
+/// How many numbers below `limit` have `bit` set.
 fn ways_with(bit: u32, limit: u32) -> u64 {
     let (bit, limit) = (u64::from(bit), u64::from(limit));
     limit / (2 * bit) * bit + (limit % (2 * bit)).saturating_sub(bit)
 }
 
-/// Everybody sends everybody else that one's block: P · (P − 1) messages.
+/// Every process sends every other process its block: P · (P − 1) messages.
 pub(crate) fn to_each(blocks: &Blocks, order: Order, network: &mut Network<impl FnMut(u32, Edge)>) {
     let processes = network.processes();
     for source in 0..processes {
@@ -314,10 +312,10 @@ pub(crate) fn to_each(blocks: &Blocks, order: Order, network: &mut Network<impl 
 
 /// `MPI_Alltoallv` and `MPI_Alltoallw`: P · (P − 1) messages.
 ///
-/// A trace tells what a process sends to all and receives from all, itself included, not what goes from one to one.
-/// The estimate is sent(i) · received(j) / all received, as if everybody sent to all in proportion to what they get.
-/// It is rounded so that what i sends, with its share for itself, adds up to sent(i); the columns are off by less than
-/// a byte per process. Where nobody received anything, everybody gets the same.
+/// A trace records what a process sends to all and receives from all, itself included, but not the bytes per
+/// pair. The estimate is sent(i) · received(j) / total received. Rounding keeps the row sums: what i sends,
+/// its share for itself included, adds up to sent(i). Column sums are off by less than a byte per process.
+/// If no process received anything, all shares are equal.
 pub(crate) fn shares(
     sent: &[u64],
     received: &[u64],

@@ -1,7 +1,7 @@
-//! Reductions whose result more than one process gets, or which are done in pieces.
+//! Reductions with a result on several processes, and reductions in pieces.
 //!
-//! What 2ᵏ processes do, other numbers of processes do after a fold: of the first pairs of neighbours, as many as
-//! there are processes too many, one process gives its vector to the other and leaves.
+//! If P is not 2ᵏ, a fold reduces it first: for every process above 2ᵏ, one pair of neighbours merges its
+//! vectors, and one of the two drops out.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use hopmap_model::Edge;
 use crate::network::{self, Network, powers};
 use crate::sizes::Blocks;
 
-/// 2ᵏ of P processes that take part, numbered anew, and the neighbours that leave.
+/// The 2ᵏ of P processes that take part, renumbered, and the neighbours that drop out.
 #[derive(Debug, Clone, Copy)]
 struct Fold {
-    /// k: how often the processes can be halved.
+    /// k: number of halvings.
     halvings: u32,
-    /// Processes too many.
+    /// P − 2ᵏ.
     excess: u32,
     /// Of a folded pair the odd process stays, not the even one.
     odd_stays: bool,
@@ -32,7 +32,7 @@ impl Fold {
         1 << self.halvings
     }
 
-    /// The process that a member is.
+    /// The process of a member.
     fn process(self, member: u32) -> u32 {
         match member < self.excess {
             true => 2 * member + u32::from(self.odd_stays),
@@ -40,24 +40,24 @@ impl Fold {
         }
     }
 
-    /// The process that leaves in favour of one of the first members.
+    /// The process that drops out in favour of one of the first members.
     fn left_out(self, member: u32) -> u32 {
         2 * member + u32::from(!self.odd_stays)
     }
 
-    /// The first process, members and those that leave, that a member stands for.
+    /// The first process, dropped ones included, that a member represents.
     fn first(self, member: u32) -> u32 {
         member + member.min(self.excess)
     }
 
-    /// The pieces of a vector that a member still has after so many halvings that begin with the next neighbour: at
-    /// each the member whose bit is zero keeps the lower half.
+    /// The pieces of a vector that a member holds after this many halvings, starting with the next
+    /// neighbour: at each halving the member whose bit is zero keeps the lower half.
     fn kept(self, member: u32, halvings: u32) -> Range<u32> {
         let first: u32 = (0..halvings).map(|bit| ((member >> bit) & 1) << (self.halvings - 1 - bit)).sum();
         first..first + (self.members() >> halvings)
     }
 
-    /// Everybody who leaves gives its vector away.
+    /// Every process that drops out sends its vector.
     fn fold(self, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
         network.round(0);
         for member in 0..self.excess {
@@ -66,7 +66,7 @@ impl Fold {
         network.next_part();
     }
 
-    /// Everybody who left gets the result.
+    /// Every process that dropped out receives the result.
     fn unfold(self, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
         network.next_part();
         for member in 0..self.excess {
@@ -74,7 +74,7 @@ impl Fold {
         }
     }
 
-    /// Partners over the distances 1, 2, 4, … give each other the half of the pieces that the other keeps.
+    /// Partners over the distances 1, 2, 4, … exchange the pieces that the other keeps.
     fn halve(self, pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
         for bit in 0..self.halvings {
             network.round(bit);
@@ -88,9 +88,9 @@ impl Fold {
     }
 }
 
-/// Vectors stay whole: 2ᵏ processes exchange all they have over the distances 1, 2, 4, …: 2ᵏ · k
-/// messages and two per process too many.
-pub(crate) fn all_reduce_whole(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+/// Without splitting vectors: 2ᵏ processes exchange their vectors over the distances 1, 2, 4, …: 2ᵏ · k
+/// messages and two per dropped process.
+pub(crate) fn all_reduce_unsplit(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), true);
     fold.fold(bytes, network);
     for (round, distance) in (0..).zip(powers(fold.halvings)) {
@@ -102,8 +102,8 @@ pub(crate) fn all_reduce_whole(bytes: u64, network: &mut Network<impl FnMut(u32,
     fold.unfold(bytes, network);
 }
 
-/// Vectors in pieces: a reduce-scatter by halving, then an allgather the same way back: 2 · 2ᵏ · k
-/// messages and two per process too many. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
+/// Vectors in pieces: a reduce-scatter by halving, then an allgather in reverse order: 2 · 2ᵏ · k messages
+/// and two per dropped process. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
 pub(crate) fn all_reduce_in_pieces(pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), true);
     let bytes = pieces.several(0..pieces.count());
@@ -119,8 +119,8 @@ pub(crate) fn all_reduce_in_pieces(pieces: &Blocks, network: &mut Network<impl F
     fold.unfold(bytes, network);
 }
 
-/// Vectors in pieces: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one per process
-/// too many, and one more if the root is among those: it then takes the place of process 0. Rabenseifner, 2004.
+/// Vectors in pieces: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one per dropped
+/// process, and one more if the root drops out: it then takes the place of process 0. Rabenseifner, 2004.
 pub(crate) fn reduce_in_pieces(pieces: &Blocks, root: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), false);
     fold.fold(pieces.several(0..pieces.count()), network);
@@ -147,9 +147,9 @@ pub(crate) fn reduce_in_pieces(pieces: &Blocks, root: u32, network: &mut Network
     }
 }
 
-/// Rings for all vectors: every piece goes around once, and everybody adds its own; then once more as it is:
-/// 2 · P · (P − 1) messages, told as two rounds. Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters
-/// of Workstations", JPDC 69(2), 2009.
+/// Two rings: the first reduces every piece, the second distributes the results: 2 · P · (P − 1) messages,
+/// reported as two rounds. Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
+/// Workstations", JPDC 69(2), 2009.
 pub(crate) fn all_reduce_in_rings(pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     network.round(0);
     network::around(pieces, 1, network);
@@ -157,8 +157,8 @@ pub(crate) fn all_reduce_in_rings(pieces: &Blocks, network: &mut Network<impl Fn
     network::around(pieces, 2, network);
 }
 
-/// Partners over the distances …, 4, 2, 1 give each other the blocks of the
-/// processes on the other's side: 2ᵏ · k messages and two per process too many.
+/// Partners over the distances …, 4, 2, 1 exchange the blocks of the processes on the other's side: 2ᵏ · k
+/// messages and two per dropped process.
 pub(crate) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), true);
     fold.fold(blocks.several(0..blocks.count()), network);
@@ -178,8 +178,8 @@ pub(crate) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<i
     }
 }
 
-/// `MPI_Scan` and `MPI_Exscan`: processes exchange what they have added up over the distances 1, 2, 4, …, as far as
-/// there is somebody on the other side. The chain of [`network::chain`] does the same.
+/// `MPI_Scan` and `MPI_Exscan`: processes exchange partial results over the distances 1, 2, 4, …, as far as
+/// a partner exists. The chain of [`network::chain`] gives the same result.
 pub(crate) fn scan(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);

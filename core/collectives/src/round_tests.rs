@@ -1,4 +1,4 @@
-//! Every algorithm, followed round by round with the blocks it moves, for all numbers of processes up to 64.
+//! Simulates every algorithm round by round with the blocks it moves, for up to 64 processes.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,14 @@ fn pieces(count: u32) -> Blocks {
     Blocks::of((0..count).map(|piece| 1 << piece))
 }
 
-fn record(processes: u32, root: u32, tell: impl FnOnce(&mut Network<&mut dyn FnMut(u32, Edge)>)) -> Messages {
+fn record(
+    processes: u32,
+    root: u32,
+    algorithm: impl FnOnce(&mut Network<&mut dyn FnMut(u32, Edge)>),
+) -> Messages {
     let mut messages = Vec::new();
     let mut push: &mut dyn FnMut(u32, Edge) = &mut |round, edge| messages.push((round, edge));
-    tell(&mut Network::new(processes, root, &mut push as &mut dyn FnMut(u32, Edge)));
+    algorithm(&mut Network::new(processes, root, &mut push as &mut dyn FnMut(u32, Edge)));
     messages
 }
 
@@ -34,17 +38,17 @@ fn all(processes: u32) -> u64 {
     u64::MAX >> (64 - processes)
 }
 
-/// What everybody holds of everything.
+/// What every process holds of every piece.
 fn held(processes: u32, pieces: u32, of: impl Fn(u32, u32) -> u64) -> Held {
     (0..processes).map(|rank| (0..pieces).map(|piece| of(rank, piece)).collect()).collect()
 }
 
-/// The ranks of the processes from the root on.
+/// The rank of a process numbered from the root.
 fn rank(process: u32, root: u32, processes: u32) -> u32 {
     (process + root) % processes
 }
 
-/// Two or more processes and one of them.
+/// A number of processes, two or more, and one of them.
 fn group() -> impl Strategy<Value = (u32, u32)> {
     (2..=64u32).prop_flat_map(|processes| (Just(processes), 0..processes))
 }
@@ -56,10 +60,10 @@ fn call(operation: Operation, processes: u32, root: u32, bytes: u64) -> Call {
 proptest! {
     #[test]
     fn broadcasts_reach_everybody((processes, root) in group()) {
-        let whole = held(processes, 1, |rank, _| u64::from(rank == root));
+        let unsplit = held(processes, 1, |rank, _| u64::from(rank == root));
         for algorithm in [Algorithm::Binomial, Algorithm::Linear, Algorithm::Chain] {
             let messages = sent(Operation::Broadcast, algorithm, &Load::Vector(1), processes, root);
-            let after = follow(&messages, whole.clone(), Rule::Strict);
+            let after = follow(&messages, unsplit.clone(), Rule::Strict);
             prop_assert!(after.iter().all(|held| held[0] == 1), "{}", algorithm);
         }
         let cut = held(processes, processes, |rank, _| u64::from(rank == root));
@@ -68,7 +72,7 @@ proptest! {
                 let messages = record(processes, root, |network| {
                     broadcast_in_pieces(algorithm, &pieces(processes), network);
                 });
-                // Who hands on pieces gets them again.
+                // Processes that forward pieces receive them again.
                 let after = follow(&messages, cut.clone(), Rule::Again);
                 prop_assert!(after.iter().flatten().all(|&held| held == 1), "{}", algorithm);
             }
@@ -122,10 +126,10 @@ proptest! {
         let after = follow(&messages, own(power), Rule::Strict);
         prop_assert!(after[root as usize].iter().all(|&held| held == all(processes)));
 
-        let whole = sent(Operation::AllReduce, Algorithm::RecursiveDoubling, &Load::Vector(1), processes, 0);
+        let unsplit = sent(Operation::AllReduce, Algorithm::RecursiveDoubling, &Load::Vector(1), processes, 0);
         let halves = record(processes, 0, |network| reduce::all_reduce_in_pieces(&pieces(power), network));
         let rings = record(processes, 0, |network| reduce::all_reduce_in_rings(&pieces(processes), network));
-        for (messages, pieces) in [(whole, 1), (halves, power), (rings, processes)] {
+        for (messages, pieces) in [(unsplit, 1), (halves, power), (rings, processes)] {
             let after = follow(&messages, own(pieces), Rule::Strict);
             prop_assert!(after.iter().flatten().all(|&held| held == all(processes)));
         }
@@ -164,9 +168,10 @@ proptest! {
         }
     }
 
-    /// What a round costs is told by its busiest process, so nobody has more to do in it than the algorithm says.
+    /// The busiest process determines the cost of a round, so no process may do more in it than the
+    /// algorithm requires.
     #[test]
-    fn in_a_round_everybody_sends_one_message_and_gets_one((processes, root) in group(), bytes in 1..5000u64) {
+    fn every_process_sends_and_receives_one_message_per_round((processes, root) in group(), bytes in 1..5000u64) {
         for operation in Operation::ALL {
             let straight = |algorithm: &&Algorithm| {
                 **algorithm != Algorithm::Linear && call(operation, processes, root, bytes).suits(**algorithm)
@@ -188,7 +193,7 @@ proptest! {
     ) {
         let call = call(operation, processes, root, bytes);
         let sizes = vec![bytes; processes as usize];
-        // From each to each, an alltoallv has a part of what is sent to all.
+        // In an alltoallv every process gets a share of what is sent to all.
         prop_assume!(!matches!(operation, Operation::AllToAllV | Operation::AllToAllW | Operation::ReduceScatter));
         let recorded = crate::Collective {
             operation, root: Some(root), convention: crate::Convention::Arguments, sent: &sizes, received: &sizes,
@@ -211,23 +216,26 @@ proptest! {
 }
 
 #[test]
-fn a_call_that_cannot_be_is_refused() {
-    let tell = |call: Call, algorithm| call.messages(algorithm, |_, _| ());
+fn an_invalid_call_is_rejected() {
+    let report = |call: Call, algorithm| call.messages(algorithm, |_, _| ());
     let seven = call(Operation::AllGather, 7, 0, 8);
     let algorithm = Algorithm::NeighbourExchange;
-    let error = tell(seven, algorithm).unwrap_err();
+    let error = report(seven, algorithm).unwrap_err();
     assert_eq!(
         error,
         CollectiveError::Algorithm { operation: Operation::AllGather, algorithm, processes: 7, bytes: 8 }
     );
-    assert_eq!(error.to_string(), "7 processes cannot do `allgather` of 8 bytes with `neighbour-exchange`");
+    assert_eq!(
+        error.to_string(),
+        "`neighbour-exchange` does not support `allgather` of 8 bytes on 7 processes"
+    );
     let rootless = Call { root: None, ..call(Operation::Reduce, 7, 0, 8) };
-    assert_eq!(tell(rootless, Algorithm::Binomial), Err(CollectiveError::NoRoot));
-    assert_eq!(tell(call(Operation::Reduce, 1, 0, 8), Algorithm::Binomial), Ok(()));
+    assert_eq!(report(rootless, Algorithm::Binomial), Err(CollectiveError::NoRoot));
+    assert_eq!(report(call(Operation::Reduce, 1, 0, 8), Algorithm::Binomial), Ok(()));
 }
 
 #[test]
-fn vectors_of_fewer_elements_than_pieces_stay_whole() {
+fn vectors_of_fewer_elements_than_pieces_are_not_split() {
     let suits = |bytes, algorithm| call(Operation::AllReduce, 12, 0, bytes).suits(algorithm);
     assert!(suits(96, Algorithm::Ring) && !suits(95, Algorithm::Ring));
     assert!(suits(64, Algorithm::ReduceScatterAllgather) && !suits(63, Algorithm::ReduceScatterAllgather));

@@ -1,7 +1,7 @@
-//! What the processes send, from the two sizes that each of them recorded, in blocks of bytes.
+//! Block sizes of an operation from the two sizes that every process recorded.
 //!
-//! OTF2 says of `sizeSent` and `sizeReceived` no more than that they are sizes, and tools differ. With P processes and
-//! b = count · size of the type as process r passed it to MPI (bᵣ where the counts differ, ∑ for their sum):
+//! OTF2 does not define `sizeSent` and `sizeReceived` further, and tools differ. With P processes and b =
+//! count · type size as process r passed it to MPI (bᵣ where the counts differ, ∑ for their sum):
 //!
 //! | operation | Score-P: sent | received | EZTrace: sent | received | taken here |
 //! |---|---|---|---|---|---|
@@ -20,35 +20,35 @@
 //! | allgatherv | P · bᵣ | ∑ | bᵣ | ∑ | by convention |
 //! | reduce-scatter | ∑ | P · bᵣ | ∑ | ∑ | by convention |
 //!
-//! So only the last six need to know the convention. Nothing in a single record tells it: an allreduce of 4 · 8 bytes
-//! by 4 processes looks in one tool like one of 32 bytes in the other. Score-P names itself as the archive's creator,
-//! EZTrace 2.0 leaves the creator empty ([`Convention::of_creator`]).
+//! So only the last six rows depend on the convention. A single record cannot determine it: an allreduce of
+//! 4 · 8 bytes by 4 processes in one tool looks like one of 32 bytes in the other. Score-P names itself as
+//! the creator of the archive, and EZTrace 2.0 leaves the creator empty ([`Convention::of_creator`]).
 //!
-//! With `MPI_IN_PLACE` Score-P counts P − 1 instead of P, and the root of a gather or reduce sends nothing; EZTrace
-//! counts 0 bytes sent. A total that P does not divide but P − 1 does is therefore one in place; where both divide it,
-//! P is taken, and the block comes out too small by one part in P. EZTrace does not record scans, `MPI_Alltoallw`,
-//! `MPI_Reduce_scatter_block` and nonblocking operations, and its reduce-scatter does not tell who gets how much: all
-//! get the same.
+//! With `MPI_IN_PLACE` Score-P counts P − 1 instead of P, and the root of a gather or reduce sends nothing;
+//! EZTrace counts 0 bytes sent. A total that is divisible by P − 1 but not by P is therefore an in-place
+//! operation. If both divide it, hopmap assumes P, and the block is too small by one part in P. EZTrace does
+//! not record scans, `MPI_Alltoallw`, `MPI_Reduce_scatter_block` and nonblocking operations, nor the counts
+//! per process of a reduce-scatter: all get the same.
 //!
-//! Sources: `src/adapters/mpi/c/scorep_mpi_coll.inc.c` of Score-P 10 (4 counts the same in `SCOREP_Mpi_Coll.c`), and a
-//! program of all operations recorded with EZTrace 2.0 and Open MPI 4.1.4.
+//! Sources: `src/adapters/mpi/c/scorep_mpi_coll.inc.c` of Score-P 10 (`SCOREP_Mpi_Coll.c` of Score-P 4
+//! counts the same), and a program of all operations recorded with EZTrace 2.0 and Open MPI 4.1.4.
 
 use std::ops::Range;
 
 use hopmap_model::CollectiveOperation as Operation;
 
-/// What the two sizes of a record count. OTF2 leaves it open ("Size of the sent message").
+/// Meaning of the two sizes of a record. OTF2 leaves it open ("Size of the sent message").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Convention {
-    /// All that the process gives to and gets from the others and itself by the definition of the operation, such as
-    /// P · block for an allreduce: Score-P.
+    /// All that the process gives to and gets from all processes, itself included, by the definition of the
+    /// operation, such as P · block for an allreduce: Score-P.
     Totals,
-    /// The arguments of the call, count · size of the type, or the sum of the counts: EZTrace.
+    /// The arguments of the call, count · type size, or the sum of the counts: EZTrace.
     Arguments,
 }
 
 impl Convention {
-    /// The convention of the tool that an archive names as its creator, such as `Score-P 7.1`; EZTrace names none.
+    /// The convention of the creator of an archive, such as `Score-P 7.1`; EZTrace leaves it empty.
     #[must_use]
     pub fn of_creator(creator: &str) -> Self {
         match creator.starts_with("Score-P") {
@@ -58,23 +58,23 @@ impl Convention {
     }
 }
 
-/// One collective operation as its processes recorded it.
+/// A collective operation as its processes recorded it.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective<'a> {
-    /// Which one.
+    /// The operation.
     pub operation: Operation,
     /// The root's rank in the communicator. Ignored for operations without a root.
     pub root: Option<u32>,
-    /// What the sizes count.
+    /// Meaning of the sizes.
     pub convention: Convention,
-    /// Bytes sent as every rank of the communicator recorded them.
+    /// Bytes sent, by rank of the communicator.
     pub sent: &'a [u64],
-    /// Bytes received as every rank of the communicator recorded them.
+    /// Bytes received, by rank of the communicator.
     pub received: &'a [u64],
 }
 
-/// Bytes of the block that every process has, for operations with blocks of the same size. The largest size counts
-/// where the processes contradict each other.
+/// Bytes of the block of every process, for operations with blocks of equal size. If the processes disagree,
+/// the largest size counts.
 pub(crate) fn block(collective: &Collective, root: u32) -> u64 {
     use Operation::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
     let Collective { sent, received, .. } = *collective;
@@ -92,7 +92,7 @@ pub(crate) fn block(collective: &Collective, root: u32) -> u64 {
     }
 }
 
-/// What every process gives to an allgatherv.
+/// Block of every process in an allgatherv.
 pub(crate) fn contributions(collective: &Collective<'_>) -> Blocks {
     let Collective { sent, received, .. } = *collective;
     let all = received.iter().copied().max().unwrap_or(0);
@@ -103,7 +103,7 @@ pub(crate) fn contributions(collective: &Collective<'_>) -> Blocks {
     }
 }
 
-/// What every process gets from a reduce-scatter.
+/// Block of every process in a reduce-scatter.
 pub(crate) fn results(collective: &Collective<'_>) -> Blocks {
     let Collective { sent, received, .. } = *collective;
     let all = sent.iter().chain(received).copied().max().unwrap_or(0);
@@ -113,36 +113,37 @@ pub(crate) fn results(collective: &Collective<'_>) -> Blocks {
     }
 }
 
-/// The largest size but the root's.
+/// The largest size except that of the root.
 fn largest_but(sizes: &[u64], root: u32) -> u64 {
     let others = (0..).zip(sizes).filter(|&(rank, _)| rank != root);
     others.map(|(_, &bytes)| bytes).max().unwrap_or(0)
 }
 
-/// All sizes are the same.
+/// Whether all sizes are equal.
 fn is_same(sizes: &[u64]) -> bool {
     sizes.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// Blocks of which every process counted as many as there are processes, or one less.
-fn divided(totals: &[u64], whole: bool) -> Blocks {
-    let divisor = divisor(totals, totals.len() as u64, whole);
+/// Blocks from totals that count every block, or every block but one.
+fn divided(totals: &[u64], all: bool) -> Blocks {
+    let divisor = divisor(totals, totals.len() as u64, all);
     Blocks::of(totals.iter().map(|total| total.div_ceil(divisor)))
 }
 
-/// How many blocks two or more processes counted: all, unless that contradicts the totals, or those of the others.
-fn divisor(totals: &[u64], processes: u64, whole: bool) -> u64 {
+/// How many blocks two or more processes counted: all, unless that contradicts the totals, or all but one.
+fn divisor(totals: &[u64], processes: u64, all: bool) -> u64 {
     let divides = |divisor: u64| totals.iter().all(|total| total.is_multiple_of(divisor));
-    match whole && divides(processes) || !divides(processes - 1) {
+    match all && divides(processes) || !divides(processes - 1) {
         true => processes,
         false => processes - 1,
     }
 }
 
-/// The sizes of the blocks of a buffer, one per process and in their order.
+/// The sizes of the blocks of a buffer, one per process, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blocks {
-    /// Where the blocks begin, and the end of the last one. 2³² sizes of 64 bits add up to less than 128.
+    /// Start of every block, and the end of the last one. The sum of 2³² sizes of 64 bits fits into 128
+    /// bits.
     starts: Vec<u128>,
 }
 
@@ -157,30 +158,30 @@ impl Blocks {
         Self { starts: std::iter::once(0).chain(ends).collect() }
     }
 
-    /// So many blocks of the same size.
+    /// This many blocks of equal size.
     pub(crate) fn equal(size: u64, count: u32) -> Self {
         Self::of((0..count).map(|_| size))
     }
 
-    /// A buffer in one or more blocks that differ by one byte at most, the larger ones first.
+    /// Splits a buffer into blocks that differ by at most one byte, larger ones first.
     pub(crate) fn even(bytes: u64, count: u32) -> Self {
         let (size, larger) = (bytes / u64::from(count), bytes % u64::from(count));
         Self::of((0..count).map(|block| size + u64::from(u64::from(block) < larger)))
     }
 
-    /// A buffer in one or more blocks of the same size, rounded up, so that the last ones may be short or empty.
+    /// Splits a buffer into blocks of equal size, rounded up, so the last ones may be short or empty.
     pub(crate) fn rounded_up(bytes: u64, count: u32) -> Self {
         let size = bytes.div_ceil(u64::from(count));
         let start = |block: u32| u64::from(block).saturating_mul(size).min(bytes);
         Self::of((0..count).map(|block| start(block + 1) - start(block)))
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub(crate) fn count(&self) -> u32 {
         (self.starts.len() - 1) as u32
     }
 
-    /// How many blocks are not empty.
+    /// Number of blocks that are not empty.
     pub(crate) fn filled(&self) -> u64 {
         self.starts.windows(2).filter(|ends| ends[0] < ends[1]).count() as u64
     }
@@ -200,7 +201,7 @@ impl Blocks {
         saturate(self.starts[blocks.end as usize] - self.starts[blocks.start as usize])
     }
 
-    /// Bytes of so many blocks from one on, around.
+    /// Bytes of `count` blocks starting at one, cyclically.
     pub(crate) fn around(&self, first: u32, count: u32) -> u64 {
         let room = self.count() - first;
         match count <= room {
@@ -209,15 +210,15 @@ impl Blocks {
         }
     }
 
-    /// The part of so many bytes that the blocks before `end` have in all blocks, rounded down; all for the last end.
+    /// Share of `bytes` that belongs to the blocks before `end`, rounded down; all bytes for the last end.
     pub(crate) fn portion(&self, bytes: u64, end: u32) -> u64 {
         if end == self.count() {
             return bytes;
         }
-        // Sums of more than 64 bits lose their last bits, so that the product fits into 128.
+        // Drop the low bits of sums above 64 bits, so that the product fits into 128 bits.
         let excess = (u128::BITS - self.total().leading_zeros()).saturating_sub(u64::BITS);
-        let (part, whole) = (self.starts[end as usize] >> excess, self.total() >> excess);
-        saturate(u128::from(bytes) * part / whole.max(1))
+        let (part, total) = (self.starts[end as usize] >> excess, self.total() >> excess);
+        saturate(u128::from(bytes) * part / total.max(1))
     }
 
     /// Bytes of all blocks but one.
@@ -226,13 +227,14 @@ impl Blocks {
     }
 }
 
-/// As many bytes as 64 bits can tell.
+/// Bytes as 64 bits, saturated.
 pub(crate) fn saturate(bytes: u128) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// What every process gives to the others and gets from them by the definition of an operation, whatever messages it is
-/// made of: bytes by rank of the communicator. Of operations with a root it is what goes to or comes from the root.
+/// What every process gives to and gets from the others by the definition of an operation, independent of
+/// the algorithm: bytes by rank of the communicator. For operations with a root, only the bytes to and from
+/// the root.
 #[must_use]
 pub fn exchanged(collective: &Collective<'_>) -> (Vec<u64>, Vec<u64>) {
     use Operation::{AllGather, AllGatherV, AllToAll, AllToAllV, AllToAllW, Barrier};
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_beyond_64_bits_stay_at_the_largest() {
+    fn sizes_saturate_at_64_bits() {
         let blocks = Blocks::equal(1 << 63, 4);
         assert_eq!(blocks.several(0..2), u64::MAX);
         assert_eq!(blocks.all_but(0), u64::MAX);

@@ -1,4 +1,5 @@
-//! Expansions against hand-made ones, against a checker that follows the blocks, and against formulas.
+//! Expansions against hand-written ones, against an independent simulation of the blocks, and against
+//! formulas.
 
 use proptest::prelude::*;
 
@@ -40,7 +41,7 @@ fn one_process_sends_nothing() {
 }
 
 #[test]
-fn no_bytes_are_no_messages_but_for_a_barrier() {
+fn empty_operations_send_nothing_except_barriers() {
     for operation in ALL {
         let calls = uniform(operation, 9, 3, 0);
         assert_eq!(calls.is_empty(), operation != Operation::Barrier, "{operation:?}");
@@ -48,7 +49,7 @@ fn no_bytes_are_no_messages_but_for_a_barrier() {
 }
 
 #[test]
-fn barriers_reach_over_growing_distances() {
+fn barriers_double_the_distance() {
     assert_eq!(by_hand(Operation::Barrier, 2, 0, 0), [(0, 1, 0), (1, 0, 0)]);
     let three = [(0, 1, 0), (1, 2, 0), (2, 0, 0), (0, 2, 0), (1, 0, 0), (2, 1, 0)];
     assert_eq!(by_hand(Operation::Barrier, 3, 0, 0), three);
@@ -76,7 +77,7 @@ fn medium_broadcasts_scatter_and_double() {
 }
 
 #[test]
-fn long_broadcasts_scatter_and_go_around() {
+fn long_broadcasts_scatter_and_use_a_ring() {
     let calls = uniform(Operation::Broadcast, 8, 0, 524_296);
     assert_eq!(calls[7], Edge { source: 0, destination: 1, messages: 7, bytes: 7 * 65_537 });
     assert_eq!((calls.len(), messages(&calls)), (15, 7 + 56));
@@ -85,7 +86,7 @@ fn long_broadcasts_scatter_and_go_around() {
 }
 
 #[test]
-fn gathers_and_scatters_hand_on_what_is_below() {
+fn gathers_and_scatters_forward_subtrees() {
     let gather = [(4, 0, 10), (3, 2, 10), (2, 0, 20), (1, 0, 10)];
     assert_eq!(by_hand(Operation::Gather, 5, 0, 10), gather);
     let scatter = [(1, 2, 10), (1, 3, 20), (3, 0, 10)];
@@ -93,7 +94,7 @@ fn gathers_and_scatters_hand_on_what_is_below() {
 }
 
 #[test]
-fn gathers_and_scatters_of_various_sizes_go_straight() {
+fn gatherv_and_scatterv_send_directly() {
     let gather = rooted(Operation::GatherV, 1, &[5, 6, 7, 0], &[18; 4]);
     assert_eq!(gather, [(2, 1, 7), (0, 1, 5)]);
     let scatter = rooted(Operation::ScatterV, 2, &[18; 3], &[5, 6, 7]);
@@ -101,7 +102,7 @@ fn gathers_and_scatters_of_various_sizes_go_straight() {
 }
 
 #[test]
-fn allgathers_double_what_they_have() {
+fn allgathers_use_recursive_doubling() {
     let four = [(0, 1), (1, 0), (2, 3), (3, 2)].map(|(from, to)| (from, to, 3));
     let calls = by_hand(Operation::AllGather, 4, 0, 3);
     assert_eq!(calls[..4], four);
@@ -113,8 +114,8 @@ fn allgathers_double_what_they_have() {
 }
 
 #[test]
-fn alltoalls_of_few_bytes_share_messages() {
-    // Of the ways 1 … 8, four are odd, four have the 2, four the 4 and one the 8.
+fn short_alltoalls_share_messages() {
+    // Of the distances 1 … 8, four have bit 0 set, four bit 1, four bit 2 and one bit 3.
     let calls = by_hand(Operation::AllToAll, 9, 0, 256);
     let sizes: Vec<u64> = calls.iter().step_by(9).map(|call| call.2 / 256).collect();
     assert_eq!(sizes, [4, 4, 4, 1]);
@@ -125,8 +126,8 @@ fn alltoalls_of_few_bytes_share_messages() {
 }
 
 #[test]
-fn alltoalls_of_various_sizes_are_shared_out() {
-    // 0 sends 10, of which 2, 3 and 5 tenths are for 0, 1 and 2.
+fn alltoallv_shares_are_proportional() {
+    // 0 sends 10 bytes: 2, 3 and 5 tenths go to 0, 1 and 2.
     let calls = rooted(Operation::AllToAllV, 0, &[10, 10, 20], &[8, 12, 20]);
     assert_eq!(calls, [(0, 1, 3), (0, 2, 5), (1, 0, 2), (1, 2, 5), (2, 0, 4), (2, 1, 6)]);
     let contradictory = rooted(Operation::AllToAllW, 0, &[4, 0], &[0, 0]);
@@ -134,7 +135,7 @@ fn alltoalls_of_various_sizes_are_shared_out() {
 }
 
 #[test]
-fn short_allreduces_exchange_whole_vectors() {
+fn short_allreduces_exchange_unsplit_vectors() {
     let three = [(0, 1), (1, 2), (2, 1), (1, 0)].map(|(from, to)| (from, to, 8));
     assert_eq!(by_hand(Operation::AllReduce, 3, 0, 8), three);
     let four = [(0, 1), (1, 0), (2, 3), (3, 2), (0, 2), (1, 3), (2, 0), (3, 1)];
@@ -155,7 +156,7 @@ fn long_allreduces_halve_and_double() {
 }
 
 #[test]
-fn reductions_of_less_than_an_element_each_stay_whole() {
+fn reductions_of_less_than_an_element_each_are_not_split() {
     assert_eq!(by_hand(Operation::AllReduce, 512, 0, 4095).len(), 512 * 9);
     assert_eq!(by_hand(Operation::AllReduce, 512, 0, 4096).len(), 512 * 18);
 }
@@ -174,7 +175,7 @@ fn long_reductions_halve_and_gather() {
 }
 
 #[test]
-fn a_root_that_leaves_takes_the_place_of_process_0() {
+fn a_root_that_drops_out_replaces_process_0() {
     // 1 gives its vector to 0; 0, 2, 3 and 4 reduce; 0 gives its piece to 1.
     let five = by_hand(Operation::Reduce, 5, 1, 4000);
     assert_eq!(five[..3], [(1, 0, 4000), (0, 2, 2000), (2, 0, 2000)]);
@@ -186,7 +187,7 @@ fn reduce_scatters_halve_from_far_to_near() {
     let four = by_hand(Operation::ReduceScatterBlock, 4, 0, 10);
     assert_eq!(four[..4], [(0, 2, 20), (1, 3, 20), (2, 0, 20), (3, 1, 20)]);
     assert_eq!(four[4..], [(0, 1, 10), (1, 0, 10), (2, 3, 10), (3, 2, 10)]);
-    // 1 stands for 0 and itself, 2 for itself.
+    // 1 represents 0 and itself, 2 only itself.
     let sizes = [3, 6, 9];
     let three = single(&with_sizes(Operation::ReduceScatter, 0, Convention::Totals, &[6; 3], &sizes));
     assert_eq!(three, [(0, 1, 6), (1, 2, 3), (2, 1, 3), (1, 0, 1)]);
@@ -199,14 +200,14 @@ fn long_reduce_scatters_exchange_every_block() {
 }
 
 #[test]
-fn scans_exchange_what_there_is_on_the_other_side() {
+fn scans_exchange_with_partners_that_exist() {
     let five = [(0, 1), (1, 0), (2, 3), (3, 2), (0, 2), (1, 3), (2, 0), (3, 1), (0, 4), (4, 0)];
     assert_eq!(by_hand(Operation::Scan, 5, 0, 6), five.map(|(from, to)| (from, to, 6)));
 }
 
-/// What Score-P and EZTrace record of operations of 100 bytes, or 10, 11 and 12, by 3 processes with root 1.
+/// Records of Score-P and EZTrace of operations of 100 bytes, or 10, 11 and 12, by 3 processes with root 1.
 #[test]
-fn both_tools_mean_the_same_messages() {
+fn records_of_both_tools_give_the_same_messages() {
     use Operation::{
         AllGather, AllGatherV, AllReduce, AllToAll, Broadcast, Gather, GatherV, Reduce, Scatter, ScatterV,
     };
@@ -237,8 +238,8 @@ fn archives_name_the_tool_that_wrote_them() {
 }
 
 #[test]
-fn sizes_in_place_are_found_out() {
-    // Score-P counts two blocks of three; EZTrace nothing sent.
+fn in_place_sizes_are_detected() {
+    // Score-P counts two of three blocks; EZTrace counts no sent bytes.
     let three = [(0, 2), (1, 0), (2, 1), (0, 1), (1, 2), (2, 0)].map(|(from, to)| (from, to, 100));
     let totals = |operation, sent: &[u64], received: &[u64]| {
         single(&with_sizes(operation, 0, Convention::Totals, sent, received))
@@ -257,7 +258,8 @@ fn sizes_in_place_are_found_out() {
 
 #[test]
 fn the_alltoall_of_ft_and_the_alltoallv_of_is() {
-    // EZTrace, 16 processes: FT.W sends 32768 bytes to each; IS.W 262144 bytes, a sixteenth of it to itself.
+    // EZTrace, 16 processes: FT.W sends 32768 bytes per pair; IS.W 262144 bytes, a sixteenth of it to
+    // itself.
     let ft = uniform(Operation::AllToAll, 16, 0, 32_768);
     assert_eq!((messages(&ft), bytes(&ft)), (240, 240 * 32_768));
     let is = uniform(Operation::AllToAllV, 16, 0, 262_144);
@@ -265,7 +267,7 @@ fn the_alltoall_of_ft_and_the_alltoallv_of_is() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn inconsistent_calls_are_rejected() {
     let collective = Collective {
         operation: Operation::Broadcast,
         root: Some(0),
@@ -279,7 +281,7 @@ fn contradictions_are_refused() {
     assert_eq!(refuse(&Collective { root: None, ..collective }), CollectiveError::NoRoot);
     let error = refuse(&Collective { root: Some(2), ..collective });
     assert_eq!(error, CollectiveError::Root { root: 2, processes: 2 });
-    assert_eq!(error.to_string(), "the root is rank 2 of 2 processes");
+    assert_eq!(error.to_string(), "the root is rank 2, but there are only 2 processes");
     assert_eq!(
         expand(&Collective { operation: Operation::Barrier, root: None, ..collective }, None, |_| ()),
         Ok(())
@@ -304,7 +306,7 @@ fn many_processes_and_huge_sizes_do_not_overflow() {
     }
 }
 
-/// Processes and one of them.
+/// A number of processes and one of them.
 fn group(most: u32) -> impl Strategy<Value = (u32, u32)> {
     (1..=most).prop_flat_map(|processes| (Just(processes), 0..processes))
 }
@@ -375,7 +377,7 @@ proptest! {
         prop_assert!(spread(&of(Operation::Barrier), own()).iter().all(|&held| held == all));
         prop_assert!(spread(&of(Operation::AllReduce), own()).iter().all(|&held| held == all));
         for (rank, held) in spread(&of(Operation::Scan), own()).into_iter().enumerate() {
-            prop_assert_eq!(held & ((2 << rank) - 1), (2 << rank) - 1, "everybody has all before it");
+            prop_assert_eq!(held & ((2 << rank) - 1), (2 << rank) - 1, "every process has all previous vectors");
         }
 
         assert_gathered(&of(Operation::Gather), processes, root, size);

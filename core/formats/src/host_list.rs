@@ -1,37 +1,39 @@
-//! Lists of host names as Slurm writes them: `node[001-128,200-210],login1`.
+//! Lists of host names in Slurm syntax: `node[001-128,200-210],login1`.
 //!
-//! Names are parted by commas or white space. A bracket stands for each of its numbers, written with as many digits as the first
-//! number of the range has: `n[08-10]` is `n08 n09 n10`. A name may hold several brackets; the numbers of the last one
-//! change fastest, then those of the first, the second and so on. Duplicates stay. All this is what `scontrol show hostnames`
-//! (Slurm 22.05) does. Beyond it, text may follow the last bracket, `n[1-2]-ib`, and ranges may be longer than 65,536.
-//! Where `scontrol` guesses, this reader refuses: brackets that are not closed, open ends (`n[1-]`), blanks inside brackets.
+//! Commas or white space separate names. A bracket expands to each of its numbers, with at least as many
+//! digits as the first number of the range: `n[08-10]` is `n08 n09 n10`. A name may contain several
+//! brackets; the numbers of the last one change fastest, then those of the first, the second and so on.
+//! Duplicates are kept. All this matches `scontrol show hostnames` (Slurm 22.05). In addition, text may
+//! follow the last bracket, `n[1-2]-ib`, and ranges may be longer than 65,536. Where `scontrol` guesses,
+//! this reader reports an error: brackets that are not closed, open ranges (`n[1-]`), spaces inside
+//! brackets.
 
 use std::fmt::Write;
 
 use miette::{Diagnostic, SourceSpan};
 
-/// Most names that a list may stand for.
+/// Maximum number of names in a list.
 pub const MAX_NAMES: usize = 1 << 22;
-/// Most bytes of a name: those of a host name (RFC 1035).
+/// Maximum bytes of a name: that of a host name (RFC 1035).
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// A host list that cannot be read.
+/// A host list is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("host list, {}: {what}", place(*line, *column))]
 pub struct HostListError {
-    /// What is wrong.
+    /// Problem.
     pub what: String,
     /// The line, counted from one.
     pub line: usize,
     /// The character of the line, counted from one.
     pub column: usize,
-    /// How to mend it.
+    /// Hint.
     #[help]
     pub hint: String,
-    /// What stands around the place.
+    /// Text around the position.
     #[source_code]
     excerpt: String,
-    /// The place in the excerpt.
+    /// Position in the excerpt.
     #[label("here")]
     span: SourceSpan,
 }
@@ -50,17 +52,17 @@ impl HostListError {
     }
 }
 
-/// Digits of the largest number that surely fits 64 bits.
+/// Number of digits that always fit into 64 bits.
 const MAX_DIGITS: usize = 18;
 
-/// The names of a list in its order, as `scontrol show hostnames` gives them.
+/// The names of a list in order, as `scontrol show hostnames` prints them.
 ///
-/// Takes time and memory in proportion to the names and the text. A list without names is no error.
+/// Takes time and memory proportional to the names and the text. An empty list is valid.
 pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
     expand_within(text, MAX_NAMES)
 }
 
-/// The same of at most `most` names.
+/// The same for at most `most` names.
 pub(crate) fn expand_within(text: &str, most: usize) -> Result<Vec<String>, HostListError> {
     let mut names = Vec::new();
     let mut position = 0;
@@ -71,8 +73,8 @@ pub(crate) fn expand_within(text: &str, most: usize) -> Result<Vec<String>, Host
         let (pattern, end) = Pattern::read(text, start)?;
         let count = pattern.count();
         if count > most - names.len() {
-            let what = format!("more than {MAX_NAMES} names in all");
-            let hint = "is a range longer than meant? Such a list is longer than any machine has hosts";
+            let what = format!("more than {MAX_NAMES} names");
+            let hint = "check the ranges: no machine has that many hosts";
             return Err(HostListError::new(text, start, end, what, hint));
         }
         pattern.check_length(text, start, end)?;
@@ -91,7 +93,7 @@ fn is_separator(c: char) -> bool {
 struct Range {
     low: u64,
     high: u64,
-    /// Digits that each number has at least.
+    /// Minimum digits of each number.
     width: usize,
 }
 
@@ -108,16 +110,16 @@ impl Range {
 
 /// A name with brackets.
 struct Pattern<'a> {
-    /// What stands before each bracket.
+    /// Text before each bracket.
     heads: Vec<&'a str>,
     /// The ranges of each bracket.
     brackets: Vec<Vec<Range>>,
-    /// What stands behind the last bracket.
+    /// Text after the last bracket.
     tail: &'a str,
 }
 
 impl<'a> Pattern<'a> {
-    /// Reads the name that begins at `start`, and says where it ends.
+    /// Parses the name that starts at `start`, and returns its end.
     fn read(text: &'a str, start: usize) -> Result<(Self, usize), HostListError> {
         let mut pattern = Self { heads: Vec::new(), brackets: Vec::new(), tail: "" };
         let mut head = start;
@@ -133,13 +135,13 @@ impl<'a> Pattern<'a> {
                     head = close + 1;
                 }
                 Some(']') => {
-                    let what = "a bracket is closed that was never opened".to_owned();
+                    let what = "unmatched closing bracket".to_owned();
                     let hint = "write numbers between brackets: node[001-128,200-210]";
                     return Err(HostListError::new(text, end, end + 1, what, hint));
                 }
                 Some(c) if !is_separator(c) => {
-                    let what = format!("the character {c:?} is no part of a name");
-                    let hint = "a host list is plain text: names parted by commas or white space";
+                    let what = format!("the character {c:?} is not allowed in a name");
+                    let hint = "a host list is plain text: names separated by commas or white space";
                     return Err(HostListError::new(text, end, end + c.len_utf8(), what, hint));
                 }
                 _ => {
@@ -163,7 +165,7 @@ impl<'a> Pattern<'a> {
             return Ok(());
         }
         let what = format!("a name of {length} bytes, more than {MAX_NAME_BYTES}");
-        Err(HostListError::new(text, start, end, what, "part names by commas or white space"))
+        Err(HostListError::new(text, start, end, what, "separate names by commas or white space"))
     }
 
     fn write(&self, count: usize, names: &mut Vec<String>) {
@@ -194,7 +196,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Goes on to the next combination: the last bracket changes fastest, then the first, the second and so on.
+/// Advances to the next combination: the last bracket changes fastest, then the first, the second and so on.
 fn step<T>(digits: &mut [usize], numbers: &[Vec<T>]) {
     let last = digits.len() - 1;
     for index in std::iter::once(last).chain(0..last) {
@@ -214,13 +216,13 @@ fn numbers(ranges: &[Range]) -> impl Iterator<Item = (u64, usize)> + '_ {
     ranges.iter().flat_map(|range| (0..range.count()).map(|index| range.number(index)))
 }
 
-/// Where the bracket that opens at `open` closes.
+/// Position of the bracket that closes the one at `open`.
 fn closing(text: &str, open: usize) -> Result<usize, HostListError> {
     let inside = &text[open + 1..];
     match inside.find(|c: char| !(c.is_ascii_digit() || c == ',' || c == '-')) {
         Some(offset) if inside[offset..].starts_with(']') => Ok(open + 1 + offset),
         None => {
-            let what = "the bracket is never closed".to_owned();
+            let what = "unclosed bracket".to_owned();
             Err(HostListError::new(text, open, text.len(), what, "close it with `]`"))
         }
         Some(offset) => {
@@ -228,10 +230,9 @@ fn closing(text: &str, open: usize) -> Result<usize, HostListError> {
             let c = inside[offset..].chars().next().unwrap_or(' ');
             let what = match inside[offset..].contains(']') {
                 true => format!("{c:?} inside a bracket"),
-                false => format!("{c:?} inside a bracket that is never closed"),
+                false => format!("{c:?} inside an unclosed bracket"),
             };
-            let hint =
-                "between `[` and `]` stand numbers and ranges only, parted by commas: [001-128,200-210]";
+            let hint = "brackets contain only numbers and ranges, separated by commas: [001-128,200-210]";
             Err(HostListError::new(text, place, place + c.len_utf8(), what, hint))
         }
     }
@@ -250,7 +251,7 @@ fn ranges(text: &str, start: usize, end: usize) -> Result<Vec<Range>, HostListEr
         .collect()
 }
 
-/// The range `item`, which stands at `start`.
+/// The range `item`, which starts at `start`.
 fn range(text: &str, item: &str, start: usize) -> Result<Range, HostListError> {
     let end = start + item.len();
     let fault = |what: String, hint| {
@@ -258,29 +259,31 @@ fn range(text: &str, item: &str, start: usize) -> Result<Range, HostListError> {
     };
     let (low, high) = item.split_once('-').unwrap_or((item, item));
     if item.is_empty() {
-        return Err(fault("a number is missing".to_owned(), "write one between the commas: [1,3,5-7]"));
+        return Err(fault("missing number".to_owned(), "write one between the commas: [1,3,5-7]"));
     }
     if low.is_empty() || high.is_empty() || high.contains('-') {
-        let what = format!("`{item}` is no range");
+        let what = format!("`{item}` is not a range");
         return Err(fault(what, "a range has a first and a last number: [1-16]"));
     }
     let number = |digits: &str| digits.parse::<u64>().ok().filter(|_| digits.len() <= MAX_DIGITS);
     let (Some(first), Some(last)) = (number(low), number(high)) else {
         let what = format!("a number of more than {MAX_DIGITS} digits");
-        return Err(fault(what, "write the name out, without a bracket"));
+        return Err(fault(what, "write the name without brackets"));
     };
     match first <= last {
         true => Ok(Range { low: first, high: last, width: low.len() }),
-        false => {
-            Err(fault(format!("the range falls from {low} to {high}"), "write the smaller number first"))
-        }
+        false => Err(fault(
+            format!("the range is descending, from {low} to {high}"),
+            "write the smaller number first",
+        )),
     }
 }
 
-/// The shortest list that `scontrol show hostlist` makes of the names: in their order, with one bracket for names that follow
-/// each other and differ in the digits at their end only.
+/// The shortest list as printed by `scontrol show hostlist`: names keep their order, and consecutive names
+/// that differ only in their trailing digits share a bracket.
 ///
-/// [`expand`](expand) and `scontrol show hostnames` give back the names if they hold no brackets, commas, blanks or
+/// [`expand`](expand) and `scontrol show hostnames` restore the names unless they are empty or contain
+/// brackets, commas, white space or control characters.
 /// control characters and are not empty.
 pub fn compress<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut list = List::default();
@@ -291,18 +294,18 @@ pub fn compress<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     list.text
 }
 
-/// Numbers in a row.
+/// Consecutive numbers.
 struct NumberRange {
     low: u64,
     high: u64,
     width: usize,
 }
 
-/// A list as it grows.
+/// A list under construction.
 #[derive(Default)]
 struct List {
     text: String,
-    /// What the names of the open bracket begin with.
+    /// Prefix of the names of the open bracket.
     prefix: String,
     ranges: Vec<NumberRange>,
 }
@@ -363,18 +366,19 @@ fn written(number: u64, width: usize) -> String {
     format!("{number:0width$}")
 }
 
-/// A name as what comes before the digits at its end, the digits, and their value, if it has a few digits there.
+/// A name split into a prefix and its trailing digits, with their value; `None` without digits or with too
+/// many.
 fn parts(name: &str) -> Option<(&str, &str, u64)> {
     let (prefix, digits) = name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len());
-    // More digits than these are no number that a bracket may hold.
+    // Longer numbers are not allowed in brackets.
     let number = digits.parse().ok().filter(|_| digits.len() <= 18)?;
     Some((prefix, digits, number))
 }
 
-/// Bytes shown on each side of a place: a host list can be one line of a million names.
+/// Bytes shown on each side of a position: a host list can be one line of a million names.
 const MARGIN: usize = 48;
 
-/// A place in a text and what stands around it.
+/// A position in a text and the text around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     /// Line, counted from one.
@@ -382,12 +386,12 @@ pub(crate) struct Excerpt {
     /// Column in characters, counted from one.
     pub(crate) column: usize,
     pub(crate) text: String,
-    /// The place in `text`, in bytes.
+    /// Position in `text`, in bytes.
     pub(crate) span: SourceSpan,
 }
 
 impl Excerpt {
-    /// What stands around `start..end`, which are bytes of `text` on the bounds of characters.
+    /// The text around `start..end`, byte offsets at character boundaries.
     pub(crate) fn new(text: &str, start: usize, end: usize) -> Self {
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
@@ -419,9 +423,9 @@ mod tests {
         (error.column, error.what)
     }
 
-    /// What `scontrol show hostnames` of Slurm 22.05 printed.
+    /// Output of `scontrol show hostnames` of Slurm 22.05.
     #[test]
-    fn names_come_in_the_order_of_scontrol() {
+    fn names_have_the_order_of_scontrol() {
         for (text, expected) in [
             ("n[1-3],x[01-03,10]", "n1 n2 n3 x01 x02 x03 x10"),
             ("a[3,1]", "a3 a1"),
@@ -449,34 +453,34 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_named_with_their_column() {
+    fn errors_have_a_column() {
         for (text, column, what) in [
-            ("a[1-2", 2, "the bracket is never closed"),
-            ("ok,a]", 5, "a bracket is closed that was never opened"),
-            ("a[2-1]", 3, "the range falls from 2 to 1"),
-            ("a[]", 3, "a number is missing"),
-            ("a[1,,2]", 5, "a number is missing"),
-            ("a[1-]", 3, "`1-` is no range"),
-            ("a[1,-2]", 5, "`-2` is no range"),
-            ("a[1-2-3]", 3, "`1-2-3` is no range"),
+            ("a[1-2", 2, "unclosed bracket"),
+            ("ok,a]", 5, "unmatched closing bracket"),
+            ("a[2-1]", 3, "the range is descending, from 2 to 1"),
+            ("a[]", 3, "missing number"),
+            ("a[1,,2]", 5, "missing number"),
+            ("a[1-]", 3, "`1-` is not a range"),
+            ("a[1,-2]", 5, "`-2` is not a range"),
+            ("a[1-2-3]", 3, "`1-2-3` is not a range"),
             ("a[1-x]", 5, "'x' inside a bracket"),
             ("a[[1]]", 3, "'[' inside a bracket"),
             ("a[1 -2]", 4, "' ' inside a bracket"),
-            ("é,a[1 b", 6, "' ' inside a bracket that is never closed"),
-            ("a\0", 2, "the character '\\0' is no part of a name"),
+            ("é,a[1 b", 6, "' ' inside an unclosed bracket"),
+            ("a\0", 2, "the character '\\0' is not allowed in a name"),
             ("a[1234567890123456789]", 3, "a number of more than 18 digits"),
         ] {
             assert_eq!(fault(text), (column, what.to_owned()), "{text}");
         }
         assert_eq!(
             expand("a\nb[3-2]").unwrap_err().to_string(),
-            "host list, line 2, column 3: the range falls from 3 to 2"
+            "host list, line 2, column 3: the range is descending, from 3 to 2"
         );
     }
 
     #[test]
-    fn lists_beyond_any_machine_are_refused_before_they_take_memory() {
-        let most = format!("more than {MAX_NAMES} names in all");
+    fn oversized_lists_are_rejected_before_they_take_memory() {
+        let most = format!("more than {MAX_NAMES} names");
         assert_eq!(fault("n1,n[0-99999999999]"), (4, most.clone()));
         assert_eq!(fault("n[0-999999]x[0-999999]y[0-999999]z[0-999999]"), (1, most.clone()));
         assert_eq!(fault("n[0-999999999999999999,0-999999999999999999]"), (1, most));
@@ -486,9 +490,9 @@ mod tests {
         assert!(fault(&format!("{}[1-10]", "x".repeat(254))).1.contains("256 bytes"));
     }
 
-    /// What `scontrol show hostlist` of Slurm 22.05 printed.
+    /// Output of `scontrol show hostlist` of Slurm 22.05.
     #[test]
-    fn lists_are_those_of_scontrol() {
+    fn lists_match_scontrol() {
         for (names, expected) in [
             ("n1,n2,n3", "n[1-3]"),
             ("n3,n1", "n[3,1]"),
@@ -519,14 +523,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_is_shown_whole() {
+    fn a_short_line_is_shown_completely() {
         let excerpt = Excerpt::new("a\nbcd\ne", 3, 4);
         assert_eq!((excerpt.line, excerpt.column, excerpt.text.as_str()), (2, 2, "bcd"));
         assert_eq!(excerpt.span, (1, 1).into());
     }
 
     #[test]
-    fn a_long_line_is_cut_between_characters() {
+    fn a_long_line_is_truncated_at_a_character_boundary() {
         let text = "é".repeat(1000);
         let excerpt = Excerpt::new(&text, 1000, 2000);
         assert_eq!(excerpt.column, 501);

@@ -1,15 +1,16 @@
 //! File formats that several crates read.
 //!
-//! [`host_list`]: names of hosts as Slurm writes them, `node[001-128,200-210]`. [`sinfo`]: which nodes of a cluster are free.
-//! [`parus`]: what PARUS measured between the processes of a job. [`netcdf`]: classic netCDF files.
-//! [`natural_key`]: the order of names in which people count.
+//! [`host_list`]: host names in Slurm syntax, `node[001-128,200-210]`. [`sinfo`]: free nodes of a cluster.
+//! [`parus`]: measurements of PARUS between the processes of a job. [`netcdf`]: classic netCDF files.
+//! [`natural_key`]: natural sort order of names.
 
 pub mod host_list;
 pub mod netcdf;
 pub mod parus;
 pub mod sinfo;
 
-/// A key by which names sort as people count: digits as numbers. Names that differ in leading zeros only have the same.
+/// A sort key for natural order, in which digits compare as numbers. Names that differ only in leading zeros
+/// have equal keys.
 #[must_use]
 pub fn natural_key(name: &str) -> String {
     let is_digit = |letter: char| letter.is_ascii_digit();
@@ -20,7 +21,7 @@ pub fn natural_key(name: &str) -> String {
         let (digits, after) =
             digits.split_at(digits.find(|letter| !is_digit(letter)).unwrap_or(digits.len()));
         let digits = digits.trim_start_matches('0');
-        // Of two numbers the longer one is larger.
+        // The longer of two numbers is larger.
         key.push_str(text);
         key.push_str(&format!("{:03}{digits}", digits.len()));
         rest = after;

@@ -1,5 +1,5 @@
-//! Classic netCDF files: versions 1 (`CDF\x01`) and 2 (64-bit offsets, `CDF\x02`), as Unidata's specification of the
-//! classic format defines them.
+//! Classic netCDF files: versions 1 (`CDF\x01`) and 2 (64-bit offsets, `CDF\x02`) of the specification of
+//! Unidata.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -14,7 +14,7 @@ pub struct Netcdf<'a> {
     pub dimensions: Vec<Dimension>,
     /// Variables in the order of the file.
     pub variables: Vec<Variable>,
-    /// Records of all variables whose first dimension is unlimited.
+    /// Number of records of all variables whose first dimension is unlimited.
     pub records: u64,
     /// Bytes from one record to the next.
     stride: u64,
@@ -22,11 +22,11 @@ pub struct Netcdf<'a> {
 
 #[cold]
 fn damaged(problem: impl Into<String>) -> FileError {
-    FileError::new(problem, "the file is cut off or damaged: copy it anew")
+    FileError::new(problem, "the file is truncated or damaged: copy it again")
 }
 
 impl<'a> Netcdf<'a> {
-    /// Reads the header. Nothing is allocated by what it claims, and nothing of the data is looked at.
+    /// Reads the header. Sizes in the header do not cause allocations, and data are not read.
     pub fn new(bytes: &'a [u8]) -> Result<Self, FileError> {
         let header = read(bytes)?;
         let mut file =
@@ -36,16 +36,16 @@ impl<'a> Netcdf<'a> {
             sizes.push((variable.begin, file.bytes_of(variable)?));
         }
         let padded = |size: u64| size.checked_next_multiple_of(4);
-        // A variable that is alone in its records is not padded.
+        // The only record variable of a file is not padded.
         let stride = match sizes[..] {
             [(_, size)] => Some(size),
             _ => sizes.iter().try_fold(0_u64, |sum, (_, size)| sum.checked_add(padded(*size)?)),
         };
-        file.stride = stride.ok_or_else(|| damaged("a record is larger than any file"))?;
+        file.stride = stride.ok_or_else(|| damaged("a record is too large"))?;
         let first = sizes.iter().map(|(begin, _)| *begin).min().unwrap_or(0);
         file.records = match header.records {
             Some(records) => u64::from(records),
-            // The program that wrote it did not say how many: as many as there are.
+            // An unknown number of records is derived from the size of the file.
             None => (bytes.len() as u64).saturating_sub(first).checked_div(file.stride).unwrap_or(0),
         };
         Ok(file)
@@ -57,7 +57,8 @@ impl<'a> Netcdf<'a> {
         self.variables.iter().find(|variable| variable.name == name)
     }
 
-    /// The lengths of the dimensions of a variable; the unlimited one is as long as there are records.
+    /// The lengths of the dimensions of a variable; the length of the unlimited one is the number of
+    /// records.
     #[must_use]
     pub fn shape(&self, variable: &Variable) -> Vec<u64> {
         let length = |&index: &usize| self.dimensions[index].length.unwrap_or(self.records);
@@ -73,7 +74,7 @@ impl<'a> Netcdf<'a> {
         Ok(numbers)
     }
 
-    /// The text of a variable of characters, up to the first zero.
+    /// The text of a character variable, up to the first zero.
     pub fn text(&self, variable: &Variable) -> Result<String, FileError> {
         let mut text = Vec::new();
         self.each(variable, |bytes| text.extend_from_slice(bytes))?;
@@ -93,10 +94,10 @@ impl<'a> Netcdf<'a> {
             .try_fold(variable.kind.size() as u64, |size, &index| {
                 size.checked_mul(self.dimensions[index].length?)
             })
-            .ok_or_else(|| damaged(format!("`{}` is larger than any file", variable.name)))
+            .ok_or_else(|| damaged(format!("`{}` is too large", variable.name)))
     }
 
-    /// Hands out the bytes of a variable, record by record.
+    /// Passes the bytes of a variable to a function, record by record.
     fn each(&self, variable: &Variable, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
         let size = self.bytes_of(variable)?;
         let records = if self.is_record(variable) { self.records } else { 1 };
@@ -121,7 +122,7 @@ impl<'a> Netcdf<'a> {
 pub struct Dimension {
     /// Name.
     pub name: String,
-    /// Length; `None` of the one that is not limited.
+    /// Length; `None` for the unlimited dimension.
     pub length: Option<u64>,
 }
 
@@ -130,15 +131,15 @@ pub struct Dimension {
 pub struct Variable {
     /// Name.
     pub name: String,
-    /// Indexes of its dimensions, outermost first.
+    /// Indices of its dimensions, outermost first.
     pub dimensions: Vec<usize>,
-    /// What its elements are.
+    /// Type of its elements.
     pub kind: Type,
-    /// Place of its first byte.
+    /// Offset of its first byte.
     begin: u64,
 }
 
-/// What elements are.
+/// Element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Signed, 8 bits.
@@ -177,22 +178,22 @@ impl Type {
         }
     }
 
-    /// A number out of as many bytes as it has, the highest one first.
+    /// Decodes a big-endian number.
     fn number(self, bytes: &[u8]) -> f64 {
-        let whole = bytes.iter().fold(0_u64, |whole, &byte| whole << 8 | u64::from(byte));
+        let bits = bytes.iter().fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte));
         match self {
-            Self::Byte => f64::from((whole as u8).cast_signed()),
-            Self::Char => f64::from(whole as u8),
-            Self::Short => f64::from((whole as u16).cast_signed()),
-            Self::Int => f64::from((whole as u32).cast_signed()),
-            Self::Float => f64::from(f32::from_bits(whole as u32)),
-            Self::Double => f64::from_bits(whole),
+            Self::Byte => f64::from((bits as u8).cast_signed()),
+            Self::Char => f64::from(bits as u8),
+            Self::Short => f64::from((bits as u16).cast_signed()),
+            Self::Int => f64::from((bits as u32).cast_signed()),
+            Self::Float => f64::from(f32::from_bits(bits as u32)),
+            Self::Double => f64::from_bits(bits),
         }
     }
 }
 
 struct Header {
-    /// `None` if the file does not say how many.
+    /// Number of records; `None` if the file does not define it.
     records: Option<u32>,
     dimensions: Vec<Dimension>,
     variables: Vec<Variable>,
@@ -208,12 +209,12 @@ fn read(bytes: &[u8]) -> Result<Header, FileError> {
         [b'C', b'D', b'F', 2, ..] => true,
         [b'C', b'D', b'F', 5, ..] | [0x89, b'H', b'D', b'F', ..] => {
             return Err(FileError::new(
-                "this is netCDF of a newer kind (CDF-5 or HDF5)",
-                "`nccopy -k 64-bit-offset OLD.nc NEW.nc` makes it a classic one",
+                "unsupported version of netCDF (CDF-5 or HDF5)",
+                "convert it with `nccopy -k 64-bit-offset OLD.nc NEW.nc`",
             ));
         }
         _ => {
-            return Err(FileError::new("this is no netCDF file", "it begins with `CDF` and its version"));
+            return Err(FileError::new("not a netCDF file", "the file must start with `CDF` and a version"));
         }
     };
     let mut rest = Rest { bytes: &bytes[4..] };
@@ -225,14 +226,14 @@ fn read(bytes: &[u8]) -> Result<Header, FileError> {
     rest.list(ATTRIBUTES, Rest::attribute)?;
     let variables = rest.list(VARIABLES, |rest| rest.variable(dimensions.len(), has_long_offsets))?;
     let is_unlimited = |index: &usize| dimensions[*index].length.is_none();
-    // Only the outermost dimension grows.
+    // Only the outermost dimension may be unlimited.
     if variables.iter().any(|variable| variable.dimensions.iter().skip(1).any(is_unlimited)) {
-        return Err(damaged("an inner dimension of a variable is not limited"));
+        return Err(damaged("an inner dimension of a variable is unlimited"));
     }
     Ok(Header { records: (records != u32::MAX).then_some(records), dimensions, variables })
 }
 
-/// What of the header has not been read.
+/// The unread part of the header.
 struct Rest<'a> {
     bytes: &'a [u8],
 }
@@ -250,7 +251,7 @@ impl<'a> Rest<'a> {
         Ok(self.take(4)?.iter().fold(0, |number, &byte| number << 8 | u32::from(byte)))
     }
 
-    /// A count and so many bytes, padded to a multiple of four.
+    /// `count` bytes, padded to a multiple of four.
     fn padded(&mut self, count: u64) -> Result<&'a [u8], FileError> {
         let padded = usize::try_from(count.next_multiple_of(4)).unwrap_or(usize::MAX);
         Ok(&self.take(padded)?[..count as usize])
@@ -261,7 +262,7 @@ impl<'a> Rest<'a> {
         Ok(String::from_utf8_lossy(self.padded(u64::from(count))?).into_owned())
     }
 
-    /// A list of things, which grows as they come.
+    /// A list, which grows with its elements.
     fn list<T>(
         &mut self,
         tag: u32,
@@ -269,7 +270,7 @@ impl<'a> Rest<'a> {
     ) -> Result<Vec<T>, FileError> {
         let (found, count) = (self.number()?, self.number()?);
         if found != tag && (found, count) != (0, 0) {
-            return Err(damaged(format!("a list in the header has tag {found} instead of {tag}")));
+            return Err(damaged(format!("a list in the header has tag {found}, expected {tag}")));
         }
         let mut list = Vec::new();
         for _ in 0..count {
@@ -280,7 +281,7 @@ impl<'a> Rest<'a> {
 
     fn kind(&mut self) -> Result<Type, FileError> {
         let tag = self.number()?;
-        Type::new(tag).ok_or_else(|| damaged(format!("there is no type {tag}")))
+        Type::new(tag).ok_or_else(|| damaged(format!("unknown type {tag}")))
     }
 
     fn attribute(&mut self) -> Result<(), FileError> {
@@ -296,13 +297,13 @@ impl<'a> Rest<'a> {
         for _ in 0..self.number()? {
             let index = self.number()? as usize;
             if index >= dimensions {
-                return Err(damaged(format!("`{name}` has a dimension that does not exist")));
+                return Err(damaged(format!("`{name}` refers to an undefined dimension")));
             }
             own.push(index);
         }
         self.list(ATTRIBUTES, Self::attribute)?;
         let kind = self.kind()?;
-        // The size follows from the dimensions; what is written here is wrong for large variables.
+        // The size follows from the dimensions; the stored size is wrong for large variables.
         self.number()?;
         let begin = match has_long_offsets {
             true => u64::from(self.number()?) << 32 | u64::from(self.number()?),

@@ -1,9 +1,9 @@
-//! Files of PARUS (Salnikov and Sazonov, Moscow State University) and of the network tests that followed it: what `network_test` measured
-//! between all processes of an MPI job.
+//! Files of PARUS (Salnikov and Sazonov, Moscow State University) and its successors: measurements of
+//! `network_test` between all processes of an MPI job.
 //!
-//! As text a header, the hosts, and a matrix for every length of messages. Of `network-tests2` classic netCDF with `data(n, x, y)`, lengths ×
-//! receivers × senders, in two schemas: one with variables `noise_*`, and one with `random_option_*`. Types of tests and data are numbers or
-//! texts in both.
+//! The text format has a header, the hosts, and a matrix per message length. `network-tests2` writes classic
+//! netCDF with `data(n, x, y)`, lengths × receivers × senders, in two schemas: one with variables `noise_*`,
+//! and one with `random_option_*`. Types of tests and data are numbers or texts in both.
 
 #[cfg(test)]
 mod tests;
@@ -17,22 +17,22 @@ use crate::netcdf::{Netcdf, Type};
 pub struct NetworkFile {
     /// Number of processes.
     pub processes: usize,
-    /// The host of every process by rank; empty if the file does not say it.
+    /// The host of every process by rank; empty if unknown.
     pub hosts: Vec<String>,
-    /// What was measured, such as `one_to_one`.
+    /// Name of the test, such as `one_to_one`.
     pub test: String,
-    /// What the numbers are of many repetitions.
+    /// Statistic of the numbers.
     pub kind: Kind,
-    /// Lengths of messages in bytes, rising.
+    /// Message lengths in bytes, ascending.
     pub lengths: Vec<u64>,
-    /// For every length the seconds from process `sender` to process `receiver` of `n` at `receiver * n + sender`. They
-    /// are as the file has them: nothing is known of the diagonal, and failed measurements are there too.
+    /// For every length, the seconds from process `sender` to process `receiver` of `n` at
+    /// `receiver * n + sender`, unmodified: the diagonal is undefined, and failed measurements are included.
     pub seconds: Vec<Vec<f64>>,
-    /// How many lengths there should be.
+    /// Number of lengths of a complete test.
     pub expected_lengths: u64,
 }
 
-/// What a number is of many repetitions.
+/// Statistic of repeated measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// The mean.
@@ -41,9 +41,9 @@ pub enum Kind {
     Median,
     /// The standard deviation.
     Deviation,
-    /// The least.
+    /// The minimum.
     Minimum,
-    /// Something else.
+    /// Any other statistic.
     Other(String),
 }
 
@@ -68,32 +68,35 @@ impl NetworkFile {
         }
     }
 
-    /// Takes the names of hosts from the file beside a netCDF file, a rank a line.
+    /// Sets the hosts from the file next to a netCDF file, with one line per rank.
     pub fn set_hosts(&mut self, text: &str) -> Result<(), FileError> {
         let hosts: Vec<String> =
             text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
         if hosts.len() != self.processes {
-            let problem = format!("there are {} hosts for {} processes", hosts.len(), self.processes);
-            return Err(FileError::new(problem, "it has a line for every process"));
+            let problem = format!("{} hosts for {} processes", hosts.len(), self.processes);
+            return Err(FileError::new(problem, "the file must have one line per process"));
         }
         self.hosts = hosts;
         Ok(())
     }
 
-    /// Checks that lengths rise.
+    /// Checks that lengths are ascending.
     fn checked(self, line: Option<usize>) -> Result<Self, FileError> {
         let wrong = |problem: &str, help: &str| Err(FileError { line, ..FileError::new(problem, help) });
         if self.processes == 0 || self.lengths.is_empty() {
-            return wrong("nothing was measured", "the test was broken off before the first length was done");
+            return wrong(
+                "the file does not contain measurements",
+                "the test was aborted before it completed the first length",
+            );
         }
         match self.lengths.windows(2).all(|pair| pair[0] < pair[1]) {
             true => Ok(self),
-            false => wrong("the lengths of messages do not rise", "is the file damaged?"),
+            false => wrong("the message lengths are not ascending", "is the file damaged?"),
         }
     }
 }
 
-/// Name of the file of hosts beside a netCDF file: `run_median.nc` and `run_hosts.txt`.
+/// Name of the file of hosts for a netCDF file: `run_median.nc` and `run_hosts.txt`.
 #[must_use]
 pub fn hosts_of_netcdf(name: &str) -> Option<String> {
     let stem = name.strip_suffix(".nc")?;
@@ -102,10 +105,10 @@ pub fn hosts_of_netcdf(name: &str) -> Option<String> {
     Some(format!("{prefix}_hosts.txt"))
 }
 
-/// Most processes.
+/// Maximum number of processes.
 const MOST_PROCESSES: usize = 1 << 14;
 
-const HELP: &str = "`network_test` writes a header, the hosts, and a matrix of seconds for every length";
+const HELP: &str = "`network_test` writes a header, the hosts, and a matrix of seconds per length";
 
 fn read(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     let mut words = Words::of(bytes, HELP).with_comments();
@@ -147,7 +150,7 @@ fn read(bytes: &[u8]) -> Result<NetworkFile, FileError> {
         let matrix = (0..cells).map(|_| words.number("a time")).collect::<Result<Vec<f64>, FileError>>();
         match matrix {
             Ok(matrix) => file.seconds.push(matrix),
-            // The test was broken off here; what came before is whole.
+            // The test was aborted here; the lengths before are complete.
             Err(_) if words.is_at_end()? => break,
             Err(error) => return Err(error),
         }
@@ -156,17 +159,17 @@ fn read(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     file.checked(Some(words.line()))
 }
 
-/// A name and its number.
+/// Reads a name and its number.
 fn number(words: &mut Words<'_>, name: &str) -> Result<u64, FileError> {
     words.expect(name)?;
     words.number(format_args!("`{name}`"))
 }
 
-/// A name and its text in quotation marks.
+/// Reads a name and its text in quotation marks.
 fn text(words: &mut Words<'_>, name: &str) -> Result<String, FileError> {
     words.expect(name)?;
     let text = words.quoted()?.filter(|text| !text.contains('\n'));
-    text.ok_or_else(|| words.error(format!("`{name}` should be a text in quotation marks")))
+    text.ok_or_else(|| words.error(format!("`{name}` must be a text in quotation marks")))
 }
 
 const TESTS: &str = "unknown one_to_one all_to_all async_one_to_one send_recv_and_recv_send noise \
@@ -177,16 +180,15 @@ const NETCDF_HELP: &str = "network-tests2 writes `data(n, x, y)`, lengths by rec
 
 fn read_netcdf(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     let file = Netcdf::new(bytes)?;
-    let data =
-        file.variable("data").ok_or_else(|| FileError::new("there is no variable `data`", NETCDF_HELP))?;
+    let data = file.variable("data").ok_or_else(|| FileError::new("missing variable `data`", NETCDF_HELP))?;
     let shape = file.shape(data);
-    let processes = whole(&file, "proc_num")?;
+    let processes = integer(&file, "proc_num")?;
     match (data.kind, &shape[..]) {
         (Type::Double, [_, receivers, senders]) if [*receivers, *senders] == [processes; 2] => {}
         (_, [_, _, _, _]) => {
             return Err(FileError::new(
-                "the file holds every single measurement",
-                "give the one of medians or averages beside it: PREFIX_median.nc",
+                "the file contains individual measurements",
+                "use the file of medians or averages in the same folder: PREFIX_median.nc",
             ));
         }
         _ => {
@@ -195,9 +197,9 @@ fn read_netcdf(bytes: &[u8]) -> Result<NetworkFile, FileError> {
         }
     }
     let [begin, end, step] = ["begin_mes_length", "end_mes_length", "step_length"];
-    let [begin, end, step] = [whole(&file, begin)?, whole(&file, end)?, whole(&file, step)?];
+    let [begin, end, step] = [integer(&file, begin)?, integer(&file, end)?, integer(&file, step)?];
     let numbers = file.numbers(data)?;
-    // All are below 2^31, so that nothing overflows. Without a step there is one length.
+    // All are below 2^31, so nothing overflows. Without a step there is one length.
     let expected_lengths = end.saturating_sub(begin).div_ceil(step.max(1));
     let most = if step > 0 { usize::MAX } else { 1 };
     let area = (processes * processes).max(1) as usize;
@@ -215,10 +217,10 @@ fn read_netcdf(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     .checked(None)
 }
 
-/// A whole number of zero or more.
-fn whole(file: &Netcdf<'_>, name: &str) -> Result<u64, FileError> {
+/// A non-negative integer.
+fn integer(file: &Netcdf<'_>, name: &str) -> Result<u64, FileError> {
     let missing =
-        || FileError::new(format!("there is no number `{name}`"), "network-tests2 writes it into every file");
+        || FileError::new(format!("missing number `{name}`"), "network-tests2 writes it into every file");
     let variable =
         file.variable(name).filter(|variable| variable.kind == Type::Int && variable.dimensions.is_empty());
     let numbers = file.numbers(variable.ok_or_else(missing)?)?;
@@ -226,14 +228,14 @@ fn whole(file: &Netcdf<'_>, name: &str) -> Result<u64, FileError> {
     Ok(number as u64)
 }
 
-/// A word, or the word that a number stands for.
+/// A word, or the word for a number.
 fn named(file: &Netcdf<'_>, name: &str, names: &str) -> Result<String, FileError> {
     let variable = file
         .variable(name)
-        .ok_or_else(|| FileError::new(format!("there is no variable `{name}`"), NETCDF_HELP))?;
+        .ok_or_else(|| FileError::new(format!("missing variable `{name}`"), NETCDF_HELP))?;
     if variable.kind == Type::Char {
         return file.text(variable);
     }
-    let number = whole(file, name)?;
+    let number = integer(file, name)?;
     Ok(names.split(' ').nth(number as usize).map_or_else(|| number.to_string(), str::to_owned))
 }

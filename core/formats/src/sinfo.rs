@@ -1,8 +1,8 @@
-//! Which nodes of a cluster are free, as Slurm's `sinfo` prints it.
+//! Free nodes of a cluster, from the output of Slurm's `sinfo`.
 //!
-//! Two forms: a table whose header names the columns `NODELIST` or `HOSTNAMES` and `STATE` (`sinfo`, `sinfo -N`, `sinfo -l`), and
-//! lines of a name or host list and a state without a header (`sinfo -N -h -o '%N %T'`). States and the marks behind them
-//! are those of `sinfo(1)`, section "NODE STATE CODES".
+//! Two forms: a table with a header that has the columns `NODELIST` or `HOSTNAMES` and `STATE` (`sinfo`,
+//! `sinfo -N`, `sinfo -l`), and lines of a name or host list and a state without a header
+//! (`sinfo -N -h -o '%N %T'`). States and their suffixes are those of `sinfo(1)`, section "NODE STATE CODES".
 
 use std::collections::HashMap;
 
@@ -10,29 +10,29 @@ use miette::{Diagnostic, SourceSpan};
 
 use crate::host_list::{self, Excerpt, HostListError, expand_within};
 
-/// States in which a node can run a whole job at once.
+/// States in which a node is completely free.
 const FREE: &str = "idle";
-/// States in which a part of a node is free.
+/// States in which a node is partly free.
 const MIXED: &str = "mix mixed";
 /// All other states, long and short.
 const TAKEN: &str = "alloc allocated block blocked boot comp completing down drain drained draining \
                      drng error fail failg failing futr future inval maint n/a no_respond npc \
                      perfctrs planned plnd pow_dn pow_up power_down power_up powered_down \
                      powering_down powering_up reboot reboot^ reserved resv unk unknown";
-/// Marks behind a state: `*` does not respond, `~` powered off, `#` powering up, `!` and `%` powering down, `$` in maintenance,
-/// `@` and `^` rebooting, `-` planned for another job, `+` more states.
+/// Suffixes of states: `*` does not respond, `~` powered off, `#` powering up, `!` and `%` powering down,
+/// `$` in maintenance, `@` and `^` rebooting, `-` planned for another job, `+` more states.
 const MARKS: &[char] = &['*', '~', '#', '!', '%', '$', '@', '^', '-', '+'];
-/// Marks of nodes that Slurm gives to jobs all the same: it powers them up.
+/// Suffixes of nodes that Slurm still allocates, because it powers them up.
 const HARMLESS: &[char] = &['~', '#'];
 
-/// Whether a job can have a node.
+/// Availability of a node for jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Availability {
-    /// Nothing runs there.
+    /// The node is idle.
     Free,
-    /// A part of it is in use.
+    /// The node is partly in use.
     Mixed,
-    /// It is in use, down, drained, reserved, or does not respond.
+    /// The node is in use, down, drained, reserved, or does not respond.
     Taken,
 }
 
@@ -41,17 +41,17 @@ pub enum Availability {
 pub struct NodeState {
     /// Its name.
     pub name: String,
-    /// The state in the words of `sinfo`, marks included.
+    /// The state as in `sinfo`, with suffixes.
     pub state: String,
-    /// What that means for a job.
+    /// Its availability for jobs.
     pub availability: Availability,
 }
 
-/// Something that looks like the output of `sinfo` and is not.
+/// Text that looks like output of `sinfo`, but is invalid.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SinfoError {
-    /// A line of the table is too short.
-    #[error("output of sinfo, line {line}: no {column} where the header has one")]
+    /// A line of the table has too few columns.
+    #[error("output of sinfo, line {line}: missing column {column}")]
     #[diagnostic(help("save the output of `sinfo -N -h -o '%N %T'`"))]
     Column {
         /// The line, counted from one.
@@ -65,19 +65,19 @@ pub enum SinfoError {
         #[label("this line")]
         span: SourceSpan,
     },
-    /// The names of a line are no host list.
+    /// The names of a line are not a host list.
     #[error("output of sinfo, line {line}: {list}")]
     #[diagnostic(forward(list))]
     Names {
         /// The line, counted from one.
         line: usize,
-        /// What is wrong with the list.
+        /// Error of the host list.
         list: HostListError,
     },
 }
 
-/// Whether a text is output of `sinfo`, going by what is in it: a header with a column of names and one of states, or lines
-/// of two words of which the second is a state.
+/// Whether a text is output of `sinfo`: a header with a column of names and a column of states, or lines of
+/// two words of which the second is a state.
 #[must_use]
 pub fn is_sinfo(text: &str) -> bool {
     if header(text).is_some() {
@@ -91,14 +91,14 @@ pub fn is_sinfo(text: &str) -> bool {
     }) && known
 }
 
-/// The nodes in the order in which they first appear. A node that appears several times, in several partitions, is as
-/// available as the worst of its states says. States that this version does not know count as taken, and so does what a
-/// partition holds that is not up, unless another one holds it too.
+/// The nodes in order of their first appearance. A node that appears several times, in several partitions,
+/// has the least available of its states. Unknown states count as taken. So do nodes of partitions that are
+/// not up, unless another partition contains them.
 pub fn read(text: &str) -> Result<Vec<NodeState>, SinfoError> {
     read_within(text, host_list::MAX_NAMES)
 }
 
-/// The same with at most `most` names, repeated ones counted again.
+/// The same with at most `most` names, counting repeated ones.
 fn read_within(text: &str, mut most: usize) -> Result<Vec<NodeState>, SinfoError> {
     let columns = header(text);
     let first = columns.as_ref().map_or(0, |columns| columns.line);
@@ -116,7 +116,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
 }
 
-/// Where the columns are, counted in words.
+/// Positions of the columns, counted in words.
 struct Columns {
     /// Line of the header, counted from one.
     line: usize,
@@ -128,11 +128,11 @@ struct Columns {
 #[derive(Clone, Copy)]
 enum Place {
     At(usize),
-    /// Behind a column that may be empty, such as the reservation.
+    /// After a column that may be empty, such as the reservation.
     Last,
 }
 
-/// Finds the header; a line with the date may come before it (`sinfo -l`).
+/// Finds the header; a line with the date may precede it (`sinfo -l`).
 fn header(text: &str) -> Option<Columns> {
     lines(text).take(2).find_map(|(line, header)| {
         let words: Vec<&str> = header.split_whitespace().collect();
@@ -143,16 +143,16 @@ fn header(text: &str) -> Option<Columns> {
     })
 }
 
-/// What a line says.
+/// Contents of a line.
 struct Row<'a> {
     names: &'a str,
     state: &'a str,
-    /// Whether the partition takes jobs.
+    /// Whether the partition accepts jobs.
     up: bool,
 }
 
 impl<'a> Row<'a> {
-    /// `None` of a partition without nodes.
+    /// `None` for a partition without nodes.
     fn read(text: &'a str, line: usize, columns: Option<&Columns>) -> Result<Option<Self>, SinfoError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let missing = |column| {
@@ -168,7 +168,7 @@ impl<'a> Row<'a> {
         }
         let names = match names {
             Place::At(place) => words.get(place),
-            // The state stands before the last column; a line that ends with it has no names.
+            // The state is before the last column; a line that ends with the state lacks names.
             Place::Last => words.last().filter(|last| !std::ptr::eq(**last, state)),
         };
         let names = *names.ok_or_else(|| missing("NODELIST"))?;
@@ -177,11 +177,11 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Nodes by name as they are read.
+/// Nodes by name, in order of appearance.
 #[derive(Default)]
 struct Nodes {
     states: Vec<NodeState>,
-    /// Whether some partition that is up holds the node.
+    /// Whether a partition that is up contains the node.
     up: Vec<bool>,
     index: HashMap<String, usize>,
 }
@@ -216,7 +216,7 @@ impl Nodes {
     }
 }
 
-/// A state without its marks, and the marks.
+/// Splits a state from its suffixes.
 fn parts(state: &str) -> (String, &str) {
     let word = state.trim_end_matches(MARKS);
     (word.to_ascii_lowercase(), &state[word.len()..])
@@ -236,7 +236,7 @@ fn looks_like_a_state(state: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic() || "_/+".contains(c))
 }
 
-/// What a state means for a job.
+/// Availability of a state.
 fn availability(state: &str) -> Availability {
     let (word, marks) = parts(state);
     let harmless = marks.chars().all(|mark| HARMLESS.contains(&mark));
@@ -305,26 +305,23 @@ empty        up      30:00      0    n/a
     }
 
     #[test]
-    fn lists_are_not_taken_for_states() {
+    fn host_lists_are_not_mistaken_for_states() {
         for text in ["", "n1 n2\nn3 n4\n", "n1\nn2\n", "n[1-4]", "n1 idle n2\n", "n1 idle2"] {
             assert!(!is_sinfo(text), "{text}");
         }
     }
 
     #[test]
-    fn faults_are_named_with_their_line() {
+    fn errors_have_a_line() {
         let message = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(
             message("n1 idle\nn[2 idle"),
-            "output of sinfo, line 2: host list, column 2: the bracket is never closed"
+            "output of sinfo, line 2: host list, column 2: unclosed bracket"
         );
-        assert_eq!(
-            message("NODELIST STATE\nn1\n"),
-            "output of sinfo, line 2: no STATE where the header has one"
-        );
+        assert_eq!(message("NODELIST STATE\nn1\n"), "output of sinfo, line 2: missing column STATE");
         assert_eq!(
             message("PARTITION STATE NODELIST\nall idle\n"),
-            "output of sinfo, line 2: no NODELIST where the header has one"
+            "output of sinfo, line 2: missing column NODELIST"
         );
         let error = read_within(
             "n[1-40] idle

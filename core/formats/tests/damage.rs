@@ -1,6 +1,6 @@
-//! Damages texts at random: reading must end with names or an error, whatever the bytes are.
+//! Fuzzes the readers: reading must return names or an error for any bytes.
 //!
-//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs thousands of cases instead of some hundred; `HOPMAP_SEED=N` repeats one.
 
 use hopmap_test_support::{Random, damage, seeds};
 

@@ -1,4 +1,4 @@
-//! Tests of the crate from outside: one binary with a module per subject.
+//! Integration tests: one binary with a module per subject.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 

@@ -1,10 +1,10 @@
-//! Names become a list and come back, whatever they are.
+//! Arbitrary names survive compression and expansion.
 
 use hopmap_formats::host_list::{compress, expand};
 use proptest::prelude::*;
 
 fn names() -> impl Strategy<Value = Vec<String>> {
-    // Few letters and digits, so that names follow each other, and long numbers now and then.
+    // Few letters and digits, so that names are often consecutive, and occasional long numbers.
     prop::collection::vec("[ab]{0,1}[0-1]{0,2}[-.]{0,1}[0-2]{0,3}(9{15,19}){0,1}[x0-9]", 0..40)
 }
 

@@ -1,4 +1,4 @@
-//! Host lists beside those of `scontrol`, where Slurm is installed. `HOPMAP_SYSTEM_TESTS=1` asks for it.
+//! Compares host lists with `scontrol`, where Slurm is installed. Requires `HOPMAP_SYSTEM_TESTS=1`.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use hopmap_formats::host_list::{compress, expand};
 use hopmap_test_support::system_tests;
 
-/// Lists that `scontrol` takes, for it takes no text behind a bracket.
+/// Lists that `scontrol` accepts; it does not accept text after a bracket.
 const LISTS: &[&str] = &[
     "node[001-128,200-210]",
     "n[1-3],x[01-03,10]",

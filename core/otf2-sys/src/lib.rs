@@ -1,15 +1,14 @@
-//! Raw bindings to libotf2 3.0 and newer: as much of it as it takes to read definitions and local
-//! events.
+//! Raw bindings to libotf2 3.0 and newer: the part that is needed to read definitions and local events.
 //!
-//! Names and meanings are those of the C headers in `otf2/`. A test compiles the headers against this list, so
-//! a signature or a value that differs fails there and not at run time.
+//! Names and meanings are those of the C headers in `otf2/`. A test compiles the headers against these
+//! declarations, so a wrong signature or value fails there and not at run time.
 //!
-//! All handles are owned by the [`OTF2_Reader`] they came from; callbacks must return and never unwind.
-//! Local readers of one archive may be used from several threads once locking callbacks are set.
+//! The [`OTF2_Reader`] owns all handles it returns; callbacks must return and never unwind. Several threads
+//! may use the local readers of one archive once locking callbacks are set.
 
-// Foreign functions cannot be declared otherwise; whoever calls them states why it is sound.
+// Required for foreign functions; callers justify their safety.
 #![allow(unsafe_code)]
-// The C names are what people look up in the manual.
+// The names of the C manual.
 #![allow(non_camel_case_types, non_snake_case)]
 
 mod callbacks;
@@ -18,7 +17,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 pub use callbacks::*;
 
-/// Declares types of which only pointers are ever seen.
+/// Declares opaque types, which are used only through pointers.
 macro_rules! opaque {
     ($($(#[$doc:meta])* $name:ident)*) => {
         $(
@@ -27,7 +26,7 @@ macro_rules! opaque {
             #[derive(Debug)]
             pub struct $name {
                 data: [u8; 0],
-                // Neither `Send` nor `Sync` nor `Unpin`: what is behind the pointer is not known here.
+                // Neither `Send` nor `Sync` nor `Unpin`: the type behind the pointer is unknown.
                 marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
             }
         )*
@@ -36,7 +35,7 @@ macro_rules! opaque {
 
 /// Outcome of a call; [`OTF2_SUCCESS`] or one of many errors.
 pub type OTF2_ErrorCode = c_int;
-/// What a callback answers; [`OTF2_CALLBACK_SUCCESS`] goes on, anything else stops.
+/// Return value of a callback; [`OTF2_CALLBACK_SUCCESS`] continues, anything else stops.
 pub type OTF2_CallbackCode = c_uint;
 /// Point in time in ticks of the clock of the trace.
 pub type OTF2_TimeStamp = u64;
@@ -58,43 +57,43 @@ pub type OTF2_CommRef = u32;
 pub type OTF2_CallingContextRef = u32;
 /// Id of a place in the source code.
 pub type OTF2_SourceCodeLocationRef = u32;
-/// What a group of locations is.
+/// Type of a group of locations.
 pub type OTF2_LocationGroupType = u8;
-/// What a location is.
+/// Type of a location.
 pub type OTF2_LocationType = u8;
-/// What a region does.
+/// Role of a region.
 pub type OTF2_RegionRole = u8;
-/// The programming model something belongs to.
+/// Programming model.
 pub type OTF2_Paradigm = u8;
-/// Bit set of a region.
+/// Flags of a region.
 pub type OTF2_RegionFlag = u32;
-/// What the members of a group are.
+/// Type of the members of a group.
 pub type OTF2_GroupType = u8;
-/// Bit set of a group.
+/// Flags of a group.
 pub type OTF2_GroupFlag = u32;
-/// Bit set of a communicator.
+/// Flags of a communicator.
 pub type OTF2_CommFlag = u32;
-/// Id of a window of remote memory.
+/// Id of an RMA window.
 pub type OTF2_RmaWinRef = u32;
-/// Bit set of what is special about a window.
+/// Flags of a window.
 pub type OTF2_RmaWinFlag = u32;
-/// What a collective operation does.
+/// Kind of a collective operation.
 pub type OTF2_CollectiveOp = u8;
-/// Bit set of what an operation on remote memory synchronises.
+/// Synchronisation level of an RMA operation.
 pub type OTF2_RmaSyncLevel = u32;
-/// What an atomic operation on remote memory does.
+/// Kind of an atomic RMA operation.
 pub type OTF2_RmaAtomicType = u8;
 
 opaque! {
     /// An archive opened for reading.
     OTF2_Reader
-    /// Reader of the definitions of the whole archive.
+    /// Reader of the global definitions.
     OTF2_GlobalDefReader
-    /// Callbacks for definitions of the whole archive.
+    /// Callbacks for global definitions.
     OTF2_GlobalDefReaderCallbacks
-    /// Reader of the definitions of one location.
+    /// Reader of the local definitions of a location.
     OTF2_DefReader
-    /// Callbacks for definitions of one location.
+    /// Callbacks for local definitions.
     OTF2_DefReaderCallbacks
     /// Reader of the events of one location.
     OTF2_EvtReader
@@ -109,9 +108,9 @@ opaque! {
 /// Handle of a lock.
 pub type OTF2_Lock = *mut OTF2_LockObject;
 
-/// Called once when the archive needs locks no longer.
+/// Called once when the archive no longer needs locks.
 pub type OTF2_Locking_Release = unsafe extern "C" fn(user_data: *mut c_void);
-/// Makes a lock.
+/// Creates a lock.
 pub type OTF2_Locking_Create =
     unsafe extern "C" fn(user_data: *mut c_void, lock: *mut OTF2_Lock) -> OTF2_CallbackCode;
 /// Destroys a lock.
@@ -120,29 +119,30 @@ pub type OTF2_Locking_Destroy =
 /// Waits for a lock and takes it.
 pub type OTF2_Locking_Lock =
     unsafe extern "C" fn(user_data: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode;
-/// Gives a lock back.
+/// Releases a lock.
 pub type OTF2_Locking_Unlock =
     unsafe extern "C" fn(user_data: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode;
 
-/// How an archive makes and uses locks.
+/// Lock functions of an archive.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct OTF2_LockingCallbacks {
     /// Releases the user data.
     pub otf2_release: Option<OTF2_Locking_Release>,
-    /// Makes a lock.
+    /// Creates a lock.
     pub otf2_create: Option<OTF2_Locking_Create>,
     /// Destroys a lock.
     pub otf2_destroy: Option<OTF2_Locking_Destroy>,
     /// Takes a lock.
     pub otf2_lock: Option<OTF2_Locking_Lock>,
-    /// Gives a lock back.
+    /// Releases a lock.
     pub otf2_unlock: Option<OTF2_Locking_Unlock>,
 }
 
-/// Receives the errors of the library. The last argument is a C `va_list`, passed on as it came.
+/// Receives error messages of the library. The last argument is a C `va_list`, passed through unchanged.
 ///
-/// In every C calling convention Rust runs on with libotf2, a `va_list` argument is one pointer or as large as one.
+/// In every C calling convention that Rust and libotf2 share, a `va_list` argument is one pointer or has its
+/// size.
 pub type OTF2_ErrorCallback = unsafe extern "C" fn(
     user_data: *mut c_void,
     file: *const c_char,
@@ -154,50 +154,50 @@ pub type OTF2_ErrorCallback = unsafe extern "C" fn(
 ) -> OTF2_ErrorCode;
 
 unsafe extern "C" {
-    /// Sends errors to a callback in place of standard error; returns the former one.
+    /// Redirects errors to a callback instead of standard error; returns the previous callback.
     pub fn OTF2_Error_RegisterCallback(
         callback: Option<OTF2_ErrorCallback>,
         user_data: *mut c_void,
     ) -> Option<OTF2_ErrorCallback>;
-    /// What an error code means, in words.
+    /// Description of an error code.
     pub fn OTF2_Error_GetDescription(error: OTF2_ErrorCode) -> *const c_char;
 
     /// Opens an archive by its anchor file; null on failure.
     pub fn OTF2_Reader_Open(anchor_file_path: *const c_char) -> *mut OTF2_Reader;
     /// Closes an archive and everything opened through it.
     pub fn OTF2_Reader_Close(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
-    /// Says that one process reads the archive by itself.
+    /// Sets up serial reading by one process.
     pub fn OTF2_Reader_SetSerialCollectiveCallbacks(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
-    /// Makes the archive safe to be used from several threads. Once only.
+    /// Makes the archive usable from several threads. May be called only once.
     pub fn OTF2_Reader_SetLockingCallbacks(
         reader: *mut OTF2_Reader,
         callbacks: *const OTF2_LockingCallbacks,
         user_data: *mut c_void,
     ) -> OTF2_ErrorCode;
-    /// Announces that a location will be read.
+    /// Selects a location for reading.
     pub fn OTF2_Reader_SelectLocation(reader: *mut OTF2_Reader, location: OTF2_LocationRef)
     -> OTF2_ErrorCode;
 
-    /// Makes definitions of locations readable.
+    /// Opens the files of local definitions.
     pub fn OTF2_Reader_OpenDefFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
-    /// Makes events of locations readable.
+    /// Opens the event files.
     pub fn OTF2_Reader_OpenEvtFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
 
-    /// Opens the definitions of the archive; null on failure.
+    /// Opens the global definitions; null on failure.
     pub fn OTF2_Reader_GetGlobalDefReader(reader: *mut OTF2_Reader) -> *mut OTF2_GlobalDefReader;
-    /// Closes the definitions of the archive.
+    /// Closes the global definitions.
     pub fn OTF2_Reader_CloseGlobalDefReader(
         reader: *mut OTF2_Reader,
         definitions: *mut OTF2_GlobalDefReader,
     ) -> OTF2_ErrorCode;
-    /// Sets who receives the definitions of the archive. The callbacks are copied.
+    /// Registers callbacks for the global definitions. The callbacks are copied.
     pub fn OTF2_Reader_RegisterGlobalDefCallbacks(
         reader: *mut OTF2_Reader,
         definitions: *mut OTF2_GlobalDefReader,
         callbacks: *const OTF2_GlobalDefReaderCallbacks,
         user_data: *mut c_void,
     ) -> OTF2_ErrorCode;
-    /// Reads all definitions of the archive.
+    /// Reads all global definitions.
     pub fn OTF2_Reader_ReadAllGlobalDefinitions(
         reader: *mut OTF2_Reader,
         definitions: *mut OTF2_GlobalDefReader,
@@ -214,7 +214,7 @@ unsafe extern "C" {
         reader: *mut OTF2_Reader,
         definitions: *mut OTF2_DefReader,
     ) -> OTF2_ErrorCode;
-    /// Sets who receives the definitions of a location. The callbacks are copied.
+    /// Registers callbacks for the definitions of a location. The callbacks are copied.
     pub fn OTF2_Reader_RegisterDefCallbacks(
         reader: *mut OTF2_Reader,
         definitions: *mut OTF2_DefReader,
@@ -238,14 +238,14 @@ unsafe extern "C" {
         reader: *mut OTF2_Reader,
         events: *mut OTF2_EvtReader,
     ) -> OTF2_ErrorCode;
-    /// Sets who receives the events of a location. The callbacks are copied.
+    /// Registers callbacks for the events of a location. The callbacks are copied.
     pub fn OTF2_Reader_RegisterEvtCallbacks(
         reader: *mut OTF2_Reader,
         events: *mut OTF2_EvtReader,
         callbacks: *const OTF2_EvtReaderCallbacks,
         user_data: *mut c_void,
     ) -> OTF2_ErrorCode;
-    /// Reads the next events of a location; fewer than asked for at its end.
+    /// Reads the next events of a location; fewer than requested at its end.
     pub fn OTF2_Reader_ReadLocalEvents(
         reader: *mut OTF2_Reader,
         events: *mut OTF2_EvtReader,
@@ -264,38 +264,39 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// The call did what it should.
+/// Success.
 pub const OTF2_SUCCESS: OTF2_ErrorCode = 0;
 /// A callback did not return [`OTF2_CALLBACK_SUCCESS`].
 pub const OTF2_ERROR_INTERRUPTED_BY_CALLBACK: OTF2_ErrorCode = 92;
-/// The definitions of a location hold two id maps for one kind of id; reading can go on behind the second.
+/// The definitions of a location contain two id maps for one kind of id; reading can continue after the
+/// second.
 pub const OTF2_ERROR_DUPLICATE_MAPPING_TABLE: OTF2_ErrorCode = 98;
 
-/// Go on reading.
+/// Continue reading.
 pub const OTF2_CALLBACK_SUCCESS: OTF2_CallbackCode = 0;
 /// Stop reading.
 pub const OTF2_CALLBACK_INTERRUPT: OTF2_CallbackCode = 1;
 /// The callback failed.
 pub const OTF2_CALLBACK_ERROR: OTF2_CallbackCode = 1;
 
-/// No value, where an id or a number of 32 bits is expected.
+/// Undefined id or 32-bit number.
 pub const OTF2_UNDEFINED_UINT32: u32 = u32::MAX;
-/// No value, where a number of 64 bits is expected.
+/// Undefined 64-bit number.
 pub const OTF2_UNDEFINED_UINT64: u64 = u64::MAX;
-/// No location.
+/// Undefined location.
 pub const OTF2_UNDEFINED_LOCATION: OTF2_LocationRef = u64::MAX;
 
-/// Smallest size of a chunk.
+/// Minimum chunk size.
 pub const OTF2_CHUNK_SIZE_MIN: u64 = 256 * 1024;
-/// Largest size of a chunk.
+/// Maximum chunk size.
 pub const OTF2_CHUNK_SIZE_MAX: u64 = 16 * 1024 * 1024;
 
 /// A process.
 pub const OTF2_LOCATION_GROUP_TYPE_PROCESS: OTF2_LocationGroupType = 1;
-/// A thread on a processor.
+/// A CPU thread.
 pub const OTF2_LOCATION_TYPE_CPU_THREAD: OTF2_LocationType = 1;
 
-/// Code that belongs to no programming model.
+/// User code without a programming model.
 pub const OTF2_PARADIGM_USER: OTF2_Paradigm = 1;
 /// The Message Passing Interface.
 pub const OTF2_PARADIGM_MPI: OTF2_Paradigm = 4;
@@ -303,16 +304,16 @@ pub const OTF2_PARADIGM_MPI: OTF2_Paradigm = 4;
 pub const OTF2_PARADIGM_GASPI: OTF2_Paradigm = 11;
 /// Unified Parallel C.
 pub const OTF2_PARADIGM_UPC: OTF2_Paradigm = 12;
-/// SHMEM and its relatives.
+/// SHMEM and its variants.
 pub const OTF2_PARADIGM_SHMEM: OTF2_Paradigm = 13;
 
 /// Members are locations; member `i` is the location of rank `i`.
 pub const OTF2_GROUP_TYPE_COMM_LOCATIONS: OTF2_GroupType = 4;
-/// Members are indexes into the group of locations.
+/// Members are indices into the group of locations.
 pub const OTF2_GROUP_TYPE_COMM_GROUP: OTF2_GroupType = 5;
-/// No members: everybody is alone with itself.
+/// No members: every process is its own group.
 pub const OTF2_GROUP_TYPE_COMM_SELF: OTF2_GroupType = 6;
-/// Ranks in events are indexes into the group of locations already.
+/// Ranks in events are already indices into the group of locations.
 pub const OTF2_GROUP_FLAG_GLOBAL_MEMBERS: OTF2_GroupFlag = 1;
 
 /// A function.
@@ -327,5 +328,5 @@ pub const OTF2_REGION_ROLE_COLL_ALL2ALL: OTF2_RegionRole = 25;
 pub const OTF2_REGION_ROLE_COLL_OTHER: OTF2_RegionRole = 26;
 /// From one process to another.
 pub const OTF2_REGION_ROLE_POINT2POINT: OTF2_RegionRole = 28;
-/// Access to the memory of another process.
+/// Remote memory access.
 pub const OTF2_REGION_ROLE_RMA: OTF2_RegionRole = 29;

@@ -1,4 +1,4 @@
-//! Compiles the headers of libotf2 against what this crate says they contain.
+//! Compiles the headers of libotf2 against the declarations of this crate.
 
 use std::process::Command;
 
@@ -31,14 +31,14 @@ macro_rules! all_constants {
     };
 }
 
-/// These do not fit a signed 64-bit constant expression of the command line.
+/// Constants that do not fit a signed 64-bit expression on the command line.
 const WIDE: &str = "
     _Static_assert(OTF2_UNDEFINED_UINT64 == UINT64_MAX, \"undefined\");
     _Static_assert(OTF2_UNDEFINED_LOCATION == UINT64_MAX, \"undefined location\");
 ";
 
 #[test]
-fn signatures_and_constants_are_those_of_the_headers() {
+fn signatures_and_constants_match_the_headers() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("headers.c");
     let text = [include_str!("signatures.c"), all_constants!(same_in_c), WIDE].join("\n");
@@ -57,8 +57,8 @@ fn signatures_and_constants_are_those_of_the_headers() {
 
 #[test]
 #[allow(unsafe_code)] // Calls one function that takes and gives plain values.
-fn the_library_is_there_and_answers() {
-    // SAFETY: any error code may be asked for, and the answer is a static text.
+fn the_library_can_be_called() {
+    // SAFETY: the function accepts any error code and returns a static text.
     let text =
         unsafe { std::ffi::CStr::from_ptr(otf2_sys::OTF2_Error_GetDescription(otf2_sys::OTF2_SUCCESS)) };
     assert_eq!(text.to_str().unwrap(), "Success");

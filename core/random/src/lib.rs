@@ -1,28 +1,28 @@
-//! Random draws that are the same on every machine.
+//! Random draws that are reproducible on every machine.
 //!
-//! `rand` may change the formulas of its distributions between versions; results of searches and generators must not change
-//! with them. [`Draw`] has the few that hopmap needs, for any generator.
+//! `rand` may change the formulas of its distributions between versions, but results of searches and
+//! generators must not change. [`Draw`] has the few distributions that hopmap needs, for any generator.
 
 pub use rand_pcg::Pcg64;
 pub use rand_pcg::rand_core::{Rng, SeedableRng};
 
-/// An index below a bound of at most 2³² from 32 random bits, by multiplication and shift. Some indices are likelier than
-/// others by as little as the bound is below 2³²: good for moves of a search.
+/// An index below a bound of at most 2³² from 32 random bits, by multiplication and shift. The bias is at
+/// most bound / 2³², which is fine for moves of a search.
 #[inline]
 #[must_use]
 pub fn index_below(bits: u32, bound: usize) -> usize {
     ((u64::from(bits) * bound as u64) >> 32) as usize
 }
 
-/// What is drawn from a generator.
+/// Distributions for a generator.
 pub trait Draw: Rng {
-    /// A number below a bound, each equally likely but for a part in 2⁶⁴ / bound; 0 if the bound is 0.
+    /// A number below a bound, uniform up to a bias of bound / 2⁶⁴; 0 if the bound is 0.
     #[inline]
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A number below a bound above zero, all exactly equally likely (Lemire 2019, "Fast random integer generation in an
+    /// A number below a positive bound, exactly uniform (Lemire 2019, "Fast random integer generation in an
     /// interval").
     fn below_unbiased(&mut self, bound: u32) -> u32 {
         let rejected = bound.wrapping_neg() % bound;
@@ -34,7 +34,7 @@ pub trait Draw: Rng {
         }
     }
 
-    /// A number between two others, both among them, all exactly equally likely.
+    /// A number between two others, inclusive, exactly uniform.
     fn between(&mut self, least: u32, most: u32) -> u32 {
         least + self.below_unbiased(most - least + 1)
     }
@@ -45,29 +45,28 @@ pub trait Draw: Rng {
         index_below(self.next_u32(), bound)
     }
 
-    /// A number from 0 to 1, without 1, of 53 bits.
+    /// A number in [0, 1) with 53 bits.
     #[inline]
     fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// An exponentially distributed number of mean 1. A proposal that is worse by at most this times the temperature passes
-    /// the rule of Metropolis.
+    /// An exponentially distributed number of mean 1. The Metropolis rule accepts a proposal that is worse
+    /// by at most this times the temperature.
     fn exponential(&mut self) -> f64 {
-        // Never the logarithm of zero.
+        // Avoids the logarithm of zero.
         let uniform = ((self.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         -libm::log(uniform)
     }
 
-    /// Puts values into an order of which each is equally likely but for the bias of [`below`](Self::below) (Fisher and
-    /// Yates).
+    /// Shuffles values (Fisher and Yates), uniform up to the bias of [`below`](Self::below).
     fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
             values.swap(last, self.below(last + 1));
         }
     }
 
-    /// [`shuffle`](Self::shuffle) with each order exactly equally likely.
+    /// [`shuffle`](Self::shuffle), exactly uniform.
     fn shuffle_unbiased<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
             values.swap(last, self.below_unbiased(last as u32 + 1) as usize);

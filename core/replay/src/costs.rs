@@ -1,5 +1,5 @@
-//! What the nodes and messages of a program take on the slots of a machine, in ticks, and between which bounds that is for a placement
-//! that is not known.
+//! Times of the nodes and messages of a program on the slots of a machine, in ticks, and bounds on them for
+//! unknown placements.
 
 use hopmap_model::{DelayModel, TaskDag};
 
@@ -7,7 +7,7 @@ use crate::delays::{Delays, TickScale};
 use crate::machine::Machine;
 use crate::program::{Channel, Program};
 
-/// What everything takes.
+/// Times of nodes and messages.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) slots: Slots,
@@ -15,35 +15,35 @@ pub(crate) struct Costs {
     pub(crate) messages: MessageTimes,
 }
 
-/// When slots can begin and how fast they are. Behind those of the machine is an ideal one, for ranks that are on none yet: as fast as the
-/// fastest, and available as early as the first.
+/// Start times and speeds of slots. After those of the machine there is an ideal slot for ranks that are not
+/// placed yet: as fast as the fastest, and available as early as the first.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// When every slot can begin.
+    /// Start time of every slot.
     pub(crate) available: Vec<i64>,
-    /// When the first slot can begin.
+    /// Earliest start time.
     pub(crate) earliest: i64,
-    /// The different times of a unit of work, rising.
+    /// The distinct times of a unit of work, ascending.
     paces: Vec<f64>,
     /// Index of the pace of every slot.
     pub(crate) speed_of: Vec<u32>,
 }
 
-/// What every node takes.
+/// Times of nodes.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// What node `v` takes at pace `k`, at `v * paces + k`.
+    /// Time of node `v` at pace `k`, at `v * paces + k`.
     pub(crate) ticks: Vec<i64>,
-    /// What every node takes on the fastest slot.
+    /// Time of every node on the fastest slot.
     pub(crate) least: Vec<i64>,
 }
 
-/// What messages of every size take.
+/// Times of messages by size.
 #[derive(Debug)]
 pub(crate) struct MessageTimes {
     pub(crate) model: DelayModel,
     pub(crate) delays: Delays,
-    /// The least and the most that a message of every size takes between two slots.
+    /// Minimum and maximum time of a message of every size between two slots.
     between: Vec<(i64, i64)>,
     /// The same within a slot.
     within: Vec<(i64, i64)>,
@@ -63,23 +63,23 @@ impl Slots {
         Self { available, earliest, paces, speed_of }
     }
 
-    /// Number of slots without the ideal one.
+    /// Number of slots, without the ideal one.
     pub(crate) fn len(&self) -> usize {
         self.available.len() - 1
     }
 
-    /// Number of different speeds.
+    /// Number of distinct speeds.
     #[inline]
     pub(crate) fn speeds(&self) -> usize {
         self.paces.len()
     }
 
-    /// What a unit of work takes on a slot.
+    /// Time of a unit of work on a slot.
     pub(crate) fn pace(&self, slot: u32) -> f64 {
         self.paces[self.speed_of[slot as usize] as usize]
     }
 
-    /// What every task takes on the fastest slot.
+    /// Time of every task on the fastest slot.
     pub(crate) fn least_work(&self, dag: &TaskDag, scale: TickScale) -> Vec<i64> {
         let fastest = self.paces.first().copied().unwrap_or(1.0);
         dag.tasks.iter().map(|task| scale.ticks(task.work * fastest)).collect()
@@ -123,14 +123,14 @@ impl MessageTimes {
         self.within.iter().map(|&within| self.model == DelayModel::Overlap || within == (0, 0)).collect()
     }
 
-    /// What the messages of a channel take at least, wherever its ranks are: every rank has a slot of its own.
+    /// Minimum time of the messages of a channel over all placements, in which every rank has its own slot.
     #[inline]
     pub(crate) fn least(&self, channel: Channel) -> i64 {
         let times = if channel.from == channel.to { &self.within } else { &self.between };
         times[channel.size as usize].0
     }
 
-    /// By how much distance makes a message of a channel longer at most.
+    /// Maximum increase of the time of a channel's messages due to distance.
     pub(crate) fn spread(&self, channel: Channel) -> i64 {
         let (least, most) = self.between[channel.size as usize];
         if channel.from == channel.to { 0 } else { most - least }

@@ -1,6 +1,7 @@
-//! Times of messages in whole ticks.
+//! Message times in integer ticks.
 //!
-//! Searches add and compare integers, so that a makespan depends neither on the order of summation nor on the number of threads.
+//! Searches add and compare integers, so a makespan depends neither on the order of summation nor on the
+//! number of threads.
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};
 
@@ -8,26 +9,27 @@ use crate::distances::Distances;
 use crate::error::{ProblemError, Refusal};
 use crate::machine::{Machine, Network, is_whole};
 
-/// The longest sum of everything, in ticks: exact in a double.
+/// Maximum sum of all times in ticks; exact in a double.
 const MOST_TICKS: f64 = (1u64 << 52) as f64;
-/// The finest ticks: 10⁻¹² units.
+/// Finest resolution: 10⁻¹² units.
 const MOST_DIGITS: i32 = 12;
-/// Entries of a table that is worth its memory.
+/// Maximum number of table entries.
 const MOST_ENTRIES: usize = 1 << 25;
 
-/// The messages of a program that can delay a task, and their different sizes.
+/// The messages of a program that can delay a task, and their distinct sizes.
 #[derive(Debug)]
 pub struct SizedMessages {
     /// The messages by source, destination and bytes.
     pub dependencies: Vec<Dependency>,
-    /// The different sizes in bytes, rising.
+    /// The distinct sizes in bytes, ascending.
     pub sizes: Vec<u64>,
     /// Index of the size of every message.
     pub size_of: Vec<u32>,
 }
 
 impl SizedMessages {
-    /// Of several messages between two tasks only the largest stays on machines where larger ones never take less.
+    /// Where larger messages never take less time, keeps only the largest of several messages between two
+    /// tasks.
     #[must_use]
     pub fn new(dag: &TaskDag, machine: &Machine) -> Self {
         let mut dependencies = dag.dependencies.clone();
@@ -57,7 +59,7 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// One tick a unit if all times are whole, else as many digits as fit.
+    /// One tick per unit if all times are integers, else as many digits as fit.
     pub fn new(dag: &TaskDag, messages: &SizedMessages, machine: &Machine) -> Result<Self, ProblemError> {
         let mut paces = machine.pace.clone();
         paces.sort_unstable_by(f64::total_cmp);
@@ -65,27 +67,26 @@ impl TickScale {
         let slowest = paces.last().copied().unwrap_or_default();
         let available = machine.processors.iter().map(|one| one.available).fold(0.0, f64::max);
         let mut total = available + dag.work() * slowest;
-        let mut whole = machine.processors.iter().all(|one| is_whole(one.available));
+        let mut integral = machine.processors.iter().all(|one| is_whole(one.available));
         for task in &dag.tasks {
-            whole = whole && paces.iter().all(|pace| is_whole(task.work * pace));
+            integral = integral && paces.iter().all(|pace| is_whole(task.work * pace));
         }
-        // Many messages have one length, and a large machine has many distances.
+        // Many messages share a length, and a large machine has many distances.
         let longest: Vec<_> = messages.sizes.iter().map(|&bytes| machine.network.longest(bytes)).collect();
         for &size in &messages.size_of {
             let (time, is_whole) = longest[size as usize];
             total += time;
-            whole &= is_whole;
+            integral &= is_whole;
         }
         if !total.is_finite() || total > MOST_TICKS {
-            let problem = format!(
-                "the times of all tasks and messages add up to {total}, which is too much to count in ticks"
-            );
-            let help = "are the units right? Work is scaled by `speeds`, bytes by `bandwidth`";
+            let problem =
+                format!("the total time of all tasks and messages, {total}, is too large to count in ticks");
+            let help = "check the units: work is scaled by `speeds`, bytes by `bandwidth`";
             return Err(Refusal::new(problem, help).into());
         }
         let mut ticks_per_unit = 1.0;
         for _ in 0..MOST_DIGITS {
-            if whole || total * ticks_per_unit * 10.0 > MOST_TICKS {
+            if integral || total * ticks_per_unit * 10.0 > MOST_TICKS {
                 break;
             }
             ticks_per_unit *= 10.0;
@@ -106,15 +107,15 @@ impl TickScale {
     }
 }
 
-/// What a message of every size takes between any two processors, in ticks.
+/// Time of a message of every size between any two processors, in ticks.
 #[derive(Debug, Clone)]
 pub struct Delays {
     sizes: usize,
     distances: Distances,
     classes: usize,
-    /// What a message of size `s` takes between processors of class `c`, at `s * classes + c`.
+    /// Time of a message of size `s` between processors of class `c`, at `s * classes + c`.
     ticks: Vec<i64>,
-    /// What there is where the table would be too large.
+    /// Replacement for tables that would be too large.
     computed: Option<Computed>,
 }
 
@@ -127,11 +128,12 @@ struct Computed {
 }
 
 impl Delays {
-    /// The times of messages of some sizes on a machine.
+    /// Message times of the given sizes on a machine.
     #[must_use]
     pub fn new(machine: &Machine, sizes: &[u64], model: DelayModel, scale: TickScale) -> Self {
         let processors = machine.processors.len();
-        // In the delay model what stays on a processor takes no time; the other one leaves it to the machine.
+        // In the delay model, messages within a processor take no time; the other model leaves this to the
+        // machine.
         let local = model == DelayModel::Receive;
         let (distances, classes) = match &machine.network {
             Network::Linear { distances, classes: linear } => {
@@ -185,7 +187,7 @@ impl Delays {
         self.sizes
     }
 
-    /// What a message takes.
+    /// Time of a message.
     #[inline]
     #[must_use]
     pub fn ticks(&self, size: u32, from: u32, to: u32) -> i64 {
@@ -195,14 +197,14 @@ impl Delays {
         }
     }
 
-    /// Which processors are equally far from each other.
+    /// Distance classes of the processors.
     #[must_use]
     pub fn distances(&self) -> &Distances {
         &self.distances
     }
 
-    /// What a message of every size takes between any two different processors, if that is the same for all of them, and nothing
-    /// takes time that stays on a processor.
+    /// Time of a message of every size between two different processors, if it is the same for all pairs and
+    /// messages within a processor take no time.
     #[must_use]
     pub fn uniform(&self) -> Option<Vec<i64>> {
         let is_uniform = self.distances == Distances::Alike && self.computed.is_none();

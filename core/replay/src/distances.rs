@@ -1,12 +1,12 @@
-//! Which pairs of processors are equally far from each other.
+//! Classes of equally distant pairs of processors.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Which class every ordered pair of processors is in.
+/// The class of every ordered pair of processors.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distances {
-    /// Class 0 from a processor to itself, class 1 between any two others.
+    /// Class 0 within a processor, class 1 between any two others.
     Alike,
     /// The class from `a` to `b` of `processors` is at `a * processors + b`.
     Pairs {
@@ -15,18 +15,18 @@ pub enum Distances {
         /// The classes.
         classes: Vec<u32>,
     },
-    /// A class for every level on which two processors meet.
+    /// A class per level on which two processors meet.
     Tree(Tree),
-    /// A class for every ordered pair of hosts, and a tree inside every host.
+    /// A class per ordered pair of hosts, and a tree inside every host.
     Hosts(Hosts),
 }
 
-/// A tree over processors. It takes memory in proportion to them, and not to pairs of them.
+/// A tree over processors. Its memory is proportional to processors, not to pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    /// The class from a processor to itself.
+    /// The class within a processor.
     pub own: u32,
-    /// The levels, innermost first; two processors meet on the first where they are in one group.
+    /// The levels, innermost first; two processors meet on the first level on which they share a group.
     pub levels: Vec<Level>,
 }
 
@@ -35,11 +35,11 @@ pub struct Tree {
 pub struct Level {
     /// The class of two processors that meet here.
     pub class: u32,
-    /// The group of every processor; groups lie in those of the next level.
+    /// The group of every processor; groups are nested in those of the next level.
     pub groups: Vec<u32>,
 }
 
-/// Processors on hosts. Takes memory in proportion to pairs of hosts.
+/// Processors on hosts. Memory is proportional to pairs of hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hosts {
     /// The host of every processor.
@@ -65,7 +65,7 @@ impl Distances {
         }
     }
 
-    /// Puts all pairs of a processor with itself into one class.
+    /// Sets the class within processors.
     pub(crate) fn set_own(&mut self, class: u32) {
         match self {
             Self::Alike => {}
@@ -77,7 +77,7 @@ impl Distances {
         }
     }
 
-    /// Leaves only the first so many processors.
+    /// Keeps the first `wanted` processors.
     pub(crate) fn truncate(&mut self, wanted: usize) {
         match self {
             Self::Alike => {}
@@ -94,7 +94,7 @@ impl Distances {
         }
     }
 
-    /// For every class that two different of so many processors are in, two of them.
+    /// An example pair for every class of two different processors.
     #[must_use]
     pub fn examples(&self, processors: u32) -> Vec<(u32, u32)> {
         match self {
@@ -109,7 +109,7 @@ impl Distances {
         }
     }
 
-    /// For every class that one of so many processors is in with itself, one of them.
+    /// An example processor for every class within a processor.
     #[must_use]
     pub fn own_examples(&self, processors: u32) -> Vec<u32> {
         match self {
@@ -138,7 +138,7 @@ impl Tree {
         self.levels.iter_mut().for_each(|level| level.groups.truncate(wanted));
     }
 
-    /// Two processors that meet on every level where some do.
+    /// An example pair for every level on which processors meet.
     fn examples(&self) -> Vec<(u32, u32)> {
         let of_level = |depth: usize| {
             let groups = &self.levels[depth].groups;
@@ -191,7 +191,7 @@ impl Hosts {
 mod tests {
     use super::*;
 
-    /// Two hosts of two slots each, as pairs, as a tree and as hosts.
+    /// Two hosts with two slots each, as pairs, as a tree and as hosts.
     fn alike() -> [Distances; 3] {
         let level = |class, groups: [u32; 4]| Level { class, groups: groups.to_vec() };
         let inside = Tree { own: 0, levels: vec![level(1, [0, 0, 1, 1])] };
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn all_forms_say_the_same() {
+    fn all_forms_give_the_same_classes() {
         let [pairs, tree, hosts] = alike();
         assert_eq!(classes(&pairs, 4), classes(&tree, 4));
         assert_eq!(classes(&pairs, 4), classes(&hosts, 4));

@@ -1,47 +1,47 @@
-//! What can be wrong with a machine or a program.
+//! Errors of machines and programs.
 
 use miette::Diagnostic;
 
-/// Processors that make no machine.
+/// Invalid processors.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MachineError {
-    /// A number of processors that makes no sense.
+    /// The number of processors is out of range.
     #[error("processors is {processors}")]
     #[diagnostic(help("it is at least 1 and at most 65536"))]
     Processors {
         /// The number.
         processors: u32,
     },
-    /// More processors are asked for than there are.
-    #[error("{wanted} processors are asked for, and there are {there}")]
+    /// More processors are requested than exist.
+    #[error("{wanted} processors requested, but only {there} exist")]
     #[diagnostic(help(
-        "lower `processors`; with `coordinator = true` the first process of the files runs no task"
+        "lower `processors`; with `coordinator = true` the first process of the files does not run tasks"
     ))]
     TooFew {
-        /// Processors asked for.
+        /// Requested processors.
         wanted: usize,
-        /// Processors there.
+        /// Existing processors.
         there: usize,
     },
-    /// Anything else.
+    /// Any other error.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// A program that cannot be placed on a machine.
+/// A program cannot be replayed on a machine.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ProblemError {
-    /// There is nothing to do.
-    #[error("there are no tasks")]
+    /// The program does not contain tasks.
+    #[error("the program does not contain tasks")]
     Empty,
-    /// Anything else.
+    /// Any other error.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// What is wrong, and what to do about it.
+/// A problem and a hint.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct Refusal {

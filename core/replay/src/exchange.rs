@@ -1,7 +1,8 @@
-//! The makespan of a placement that changes exchange by exchange.
+//! Makespan of a placement under exchanges of ranks.
 //!
-//! Paths that were critical once are kept: the makespan of no placement is below the length of any path in it, and the length after an
-//! exchange takes a few additions, so that most exchanges that are of no use need no pass over the program.
+//! Keeps paths that were critical before: the length of every path is a lower bound of the makespan of a
+//! placement, and updating it after an exchange takes a few additions. So most rejected exchanges do not
+//! require a pass over the program.
 
 use hopmap_model::DelayModel;
 
@@ -9,14 +10,15 @@ use crate::pass::{Late, Pass};
 use crate::problem::ReplayProblem;
 use crate::program::NONE;
 
-/// Most paths that are kept.
+/// Maximum number of kept paths.
 const MOST: usize = 32;
-/// Entries of the table of all channels and paths.
+/// Maximum size of the table of channels and paths.
 const MOST_ENTRIES: usize = 1 << 24;
 
-/// A placement that changes exchange by exchange.
+/// A placement that changes by exchanges.
 ///
-/// It minimises the makespan plus the weighted surrogate objective, which tells placements of one makespan apart.
+/// Minimises the makespan plus the weighted surrogate objective, which distinguishes placements of equal
+/// makespan.
 #[derive(Debug)]
 pub struct ExchangeEvaluator<'p> {
     problem: &'p ReplayProblem,
@@ -24,21 +26,21 @@ pub struct ExchangeEvaluator<'p> {
     owner: Vec<u32>,
     makespan: i64,
     surrogate: i64,
-    /// Ticks of a unit of the surrogate objective.
+    /// Ticks per unit of the surrogate objective.
     weight: f64,
-    /// What every channel takes.
+    /// Current time of every channel.
     delays: Vec<i64>,
     pass: Pass<'p>,
     cuts: Cuts,
     path: Path,
     changes: Vec<Change>,
-    /// Channels of the critical path that take longer than they have to, and by how much up to each of them together.
+    /// Channels of the critical path that take more than their minimum, with the cumulated excess.
     critical: Vec<(u32, i64)>,
     passes: u64,
 }
 
 impl<'p> ExchangeEvaluator<'p> {
-    /// Begins with a placement; a unit of the surrogate objective counts `weight` ticks.
+    /// Starts with a placement; a unit of the surrogate objective counts `weight` ticks.
     #[must_use]
     pub fn new(problem: &'p ReplayProblem, slots: &[u32], weight: f64) -> Self {
         let mut owner = vec![NONE; problem.slots()];
@@ -82,19 +84,19 @@ impl<'p> ExchangeEvaluator<'p> {
         self.surrogate
     }
 
-    /// Passes over the program so far.
+    /// Number of passes over the program so far.
     #[must_use]
     pub fn passes(&self) -> u64 {
         self.passes
     }
 
-    /// Whether nothing on the critical path can take less, so that the placement is optimal.
+    /// Whether every channel of the critical path takes its minimum, so the placement is optimal.
     #[must_use]
     pub fn is_tight(&self) -> bool {
         self.critical.is_empty() && self.problem.has_equal_slots()
     }
 
-    /// A channel of the critical path: one of which there is more to gain is likelier. `draw` is random.
+    /// A random channel of the critical path, weighted by its possible gain. `draw` is random.
     #[must_use]
     pub fn critical_channel(&self, draw: u64) -> Option<u32> {
         let total = self.critical.last()?.1;
@@ -103,7 +105,7 @@ impl<'p> ExchangeEvaluator<'p> {
         self.critical.get(place).map(|&(channel, _)| channel)
     }
 
-    /// What is minimised: the makespan and the weighted surrogate objective.
+    /// The objective: makespan plus weighted surrogate objective.
     #[must_use]
     pub fn energy(&self) -> i64 {
         self.makespan + self.weighted_surrogate()
@@ -113,7 +115,7 @@ impl<'p> ExchangeEvaluator<'p> {
         (self.weight * self.surrogate as f64) as i64
     }
 
-    /// Moves a rank to a slot, and whoever is there to where it was, if the energy is not above a limit after that.
+    /// Moves a rank to a slot, and the rank on that slot back, unless the energy then exceeds a limit.
     pub fn exchange(&mut self, rank: u32, slot: u32, limit: i64) -> bool {
         let from = self.slots[rank as usize];
         self.apply(rank, slot);
@@ -139,7 +141,7 @@ impl<'p> ExchangeEvaluator<'p> {
         }
     }
 
-    /// Puts a rank on a slot, and notes what that changes.
+    /// Places a rank on a slot and records the changes.
     fn apply(&mut self, rank: u32, slot: u32) {
         let from = self.slots[rank as usize];
         let other = self.owner[slot as usize];
@@ -166,7 +168,7 @@ impl<'p> ExchangeEvaluator<'p> {
         }
     }
 
-    /// Takes the last exchange back, before which a rank was on a slot.
+    /// Undoes the last exchange; `from` is the former slot of the rank.
     fn undo(&mut self, rank: u32, from: u32) {
         let (slot, other) = (self.slots[rank as usize], self.owner[from as usize]);
         self.slots[rank as usize] = from;
@@ -185,7 +187,7 @@ impl<'p> ExchangeEvaluator<'p> {
         }
     }
 
-    /// Finds the path that the makespan follows from, after a pass that came to its end.
+    /// Finds the critical path after a completed pass.
     fn find_path(&mut self) {
         let late = Late { rank: self.pass.last(), end: self.problem.program.nodes() as u32, tail: 0 };
         self.path.trace_back(self.problem, &self.pass, &self.delays, late);
@@ -205,35 +207,35 @@ impl<'p> ExchangeEvaluator<'p> {
     }
 }
 
-/// Paths, and their lengths in the placement that the search is at.
+/// Kept paths, and their lengths in the current placement.
 #[derive(Debug)]
 struct Cuts {
     width: usize,
-    /// How often path `c` takes channel `l`, at `l * width + c`.
+    /// How often path `c` uses channel `l`, at `l * width + c`.
     counts: Vec<u32>,
     /// The channels of every path.
     channels: Vec<Vec<u32>>,
     lengths: Vec<i64>,
-    /// When every path last ruled something out.
+    /// When every path last rejected an exchange.
     used: Vec<u64>,
     clock: u64,
-    /// What an exchange changes of every length.
+    /// Change of every length by an exchange.
     deltas: Vec<i64>,
 }
 
-/// A channel that takes more or less time after an exchange.
+/// A channel whose time changes by an exchange.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     channel: u32,
     delta: i64,
 }
 
-/// A path from the end of a program back to its beginning.
+/// A path from the end of a program back to its start.
 #[derive(Debug, Default)]
 struct Path {
-    /// What it takes beside messages, at least.
+    /// Its minimum time without messages.
     fixed: i64,
-    /// The channel of every message on it.
+    /// The channels of its messages.
     channels: Vec<u32>,
 }
 
@@ -250,7 +252,7 @@ impl Cuts {
         }
     }
 
-    /// Whether some path is longer than a limit after an exchange.
+    /// Whether a path exceeds a limit after an exchange.
     fn rule_out(&mut self, changes: &[Change], limit: i64) -> bool {
         self.clock += 1;
         self.deltas.clear();
@@ -271,7 +273,7 @@ impl Cuts {
         }
     }
 
-    /// Makes the exchange that was looked at last.
+    /// Applies the exchange evaluated last.
     fn accept(&mut self) {
         self.lengths.iter_mut().zip(&self.deltas).for_each(|(length, delta)| *length += delta);
     }
@@ -281,7 +283,7 @@ impl Cuts {
         self.lengths.iter().copied().max().unwrap_or(i64::MIN)
     }
 
-    /// Adds a path in the placement that the search is at; the one that was of no use for longest goes.
+    /// Adds a path in the current placement; replaces the least recently useful one.
     fn add(&mut self, path: &Path, delays: &[i64]) {
         if self.counts.is_empty() {
             self.counts = vec![0; delays.len() * self.width];
@@ -315,7 +317,7 @@ impl Cuts {
 }
 
 impl Path {
-    /// The path that a pass ended with: back from the last node of the rank that is late, always to what was waited for.
+    /// The critical path of a pass: from the last node of the late rank back along the latest dependencies.
     fn trace_back(&mut self, problem: &ReplayProblem, pass: &Pass, delays: &[i64], late: Late) {
         let (program, model) = (&problem.program, problem.costs.messages.model);
         self.channels.clear();
@@ -346,7 +348,7 @@ impl Path {
             if model == DelayModel::Receive {
                 channel = receives.1;
             }
-            // A slot that can begin late outdoes whatever is before.
+            // A late start of the slot dominates all predecessors.
             let begins = before == NONE || time < pass.begin(program.rank[at as usize]);
             if channel != NONE && (model == DelayModel::Receive || !begins) {
                 self.channels.push(channel);

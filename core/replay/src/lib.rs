@@ -1,8 +1,9 @@
-//! Replay of a program's tasks on a machine.
+//! Replay of the tasks of a program on a machine.
 //!
-//! A program is a [`TaskDag`](hopmap_model::TaskDag) whose tasks belong to ranks, a [`Machine`] is processors and what messages between them
-//! take. [`steps`] says what every rank does, in order, for simulators. A [`ReplayProblem`] is program and machine in whole ticks: a
-//! [`MakespanEvaluator`] computes when the last task is done in a placement, and an [`ExchangeEvaluator`] what exchanges change of it.
+//! A program is a [`TaskDag`](hopmap_model::TaskDag) whose tasks belong to ranks. A [`Machine`] has
+//! processors and message times. [`steps`] gives the actions of every rank, in order, for simulators. A
+//! [`ReplayProblem`] is a program and a machine in integer ticks: a [`MakespanEvaluator`] computes the
+//! makespan of a placement, and an [`ExchangeEvaluator`] updates it after exchanges.
 
 mod costs;
 mod delays;

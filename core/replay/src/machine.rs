@@ -1,4 +1,4 @@
-//! Processors, and what messages between them take in units of time of the program.
+//! Processors and message times, in units of time of the program.
 
 use std::ops::Range;
 
@@ -9,40 +9,40 @@ use serde::{Deserialize, Serialize};
 use crate::distances::Distances;
 use crate::error::{MachineError, Refusal};
 
-/// Most processors of a machine.
+/// Maximum number of processors.
 pub const MAX_PROCESSORS: u32 = 1 << 16;
 
-/// Processors and what messages between them take, in units of time of the program.
+/// Processors and message times, in units of time of the program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// The processors.
     pub processors: Vec<Processor>,
-    /// What a unit of work takes on every processor.
+    /// Time of a unit of work on every processor.
     pub pace: Vec<f64>,
-    /// What messages take.
+    /// Message times.
     pub network: Network,
 }
 
-/// What messages take.
+/// Message times.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Network {
     /// A latency and a time per byte for every class of pairs of processors.
     Linear {
         /// The class of every pair.
         distances: Distances,
-        /// What messages of every class take.
+        /// Message time of every class.
         classes: Vec<Linear>,
     },
-    /// What was measured between every two processors.
+    /// Times measured between every two processors.
     Measured(Measured),
 }
 
-/// What messages of a class take.
+/// Message time of a class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
-    /// Every message.
+    /// Time per message.
     pub latency: f64,
-    /// Every byte.
+    /// Time per byte.
     pub per_byte: f64,
 }
 
@@ -50,7 +50,8 @@ impl Linear {
     /// Messages that take no time.
     pub const FREE: Self = Self { latency: 0.0, per_byte: 0.0 };
 
-    /// A latency, and a bandwidth in bytes per unit of time. Where the bandwidth is infinite, messages take their latency.
+    /// A latency, and a bandwidth in bytes per unit of time. With infinite bandwidth, messages take only
+    /// their latency.
     pub fn new(latency: f64, bandwidth: f64) -> Result<Self, MachineError> {
         if !(latency.is_finite() && latency >= 0.0) {
             return Err(out_of_range("latency", latency).into());
@@ -63,7 +64,7 @@ impl Linear {
 }
 
 impl Network {
-    /// What a message takes from one processor to another, or from a processor to itself.
+    /// Time of a message between two processors, or within one.
     #[must_use]
     pub fn time(&self, from: u32, to: u32, bytes: u64) -> f64 {
         match self {
@@ -75,14 +76,15 @@ impl Network {
         }
     }
 
-    /// Whether larger messages never take less: measured times may contradict that.
+    /// Whether larger messages never take less time; measured times may violate this.
     pub(crate) fn is_monotone(&self) -> bool {
         matches!(self, Self::Linear { .. })
     }
 
-    /// The longest that a message of so many bytes takes, and whether it takes whole units of time between all processors.
+    /// Maximum time of a message of this size, and whether its times between all processors are integers.
     pub(crate) fn longest(&self, bytes: u64) -> (f64, bool) {
-        let both = |(longest, whole): (f64, bool), time: f64| (longest.max(time), whole && is_whole(time));
+        let both =
+            |(longest, integral): (f64, bool), time: f64| (longest.max(time), integral && is_whole(time));
         match self {
             Self::Linear { classes, .. } => {
                 let times = classes.iter().map(|one| one.latency + bytes as f64 * one.per_byte);
@@ -94,7 +96,7 @@ impl Network {
 }
 
 impl Machine {
-    /// Processors that are all alike: what stays on one takes no time.
+    /// Identical processors; messages within one take no time.
     pub fn uniform(processors: u32, messages: Linear) -> Result<Self, MachineError> {
         if !(1..=MAX_PROCESSORS).contains(&processors) {
             return Err(MachineError::Processors { processors });
@@ -108,7 +110,7 @@ impl Machine {
         })
     }
 
-    /// Leaves only the first so many processors, if there is a number.
+    /// Keeps the first `processors` processors, if given.
     pub fn with_first(mut self, processors: Option<u32>) -> Result<Self, MachineError> {
         let there = self.processors.len();
         let wanted = processors.map_or(there, |processors| processors as usize);
@@ -124,7 +126,7 @@ impl Machine {
         Ok(self)
     }
 
-    /// Divides what a unit of work takes by the speed of every processor, if there are speeds.
+    /// Divides the time of a unit of work by the speed of every processor, if given.
     pub fn with_speeds(mut self, speeds: &[f64]) -> Result<Self, MachineError> {
         if speeds.is_empty() {
             return Ok(self);
@@ -136,7 +138,7 @@ impl Machine {
         Ok(self)
     }
 
-    /// Says when every processor can begin, if there are such times.
+    /// Sets the start time of every processor, if given.
     pub fn with_available(mut self, available: &[f64]) -> Result<Self, MachineError> {
         if available.is_empty() {
             return Ok(self);
@@ -157,7 +159,7 @@ impl Machine {
         let processors = self.processors.len();
         if values.len() != processors {
             let problem = format!("{name} has {} values for {processors} processors", values.len());
-            return Err(Refusal::new(problem, "give one for every processor").into());
+            return Err(Refusal::new(problem, "list one value per processor").into());
         }
         match values.iter().find(|&&value| !(value.is_finite() && is_valid(value))) {
             Some(&value) => Err(out_of_range(name, value).into()),
@@ -167,47 +169,49 @@ impl Machine {
 }
 
 fn out_of_range(name: &str, value: f64) -> Refusal {
-    let help = "speeds and bandwidth are above 0; latency and times are 0 or more";
+    let help = "speeds and bandwidth must be positive, latency and times non-negative";
     Refusal::new(format!("{name} is {value}"), help)
 }
 
-/// What a message takes whose length was not measured.
+/// How to compute times of lengths that were not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lookup {
-    /// On the line between the lengths on either side; beyond the longest, on the line through the last two.
+    /// Interpolates linearly between adjacent lengths; extrapolates from the last two.
     #[default]
     Linear,
-    /// As much as the next longer one that was measured; beyond the longest, as much as that. What PARUS does.
+    /// Uses the time of the next longer measured length, or of the longest, like PARUS.
     Parus,
 }
 
-/// Times of messages between every two processors for some lengths.
+/// Message times between every two processors for some lengths.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Number of processors.
     processors: usize,
-    /// Lengths in bytes, rising.
+    /// Lengths in bytes, ascending.
     lengths: Vec<u64>,
-    /// For every length the time from `from` to `to` at `to * processors + from`.
+    /// For every length, the time from `from` to `to` at `to * processors + from`.
     times: Vec<Vec<f64>>,
     lookup: Lookup,
 }
 
 impl Measured {
-    /// Times for at least one length; the time from `from` to `to` of `processors` is at `to * processors + from`.
+    /// Times for at least one length; the time from `from` to `to` of `processors` is at
+    /// `to * processors + from`.
     #[must_use]
     pub fn new(processors: usize, lengths: Vec<u64>, times: Vec<Vec<f64>>, lookup: Lookup) -> Self {
         Self { processors, lengths, times, lookup }
     }
 
-    /// The lengths that were measured, rising, for each of them the times in the order of [`Measured::new`], and what is done between.
+    /// The measured lengths, ascending, their times in the order of [`Measured::new`], and the
+    /// interpolation.
     #[must_use]
     pub fn parts(&self) -> (&[u64], &[Vec<f64>], Lookup) {
         (&self.lengths, &self.times, self.lookup)
     }
 
-    /// What a message takes.
+    /// Time of a message.
     #[must_use]
     pub fn time(&self, from: u32, to: u32, bytes: u64) -> f64 {
         let at = |index: usize| self.times[index][to as usize * self.processors + from as usize];
@@ -216,7 +220,7 @@ impl Measured {
         if self.lookup == Lookup::Parus || self.lengths.get(above) == Some(&bytes) || last == 0 {
             return at(above.min(last));
         }
-        // Below the shortest as much as that: a latency does not vanish.
+        // Shorter messages take the time of the shortest length: a latency does not vanish.
         if above == 0 {
             return at(0);
         }
@@ -226,13 +230,13 @@ impl Measured {
         (at(low) + part * (at(high) - at(low))).max(0.0)
     }
 
-    /// What a message takes between all processors.
+    /// Time of a message between all processors.
     pub(crate) fn times(&self, bytes: u64) -> impl Iterator<Item = f64> + '_ {
         let all = 0..self.processors as u32;
         all.clone().flat_map(move |from| all.clone().map(move |to| self.time(from, to, bytes)))
     }
 
-    /// Leaves only some processors.
+    /// Keeps some processors.
     pub fn keep(&mut self, kept: Range<usize>) {
         let processors = self.processors;
         for times in &mut self.times {
@@ -243,13 +247,13 @@ impl Measured {
     }
 }
 
-/// Whether a time is a number of whole units.
+/// Whether a time is an integer.
 pub(crate) fn is_whole(time: f64) -> bool {
     time.fract() == 0.0
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "these times are whole")]
+#[expect(clippy::float_cmp, reason = "these times are integers")]
 mod tests {
     use super::*;
 
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn times_lie_between_those_measured() {
+    fn times_are_interpolated() {
         let linear = measured(Lookup::Linear);
         assert_eq!([0, 10, 15, 20, 30].map(|bytes| linear.time(1, 0, bytes)), [1.0, 1.0, 2.0, 3.0, 5.0]);
         assert_eq!(linear.time(0, 1, 15), 4.0);
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_keeps_its_times() {
+    fn kept_processors_keep_their_times() {
         let mut right = measured(Lookup::Parus);
         right.keep(1..2);
         assert_eq!(right.time(0, 0, 20), 0.5);

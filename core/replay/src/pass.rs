@@ -1,8 +1,9 @@
-//! One pass over the nodes of a program in topological order: when each of them is done in a placement, and which messages the
-//! makespan depends on.
+//! A pass over the nodes of a program in topological order: finish times in a placement, and the criticality
+//! of messages.
 //!
-//! A quadratic assignment problem adds up what all messages cost. Here a message counts the less the more slack it has when all messages
-//! take the least that they can ([`Criticality`]): see the total float of the critical path method.
+//! A quadratic assignment problem adds up the costs of all messages. Here a message counts less the more
+//! slack it has when all messages take their minimum time ([`Criticality`]; compare the total float of the
+//! critical path method).
 
 use std::ops::Range;
 
@@ -11,32 +12,32 @@ use hopmap_model::DelayModel;
 use crate::costs::Costs;
 use crate::program::{Incoming, NONE, Program};
 
-/// Fewest nodes between two checks whether the pass can still stay within its limit.
+/// Minimum number of nodes between two checks of the limit.
 const BLOCK: usize = 4096;
-/// Nodes of a block for every rank: a check costs as much as some nodes.
+/// Nodes of a block per rank: a check costs as much as some nodes.
 const BLOCK_SHARE: usize = 8;
 
-/// A pass over the nodes, with the memory that it needs.
+/// A pass over the nodes, with its memory.
 #[derive(Debug)]
 pub(crate) struct Pass<'p> {
     program: &'p Program,
     costs: &'p Costs,
     tails: &'p Tails,
-    /// When every node is done.
+    /// Finish time of every node.
     pub(crate) finish: Vec<i64>,
-    /// When every rank is done with what it has done so far.
+    /// Finish time of every rank so far.
     free: Vec<i64>,
-    /// When every rank can begin.
+    /// Start time of every rank.
     begins: Vec<i64>,
 }
 
-/// Why a placement is above a limit: what a rank still has to do when it is done with what it did before a node.
+/// Reason why a placement exceeds a limit: the remaining time of a rank before a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Late {
     pub(crate) rank: u32,
     /// The first node that was not computed.
     pub(crate) end: u32,
-    /// What there is still to do.
+    /// Remaining time.
     pub(crate) tail: i64,
 }
 
@@ -47,7 +48,7 @@ impl<'p> Pass<'p> {
         Self { program, costs, tails, finish: vec![0; nodes], free, begins }
     }
 
-    /// The makespan with every rank on its slot and a time for the messages of every channel, if it is not above a limit.
+    /// The makespan with every rank on its slot and a time per channel, unless it exceeds a limit.
     pub(crate) fn run(&mut self, slots: &[u32], delays: &[i64], limit: i64) -> Result<i64, Late> {
         let available = slots.iter().map(|&slot| self.costs.slots.available[slot as usize]);
         self.begins.iter_mut().zip(available).for_each(|(begins, available)| *begins = available);
@@ -60,12 +61,12 @@ impl<'p> Pass<'p> {
         }
     }
 
-    /// When a rank could begin.
+    /// Start time of a rank.
     pub(crate) fn begin(&self, rank: u32) -> i64 {
         self.begins[rank as usize]
     }
 
-    /// The rank that was done last.
+    /// The rank that finishes last.
     pub(crate) fn last(&self) -> u32 {
         let last = (0..self.free.len() as u32).max_by_key(|&rank| self.free[rank as usize]);
         last.unwrap_or(0)
@@ -129,15 +130,16 @@ impl<'p> Pass<'p> {
     }
 }
 
-/// What ranks still have to do at certain moments, wherever they are: the longest chain of work and of messages that take the least.
+/// Lower bounds on the remaining time of ranks at certain points, for all placements: the longest chain of
+/// work and minimum message times.
 #[derive(Debug)]
 pub(crate) struct Tails {
-    /// Nodes from one look to the next.
+    /// Nodes between two checks.
     block: usize,
-    /// What every rank has to do after a block, block by block.
+    /// Remaining time of every rank after a block, block by block.
     left: Vec<i64>,
-    /// What there is to do after every rank can begin.
-    whole: Vec<i64>,
+    /// Total time of every rank after its start.
+    total: Vec<i64>,
 }
 
 impl Tails {
@@ -145,16 +147,16 @@ impl Tails {
         Self::with_block(program, costs, BLOCK.max(BLOCK_SHARE * program.ranks()))
     }
 
-    /// The longest of all: no placement is done earlier after the first slot can begin.
+    /// The longest of all: a lower bound of the makespan after the first slot is available.
     pub(crate) fn longest(&self) -> i64 {
-        self.whole.iter().copied().max().unwrap_or(0)
+        self.total.iter().copied().max().unwrap_or(0)
     }
 
-    /// With so many nodes from one look to the next.
+    /// With a given number of nodes between two checks.
     pub(crate) fn with_block(program: &Program, costs: &Costs, block: usize) -> Self {
         let (nodes, ranks) = (program.nodes(), program.ranks());
-        // What follows when a node is done, as far as was looked; the same of the first node of every rank at which was looked, itself
-        // included; and how many nodes of every rank are before it.
+        // The time after each node so far; the same for the first node of every rank so far, itself
+        // included; and the number of preceding nodes per rank.
         let (mut after, mut next) = (vec![0i64; nodes], vec![0i64; ranks]);
         let mut before: Vec<usize> = (0..ranks as u32).map(|rank| program.nodes_of(rank).len()).collect();
         let mut left = vec![0; nodes.div_ceil(block) * ranks];
@@ -185,11 +187,11 @@ impl Tails {
             next[rank] = own;
             before[rank] -= 1;
         }
-        Self { block, left, whole: next }
+        Self { block, left, total: next }
     }
 }
 
-/// What a node takes with the messages that it receives, if those of every channel take the least.
+/// Time of a node and the messages it receives, with minimum times of channels.
 fn least_time(node: usize, incoming: &[Incoming], costs: &Costs, least: &[i64]) -> i64 {
     let receives = match costs.messages.model {
         DelayModel::Overlap => None,
@@ -198,28 +200,31 @@ fn least_time(node: usize, incoming: &[Incoming], costs: &Costs, least: &[i64]) 
     receives.unwrap_or(0) + costs.work.least[node]
 }
 
-/// Steps from the nearest to the farthest that the longest message can go.
+/// Number of steps between the minimum and maximum time of the longest message.
 const STEPS: i64 = 64;
 
-/// Slack beyond its own delay that a message may have and still count, as a part of the makespan: many small delays add up.
+/// Maximum slack beyond its own delay with which a message still counts, as a fraction of the makespan: many
+/// small delays add up.
 const TOLERANCE: i64 = 50;
 
-/// How much depends on the messages of every channel.
+/// Influence of the messages of every channel.
 #[derive(Debug)]
 pub struct Criticality {
-    /// The sum over the messages of every channel of how far distance could delay the end through each, if all others took the least.
+    /// Sum over the messages of every channel of the delay of the end that distance can cause through each,
+    /// with all others at their minimum.
     pub delays: Vec<i64>,
-    /// The same with the fourth power of every delay: where everybody waits for the slowest, one long delay is worse than many short ones.
+    /// The same with the fourth power of every delay: if all ranks wait for the slowest, one long delay is
+    /// worse than many short ones.
     pub longest: Vec<i64>,
     /// Number of messages of every channel that can delay the end.
     exposed: Vec<u32>,
-    /// Ticks of a step, the unit of powers of delays.
+    /// Ticks per step, the unit of powers of delays.
     step: i64,
 }
 
 impl Criticality {
-    /// What a channel whose messages take so much longer than they have to contributes to the surrogate objective: the square of the delay
-    /// for every message that can delay the end.
+    /// Contribution of a channel to the surrogate objective, if its messages exceed their minimum by
+    /// `delay`: the square of the delay for every message that can delay the end.
     #[inline]
     pub(crate) fn surrogate(&self, channel: usize, delay: i64) -> i64 {
         let steps = delay / self.step;

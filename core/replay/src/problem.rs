@@ -1,7 +1,7 @@
-//! The program of all ranks on a machine, in whole ticks, and the makespan of a placement.
+//! The program of all ranks on a machine, in integer ticks, and the makespan of a placement.
 //!
-//! A placement is the slot of every rank; no two ranks are on one. Evaluating one takes a pass over the contracted [`Program`]; for changes
-//! by exchanges see [`ExchangeEvaluator`](crate::ExchangeEvaluator).
+//! A placement is the slot of every rank, without duplicates. Evaluating one takes a pass over the
+//! contracted [`Program`]; for exchanges see [`ExchangeEvaluator`](crate::ExchangeEvaluator).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::pass::{Criticality, Pass, Tails};
 use crate::program::{Channel, NONE, Program, Uncontracted};
 
-/// Entries of a table of what every node takes at every speed.
+/// Maximum size of the table of node times by speed.
 const MAX_WORK: usize = 1 << 26;
 
 /// The program of all ranks on a machine.
@@ -28,15 +28,13 @@ pub struct ReplayProblem {
 }
 
 impl ReplayProblem {
-    /// The problem of a program that was checked; every task belongs to a rank.
+    /// The problem of a valid program in which every task belongs to a rank.
     pub fn new(dag: &TaskDag, machine: &Machine, model: DelayModel) -> Result<Self, ProblemError> {
         let rank = rank_of_tasks(dag)?;
         let (ranks, slots) = (dag.ranks(), machine.processors.len());
         if ranks as usize > slots {
-            let problem = format!(
-                "there are {ranks} ranks and only {slots} processors: every rank needs one of its own"
-            );
-            let help = "connect a larger machine; `schedule/…` with `ranks = \"free\"` lets every task run where it likes";
+            let problem = format!("{ranks} ranks do not fit on {slots} processors: every rank needs its own");
+            let help = "connect a larger machine; with `ranks = \"free\"`, `schedule/…` places every task independently";
             return Err(Refusal::new(problem, help).into());
         }
         let messages = SizedMessages::new(dag, machine);
@@ -46,10 +44,8 @@ impl ReplayProblem {
         let slots = Slots::new(machine, scale);
         let (tasks, speeds) = (dag.tasks.len(), slots.speeds());
         if tasks.saturating_mul(speeds) > MAX_WORK {
-            let problem = format!(
-                "{tasks} tasks on processors of {speeds} different speeds are too many times to keep"
-            );
-            return Err(Refusal::new(problem, "give fewer different `speeds`").into());
+            let problem = format!("{tasks} tasks at {speeds} different speeds exceed the memory limit");
+            return Err(Refusal::new(problem, "use fewer different `speeds`").into());
         }
         let program = Program::contract(&Uncontracted {
             dag,
@@ -85,64 +81,65 @@ impl ReplayProblem {
         &self.program
     }
 
-    /// What a message costs.
+    /// The delay model.
     #[must_use]
     pub fn model(&self) -> DelayModel {
         self.costs.messages.model
     }
 
-    /// What messages take between slots.
+    /// Message times between slots.
     #[must_use]
     pub fn delays(&self) -> &Delays {
         &self.costs.messages.delays
     }
 
-    /// Which messages the makespan depends on.
+    /// Influence of messages on the makespan.
     #[must_use]
     pub fn criticality(&self) -> &Criticality {
         &self.criticality
     }
 
-    /// A time in the units of the program.
+    /// Converts ticks to the units of the program.
     #[must_use]
     pub fn real(&self, ticks: i64) -> f64 {
         self.scale.real(ticks)
     }
 
-    /// A makespan that no placement is below: the longest chain of work, each where it is fastest, and of messages, each between the
-    /// nearest two slots. The work of every rank is such a chain.
+    /// A lower bound of the makespan of all placements: the longest chain of work, each at the fastest
+    /// speed, and of messages, each between the nearest two slots. The work of every rank is such a chain.
     #[must_use]
     pub fn lower_bound(&self) -> i64 {
         self.costs.slots.earliest + self.tails.longest()
     }
 
-    /// What the messages of a channel take in a placement.
+    /// Time of the messages of a channel in a placement.
     #[inline]
     #[must_use]
     pub fn delay(&self, channel: Channel, slots: &[u32]) -> i64 {
         self.delays().ticks(channel.size, slots[channel.from as usize], slots[channel.to as usize])
     }
 
-    /// What the messages of a channel take at least in any placement.
+    /// Minimum time of the messages of a channel over all placements.
     #[inline]
     #[must_use]
     pub fn least_delay(&self, channel: Channel) -> i64 {
         self.costs.messages.least(channel)
     }
 
-    /// By how much distance makes a message of a channel longer at most.
+    /// Maximum increase of the time of a channel's messages due to distance.
     #[must_use]
     pub fn spread(&self, channel: Channel) -> i64 {
         self.costs.messages.spread(channel)
     }
 
-    /// A slot as fast as the fastest and available as early as the first, for ranks of a partial placement that are on none yet.
+    /// A slot as fast as the fastest and available as early as the first, for ranks that a partial placement
+    /// does not place yet.
     #[must_use]
     pub fn ideal_slot(&self) -> u32 {
         self.slots() as u32
     }
 
-    /// When a slot can begin, in ticks.
+    /// Start time of a slot in ticks.
     #[must_use]
     pub fn available(&self, slot: u32) -> i64 {
         self.costs.slots.available[slot as usize]
@@ -161,12 +158,13 @@ impl ReplayProblem {
         slots.speeds() == 1 && slots.available.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// What a task of so much work takes on a slot.
+    /// Time of a task on a slot.
     pub(crate) fn task_ticks(&self, work: f64, slot: u32) -> i64 {
         self.scale.ticks(work * self.costs.slots.pace(slot))
     }
 
-    /// The surrogate objective of one channel in a placement: the squares of the delays of its messages that can delay the end.
+    /// The surrogate objective of a channel in a placement: the squared delays of its messages that can
+    /// delay the end.
     #[inline]
     #[must_use]
     pub fn surrogate_of(&self, number: u32, slots: &[u32]) -> i64 {
@@ -174,8 +172,8 @@ impl ReplayProblem {
         self.criticality.surrogate(number as usize, self.delay(channel, slots) - self.least_delay(channel))
     }
 
-    /// The surrogate objective of a placement. It changes by the channels of the ranks that move, without a pass over the program, and
-    /// tells placements of one makespan apart.
+    /// The surrogate objective of a placement. Exchanges update it through the channels of the moved ranks,
+    /// without a pass over the program. It distinguishes placements of equal makespan.
     #[must_use]
     pub fn surrogate(&self, slots: &[u32]) -> i64 {
         (0..self.program.channels.all.len() as u32).map(|number| self.surrogate_of(number, slots)).sum()
@@ -185,14 +183,14 @@ impl ReplayProblem {
         Pass::new(&self.program, &self.costs, &self.tails)
     }
 
-    /// Checks after so many nodes whether a pass can still stay within its limit.
+    /// Sets the number of nodes between two checks of the limit.
     #[cfg(test)]
     pub(crate) fn check_every(&mut self, nodes: usize) {
         self.tails = Tails::with_block(&self.program, &self.costs, nodes);
     }
 }
 
-/// Computes makespans of placements of one problem.
+/// Computes makespans of placements.
 #[derive(Debug)]
 pub struct MakespanEvaluator<'p> {
     problem: &'p ReplayProblem,
@@ -201,21 +199,21 @@ pub struct MakespanEvaluator<'p> {
 }
 
 impl<'p> MakespanEvaluator<'p> {
-    /// An evaluator with room for one placement.
+    /// An evaluator with memory for one placement.
     #[must_use]
     pub fn new(problem: &'p ReplayProblem) -> Self {
         Self { problem, pass: problem.pass(), delays: Vec::with_capacity(problem.program.channels.all.len()) }
     }
 
-    /// When the last task is done with every rank on its slot, in ticks.
+    /// The makespan in ticks, with every rank on its slot.
     #[must_use]
     pub fn makespan(&mut self, slots: &[u32]) -> i64 {
         let problem = self.problem;
         self.makespan_within(slots, i64::MAX, |channel| problem.delay(channel, slots)).unwrap_or(i64::MAX)
     }
 
-    /// The makespan if it is not above a limit, where `delay` says what the messages of every channel take, such as the least that they
-    /// can where a rank is on the [ideal slot](ReplayProblem::ideal_slot).
+    /// The makespan unless it exceeds a limit. `delay` gives the message time of every channel, such as the
+    /// minimum for ranks on the [ideal slot](ReplayProblem::ideal_slot).
     pub fn makespan_within(
         &mut self,
         slots: &[u32],
@@ -227,12 +225,12 @@ impl<'p> MakespanEvaluator<'p> {
         self.pass.run(slots, &self.delays, limit).ok()
     }
 
-    /// When every node of the last placement was done.
+    /// Finish time of every node in the last placement.
     pub(crate) fn finish(&self) -> &[i64] {
         &self.pass.finish
     }
 
-    /// What every channel took in the last placement.
+    /// Time of every channel in the last placement.
     pub(crate) fn delays(&self) -> &[i64] {
         &self.delays
     }
@@ -242,8 +240,8 @@ impl<'p> MakespanEvaluator<'p> {
 pub fn placement(mapping: &Mapping, machine: &Machine, ranks: usize) -> Result<Vec<u32>, ProblemError> {
     if mapping.ranks.len() != ranks {
         let found = mapping.ranks.len();
-        let problem = format!("the mapping places {found} ranks, and the program has {ranks}");
-        return Err(Refusal::new(problem, "connect a mapping of this program, or none").into());
+        let problem = format!("the mapping has {found} ranks, but the program has {ranks}");
+        return Err(Refusal::new(problem, "connect a mapping of this program, or omit it").into());
     }
     let slots = machine.processors.len();
     let of_slot: HashMap<u32, u32> = (0..)
@@ -253,9 +251,9 @@ pub fn placement(mapping: &Mapping, machine: &Machine, ranks: usize) -> Result<V
     let processor = |(rank, slot): (usize, u32)| {
         of_slot.get(&slot).copied().ok_or_else(|| {
             let problem = format!(
-                "the mapping puts rank {rank} on slot {slot}, which is none of the {slots} processors"
+                "the mapping places rank {rank} on slot {slot}, but there are only {slots} processors"
             );
-            Refusal::new(problem, "connect a mapping onto this machine, or none").into()
+            Refusal::new(problem, "connect a mapping to this machine, or omit it").into()
         })
     };
     mapping.slots().into_iter().enumerate().map(processor).collect()
@@ -266,16 +264,16 @@ fn rank_of_tasks(dag: &TaskDag) -> Result<Vec<u32>, ProblemError> {
         return Err(ProblemError::Empty);
     }
     let of_task = |(task, one): (u32, &hopmap_model::Task)| {
-        let help = "a placement needs the rank of every task; `schedule/…` with `ranks = \"free\"` lets every task run where it likes";
-        let problem = || format!("task {task} belongs to no rank, while others do");
+        let help = "a placement needs the rank of every task; with `ranks = \"free\"`, `schedule/…` places every task independently";
+        let problem = || format!("task {task} does not belong to a rank, but others do");
         one.rank.ok_or_else(|| Refusal::new(problem(), help).into())
     };
     (0..).zip(&dag.tasks).map(of_task).collect()
 }
 
 impl ReplayProblem {
-    /// When and where every task of the program runs in a placement, those in the middle of a node included, without metrics. `dag` and
-    /// `processors` are those that the problem was made of.
+    /// Start time and processor of every task in a placement, including tasks inside nodes, without metrics.
+    /// `dag` and `processors` must be those of the problem.
     #[must_use]
     pub fn schedule(&self, dag: &TaskDag, processors: &[Processor], slots: &[u32]) -> Schedule {
         let program = &self.program;
@@ -291,7 +289,8 @@ impl ReplayProblem {
             let (start, waits_for) = begin(&evaluator, self, node, slot);
             let finish = evaluator.finish()[node as usize];
             let mut waits_for = waits_for.and_then(|other| program.tasks(other).last().copied());
-            // Of the first task the time also counts in which messages come in: whatever is not the work of the others.
+            // The first task also takes the time in which messages arrive: the time of the node minus the
+            // work of the other tasks.
             let own = program.tasks(node);
             let rest: i64 =
                 own[1..].iter().map(|&task| self.task_ticks(dag.tasks[task as usize].work, slot)).sum();
@@ -314,7 +313,7 @@ impl ReplayProblem {
                 waits_for = Some(task);
             }
         }
-        // In whole ticks, as tasks begin; else one could begin a rounding before its processor.
+        // Rounded to ticks like the tasks, or a task could start before its processor is available.
         let processor = |(one, &available): (&Processor, &i64)| Processor {
             available: self.real(available),
             ..one.clone()
@@ -331,7 +330,7 @@ impl ReplayProblem {
     }
 }
 
-/// When a node begins, and why not earlier: because of a message rather than of its turn, where both are as late.
+/// Start of a node and its reason; on ties, a message takes precedence over the previous node.
 fn begin(
     evaluator: &MakespanEvaluator<'_>,
     problem: &ReplayProblem,

@@ -1,7 +1,7 @@
-//! The program of all ranks, contracted to what a placement can change.
+//! The program of all ranks, contracted to the parts that depend on the placement.
 //!
-//! Consecutive tasks of a rank take the same time in every placement as long as no message comes in or goes out in between, so they
-//! become one node. Of several messages to a node from one rank only those stay that can arrive last.
+//! Consecutive tasks of a rank without messages in between take the same time in every placement, so they
+//! become one node. Of several messages from a rank to a node, only those that can arrive last are kept.
 
 use std::collections::HashMap;
 
@@ -12,30 +12,31 @@ use crate::delays::SizedMessages;
 /// No node or channel.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Nodes and the messages between them. Nodes are numbered in a topological order, nearly that of time.
+/// Nodes and the messages between them. Nodes are numbered in a topological order that is close to
+/// chronological.
 #[derive(Debug)]
 pub struct Program {
     /// The rank of every node.
     pub(crate) rank: Vec<u32>,
-    /// The node before it on its rank, or [`NONE`].
+    /// The previous node on its rank, or [`NONE`].
     pub(crate) previous: Vec<u32>,
-    /// Where the messages to every node begin, and where the last ones end.
+    /// Start of the messages to every node in `messages`, and the end.
     pub(crate) starts: Vec<u32>,
     /// The messages to every node.
     pub(crate) messages: Vec<Incoming>,
-    /// Where the nodes of every rank begin in `nodes`, and where the last ones end.
+    /// Start of the nodes of every rank in `nodes`, and the end.
     rank_starts: Vec<u32>,
-    /// The nodes of every rank in their order.
+    /// The nodes of every rank, in order.
     nodes: Vec<u32>,
-    /// Where the tasks of every node begin in `tasks`, and where the last ones end.
+    /// Start of the tasks of every node in `tasks`, and the end.
     task_starts: Vec<u32>,
-    /// The tasks of every node in their order.
+    /// The tasks of every node, in order.
     tasks: Vec<u32>,
-    /// Between which ranks messages go.
+    /// Channels of the messages.
     pub(crate) channels: Channels,
 }
 
-/// A message as its receiver sees it.
+/// A message from the view of its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incoming {
     /// The node that sends it.
@@ -44,7 +45,7 @@ pub struct Incoming {
     pub channel: u32,
 }
 
-/// Messages of one size from one rank to another: all take the same time in a placement.
+/// Messages of one size from one rank to another, which all take the same time in a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Channel {
     /// The rank that sends.
@@ -73,11 +74,11 @@ pub(crate) struct Uncontracted<'a> {
     pub(crate) rank: &'a [u32],
     pub(crate) ranks: usize,
     pub(crate) messages: &'a SizedMessages,
-    /// Whether messages of every size take no time on any one slot.
+    /// Whether messages of every size take no time within a slot.
     pub(crate) silent: &'a [bool],
-    /// Whether larger messages never take less.
+    /// Whether larger messages never take less time.
     pub(crate) is_monotone: bool,
-    /// What every task takes where it is fastest.
+    /// Time of every task on the fastest slot.
     pub(crate) work: &'a [i64],
 }
 
@@ -129,7 +130,7 @@ impl Program {
         self.messages.len()
     }
 
-    /// Between which ranks messages go.
+    /// Channels of the messages.
     #[must_use]
     pub fn channels(&self) -> &Channels {
         &self.channels
@@ -141,13 +142,13 @@ impl Program {
         &self.messages[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
-    /// The tasks of a node in their order.
+    /// The tasks of a node, in order.
     #[must_use]
     pub fn tasks(&self, node: u32) -> &[u32] {
         &self.tasks[self.task_starts[node as usize] as usize..self.task_starts[node as usize + 1] as usize]
     }
 
-    /// The nodes of a rank in their order.
+    /// The nodes of a rank, in order.
     pub(crate) fn nodes_of(&self, rank: u32) -> &[u32] {
         &self.nodes[self.rank_starts[rank as usize] as usize..self.rank_starts[rank as usize + 1] as usize]
     }
@@ -171,7 +172,7 @@ impl Channels {
     }
 }
 
-/// Counting sort of values by their groups, stable: where every group begins, and all values.
+/// Stable counting sort of values by group: the start of every group, and all values.
 fn group(groups: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; groups + 1];
     pairs.clone().for_each(|(group, _)| starts[group as usize + 1] += 1);
@@ -187,8 +188,8 @@ fn group(groups: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec
     (starts, values)
 }
 
-/// The tasks in the order in which they would begin if messages took no time: none comes before one that it waits for, and tasks of a
-/// rank that do not wait for each other run in the order in which they can.
+/// The tasks in order of their start times without message times: a topological order in which independent
+/// tasks of a rank run as early as possible.
 fn order_by_time(source: &Uncontracted<'_>) -> Vec<u32> {
     let mut order = source.dag.order().unwrap_or_default();
     let starts = source.dag.starts();
@@ -204,7 +205,7 @@ fn order_by_time(source: &Uncontracted<'_>) -> Vec<u32> {
     order
 }
 
-/// The task before every task on its rank.
+/// The previous task on the rank of every task.
 fn previous_on_rank(source: &Uncontracted<'_>, order: &[u32]) -> Vec<u32> {
     let mut last = vec![NONE; source.ranks];
     let mut previous = vec![NONE; order.len()];
@@ -215,13 +216,13 @@ fn previous_on_rank(source: &Uncontracted<'_>, order: &[u32]) -> Vec<u32> {
     previous
 }
 
-/// Whether a dependency is a message: between ranks, or on one where that takes time too.
+/// Whether a dependency is a message: between ranks, or within one where that takes time.
 fn is_message(source: &Uncontracted<'_>, edge: &Dependency, size: u32) -> bool {
     source.rank[edge.source as usize] != source.rank[edge.destination as usize]
         || !source.silent[size as usize]
 }
 
-/// Whether every task begins a node: where it waits for others, or others wait for the task before it.
+/// Whether every task starts a node: it waits for other ranks, or other ranks wait for the previous task.
 fn first_of_nodes(source: &Uncontracted<'_>, previous: &[u32]) -> Vec<bool> {
     let tasks = previous.len();
     let (mut receives, mut sends) = (vec![false; tasks], vec![false; tasks]);
@@ -236,7 +237,7 @@ fn first_of_nodes(source: &Uncontracted<'_>, previous: &[u32]) -> Vec<bool> {
         .collect()
 }
 
-/// The messages to every node without those that another always arrives after, and the channels.
+/// The messages to every node without dominated ones, and the channels.
 fn messages_to_nodes(
     source: &Uncontracted<'_>,
     node_of: &[u32],
@@ -263,7 +264,7 @@ fn messages_to_nodes(
         own.sort_unstable_by_key(|&(from, sender, size)| (from, std::cmp::Reverse((sender, size))));
         let mut before: Option<(u32, u32)> = None;
         for &(from, sender, size) in own.iter() {
-            // One that is sent later and is as large arrives later.
+            // A message that is sent later and is at least as large arrives later.
             let is_dominated = before.is_some_and(|(rank, largest)| {
                 rank == from && (size == largest || (source.is_monotone && size < largest))
             });
@@ -287,7 +288,7 @@ struct ChannelNumbers {
 }
 
 impl ChannelNumbers {
-    /// Counts a message of a channel, and gives the number of the channel.
+    /// Counts a message of a channel and returns the number of the channel.
     fn count(&mut self, channel: Channel) -> u32 {
         let number = *self.known.entry(channel).or_insert_with(|| {
             self.channels.push(channel);

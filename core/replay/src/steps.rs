@@ -1,7 +1,7 @@
-//! The steps of every rank of a program: what a simulator replays.
+//! The steps of every rank of a program, for replay by simulators.
 //!
-//! Every rank does its tasks in an order in which none comes before one that it waits for. A dependency between two ranks is a message,
-//! with a tag of its own, so that messages never stand in for each other; one within a rank is order.
+//! Every rank runs its tasks in a topological order. A dependency between two ranks is a message with its
+//! own tag, so messages cannot be mismatched; one within a rank is program order.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::error::Refusal;
 /// A message to or from another rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Message {
-    /// The other rank.
+    /// The peer.
     pub peer: u32,
-    /// Number of the message among those of its sender and receiver.
+    /// Number of the message among those between sender and receiver.
     pub tag: u32,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// A task of a rank and what it exchanges with other ranks.
+/// A task of a rank and its messages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// The task.
@@ -29,29 +29,29 @@ pub struct Step {
     pub work: f64,
     /// Messages that it waits for.
     pub received: Vec<Message>,
-    /// Messages that are sent when it is done.
+    /// Messages sent after it.
     pub sent: Vec<Message>,
     /// Tasks of the same rank that it waits for.
     pub after: Vec<u32>,
 }
 
-/// The steps of every rank in their order.
+/// The steps of every rank, in order.
 pub fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, Refusal> {
     if dag.unit == WorkUnit::Time {
         let problem =
-            "the tasks have weights of a model, not seconds and bytes, so nobody knows what to replay";
-        let help = "`trace/dag` gives tasks of a program that ran; `schedule/…` works with graphs that have weights only";
+            "the tasks have abstract weights instead of seconds and bytes, so they cannot be replayed";
+        let help = "use the tasks of a recorded program (`trace/dag`); `schedule/…` also accepts graphs with weights only";
         return Err(Refusal::new(problem, help));
     }
     let ranks: Option<Vec<u32>> = dag.tasks.iter().map(|task| task.rank).collect();
     let rank_of = ranks.ok_or_else(|| {
         let task = dag.tasks.iter().position(|task| task.rank.is_none()).unwrap_or_default();
-        let problem = format!("task {task} belongs to no rank, so no process can replay it");
-        Refusal::new(problem, "`trace/dag` gives tasks with ranks")
+        let problem = format!("task {task} does not belong to a rank, so it cannot be replayed");
+        Refusal::new(problem, "use a task DAG of `trace/dag`, which has ranks")
     })?;
     let order = dag.order().map_err(|task| {
-        let help = "the graph was not made by `trace/dag`, which refuses such traces: make it again";
-        Refusal::new(format!("task {task} waits for itself"), help)
+        let help = "the graph was not written by `trace/dag`, which rejects such traces: recompute it";
+        Refusal::new(format!("task {task} depends on itself"), help)
     })?;
     let mut steps = vec![Vec::new(); dag.ranks() as usize];
     let mut places = vec![0; dag.tasks.len()];

@@ -1,4 +1,4 @@
-//! Machines that are system graphs: a processor for every slot.
+//! Machines from system graphs: a processor for every slot.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,32 @@ use crate::distances::{Distances, Hosts, Level, Tree};
 use crate::error::{MachineError, Refusal};
 use crate::machine::{Linear, MAX_PROCESSORS, Machine, Network};
 
-/// Most processors or hosts where all pairs of them are kept.
+/// Maximum number of processors or hosts whose pairs are stored.
 const MAX_OF_PAIRS: usize = 1 << 13;
-/// Slots whose pairs are all looked up in a table, which is faster than a tree and takes 16 megabytes at most.
+/// Maximum number of slots whose pairs are stored in a table, which is faster than a tree and takes at most
+/// 16 MB.
 const FEW: usize = 1 << 11;
-/// Bytes per second between two slots of one host whose links are known.
+/// Bytes per second between two slots of a host whose links are known.
 const INSIDE_BANDWIDTH: f64 = 1e10;
 
-/// What to do about a machine that is too large.
+/// Hint for machines that are too large.
 const CHOOSE: &str =
-    "choose some with `select/nodes` or `select/hosts`, or only the first so many with `processors`";
+    "select a part of it with `select/nodes` or `select/hosts`, or the first slots with `processors`";
 
-/// Where the times of messages on a machine come from.
+/// Source of the message times of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
-    /// From its links: the sum of their latencies, and bytes over the narrowest bandwidth.
+    /// Links: the sum of their latencies, and bytes divided by the minimum bandwidth.
     Links,
-    /// From its costs: as many times `latency` and bytes over `bandwidth`.
+    /// Costs: `latency` and bytes / `bandwidth`, multiplied by the cost.
     Costs,
 }
 
 impl Machine {
-    /// The first `processors` slots of a system, or all. A message takes `base` for every unit of cost, or what links take, with the
-    /// latency of `base` once and its bandwidth where a link has none; by default the latter where all links say their bandwidth.
+    /// The first `processors` slots of a system, or all. A message takes `base` per unit of cost, or the
+    /// time of the links, with the latency of `base` once and its bandwidth for links without one. The
+    /// default is the links if all of them have a bandwidth.
     pub fn of_system(
         system: &SystemGraph,
         processors: Option<u32>,
@@ -43,7 +45,7 @@ impl Machine {
         let slots = processors.map_or(system.slots.len(), |most| system.slots.len().min(most as usize));
         if slots > MAX_PROCESSORS as usize {
             let problem = format!(
-                "the machine has {slots} slots, and at most {MAX_PROCESSORS} are processors of a schedule"
+                "the machine has {slots} slots, but a schedule supports at most {MAX_PROCESSORS} processors"
             );
             return Err(Refusal::new(problem, CHOOSE).into());
         }
@@ -69,7 +71,7 @@ impl Machine {
     }
 }
 
-/// Classes of pairs that take the same, numbered as they come up.
+/// Classes of pairs with equal times, numbered in order of appearance.
 #[derive(Default)]
 struct Classes {
     known: HashMap<[u64; 2], u32>,
@@ -109,7 +111,7 @@ fn by_costs(
     }
 }
 
-/// The first so many slots of a tree whose costs are known.
+/// The first slots of a tree whose costs are known.
 fn tree(levels: &Levels, slots: usize, found: &mut Classes, of_cost: impl Fn(f64) -> Linear) -> Tree {
     let level = |(cost, groups): (&f64, &Vec<u32>)| Level {
         class: found.of(of_cost(*cost)),
@@ -125,7 +127,7 @@ fn by_routes(
     base: Linear,
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
     let paths = Paths::new(system).ok_or_else(|| {
-        let problem = "the machine has no links to take the times of messages from";
+        let problem = "the machine does not have links, which `distance = \"links\"` needs for message times";
         Refusal::new(problem, "use `distance = \"costs\"` with `latency` and `bandwidth`")
     })?;
     let on_host = Linear { latency: 0.0, per_byte: 1.0 / INSIDE_BANDWIDTH };
@@ -162,14 +164,14 @@ fn by_routes(
     })
 }
 
-/// Messages cannot get from one host to another.
+/// Two hosts are not connected.
 fn no_route(system: &SystemGraph, from: u32, to: u32) -> Refusal {
     let [from, to] = [from, to].map(|host| &system.nodes[host as usize].name);
-    let problem = format!("no message gets from host `{from}` to host `{to}`");
-    Refusal::new(problem, "choose hosts that reach each other with `select/hosts`")
+    let problem = format!("host `{to}` is not reachable from host `{from}`");
+    Refusal::new(problem, "select connected hosts with `select/hosts`")
 }
 
-/// A class for every pair of hosts of the first so many slots.
+/// A class for every pair of hosts of the first slots.
 fn hosts(
     system: &SystemGraph,
     slots: usize,
@@ -180,9 +182,9 @@ fn hosts(
     if all.len() > MAX_OF_PAIRS {
         let hosts = all.len();
         let problem = format!(
-            "the machine has {hosts} hosts, and distances between at most {MAX_OF_PAIRS} can be kept"
+            "the machine has {hosts} hosts, but distances are supported between at most {MAX_OF_PAIRS}"
         );
-        let help = "choose some with `select/nodes` or `select/hosts`, or use a machine that is a tree, with `distance = \"costs\"`";
+        let help = "select a part of it with `select/nodes` or `select/hosts`, or use a tree with `distance = \"costs\"`";
         return Err(Refusal::new(problem, help).into());
     }
     let host = (0..).zip(&all).flat_map(|(host, one)| std::iter::repeat_n(host, one.2 as usize));
@@ -208,7 +210,7 @@ fn pairs(
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
     if slots > MAX_OF_PAIRS {
         let problem = format!(
-            "the machine is no tree and has {slots} slots, and distances between at most {MAX_OF_PAIRS} can be kept"
+            "the machine is not a tree and has {slots} slots, but distances are supported between at most {MAX_OF_PAIRS}"
         );
         return Err(Refusal::new(problem, CHOOSE).into());
     }
@@ -230,7 +232,8 @@ mod tests {
 
     use super::*;
 
-    /// Two slots on host `a` and one on each of `b` and `c`; `a` and `b` share a switch, which a slow link joins to that of `c`.
+    /// Two slots on host `a` and one on each of `b` and `c`; `a` and `b` share a switch, which a slow link
+    /// connects to that of `c`.
     fn tree() -> SystemGraph {
         let nodes =
             vec![Node::host("a"), Node::host("b"), Node::host("c"), Node::switch("s"), Node::switch("t")];
@@ -258,13 +261,13 @@ mod tests {
         Linear::new(latency, bandwidth).unwrap()
     }
 
-    /// What a message of 16 bytes takes from one slot to the others.
+    /// Times of a message of 16 bytes from one slot to the others.
     fn times(machine: &Machine, from: u32) -> Vec<f64> {
         (0..machine.processors.len() as u32).map(|to| machine.network.time(from, to, 16)).collect()
     }
 
     #[test]
-    fn links_say_what_messages_take() {
+    fn message_times_follow_links() {
         let machine = Machine::of_system(&tree(), None, linear(2.0, 1.0), None).unwrap();
         let names: Vec<_> = machine.processors.iter().map(|one| (one.name.as_str(), one.slot)).collect();
         assert_eq!(names, [("a:0", Some(0)), ("a:5", Some(1)), ("b:0", Some(2)), ("c:0", Some(3))]);
@@ -275,22 +278,22 @@ mod tests {
     }
 
     #[test]
-    fn costs_scale_what_the_parameters_say() {
+    fn costs_scale_the_parameters() {
         let costs = Some(Distance::Costs);
         let machine = Machine::of_system(&tree(), None, linear(0.5, 8.0), costs).unwrap();
         assert_eq!(times(&machine, 1), [2.5, 0.0, 5.0, 10.0]);
-        // Links that do not say their bandwidth leave it to the costs.
+        // Links without bandwidth select the costs.
         let mut silent = tree();
         silent.links[0].bandwidth_bytes_per_s = None;
         let machine = Machine::of_system(&silent, None, linear(0.0, 8.0), None).unwrap();
         assert_eq!(times(&machine, 1), [2.0, 0.0, 4.0, 8.0]);
-        // Unless links are asked for: then they have that of the parameters.
+        // Unless links are requested: then they use the bandwidth of the parameters.
         let by_links =
             |system: &SystemGraph| Machine::of_system(system, None, linear(0.0, 1.0), Some(Distance::Links));
         assert_eq!(times(&by_links(&silent).unwrap(), 1)[2..], [0.5 + 16.0, 1.75 + 16.0]);
         let no_links = SystemGraph { links: Vec::new(), ..tree() };
         let error = by_links(&no_links).unwrap_err();
-        assert!(error.to_string().contains("has no links"), "{error}");
+        assert!(error.to_string().contains("does not have links"), "{error}");
         let machine = Machine::of_system(&no_links, None, linear(0.0, 16.0), None).unwrap();
         assert_eq!(times(&machine, 3), [4.0, 4.0, 4.0, 0.0]);
     }
@@ -310,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn hosts_have_to_reach_each_other() {
+    fn hosts_must_be_connected() {
         let mut cut = tree();
         for link in cut.links.iter_mut().filter(|link| link.source == 2 || link.destination == 2) {
             link.state = LinkState::Down;
         }
         let error = Machine::of_system(&cut, None, Linear::FREE, None).unwrap_err();
-        assert_eq!(error.to_string(), "no message gets from host `a` to host `c`");
-        // Only some slots are enough then.
+        assert_eq!(error.to_string(), "host `c` is not reachable from host `a`");
+        // The first slots alone are connected.
         assert_eq!(Machine::of_system(&cut, Some(3), Linear::FREE, None).unwrap().processors.len(), 3);
     }
 
@@ -327,7 +330,7 @@ mod tests {
         let some = of(Some(2));
         assert_eq!((some.processors.len(), times(&some, 0).len()), (2, 2));
         let error = |machine: Result<Machine, MachineError>| machine.unwrap_err().to_string();
-        assert_eq!(error(of(Some(5)).with_first(Some(5))), "5 processors are asked for, and there are 4");
+        assert_eq!(error(of(Some(5)).with_first(Some(5))), "5 processors requested, but only 4 exist");
         assert_eq!(error(of(None).with_speeds(&[1.0; 3])), "speeds has 3 values for 4 processors");
         assert_eq!(error(of(None).with_available(&[-1.0; 4])), "available is -1");
         assert_eq!(Linear::new(f64::NAN, 1.0).unwrap_err().to_string(), "latency is NaN");

@@ -1,4 +1,4 @@
-//! What holds for placements, whatever the program.
+//! Properties of placements of arbitrary programs.
 
 use hopmap_model::{DelayModel, WorkUnit};
 use hopmap_test_support::small_programs;
@@ -11,7 +11,8 @@ use crate::{
 
 const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
 
-/// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
+/// A tree, a measured machine in which messages within a processor also take time, and one with different
+/// speeds.
 fn machine(kind: u8) -> Machine {
     let mut machine = Machine::uniform(6, Linear::FREE).unwrap();
     let level = |class, groups: [u32; 6]| Level { class, groups: groups.to_vec() };
@@ -35,7 +36,7 @@ fn machine(kind: u8) -> Machine {
     machine
 }
 
-/// Some placement of four ranks on six slots.
+/// A placement of four ranks on six slots, by its number.
 fn placement(mut number: usize) -> Vec<u32> {
     let mut left: Vec<u32> = (0..6).collect();
     let mut next = |bound: usize| {
@@ -49,9 +50,9 @@ fn placement(mut number: usize) -> Vec<u32> {
 const PLACEMENTS: usize = 6 * 5 * 4 * 3;
 
 proptest! {
-    /// A pass that ends early, and a path that rules an exchange out, are right.
+    /// Early ends of a pass and rejections by a path are correct.
     #[test]
-    fn exchanges_give_what_a_pass_gives(
+    fn exchanges_agree_with_a_pass(
         dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS,
         moves in prop::collection::vec((0usize..4, 0u32..6, -6i64..12), 1..40),
     ) {
@@ -84,9 +85,9 @@ proptest! {
         }
     }
 
-    /// No placement is below the bound, and a schedule is done when the evaluator says so.
+    /// No placement is below the lower bound, and schedules agree with the evaluator.
     #[test]
-    fn a_schedule_takes_its_makespan(dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS) {
+    fn schedules_agree_with_their_makespan(dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS) {
         let machine = machine(kind);
         for model in MODELS {
             let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
@@ -95,16 +96,17 @@ proptest! {
             prop_assert!(problem.lower_bound() <= makespan);
             let schedule = problem.schedule(&dag, &machine.processors, slots);
             prop_assert_eq!(schedule.check(), Ok(()));
-            // A rank without tasks is done when its slot can begin.
+            // A rank without tasks finishes at the start of its slot.
             let idle = slots.iter().map(|&slot| problem.available(slot)).max().unwrap_or(0);
             let end = schedule.makespan().max(problem.real(idle));
             prop_assert!(end.total_cmp(&problem.real(makespan)).is_eq(), "{end} and {makespan} ticks");
         }
     }
 
-    /// Every message between two ranks is sent once and received once, under a tag of its own; all others are order.
+    /// Every message between two ranks is sent and received once, with its own tag; all other dependencies
+    /// are program order.
     #[test]
-    fn steps_send_what_others_receive(mut dag in small_programs()) {
+    fn steps_have_matching_messages(mut dag in small_programs()) {
         dag.unit = WorkUnit::Seconds;
         let steps = steps(&dag).unwrap();
         let of_rank = |(rank, steps): (u32, &Vec<crate::Step>)| {

@@ -1,4 +1,4 @@
-//! Programs in which ranks that lie close together send to each other.
+//! Random geometric graphs as programs.
 
 use std::f64::consts::PI;
 
@@ -9,13 +9,13 @@ use crate::error::MAX_PAIRS;
 use crate::random::{Pair, both_ways, check_ranks, pairs_of_degree};
 use crate::{GeometricParams, GeometricWeights, InstanceError};
 
-/// Length of a side of the square or cube in whole numbers.
+/// Length of a side of the square or cube as an integer.
 const SIDE: f64 = 2_147_483_648.0;
 
-/// The largest radius, in sides: no two points of the cube are as far apart.
+/// Maximum radius in sides: larger than the diagonal of the cube.
 const MOST_RADIUS: f64 = 1.75;
 
-/// A rank and where it is.
+/// Position of a rank.
 type Point = [u32; 3];
 
 /// A number below 2^31.
@@ -23,10 +23,11 @@ fn coordinate(draws: &mut Pcg64) -> u32 {
     (draws.next_u64() >> 33) as u32
 }
 
-/// A random geometric graph: n points drawn in the unit square or cube, those within a radius of each other are neighbours.
+/// A random geometric graph: n points drawn in the unit square or cube; those within a radius of each other
+/// are neighbours.
 ///
-/// Source: Penrose, "Random Geometric Graphs", 2003. Coordinates and distances are whole numbers of 2^-31 sides. Rank numbers
-/// say nothing of where a point is.
+/// Source: Penrose, "Random Geometric Graphs", 2003. Coordinates and distances are integers in units of
+/// 2^-31 sides. Rank numbers are independent of positions.
 pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
     let radius = check(params)?;
     let mut draws = Pcg64::from_seed(seed_stream("instance/geometric", params.seed, 0));
@@ -46,12 +47,12 @@ pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
     }))
 }
 
-/// Checks the parameters; gives the radius.
+/// Checks the parameters and returns the radius.
 pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
     check_ranks(params.n)?;
     if !matches!(params.dimensions, 2 | 3) {
         let problem = format!("dimensions is {}", params.dimensions);
-        return Err(InstanceError::new(problem, "give 2 for a square, 3 for a cube"));
+        return Err(InstanceError::new(problem, "use 2 for a square, 3 for a cube"));
     }
     if params.bytes > 1 << 30 {
         return Err(InstanceError::sizes(params.bytes, params.bytes));
@@ -59,8 +60,8 @@ pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
     let others = f64::from(params.n - 1);
     let radius = match (params.radius, params.degree) {
         (Some(_), Some(_)) => {
-            let help = "give one of them: degree stands for the radius that makes it";
-            return Err(InstanceError::new("radius and degree are given", help));
+            let help = "remove one of them: degree determines the radius";
+            return Err(InstanceError::new("radius and degree cannot be combined", help));
         }
         (Some(radius), None) => radius,
         (None, degree) => {
@@ -74,7 +75,7 @@ pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
         }
     };
     if !(0.0..=MOST_RADIUS).contains(&radius) {
-        let help = "give a part of a side of the square, such as 0.05, or `degree` in its place";
+        let help = "expected a fraction of the side of the square, such as 0.05, or use `degree` instead";
         return Err(InstanceError::new(format!("radius is {radius}"), help));
     }
     let volume = match params.dimensions {
@@ -96,20 +97,20 @@ fn square(one: Point, other: Point) -> u64 {
     along(0) + along(1) + along(2)
 }
 
-/// Points by the cell of a grid that they are in. Points within the radius are in the same cell or in cells side by side.
+/// Points by cell of a grid. Points within the radius are in the same or in adjacent cells.
 struct Cells {
-    /// Cells along every dimension.
+    /// Number of cells along every dimension.
     across: [u64; 3],
-    /// Where the points of every cell begin, and the end.
+    /// Start of the points of every cell, and the end.
     begins: Vec<u32>,
-    /// Points with their ranks, cell by cell; along the last dimension cells follow each other.
+    /// Points with their ranks by cell; cells along the last dimension are consecutive.
     points: Vec<(Point, u32)>,
 }
 
 impl Cells {
     fn new(points: &[Point], radius: u64, dimensions: u8) -> Self {
         let fitting = (SIDE as u64).checked_div(radius).unwrap_or(u64::MAX);
-        // About one point a cell at most: smaller cells are only more of them.
+        // At most about one cell per point: smaller cells only cost memory.
         let enough = match dimensions {
             2 => libm::sqrt(points.len() as f64) as u64,
             _ => libm::cbrt(points.len() as f64) as u64,
@@ -133,7 +134,7 @@ impl Cells {
         Self { begins, ..cells }
     }
 
-    /// Where the cell of a point is along every dimension; in the square the first one is not used.
+    /// Indices of the cell of a point along every dimension; in the square the first one is unused.
     fn place(&self, [x, y, z]: Point) -> [u64; 3] {
         let along = |coordinate: u32, across: u64| (u64::from(coordinate) * across) >> 31;
         [along(z, self.across[0]), along(y, self.across[1]), along(x, self.across[2])]
@@ -177,9 +178,9 @@ mod tests {
         serde_json::from_value(serde_json::json!({ "n": n })).unwrap()
     }
 
-    /// Away from the border a rank has as many neighbours as asked for.
+    /// Away from the border, ranks have the requested number of neighbours.
     #[test]
-    fn degrees_are_as_asked_for() {
+    fn degrees_match_the_request() {
         for (dimensions, border) in [(2, 0.04), (3, 0.16)] {
             let params = GeometricParams { dimensions, degree: Some(12.0), ..params(20_000) };
             let mean = geometric(&params).unwrap().edges.len() as f64 / 20_000.0;
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_parameters_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let message = |change: fn(&mut GeometricParams)| {
             let mut params = params(100);
             change(&mut params);
@@ -209,9 +210,9 @@ mod tests {
         assert_eq!(message(|p| p.radius = Some(2.0)), "radius is 2");
         assert_eq!(message(|p| p.bytes = 1 << 31), "bytes is [2147483648, 2147483648]");
         let both = |p: &mut GeometricParams| (p.radius, p.degree) = (Some(0.1), Some(3.0));
-        assert_eq!(message(both), "radius and degree are given");
+        assert_eq!(message(both), "radius and degree cannot be combined");
         let dense = |p: &mut GeometricParams| (p.n, p.radius) = (1 << 20, Some(0.1));
-        assert_eq!(message(dense), "there would be more than 67108864 pairs of neighbours");
+        assert_eq!(message(dense), "the graph has more than 67108864 pairs of neighbours");
     }
 
     proptest! {
@@ -248,7 +249,7 @@ mod tests {
             let near = GeometricParams { radius: Some(1.0), weights, bytes: 1000, seed, ..params(30) };
             let graph = geometric(&near).unwrap();
             prop_assert!(graph.edges.iter().all(|edge| (1..=1000).contains(&edge.bytes)));
-            // Of half the radius only those are left that send more than half.
+            // Half the radius keeps only the pairs that send more than half.
             let half = geometric(&GeometricParams { radius: Some(0.5), ..near }).unwrap();
             for edge in &graph.edges {
                 let is_near = half.edges.iter().any(|other| other.pair() == edge.pair());

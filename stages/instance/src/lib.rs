@@ -1,4 +1,4 @@
-//! Benchmark instances and generators: programs and machines with known answers, or of a known structure.
+//! Benchmark instances and generators: programs and machines with known solutions or structure.
 //!
 //! Stages: [`Qaplib`], `instance/qaplib`; [`TaillardE`], `instance/taillard-e`; [`Stencil`], `instance/stencil`;
 //! [`Graph`], `instance/graph`; [`Geometric`], `instance/geometric`; [`RandomGraph`], `instance/random`; [`PowerLaw`],

@@ -1,36 +1,35 @@
-//! Graphs in the format of METIS, as `KaHIP`, `VieM` and Scotch (through `gcv`) read them too.
+//! Graphs in METIS format, which `KaHIP`, `VieM` and Scotch (through `gcv`) read as well.
 //!
-//! Source: Karypis, "METIS 5.1.0 – A Software Package for Partitioning Unstructured Graphs", manual, section 4.5. The first
-//! line is `n m [fmt [ncon]]`: vertices, undirected edges, and three digits that say whether vertex sizes, vertex weights and
-//! edge weights are there. Line i after it is of vertex i: `[size] [weight]… {neighbour [weight]}…`, counted from one. Lines
-//! that begin with `%` are comments.
+//! Source: Karypis, "METIS 5.1.0 – A Software Package for Partitioning Unstructured Graphs", manual, section
+//! 4.5. The first line is `n m [fmt [ncon]]`: vertices, undirected edges, and three digits for the presence
+//! of vertex sizes, vertex weights and edge weights. Line i after it describes vertex i:
+//! `[size] [weight]… {neighbour [weight]}…`, counted from one. Lines that begin with `%` are comments.
 
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, Process, TaskGraph};
 use hopmap_text::{FileError, Words};
 
-/// Most vertices of a graph.
+/// Maximum number of vertices.
 pub(crate) const MAX_VERTICES: u64 = 1 << 24;
 
-/// Most weights of one vertex.
+/// Maximum number of weights of a vertex.
 const MAX_WEIGHTS: u64 = 64;
 
 const HINT: &str = "a METIS graph begins with `n m fmt`: vertices, undirected edges, and 1 if edges have weights; line i after \
                     it has the neighbours of vertex i, counted from one, each followed by the weight of the edge";
-const ONE_SIDED: &str = "an edge stands on the lines of both its ends, with the same weight";
+const ONE_SIDED: &str = "list every edge on the lines of both ends, with the same weight";
 const NO_SELF_EDGE: &str =
-    "METIS has no edges from a vertex to itself: leave it out, it costs nothing wherever the rank runs";
-const EDGES: &str = "m counts every edge once, though it stands on the lines of both its ends";
-const EMPTY_LINES: &str =
-    "every vertex has a line; that of a vertex without neighbours is empty, or has its weights only";
-const TOO_HEAVY: &str = "weights become bytes, whole numbers below 2^64 in all directions together: divide them by a common \
+    "METIS does not allow self-loops: remove it; it does not affect the cost of a mapping";
+const EDGES: &str = "m counts every edge once, although it is on the lines of both ends";
+const EMPTY_LINES: &str = "every vertex needs a line; without neighbours it is empty or has only its weights";
+const TOO_HEAVY: &str = "weights become bytes, whose total over both directions must be below 2^64: divide them by a common \
                          factor";
 
-/// Reads a graph, plain or packed with gzip. Vertex i is rank i − 1; an edge of weight w is one message of w bytes each way.
-/// Edges without weights weigh 1.
+/// Reads a graph, plain or compressed with gzip. Vertex i is rank i − 1; an edge of weight w is one message
+/// of w bytes in each direction. The default weight of an edge is 1.
 ///
-/// What a mapping costs over all undirected edges, J of process mapping, is half of F, which counts both ways: F = 2 J.
+/// The process mapping cost J over all undirected edges is half of F, which counts both directions: F = 2 J.
 pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut words = Words::open(path, HINT)?.with(cx);
     let header = Header::read(&mut words)?;
@@ -38,7 +37,7 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
     while rows.lines.len() < header.vertices as usize {
         if !words.skip_lines_with(b'%')? {
             let (line, next) = (words.here(), rows.lines.len() + 1);
-            let what = format!("the file ends before vertex {next}, and {} are due", header.vertices);
+            let what = format!("the file ends before vertex {next} of {}", header.vertices);
             return Err(words.error_at(line, what).with_help(EMPTY_LINES));
         }
         rows.read(&mut words, &header)?;
@@ -48,7 +47,7 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
     rows.check(&words, &header)?;
     if let Some((least, most)) = rows.vertex_weights.filter(|range| *range != (1, 1)) {
         cx.log(format_args!(
-            "weights and sizes of vertices, {least} to {most}, are passed over: a rank takes one slot, whatever it weighs"
+            "weights and sizes of vertices, {least} to {most}, are ignored: every rank takes one slot"
         ));
     }
     Ok(TaskGraph {
@@ -63,7 +62,7 @@ struct Header {
     line: usize,
     vertices: u64,
     edges: u64,
-    /// Sizes and weights that come first on the line of a vertex.
+    /// Number of sizes and weights at the start of the line of a vertex.
     vertex_weights: u64,
     edge_weights: bool,
 }
@@ -83,50 +82,50 @@ impl Header {
 
     fn after(vertices: u64, words: &mut Words<'_>) -> Result<Self, FileError> {
         match vertices {
-            0 => return Err(words.error("there are 0 vertices")),
+            0 => return Err(words.error("the graph does not have vertices")),
             vertices if vertices > MAX_VERTICES => {
-                let what = format!("n is {vertices}, more than {MAX_VERTICES}, the most there can be");
+                let what = format!("n = {vertices} exceeds the maximum of {MAX_VERTICES}");
                 return Err(words.error(what));
             }
             _ => {}
         }
         let Some(edges) = words.whole_in_line()? else {
-            return Err(words.error("the number of edges is missing"));
+            return Err(words.error("missing number of edges"));
         };
         let format = words.whole_in_line()?.unwrap_or(0);
         if !matches!(format, 0 | 1 | 10 | 11 | 100 | 101 | 110 | 111) {
-            let what = format!("fmt is {format}, which is not three digits of 0 and 1");
+            let what = format!("fmt = {format} must be three digits of 0 and 1");
             return Err(words.error(what));
         }
         let has_weights = format / 10 % 10 == 1;
         let weights = match words.whole_in_line()? {
             Some(weights) if !has_weights && weights > 0 => {
-                let what = format!("ncon is {weights}, but by fmt {format:03} vertices have no weights");
+                let what = format!("ncon = {weights}, but vertices do not have weights with fmt {format:03}");
                 return Err(words.error(what));
             }
             Some(weights) if weights > MAX_WEIGHTS || (has_weights && weights == 0) => {
-                return Err(words.error(format!("ncon is {weights}, and not from 1 to {MAX_WEIGHTS}")));
+                return Err(words.error(format!("ncon = {weights} is not between 1 and {MAX_WEIGHTS}")));
             }
             Some(weights) => weights,
             None => u64::from(has_weights),
         };
         if words.whole_in_line()?.is_some() {
-            return Err(words.error("more than n, m, fmt and ncon"));
+            return Err(words.error("unexpected number after n, m, fmt and ncon"));
         }
         let vertex_weights = weights + format / 100;
         Ok(Self { line: words.here(), vertices, edges, vertex_weights, edge_weights: format % 10 == 1 })
     }
 }
 
-/// The lines of the vertices that have been read.
+/// The vertices read so far.
 #[derive(Default)]
 struct Rows {
     edges: Vec<Edge>,
-    /// Of every vertex where its edges begin, and its line in the file.
+    /// Start of the edges of every vertex, and its line in the file.
     lines: Vec<(usize, usize)>,
-    /// Weights of all edges together, both ways.
+    /// Sum of the weights of all edges in both directions.
     sum: u64,
-    /// Least and largest weight of a vertex.
+    /// Minimum and maximum weight of a vertex.
     vertex_weights: Option<(u64, u64)>,
 }
 
@@ -138,7 +137,7 @@ impl Rows {
         self.lines.push((first, words.here()));
         for _ in 0..header.vertex_weights {
             let Some(weight) = words.whole_in_line()? else {
-                let what = format!("vertex {} has fewer weights than the header says", source + 1);
+                let what = format!("vertex {} has fewer weights than declared in the header", source + 1);
                 return Err(words.error_at(words.here(), what));
             };
             let (least, most) = self.vertex_weights.unwrap_or((weight, weight));
@@ -151,9 +150,9 @@ impl Rows {
             };
             self.sum = sum;
             self.edges.push(edge);
-            // Both ways of an edge are there.
+            // Both directions of an edge are listed.
             if self.edges.len() as u64 / 2 > header.edges {
-                let what = format!("more than the {} edges of the header", header.edges);
+                let what = format!("more than the {} edges declared in the header", header.edges);
                 return Err(words.error(what).with_help(EDGES));
             }
         }
@@ -161,25 +160,24 @@ impl Rows {
         row.sort_unstable_by_key(|edge| edge.destination);
         match row.windows(2).find(|pair| pair[0].destination == pair[1].destination) {
             Some(pair) => {
-                let what = format!(
-                    "vertex {} has vertex {} as neighbour twice",
-                    source + 1,
-                    pair[0].destination + 1
-                );
+                let what =
+                    format!("vertex {} has the duplicate neighbour {}", source + 1, pair[0].destination + 1);
                 Err(words.error_at(words.here(), what).with_help("add up the weights of parallel edges"))
             }
             None => Ok(()),
         }
     }
 
-    /// Checks that every edge is there both ways with one weight, and that there are as many as the header says.
+    /// Checks that every edge exists in both directions with the same weight, and that the number of edges
+    /// matches the header.
     ///
-    /// Rows are sorted: taken in order of the source, the ways back of a vertex come in the order of its own row.
+    /// Rows are sorted: in order of the source, the reverse edges of a vertex come in the order of its own
+    /// row.
     fn check(&self, words: &Words<'_>, header: &Header) -> Result<(), FileError> {
         let mut next: Vec<usize> = self.lines.iter().map(|(first, _)| *first).collect();
         let one_sided = |edge: &Edge| {
             let what = format!(
-                "vertex {} has neighbour {}, but not the other way round",
+                "vertex {} has neighbour {}, but the reverse edge is missing",
                 edge.source + 1,
                 edge.destination + 1
             );
@@ -195,7 +193,7 @@ impl Rows {
                         let line = self.lines[edge.destination as usize].1;
                         let (one, other) = (edge.source + 1, edge.destination + 1);
                         let what = format!(
-                            "the edge of {one} and {other} weighs {}, but {} here",
+                            "the edge between {one} and {other} has weight {}, but {} here",
                             edge.bytes, back.bytes
                         );
                         return Err(words.error_at(line, what).with_help(ONE_SIDED));
@@ -208,21 +206,19 @@ impl Rows {
         match self.edges.len() as u64 / 2 {
             edges if edges == header.edges => Ok(()),
             edges => {
-                let what = format!("the header says {} edges, but there are {edges}", header.edges);
+                let what = format!("the header declares {} edges, but the file has {edges}", header.edges);
                 Err(words.error_at(header.line, what).with_help(EDGES))
             }
         }
     }
 }
 
-/// A neighbour that was read, and the weight behind it.
+/// Reads the weight of a neighbour.
 fn read_edge(source: u32, neighbour: u64, words: &mut Words<'_>, header: &Header) -> Result<Edge, FileError> {
     let vertex = u64::from(source) + 1;
     if !(1..=header.vertices).contains(&neighbour) {
-        let what = format!(
-            "vertex {vertex} has neighbour {neighbour}, and vertices go from 1 to {}",
-            header.vertices
-        );
+        let what =
+            format!("vertex {vertex} has neighbour {neighbour}, but vertices are 1 to {}", header.vertices);
         return Err(words.error(what));
     }
     if neighbour == vertex {
@@ -233,18 +229,18 @@ fn read_edge(source: u32, neighbour: u64, words: &mut Words<'_>, header: &Header
         true => match words.whole_in_line()? {
             Some(weight) => weight,
             None => {
-                return Err(words.error(format!("the edge of {vertex} and {neighbour} has no weight")));
+                return Err(words.error(format!("the edge between {vertex} and {neighbour} lacks a weight")));
             }
         },
     };
     Ok(Edge { source, destination: neighbour as u32 - 1, messages: 1, bytes })
 }
 
-/// Empty lines may follow the last vertex.
+/// Only empty lines may follow the last vertex.
 fn nothing_follows(words: &mut Words<'_>, header: &Header) -> Result<(), FileError> {
     while words.skip_lines_with(b'%')? {
         if words.next_in_line()? {
-            let what = format!("more lines than the {} vertices of the header", header.vertices);
+            let what = format!("more lines than the {} vertices declared in the header", header.vertices);
             return Err(words.error(what).with_help(EMPTY_LINES));
         }
         words.end_line()?;
@@ -274,7 +270,7 @@ mod tests {
         graph.edges.iter().map(|edge| (edge.source, edge.destination, edge.bytes)).collect()
     }
 
-    /// What is wrong with a file, and how it is to be mended.
+    /// The error of a file and its hint.
     fn refused(text: impl AsRef<[u8]>) -> (String, String) {
         let file = file(text);
         match read_graph(file.path(), &Context::detached()) {
@@ -300,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fmt_says_what_comes_first() {
+    fn every_fmt_is_read() {
         for (fmt, first, second) in [
             ("", "2", "1"),
             ("0", "2", "1"),
@@ -332,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_files_are_read_whatever_they_are_called() {
+    fn compressed_files_are_recognised_by_contents() {
         let mut packed = Vec::new();
         for part in ["3 2\n2\n", "1 3\n2\n"] {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -346,51 +342,51 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_make_no_sense_are_refused() {
+    fn invalid_headers_are_rejected() {
         for (text, error) in [
             ("", "1: the file is empty"),
             ("% only\n\n", "1: the file is empty"),
             ("x", "1: `x` is not a number"),
-            ("0 0", "1: there are 0 vertices"),
-            ("3", "1: the number of edges is missing"),
-            ("99999999999 1", "1: n is 99999999999, more than 16777216, the most there can be"),
-            ("2 1 2\n2\n1\n", "1: fmt is 2, which is not three digits of 0 and 1"),
-            ("2 1 1 1\n2 1\n1 1\n", "1: ncon is 1, but by fmt 001 vertices have no weights"),
-            ("2 1 10 0\n2\n1\n", "1: ncon is 0, and not from 1 to 64"),
-            ("2 1 11 1 7\n", "1: more than n, m, fmt and ncon"),
+            ("0 0", "1: the graph does not have vertices"),
+            ("3", "1: missing number of edges"),
+            ("99999999999 1", "1: n = 99999999999 exceeds the maximum of 16777216"),
+            ("2 1 2\n2\n1\n", "1: fmt = 2 must be three digits of 0 and 1"),
+            ("2 1 1 1\n2 1\n1 1\n", "1: ncon = 1, but vertices do not have weights with fmt 001"),
+            ("2 1 10 0\n2\n1\n", "1: ncon = 0 is not between 1 and 64"),
+            ("2 1 11 1 7\n", "1: unexpected number after n, m, fmt and ncon"),
             ("%\n2 -1\n", "2: `-1` is negative"),
-            // A header that claims much reserves nothing.
-            ("16777216 18446744073709551615 1\n", "2: the file ends before vertex 1, and 16777216 are due"),
+            // A header with large counts reserves no memory.
+            ("16777216 18446744073709551615 1\n", "2: the file ends before vertex 1 of 16777216"),
         ] {
             assert_eq!(refused(text).0, error, "{text:?}");
         }
     }
 
     #[test]
-    fn lines_that_make_no_sense_are_refused() {
+    fn invalid_lines_are_rejected() {
         for (text, error, hint) in [
-            ("3 1\n2\n1\n", "4: the file ends before vertex 3, and 3 are due", EMPTY_LINES),
-            ("2 1\n2\n1\n\n1\n", "5: more lines than the 2 vertices of the header", EMPTY_LINES),
-            ("2 1\n2\n3\n", "3: vertex 2 has neighbour 3, and vertices go from 1 to 2", HINT),
-            ("2 1\n2\n0\n", "3: vertex 2 has neighbour 0, and vertices go from 1 to 2", HINT),
+            ("3 1\n2\n1\n", "4: the file ends before vertex 3 of 3", EMPTY_LINES),
+            ("2 1\n2\n1\n\n1\n", "5: more lines than the 2 vertices declared in the header", EMPTY_LINES),
+            ("2 1\n2\n3\n", "3: vertex 2 has neighbour 3, but vertices are 1 to 2", HINT),
+            ("2 1\n2\n0\n", "3: vertex 2 has neighbour 0, but vertices are 1 to 2", HINT),
             ("2 1\n2\n2\n", "3: vertex 2 is its own neighbour", NO_SELF_EDGE),
-            ("2 1 1\n2 1\n1\n", "3: the edge of 2 and 1 has no weight", HINT),
+            ("2 1 1\n2 1\n1\n", "3: the edge between 2 and 1 lacks a weight", HINT),
             ("2 1 1\n2 1.5\n1 1.5\n", "2: `1.5` is not a whole number", HINT),
-            ("2 1 10\n\n1 2\n", "2: vertex 1 has fewer weights than the header says", HINT),
+            ("2 1 10\n\n1 2\n", "2: vertex 1 has fewer weights than declared in the header", HINT),
             (
                 "2 2\n2 2\n1 1\n",
-                "2: vertex 1 has vertex 2 as neighbour twice",
+                "2: vertex 1 has the duplicate neighbour 2",
                 "add up the weights of parallel edges",
             ),
-            ("3 2\n2\n1\n2\n", "4: vertex 3 has neighbour 2, but not the other way round", ONE_SIDED),
+            ("3 2\n2\n1\n2\n", "4: vertex 3 has neighbour 2, but the reverse edge is missing", ONE_SIDED),
             (
                 "% a\n3 2\n% b\n2\n3\n2\n",
-                "4: vertex 1 has neighbour 2, but not the other way round",
+                "4: vertex 1 has neighbour 2, but the reverse edge is missing",
                 ONE_SIDED,
             ),
-            ("2 1 1\n2 4\n1 5\n", "3: the edge of 1 and 2 weighs 4, but 5 here", ONE_SIDED),
-            ("2 2\n2\n1\n", "1: the header says 2 edges, but there are 1", EDGES),
-            ("3 1\n2 3\n1\n1\n", "4: more than the 1 edges of the header", EDGES),
+            ("2 1 1\n2 4\n1 5\n", "3: the edge between 1 and 2 has weight 4, but 5 here", ONE_SIDED),
+            ("2 2\n2\n1\n", "1: the header declares 2 edges, but the file has 1", EDGES),
+            ("3 1\n2 3\n1\n1\n", "4: more than the 1 edges declared in the header", EDGES),
             (
                 "2 1 1\n2 18446744073709551615\n1 18446744073709551615\n",
                 "3: the weights of all edges exceed 64 bits",
@@ -401,12 +397,12 @@ mod tests {
         }
     }
 
-    /// A graph as a file, with white space and comments as they come.
+    /// A graph as a file, with the given white space and comments.
     fn text_of(n: u32, graph: &BTreeMap<(u32, u32), u64>, weighted: bool, spaces: &[&str]) -> String {
         let mut text = format!("%head\n{n} {} {}\n", graph.len(), u8::from(weighted));
         let mut spaces = spaces.iter().cycle();
         for vertex in 0..n {
-            // The last ones first: the order of neighbours means nothing.
+            // Neighbours in reverse order, because their order is irrelevant.
             for (&(one, other), weight) in
                 graph.iter().rev().filter(|(pair, _)| pair.0 == vertex || pair.1 == vertex)
             {

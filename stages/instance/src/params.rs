@@ -13,14 +13,14 @@ pub struct QaplibParams {
     /// A solution to check, such as `nug12.sln`: n, a cost, then a permutation or its inverse.
     #[serde(default)]
     pub solution: Option<InputPath>,
-    /// Which of the two matrices is what the ranks send; the other is what the way between two slots costs. `a` is how
-    /// QAPLIB writes the cost, `Σ a_ij · b_p(i)p(j)`: rank i runs on slot p(i). With `b` rank and slot change places; the
-    /// cost of the best placement is the same.
+    /// The matrix that contains the flows; the other one contains the costs between slots. QAPLIB writes the
+    /// cost as `Σ a_ij · b_p(i)p(j)`: with `a`, rank i runs on slot p(i). With `b` ranks and slots are
+    /// exchanged; the minimum cost is the same.
     #[serde(default)]
     pub flow: FlowMatrix,
 }
 
-/// Which matrix of a file is what the ranks send.
+/// The matrix of a file that contains the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowMatrix {
@@ -35,11 +35,11 @@ pub enum FlowMatrix {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaillardEParams {
-    /// How the facilities are grouped, from the outside in: `[5, 3, 5]` is 5 groups of 3 subgroups of 5 facilities, 75 in
-    /// all, like `tai75e`. `tai27e` is `[3, 3, 3]`, `tai45e` `[3, 3, 5]`, `tai125e` `[5, 5, 5]`, `tai175e` `[5, 5, 7]`,
-    /// `tai343e` `[7, 7, 7]`, `tai729e` `[9, 9, 9]`.
+    /// Sizes of the nested groups of facilities, outermost first. `[5, 3, 5]` is 5 groups of 3 subgroups of
+    /// 5 facilities, 75 in total, like `tai75e`. `tai27e` is `[3, 3, 3]`, `tai45e` `[3, 3, 5]`, `tai125e`
+    /// `[5, 5, 5]`, `tai175e` `[5, 5, 7]`, `tai343e` `[7, 7, 7]`, `tai729e` `[9, 9, 9]`.
     pub groups: [u32; 3],
-    /// Another seed gives another instance.
+    /// Random seed.
     #[serde(default = "first_seed")]
     pub seed: u64,
 }
@@ -48,21 +48,23 @@ pub struct TaillardEParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StencilParams {
-    /// Ranks along every dimension of the grid, two or three of them: `4x4`, `8x8x4`. Along the last one ranks count up.
+    /// Extents of the grid in two or three dimensions: `4x4`, `8x8x4`. Ranks are numbered with the last
+    /// dimension fastest.
     pub shape: String,
-    /// Whether the two ends of every dimension are neighbours.
+    /// Whether the grid is periodic in every dimension.
     #[serde(default)]
     pub periodic: bool,
-    /// Bytes that a rank sends to each neighbour, in one message.
+    /// Bytes of the message from a rank to each neighbour.
     #[serde(default = "a_kilobyte")]
     pub bytes: u64,
-    /// Who is a neighbour: `star` is the next rank along every dimension, on both sides (5- and 7-point stencils, with the rank
-    /// itself); `box` also takes those across edges and corners (9- and 27-point stencils), with messages of the same size.
+    /// Neighbourhood of a rank. `star` is the next rank on both sides of every dimension (5- and 7-point
+    /// stencils, including the rank itself). `box` adds the neighbours across edges and corners (9- and
+    /// 27-point stencils), with messages of the same size.
     #[serde(default, skip_serializing_if = "Neighbours::is_star")]
     pub neighbours: Neighbours,
 }
 
-/// Which ranks around one are its neighbours.
+/// Neighbourhood of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Neighbours {
@@ -74,7 +76,7 @@ pub enum Neighbours {
 }
 
 impl Neighbours {
-    /// Left out of the key, so that results from before there was a choice are found.
+    /// Omitted from the key, so that results from before this parameter existed are found.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_star(&self) -> bool {
         *self == Self::Star
@@ -85,8 +87,9 @@ impl Neighbours {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphParams {
-    /// A graph in the format of METIS (`.graph`), plain or packed with gzip. Vertex i is rank i − 1. An edge of weight w is one
-    /// message of w bytes each way, so F counts it twice: the cost J of process mapping, over undirected edges, is F / 2.
+    /// A graph in METIS format (`.graph`), plain or compressed with gzip. Vertex i is rank i − 1. An edge of
+    /// weight w is one message of w bytes in each direction, so F counts it twice: the process mapping cost
+    /// J over undirected edges is F / 2.
     pub path: InputPath,
 }
 
@@ -96,34 +99,35 @@ pub struct GraphParams {
 pub struct GeometricParams {
     /// Number of ranks.
     pub n: u32,
-    /// Mean number of neighbours of a rank that is not at the border; 8 without it and without `radius`.
+    /// Mean number of neighbours of a rank away from the border; 8 if `radius` is not set either.
     #[serde(default)]
     pub degree: Option<f64>,
-    /// Up to which distance ranks are neighbours, in sides of the square or cube; in place of `degree`.
+    /// Maximum distance of neighbours, in sides of the square or cube; instead of `degree`.
     #[serde(default)]
     pub radius: Option<f64>,
     /// 2 for points in a square, 3 for points in a cube.
     #[serde(default = "two")]
     pub dimensions: u8,
-    /// What neighbours send: `equal` is `bytes` for all, `closeness` is `bytes` times 1 − distance / radius, at least 1.
+    /// Bytes between neighbours. `equal` is `bytes` for all; `closeness` is `bytes` · (1 − distance /
+    /// radius), at least 1.
     #[serde(default)]
     pub weights: GeometricWeights,
-    /// Bytes that neighbours send each other, in one message each way.
+    /// Bytes of the message between neighbours in each direction.
     #[serde(default = "a_small_kilobyte")]
     pub bytes: u32,
-    /// Another seed gives another graph.
+    /// Random seed.
     #[serde(default = "first_seed")]
     pub seed: u64,
 }
 
-/// What neighbours of a random geometric graph send.
+/// Bytes between neighbours of a random geometric graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GeometricWeights {
-    /// All the same.
+    /// The same for all.
     #[default]
     Equal,
-    /// The closer, the more.
+    /// More for closer neighbours.
     Closeness,
 }
 
@@ -136,10 +140,10 @@ pub struct RandomGraphParams {
     /// Mean number of neighbours of a rank.
     #[serde(default = "eight")]
     pub degree: f64,
-    /// Least and largest number of bytes that neighbours send each other, in one message each way; each equally likely.
+    /// Minimum and maximum bytes of the message between neighbours in each direction, uniformly distributed.
     #[serde(default = "up_to_a_thousand")]
     pub bytes: [u32; 2],
-    /// Another seed gives another graph.
+    /// Random seed.
     #[serde(default = "first_seed")]
     pub seed: u64,
 }
@@ -153,13 +157,14 @@ pub struct PowerLawParams {
     /// Mean number of neighbours of a rank.
     #[serde(default = "eight")]
     pub degree: f64,
-    /// The share of ranks with k neighbours falls as k to the minus this; above 2. The smaller, the more the largest ranks have.
+    /// Exponent of the power law, above 2: the fraction of ranks with k neighbours falls as k to the minus
+    /// this. Smaller exponents give larger hubs.
     #[serde(default = "two_and_a_half")]
     pub exponent: f64,
-    /// Least and largest number of bytes that neighbours send each other, in one message each way; each equally likely.
+    /// Minimum and maximum bytes of the message between neighbours in each direction, uniformly distributed.
     #[serde(default = "up_to_a_thousand")]
     pub bytes: [u32; 2],
-    /// Another seed gives another graph.
+    /// Random seed.
     #[serde(default = "first_seed")]
     pub seed: u64,
 }

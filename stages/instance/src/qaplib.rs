@@ -1,9 +1,10 @@
-//! Quadratic assignment problems, each with the program and the machine that it is, and their files in the format of QAPLIB:
-//! instances, a number n, then two matrices of n × n numbers, and solutions: n, a cost, then a permutation.
+//! Quadratic assignment problems, with their program and machine, and their files in QAPLIB format:
+//! instances, a number n, then two matrices of n × n numbers; and solutions: n, a cost, then a permutation.
 //!
-//! Source: Burkard, Karisch and Rendl, "QAPLIB – A Quadratic Assignment Problem Library", J. Global Optimization 10, 1997.
-//! White space parts the numbers, and where lines end means nothing. The format does not say whether a permutation is p of
-//! `Σ a_ij · b_p(i)p(j)` or its inverse, and the files of QAPLIB have both; some count from zero. So the cost decides.
+//! Source: Burkard, Karisch and Rendl, "QAPLIB – A Quadratic Assignment Problem Library", J. Global
+//! Optimization 10, 1997. White space separates the numbers, and line ends have no meaning. The format does
+//! not define whether a permutation is p of `Σ a_ij · b_p(i)p(j)` or its inverse, and the files of QAPLIB
+//! have both; some count from zero. So the cost decides.
 
 use std::path::Path;
 
@@ -13,19 +14,19 @@ use hopmap_text::{FileError, Words};
 use crate::FlowMatrix;
 use crate::error::MAX_SIZE;
 
-/// Up to here floats hold every whole number.
+/// Floats represent all integers up to this exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A quadratic assignment problem: what `n` ranks send to each other, and what the way between `n` slots costs.
+/// A quadratic assignment problem: flows between `n` ranks, and costs between `n` slots.
 ///
-/// Rank `i` on slot `p[i]` costs `Σ_ij flows[i][j] · costs[p[i]][p[j]]` over all ordered pairs, `i = j` among them
-/// (Burkard, Karisch and Rendl 1997, QAPLIB).
+/// Rank `i` on slot `p[i]` costs `Σ_ij flows[i][j] · costs[p[i]][p[j]]` over all ordered pairs, including
+/// `i = j` (Burkard, Karisch and Rendl 1997, QAPLIB).
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssignmentProblem {
     pub(crate) size: usize,
     /// Row by row.
     pub(crate) flows: Vec<u64>,
-    /// Row by row; finite and not negative.
+    /// Row by row; finite and non-negative.
     pub(crate) costs: Vec<f64>,
 }
 
@@ -36,19 +37,19 @@ impl AssignmentProblem {
         self.size
     }
 
-    /// What each rank sends to each other, row by row.
+    /// Flows between ranks, row by row.
     #[must_use]
     pub fn flows(&self) -> &[u64] {
         &self.flows
     }
 
-    /// What the way from each slot to each other costs, row by row.
+    /// Costs between slots, row by row.
     #[must_use]
     pub fn costs(&self) -> &[f64] {
         &self.costs
     }
 
-    /// Whether all costs are whole, so that the cost of a placement is exact where it is below 2⁵³.
+    /// Whether all costs are integers, so that costs of placements below 2⁵³ are exact.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.costs.iter().all(|cost| cost.fract() == 0.0 && *cost <= EXACT)
@@ -77,7 +78,7 @@ impl AssignmentProblem {
         }
     }
 
-    /// The program: a process per rank, and an edge of one message for every flow that is not zero.
+    /// The program: a process per rank, and an edge of one message for every nonzero flow.
     #[must_use]
     pub fn task_graph(&self) -> TaskGraph {
         let flows = self.flows.iter().enumerate().filter(|(_, flow)| **flow > 0);
@@ -94,7 +95,7 @@ impl AssignmentProblem {
         }
     }
 
-    /// The machine: a host with one slot for every location, and a cost for every pair of them.
+    /// The machine: a host with one slot for every location, and a cost matrix.
     #[must_use]
     pub fn system_graph(&self) -> SystemGraph {
         let width = self.size.saturating_sub(1).to_string().len();
@@ -109,10 +110,10 @@ impl AssignmentProblem {
     }
 }
 
-const HINT: &str = "an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows \
-                    become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which";
+const HINT: &str = "an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows \
+                    become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows";
 
-/// Reads an instance. `flow` says which of its matrices is what the ranks send.
+/// Reads an instance. `flow` selects the matrix of flows.
 pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<AssignmentProblem, FileError> {
     let mut words = Words::open(path, HINT)?.with(cx);
     let size = size(&mut words)?;
@@ -128,15 +129,13 @@ pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<Assignmen
     };
     if words.next()? {
         let expected = 1 + 2 * size * size;
-        return Err(
-            words.error(format!("more than the {expected} numbers that two {size} × {size} matrices have"))
-        );
+        return Err(words.error(format!("more than the {expected} numbers of two {size} × {size} matrices")));
     }
     let sum = flows.iter().try_fold(0u64, |sum, flow| sum.checked_add(*flow));
     match sum {
         Some(_) => Ok(AssignmentProblem { size, flows, costs }),
         None => {
-            let help = "flows become bytes, which are whole numbers below 2^64 in all: divide them by a common factor";
+            let help = "flows become bytes, whose total must be below 2^64: divide them by a common factor";
             Err(FileError::new("the sum of all flows exceeds 64 bits", help).in_file(path))
         }
     }
@@ -150,13 +149,13 @@ fn size(words: &mut Words<'_>) -> Result<usize, FileError> {
     match size {
         0 => Err(words.error("n is 0")),
         size if size > u64::from(MAX_SIZE) => {
-            Err(words.error(format!("n is {size}, more than {MAX_SIZE}, the most there can be")))
+            Err(words.error(format!("n = {size} exceeds the maximum of {MAX_SIZE}")))
         }
         size => Ok(size as usize),
     }
 }
 
-/// Reads one matrix. Memory grows with what is read, whatever the size is said to be.
+/// Reads a matrix. Memory grows with the numbers that are read, independent of the declared size.
 fn matrix<'a, T>(
     words: &mut Words<'a>,
     size: usize,
@@ -176,9 +175,8 @@ fn matrix<'a, T>(
             Some(value) => values.push(value),
             None => {
                 let place = place();
-                return Err(words.error(format!(
-                    "the file ends before {place}, where two {size} × {size} matrices are due"
-                )));
+                return Err(words
+                    .error(format!("the file ends before {place}; expected two {size} × {size} matrices")));
             }
         }
     }
@@ -186,22 +184,22 @@ fn matrix<'a, T>(
 }
 
 const SOLUTION_HINT: &str = "a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same \
-                    instance; leave out `solution` to go without";
+                    instance; omit `solution` to skip the check";
 
 /// A solution of an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
     /// The cost that the file states.
     pub stated: f64,
-    /// The cost of the permutation, summed anew. Less than stated if the file is wrong to its disadvantage.
+    /// The recomputed cost of the permutation. May be less than stated if the file is wrong.
     pub cost: f64,
-    /// How the permutation is meant.
+    /// Interpretation of the permutation.
     pub reading: Reading,
     /// Slot of every rank.
     pub placement: Vec<usize>,
 }
 
-/// How the permutation of a file is meant.
+/// Interpretation of the permutation of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// Entry i is the slot of rank i.
@@ -210,10 +208,10 @@ pub enum Reading {
     RankOfSlot,
 }
 
-/// Reads a solution and checks it: its size, that it is a permutation, and its cost.
+/// Reads a solution and checks its size, that it is a permutation, and its cost.
 ///
-/// A permutation that costs more than the file states, both ways, is an error: there is no placement of the stated cost. One
-/// that costs less is what counts.
+/// It is an error if both the permutation and its inverse cost more than stated: no placement has the stated
+/// cost. If one costs less, the lower cost counts.
 pub fn check_solution(
     path: &Path,
     problem: &AssignmentProblem,
@@ -246,7 +244,7 @@ pub fn check_solution(
 fn head(words: &mut Words<'_>, size: usize) -> Result<f64, FileError> {
     match words.whole()? {
         Some(number) if number == size as u64 => {}
-        Some(number) => return Err(words.error(format!("n is {number}, but the instance has n = {size}"))),
+        Some(number) => return Err(words.error(format!("n = {number}, but the instance has n = {size}"))),
         None => return Err(words.error("the file is empty")),
     }
     words.real()?.ok_or_else(|| words.error("the file ends before the cost"))
@@ -271,10 +269,10 @@ fn permutation(words: &mut Words<'_>, size: usize) -> Result<Vec<usize>, FileErr
         let place = entry.wrapping_sub(first) as usize;
         match seen.get_mut(place) {
             Some(seen) if !*seen => *seen = true,
-            Some(_) => return Err(words.error_at(line, format!("{entry} stands there twice"))),
+            Some(_) => return Err(words.error_at(line, format!("duplicate entry {entry}"))),
             None => {
                 let last = size as u64 + first - 1;
-                return Err(words.error_at(line, format!("{entry} is not from {first} to {last}")));
+                return Err(words.error_at(line, format!("{entry} is not between {first} and {last}")));
             }
         }
         permutation.push(place);
@@ -315,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_mean_nothing() {
+    fn line_ends_have_no_meaning() {
         let expected =
             AssignmentProblem { size: 2, flows: vec![0, 1, 2, 0], costs: vec![0.0, 3.5, 4.0, 0.0] };
         for text in [
@@ -338,28 +336,27 @@ mod tests {
     }
 
     #[test]
-    fn wrong_sizes_are_refused() {
+    fn wrong_sizes_are_rejected() {
         assert_eq!(refused(""), "line 1: the file is empty");
         assert_eq!(refused("\n0\n"), "line 2: n is 0");
-        assert_eq!(refused("5000 1 2"), "line 1: n is 5000, more than 4096, the most there can be");
+        assert_eq!(refused("5000 1 2"), "line 1: n = 5000 exceeds the maximum of 4096");
         assert_eq!(
             refused("99999999999999999999"),
             "line 1: `99999999999999999999` is larger than 18446744073709551615"
         );
         assert_eq!(refused("x"), "line 1: `x` is not a number");
         assert_eq!(refused("1.5"), "line 1: `1.5` is not a whole number");
-        let short =
-            "line 4: the file ends before row 2, column 2 of matrix B, where two 2 × 2 matrices are due";
+        let short = "line 4: the file ends before row 2, column 2 of matrix B; expected two 2 × 2 matrices";
         assert_eq!(refused("2\n0 1 2 0\n\n0 1 2\n"), short);
         assert_eq!(
             refused("4096 1 2\n"),
-            "line 1: the file ends before row 1, column 3 of matrix A, where two 4096 × 4096 matrices are due"
+            "line 1: the file ends before row 1, column 3 of matrix A; expected two 4096 × 4096 matrices"
         );
-        assert_eq!(refused("1\n1\n1\n1"), "line 4: more than the 3 numbers that two 1 × 1 matrices have");
+        assert_eq!(refused("1\n1\n1\n1"), "line 4: more than the 3 numbers of two 1 × 1 matrices");
     }
 
     #[test]
-    fn wrong_values_are_refused_with_their_place() {
+    fn wrong_values_are_rejected_with_their_position() {
         for (text, error) in [
             ("2\n0 -1\n2 0 0 3 4 0", "line 2: row 1, column 2 of matrix A (a flow): `-1` is negative"),
             (
@@ -381,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_missing_files_are_refused() {
+    fn folders_and_missing_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path().to_owned(), folder.path().join("none")] {
             let error = read(&path, FlowMatrix::A, &Context::detached()).unwrap_err();
@@ -389,7 +386,7 @@ mod tests {
         }
     }
 
-    /// A matrix as text, with white space as it comes.
+    /// A matrix as text, with the given white space.
     fn text_of<T: ToString>(values: &[T], spaces: &[&str]) -> String {
         values.iter().zip(spaces.iter().cycle()).map(|(value, space)| value.to_string() + space).collect()
     }
@@ -438,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn permutations_are_read_as_they_are_meant() {
+    fn permutations_are_interpreted_by_their_cost() {
         let solution = |text: &str| {
             let solution = check(text).unwrap();
             (solution.cost.to_string(), solution.reading, solution.placement)
@@ -452,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_better_than_stated_counts_and_a_worse_one_is_refused() {
+    fn a_permutation_better_than_stated_counts_and_a_worse_one_is_rejected() {
         let better = check("3 200\n1 2 3").unwrap();
         assert_eq!((better.stated.to_string(), better.cost.to_string()), ("200".into(), "170".into()));
         let better = check("3 125\n2 3 1").unwrap();
@@ -464,19 +461,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_solution_is_refused() {
+    fn invalid_solutions_are_rejected() {
         for (text, error) in [
             ("", "line 1: the file is empty"),
-            ("4 1", "line 1: n is 4, but the instance has n = 3"),
+            ("4 1", "line 1: n = 4, but the instance has n = 3"),
             ("3", "line 1: the file ends before the cost"),
             ("3 x", "line 1: `x` is not a number"),
             ("3 1\n1 2", "line 2: the file ends after 2 of 3 entries"),
             ("3 1\n1 2 3\n4", "line 3: more than 3 entries"),
-            ("3 1\n1 2\n2", "line 3: 2 stands there twice"),
-            ("3 1\n1 2\n4", "line 3: 4 is not from 1 to 3"),
-            ("3 1\n0 2\n3", "line 3: 3 is not from 0 to 2"),
+            ("3 1\n1 2\n2", "line 3: duplicate entry 2"),
+            ("3 1\n1 2\n4", "line 3: 4 is not between 1 and 3"),
+            ("3 1\n0 2\n3", "line 3: 3 is not between 0 and 2"),
             ("3 1\n1 -2\n3", "line 2: `-2` is negative"),
-            ("3 1\n1 18446744073709551615\n3", "line 2: 18446744073709551615 is not from 1 to 3"),
+            ("3 1\n1 18446744073709551615\n3", "line 2: 18446744073709551615 is not between 1 and 3"),
         ] {
             assert_eq!(check(text), Err(error.to_owned()), "{text:?}");
         }

@@ -1,5 +1,5 @@
-//! Programs in which random pairs of ranks send to each other: every pair equally likely, or with degrees that follow a
-//! power law, in which a few ranks have very many partners. Below them, what all programs made of pairs of ranks share.
+//! Random graphs as programs: uniform ones, and ones with a power-law degree distribution, in which a few
+//! ranks have very many partners. Also code shared by all programs that consist of pairs of ranks.
 
 use hopmap_model::{Edge, Process, TaskGraph, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
@@ -12,7 +12,7 @@ pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceErr
     let (n, wanted, sizes) = check(params)?;
     let mut draws = Pcg64::from_seed(seed_stream("instance/random", params.seed, 0));
     let all = u64::from(n) * u64::from(n - 1) / 2;
-    // No more than half of all pairs are drawn: the others would be ever harder to hit.
+    // Draws at most half of all pairs, or their complement: the last pairs would be hard to hit.
     let sought = wanted.min(all - wanted);
     let mut pairs = distinct(sought, u32::MAX, || pair(&mut draws, n));
     if sought < wanted {
@@ -21,7 +21,7 @@ pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceErr
     Ok(both_ways(n, &pairs, |_| sizes.draw(&mut draws)))
 }
 
-/// Checks the parameters; gives ranks, pairs and what they send.
+/// Checks the parameters and returns ranks, pairs and sizes.
 pub(crate) fn check(params: &RandomGraphParams) -> Result<(u32, u64, Sizes), InstanceError> {
     Ok((params.n, pairs_of_degree(params.n, params.degree)?, Sizes::new(params.bytes)?))
 }
@@ -34,25 +34,28 @@ fn pair(draws: &mut Pcg64, n: u32) -> Pair {
     (one.min(other), one.max(other))
 }
 
-/// All pairs but these, which are sorted.
+/// All pairs except these, which are sorted.
 fn others(n: u32, pairs: &[Pair]) -> Vec<Pair> {
     let mut left_out = pairs.iter().peekable();
     let all = (0..n).flat_map(|one| (one + 1..n).map(move |other| (one, other)));
     all.filter(|pair| left_out.next_if(|left_out| *left_out == pair).is_none()).collect()
 }
 
-/// Rounds of draws of a graph in which some pairs are much likelier than others. What is missing then stays missing.
+/// Maximum rounds of draws for graphs in which some pairs are much likelier than others. Pairs that are
+/// still missing are omitted.
 const MOST_ROUNDS: u32 = 16;
 
-/// What the heaviest rank weighs in whole numbers, 2^36: the sum of 2^24 of them fits.
+/// Weight of the heaviest rank as an integer, 2^36: the sum of 2^24 of them fits.
 const HEAVIEST: f64 = 68_719_476_736.0;
 
-/// A random graph whose degrees follow a power law: the share of ranks with k neighbours falls as k to the minus `exponent`.
+/// A random graph with a power-law degree distribution: the fraction of ranks with k neighbours falls as k
+/// to the minus `exponent`.
 ///
-/// Source: Chung and Lu, "Connected components in random graphs with given expected degree sequences", Annals of
-/// Combinatorics 6, 2002. Rank i of n weighs (i + i₀) to the −1 / (exponent − 1), where i₀ keeps the largest expected degree
-/// at √(n · degree). n · degree / 2 different pairs are drawn, both ends by their weights, then ranks are renumbered at
-/// random. Pairs that a few rounds of draws do not find, of dense and steep graphs, are missing.
+/// Source: Chung and Lu, "Connected components in random graphs with given expected degree sequences",
+/// Annals of Combinatorics 6, 2002. Rank i of n has weight (i + i₀) to the −1 / (exponent − 1), where i₀
+/// keeps the largest expected degree at √(n · degree). n · degree / 2 different pairs are drawn, both ends
+/// by their weights, then ranks are renumbered at random. In dense and steep graphs, pairs that a few rounds
+/// of draws do not find are missing.
 pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
     let (wanted, sizes) = check_power_law(params)?;
     let mut draws = Pcg64::from_seed(seed_stream("instance/power-law", params.seed, 0));
@@ -63,11 +66,10 @@ pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
     Ok(both_ways(params.n, &pairs, |_| sizes.draw(&mut draws)))
 }
 
-/// Checks the parameters; gives pairs and what they send.
+/// Checks the parameters and returns pairs and sizes.
 pub(crate) fn check_power_law(params: &PowerLawParams) -> Result<(u64, Sizes), InstanceError> {
     if !(params.exponent > 2.0 && params.exponent <= 100.0) {
-        let help =
-            "give a number above 2, up to 100: from 2 down the mean degree has no end; 2.1 to 3 is usual";
+        let help = "expected a number above 2, up to 100: at 2 and below the mean degree diverges; 2.1 to 3 is usual";
         return Err(InstanceError::new(format!("exponent is {}", params.exponent), help));
     }
     Ok((pairs_of_degree(params.n, params.degree)?, Sizes::new(params.bytes)?))
@@ -75,11 +77,11 @@ pub(crate) fn check_power_law(params: &PowerLawParams) -> Result<(u64, Sizes), I
 
 /// Draws ranks by their weights.
 struct Ends {
-    /// Weights of all ranks up to one and with it.
+    /// Prefix sums of the weights, inclusive.
     sums: Vec<u64>,
-    /// For equal parts of the sum of all weights the first rank that reaches into it.
+    /// For equal parts of the total weight, the first rank that reaches into each.
     guide: Vec<u32>,
-    /// Length of such a part.
+    /// Length of a part.
     part: u64,
 }
 
@@ -121,7 +123,7 @@ impl Ends {
         rank
     }
 
-    /// Two different ranks, by their names.
+    /// Two different ranks, renumbered by `names`.
     fn pair(&self, draws: &mut Pcg64, names: &[u32]) -> Pair {
         loop {
             let [one, other] = [(); 2].map(|()| names[self.draw(draws) as usize]);
@@ -135,12 +137,12 @@ impl Ends {
 /// Two ranks, the lower one first.
 pub(crate) type Pair = (u32, u32);
 
-/// The pairs that a mean degree makes, after checking both.
+/// The number of pairs of a mean degree, after checking both.
 pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, InstanceError> {
     check_ranks(n)?;
     let most = f64::from(n - 1);
     if !(degree >= 0.0 && degree <= most) {
-        let help = "degree is the mean number of neighbours of a rank: less than there are ranks";
+        let help = "degree is the mean number of neighbours of a rank, less than the number of ranks";
         return Err(InstanceError::new(format!("degree is {degree}, and not from 0 to {most}"), help));
     }
     let pairs = libm::round(f64::from(n) * degree / 2.0);
@@ -155,13 +157,13 @@ pub(crate) fn check_ranks(n: u32) -> Result<(), InstanceError> {
     match (1..=MAX_RANKS).contains(&n) {
         true => Ok(()),
         false => {
-            let help = format!("give a number of ranks from 1 to {MAX_RANKS}");
+            let help = format!("allowed: 1 to {MAX_RANKS}");
             Err(InstanceError::new(format!("n is {n}"), help))
         }
     }
 }
 
-/// What every pair sends each way: a number of bytes from a range, drawn.
+/// Random bytes per pair and direction, uniform in a range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     least: u32,
@@ -182,7 +184,8 @@ impl Sizes {
     }
 }
 
-/// Draws until there are so many different pairs, or for so many rounds; every round draws as many as are missing. Sorted.
+/// Draws until there are `wanted` different pairs, for at most `most_rounds` rounds; every round draws as
+/// many as are missing. Sorted.
 pub(crate) fn distinct(wanted: u64, most_rounds: u32, mut draw: impl FnMut() -> Pair) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::with_capacity(wanted as usize);
     for _ in 0..most_rounds {
@@ -197,10 +200,10 @@ pub(crate) fn distinct(wanted: u64, most_rounds: u32, mut draw: impl FnMut() -> 
     pairs
 }
 
-/// The program in which every pair sends one message each way, of the bytes that `bytes` says for the pairs one after another.
-/// Pairs are sorted, and each stands once.
+/// The program in which every pair sends one message in each direction, with `bytes` called for the pairs in
+/// order. Pairs are sorted and unique.
 pub(crate) fn both_ways(n: u32, pairs: &[Pair], mut bytes: impl FnMut(Pair) -> u64) -> TaskGraph {
-    // Where the next edge of every rank to a lower one goes, and to a higher one.
+    // Next position of an edge of every rank to a lower rank, and to a higher one.
     let mut lower = vec![0usize; n as usize];
     let mut higher = vec![0usize; n as usize];
     for &(one, other) in pairs {
@@ -260,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn senseless_parameters_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let message = |n, degree| random_graph(&params(n, degree, 1)).unwrap_err().to_string();
         assert_eq!(message(0, 0.0), "n is 0");
         assert_eq!(message(1 << 25, 1.0), "n is 33554432");
         assert_eq!(message(4, 3.5), "degree is 3.5, and not from 0 to 3");
         assert_eq!(message(4, -1.0), "degree is -1, and not from 0 to 3");
         assert_eq!(message(4, f64::NAN), "degree is NaN, and not from 0 to 3");
-        assert_eq!(message(1 << 24, 100.0), "there would be more than 67108864 pairs of neighbours");
+        assert_eq!(message(1 << 24, 100.0), "the graph has more than 67108864 pairs of neighbours");
         let error = random_graph(&RandomGraphParams { bytes: [3, 2], ..params(4, 1.0, 1) }).unwrap_err();
         assert_eq!(error.to_string(), "bytes is [3, 2]");
         assert_eq!(random_graph(&params(1, 0.0, 1)).unwrap().ranks(), 1);
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_go_on_until_all_are_different() {
+    fn draws_continue_until_all_are_different() {
         let mut next = 0;
         let draw = || {
             next += 1;
@@ -324,7 +327,7 @@ mod tests {
         degrees
     }
 
-    /// Of the ranks with at least 8 neighbours 2^-(exponent - 1) have twice as many.
+    /// A fraction of 2^-(exponent - 1) of the ranks with at least 8 neighbours has at least twice as many.
     #[test]
     fn degrees_follow_the_power_law() {
         for exponent in [2.3, 2.6, 3.0] {
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_exponents_are_refused() {
+    fn invalid_exponents_are_rejected() {
         for exponent in [2.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = power_law(&power_law_params(10, 2.0, exponent, 1)).unwrap_err().to_string();
             assert_eq!(error, format!("exponent is {exponent}"));

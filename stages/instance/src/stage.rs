@@ -11,8 +11,8 @@ use crate::{
     read_graph, stencil, taillard, taillard_e,
 };
 
-/// A stage that makes a program, for which there is no machine: its parameters, its kind and what it does; how the parameters
-/// are checked, and the program.
+/// A stage that generates a program without a machine: its parameters, kind and summary, the check of its
+/// parameters, and the program.
 macro_rules! program_stage {
     (
         $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:literal, $summary:literal;
@@ -46,34 +46,34 @@ macro_rules! program_stage {
 
 program_stage! {
     /// `instance/stencil`: a program on a grid.
-    Stencil(StencilParams), "instance/stencil", "A program in which every rank of a grid sends to its neighbours";
+    Stencil(StencilParams), "instance/stencil", "Generate a stencil program: ranks of a grid send to their neighbours";
     crate::stencil::check, |params, _cx| stencil(&params)?
 }
 
 program_stage! {
     /// `instance/geometric`: a random geometric graph.
     Geometric(GeometricParams), "instance/geometric",
-    "A program in which ranks that lie close together send to each other";
+    "Generate a program from a random geometric graph";
     crate::geometric::check, |params, _cx| geometric(&params)?
 }
 
 program_stage! {
     /// `instance/random`: a uniform random graph.
     RandomGraph(RandomGraphParams), "instance/random",
-    "A program in which random pairs of ranks send to each other";
+    "Generate a program from a uniform random graph";
     random::check, |params, _cx| random_graph(&params)?
 }
 
 program_stage! {
     /// `instance/power-law`: a random graph whose degrees follow a power law.
-    PowerLaw(PowerLawParams), "instance/power-law", "A program in which a few ranks have very many partners";
+    PowerLaw(PowerLawParams), "instance/power-law", "Generate a program from a power-law random graph";
     random::check_power_law, |params, cx| {
         let (wanted, _) = random::check_power_law(&params)?;
         let graph = power_law(&params)?;
         let missing = wanted - graph.edges.len() as u64 / 2;
         if missing > 0 {
             cx.log(format_args!(
-                "{missing} of {wanted} pairs are missing: the heaviest ranks have nearly all others as neighbours"
+                "{missing} of {wanted} pairs are missing: the heaviest ranks have nearly all other ranks as neighbours"
             ));
         }
         graph
@@ -84,11 +84,11 @@ program_stage! {
 #[derive(Debug)]
 pub struct Qaplib;
 
-/// `instance/taillard-e`: a quadratic assignment problem that looks like those of Taillard.
+/// `instance/taillard-e`: a generated quadratic assignment problem like those of Taillard.
 #[derive(Debug)]
 pub struct TaillardE;
 
-/// `instance/graph`: a program that is a graph in a file.
+/// `instance/graph`: a program from a graph file.
 #[derive(Debug)]
 pub struct Graph;
 
@@ -97,7 +97,7 @@ const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::
 impl Stage for Qaplib {
     type Params = QaplibParams;
     const KIND: &'static str = "instance/qaplib";
-    const SUMMARY: &'static str = "A quadratic assignment problem of QAPLIB as a program and a machine";
+    const SUMMARY: &'static str = "Read a QAPLIB problem as a program and a machine";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -105,7 +105,7 @@ impl Stage for Qaplib {
     }
 
     fn reads(params: &QaplibParams) -> Result<Vec<InputPath>, Error> {
-        // Always under the same names, so that renaming a file changes no key.
+        // Fixed names, so that renaming a file does not change keys.
         let solution = params.solution.iter().map(|file| InputPath::named(file.path(), "solution.sln"));
         Ok(std::iter::once(InputPath::named(params.path.path(), "instance.dat")).chain(solution).collect())
     }
@@ -113,7 +113,7 @@ impl Stage for Qaplib {
     fn run(params: QaplibParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let problem = qaplib::read(params.path.path(), params.flow, cx)?;
         if let Some(file) = &params.solution {
-            tell(&check_solution(file.path(), &problem, cx)?, &file.name(), cx);
+            log_solution(&check_solution(file.path(), &problem, cx)?, &file.name(), cx);
         }
         Ok(finish(&problem))
     }
@@ -122,7 +122,7 @@ impl Stage for Qaplib {
 impl Stage for TaillardE {
     type Params = TaillardEParams;
     const KIND: &'static str = "instance/taillard-e";
-    const SUMMARY: &'static str = "A quadratic assignment problem that looks like Taillard's taiXXeYY";
+    const SUMMARY: &'static str = "Generate a quadratic assignment problem like Taillard's taiXXeYY";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -136,7 +136,7 @@ impl Stage for TaillardE {
 
     fn run(params: TaillardEParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let look = taillard_e(&params)?;
-        cx.log(format_args!("there is a placement of cost {}", look.problem.cost(&look.planted)));
+        cx.log(format_args!("known placement: cost {}", look.problem.cost(&look.planted)));
         Ok(finish(&look.problem))
     }
 }
@@ -144,7 +144,7 @@ impl Stage for TaillardE {
 impl Stage for Graph {
     type Params = GraphParams;
     const KIND: &'static str = "instance/graph";
-    const SUMMARY: &'static str = "A graph in the format of METIS as a program";
+    const SUMMARY: &'static str = "Read a METIS graph as a program";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -166,19 +166,17 @@ fn finish(problem: &AssignmentProblem) -> Outcome {
     Outcome::Done(outputs.with("system", problem.system_graph()))
 }
 
-/// Says what a solution is worth.
-fn tell(solution: &Solution, name: &str, cx: &Context<'_>) {
+/// Logs the cost of a solution.
+fn log_solution(solution: &Solution, name: &str, cx: &Context<'_>) {
     let Solution { stated, cost, reading, .. } = solution;
     if cost < stated {
-        cx.log(format_args!(
-            "warning: `{name}` states {stated}, but its permutation costs {cost}, which is less"
-        ));
+        cx.log(format_args!("warning: `{name}` states {stated}, but its permutation costs only {cost}"));
     }
     let meaning = match reading {
-        Reading::SlotOfRank => "slots in the order of ranks",
-        Reading::RankOfSlot => "ranks in the order of slots",
+        Reading::SlotOfRank => "slots in order of ranks",
+        Reading::RankOfSlot => "ranks in order of slots",
     };
-    cx.log(format_args!("there is a placement of cost {cost}: `{name}`, {meaning}"));
+    cx.log(format_args!("known placement: cost {cost} (`{name}`, {meaning})"));
 }
 
 #[cfg(test)]
@@ -186,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_parameters_are_refused() {
+    fn unknown_parameters_are_rejected() {
         assert!(serde_json::from_str::<QaplibParams>(r#"{"path": "a", "swap": true}"#).is_err());
         assert!(serde_json::from_str::<TaillardEParams>(r#"{"groups": [3, 3]}"#).is_err());
         assert!(serde_json::from_str::<StencilParams>(r#"{"shape": "2x2", "bytes": -1}"#).is_err());
@@ -196,7 +194,7 @@ mod tests {
         assert!(serde_json::from_str::<PowerLawParams>(r#"{"degree": 4}"#).is_err());
     }
 
-    /// Otherwise stored results would be made again for nothing.
+    /// Otherwise stored results would be recomputed without need.
     #[test]
     fn the_default_neighbours_are_not_in_the_key() {
         let key = |text: &str| {
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_solution_is_one_of_the_files_that_are_read() {
+    fn the_solution_is_one_of_the_input_files() {
         let reads = |text: &str| {
             let params: QaplibParams = serde_json::from_str(text).unwrap();
             Qaplib::reads(&params).unwrap().iter().map(|file| file.name().into_owned()).collect::<Vec<_>>()

@@ -1,15 +1,16 @@
-//! Programs in which every rank of a grid sends to its neighbours.
+//! Stencil programs: every rank of a grid sends to its neighbours.
 
 use hopmap_model::{Edge, Process, TaskGraph};
 
 use crate::error::MAX_STENCIL_RANKS;
 use crate::{InstanceError, Neighbours, StencilParams};
 
-/// The program that the parameters describe.
+/// The program of the parameters.
 ///
-/// Rank 0 is the corner of the grid, and ranks count up along the last dimension first. Along every dimension a rank sends one
-/// message to the neighbour on each side; where both sides of a periodic dimension are one rank, it gets two. A dimension of
-/// one rank has no neighbours. With `box` it also sends to those that are a step away along several dimensions at once.
+/// Rank 0 is a corner of the grid, and ranks are numbered with the last dimension fastest. A rank sends one
+/// message to the neighbour on each side of every dimension; if both sides of a periodic dimension are the
+/// same rank, it gets two. A dimension of one rank has no neighbours. With `box` a rank also sends to ranks
+/// one step away in several dimensions.
 pub fn stencil(params: &StencilParams) -> Result<TaskGraph, InstanceError> {
     let extents = check(params)?;
     let ranks = extents.iter().product();
@@ -26,7 +27,7 @@ pub fn stencil(params: &StencilParams) -> Result<TaskGraph, InstanceError> {
     Ok(TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() })
 }
 
-/// Checks the parameters; gives the ranks along every dimension.
+/// Checks the parameters and returns the extents of the grid.
 pub(crate) fn check(params: &StencilParams) -> Result<Vec<u32>, InstanceError> {
     let extents = extents(&params.shape)?;
     let ranks: u32 = extents.iter().product();
@@ -38,20 +39,20 @@ pub(crate) fn check(params: &StencilParams) -> Result<Vec<u32>, InstanceError> {
     match params.bytes.checked_mul(sides * u64::from(ranks)) {
         Some(_) => Ok(extents),
         None => {
-            let problem = format!("{} bytes to every neighbour exceed 64 bits in all", params.bytes);
-            Err(InstanceError::new(problem, "the bytes of all messages together stay below 2^64"))
+            let problem = format!("the total of {} bytes per neighbour exceeds 64 bits", params.bytes);
+            Err(InstanceError::new(problem, "the total bytes of all messages must be below 2^64"))
         }
     }
 }
 
 fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
     let malformed = || {
-        let problem = format!("shape `{shape}` is no grid of two or three dimensions");
-        InstanceError::new(problem, "write the ranks along every dimension: `4x4`, `8x8x4`")
+        let problem = format!("shape `{shape}` is not a grid of two or three dimensions");
+        InstanceError::new(problem, "write the extent of every dimension: `4x4`, `8x8x4`")
     };
     let too_many = || {
         let problem = format!("shape `{shape}` has more than {MAX_STENCIL_RANKS} ranks");
-        let help = "the number of ranks is the product of all dimensions: make some of them smaller";
+        let help = "the number of ranks is the product of all dimensions: reduce some of them";
         InstanceError::new(problem, help)
     };
     let words: Vec<&str> = shape.split('x').collect();
@@ -70,17 +71,17 @@ fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
     ranks.filter(|ranks| *ranks <= MAX_STENCIL_RANKS).map(|_| extents).ok_or_else(too_many)
 }
 
-/// All ranks up to one step away along every dimension, and so many steps in all, one entry per way there.
+/// All ranks up to one step away in every dimension, with at most `most_steps` steps, one entry per path.
 fn around(rank: u32, extents: &[u32], periodic: bool, most_steps: usize) -> Vec<u32> {
-    // Along the dimensions so far: sums of places times strides, and the steps to there.
+    // For the dimensions so far: sums of positions times strides, and the number of steps.
     let mut reached = vec![(0, 0)];
     let mut stride = 1;
     for &extent in extents.iter().rev() {
         let place = rank / stride % extent;
         let before = if place > 0 { Some(place - 1) } else { Some(extent - 1).filter(|_| periodic) };
         let behind = if place + 1 < extent { Some(place + 1) } else { Some(0).filter(|_| periodic) };
-        let beside = [before, behind].into_iter().flatten().filter(|_| extent > 1).map(|place| (place, 1));
-        let places: Vec<(u32, usize)> = beside.chain([(place, 0)]).collect();
+        let adjacent = [before, behind].into_iter().flatten().filter(|_| extent > 1).map(|place| (place, 1));
+        let places: Vec<(u32, usize)> = adjacent.chain([(place, 0)]).collect();
         let further =
             |&(sum, steps)| places.iter().map(move |&(place, step)| (sum + place * stride, steps + step));
         reached = reached.iter().flat_map(further).filter(|(_, steps)| *steps <= most_steps).collect();
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_lie_side_by_side() {
+    fn neighbours_are_adjacent() {
         let graph = stencil(&params("3x4", false)).unwrap();
         assert_eq!(sent_by(&graph, 5), [(1, 1, 8), (4, 1, 8), (6, 1, 8), (9, 1, 8)]);
         assert_eq!(sent_by(&graph, 0), [(1, 1, 8), (4, 1, 8)]);
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(to(&boxed("3x4", true).unwrap(), 0), [1, 3, 4, 5, 7, 8, 9, 11]);
         let graph = boxed("3x3x3", true).unwrap();
         assert_eq!((to(&graph, 13).len(), graph.edges.len()), (26, 26 * 27));
-        // Both ways round are one rank.
+        // Both directions lead to the same rank.
         assert_eq!(sent_by(&boxed("2x1", true).unwrap(), 0), [(1, 2, 16)]);
         assert_eq!(sent_by(&boxed("2x2", true).unwrap(), 0), [(1, 2, 16), (2, 2, 16), (3, 4, 32)]);
         assert_eq!(boxed("1x1x1", true).unwrap().edges, []);
@@ -142,17 +143,17 @@ mod tests {
     }
 
     #[test]
-    fn senseless_shapes_are_refused() {
+    fn invalid_shapes_are_rejected() {
         let message = |shape: &str| stencil(&params(shape, true)).unwrap_err().to_string();
         for shape in ["", "4", "4x", "x4", "4x4x4x4", "4x0", "-4x4", "4X4", "4x4 ", "2.5x2", "+4x4"] {
-            assert_eq!(message(shape), format!("shape `{shape}` is no grid of two or three dimensions"));
+            assert_eq!(message(shape), format!("shape `{shape}` is not a grid of two or three dimensions"));
         }
         for shape in ["1025x1024", "99999999999999999999x1", "65536x65536", "2097152x1"] {
             assert_eq!(message(shape), format!("shape `{shape}` has more than 1048576 ranks"));
         }
         let params = StencilParams { bytes: 1 << 60, ..params("4x4", false) };
         let error = stencil(&params).unwrap_err().to_string();
-        assert_eq!(error, "1152921504606846976 bytes to every neighbour exceed 64 bits in all");
+        assert_eq!(error, "the total of 1152921504606846976 bytes per neighbour exceeds 64 bits");
     }
 
     proptest! {

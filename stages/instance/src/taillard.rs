@@ -1,16 +1,17 @@
-//! Instances that look like the structured ones of Taillard, taiXXeYY.
+//! Generated instances like the structured ones of Taillard, taiXXeYY.
 //!
-//! The recipe is what the published instances tai27e01 to tai729e01 show, measured entry by entry. Facilities form groups of
-//! subgroups; half of every subgroup is of one colour, half of the other. Between two groups matrix A has one large value
-//! wherever the colours differ, and matrix B the same value wherever they do not; likewise, with smaller values, between two
-//! subgroups of a group. Inside a subgroup every value is from 1 to 10. What would be zero is now and then a little more,
-//! the more often the fewer groups there are.
-//! Both matrices are symmetric, their diagonals zero, and their rows in random order.
+//! The construction follows the published instances tai27e01 to tai729e01, measured entry by entry.
+//! Facilities form groups of subgroups; half of every subgroup has one colour, half the other. Between two
+//! groups matrix A has one large value where the colours differ, and matrix B the same value where they
+//! agree; likewise, with smaller values, between two subgroups of a group. Inside a subgroup every value is
+//! from 1 to 10. Zeros are occasionally replaced by small values, more often if there are few groups. Both
+//! matrices are symmetric with zero diagonals, and their rows are in random order.
 //!
-//! So the best placements are those in which no large flow meets a large cost: half-groups go to half-groups as a whole, and
-//! exchanging single facilities does not get from one such placement to another. See Drezner, Hahn and Taillard, "Recent
-//! advances for the quadratic assignment problem with special emphasis on instances that are difficult for meta-heuristic
-//! methods", Annals of Operations Research 139, 2005; the published instances are not what its generator would give.
+//! So the best placements are those in which no large flow meets a large cost: half-groups are assigned to
+//! half-groups as a unit, and exchanges of single facilities do not lead from one such placement to another.
+//! See Drezner, Hahn and Taillard, "Recent advances for the quadratic assignment problem with special
+//! emphasis on instances that are difficult for meta-heuristic methods", Annals of Operations Research 139,
+//! 2005; the published instances differ from the output of its generator.
 
 use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
@@ -18,17 +19,17 @@ use hopmap_random::{Draw, Pcg64, SeedableRng};
 use crate::error::MAX_SIZE;
 use crate::{AssignmentProblem, InstanceError, TaillardEParams};
 
-/// Values between groups: ten in a row from here on …
+/// Values between groups: ten consecutive ones from here …
 const LEAST_OUTER: u32 = 22;
-/// … or from at most so many further up.
+/// … or shifted by at most this.
 const OUTER_SHIFT: u32 = 10;
-/// Values between groups differ by so much at most.
+/// Maximum difference of the values between groups.
 const OUTER_RANGE: u32 = 9;
 /// Values between subgroups of a group, always below those between groups.
 const INNER: [u32; 2] = [11, 25];
 /// Values inside a subgroup.
 const INNERMOST: [u32; 2] = [1, 10];
-/// Of the zeros between k groups one in 8 k is more, and one in 12 of these is more by one, and so on.
+/// Of the zeros between k groups, one in 8 k is larger, one in 12 of these is larger by one more, and so on.
 const OUTER_NOISE: [u32; 2] = [8, 12];
 /// The same between the subgroups of a group.
 const INNER_NOISE: [u32; 2] = [2, 2];
@@ -38,11 +39,11 @@ const INNER_NOISE: [u32; 2] = [2, 2];
 pub struct LookAlike {
     /// The instance.
     pub problem: AssignmentProblem,
-    /// A placement in which no large flow meets a large cost: every facility of A on the one of B that it was made with.
+    /// A placement in which no large flow meets a large cost: every facility of A on its counterpart in B.
     pub planted: Vec<usize>,
 }
 
-/// Makes an instance.
+/// Generates an instance.
 pub fn taillard_e(params: &TaillardEParams) -> Result<LookAlike, InstanceError> {
     let mut draws = Pcg64::from_seed(seed_stream("instance/taillard-e", params.seed, 0));
     let structure = Structure::new(params, &mut draws)?;
@@ -63,25 +64,25 @@ pub fn taillard_e(params: &TaillardEParams) -> Result<LookAlike, InstanceError> 
     Ok(LookAlike { problem: AssignmentProblem { size, flows, costs }, planted })
 }
 
-/// Checks the sizes of the groups; gives the number of facilities.
+/// Checks the group sizes and returns the number of facilities.
 pub(crate) fn check(params: &TaillardEParams) -> Result<usize, InstanceError> {
     let size = params.groups.iter().map(|&count| u128::from(count)).product();
     match size {
         2.. if size <= u128::from(MAX_SIZE) => Ok(size as usize),
         _ => Err(InstanceError::new(
-            format!("groups {:?} make {size} facilities", params.groups),
+            format!("groups {:?} give {size} facilities", params.groups),
             format!(
-                "`groups` are three numbers above zero, from the outside in, whose product is from 2 to {MAX_SIZE}: [3, 3, 3] is \
+                "expected three positive numbers, outermost first, with a product from 2 to {MAX_SIZE}: [3, 3, 3] is \
                  like tai27e, [9, 9, 9] like tai729e"
             ),
         )),
     }
 }
 
-/// What both matrices have in common.
+/// Structure shared by both matrices.
 struct Structure {
     subgroups: usize,
-    /// Facilities of a subgroup.
+    /// Facilities per subgroup.
     facilities: usize,
     colours: Vec<bool>,
     /// Values between groups.
@@ -105,7 +106,8 @@ impl Structure {
         })
     }
 
-    /// A matrix that is large where colours differ, or where they do not; facility `i` is row and column `order[i]`.
+    /// A matrix with large values where colours differ, or where they agree; facility `i` is row and column
+    /// `order[i]`.
     fn matrix(&self, differ: bool, order: &[usize], draws: &mut Pcg64) -> Vec<u32> {
         let size = self.colours.len();
         let mut values = vec![0; size * size];
@@ -136,7 +138,7 @@ impl Structure {
     }
 }
 
-/// Colours of the facilities of a group: as many of one as of the other in every subgroup and in the group, or one more.
+/// Colours of the facilities of a group: equal numbers, up to one, in every subgroup and in the group.
 fn colours(group: usize, subgroups: usize, facilities: usize, draws: &mut Pcg64) -> Vec<bool> {
     let mut more: Vec<bool> = (0..subgroups).map(|subgroup| (group + subgroup).is_multiple_of(2)).collect();
     draws.shuffle_unbiased(&mut more);
@@ -167,7 +169,7 @@ impl Symmetric {
         self.values[a * self.count + b]
     }
 
-    /// What stands in place of a zero: mostly zero.
+    /// Replacement of a zero: mostly zero.
     fn noise(&self, [first, next]: [u32; 2], draws: &mut Pcg64) -> u32 {
         if draws.below_unbiased(first * self.count as u32) > 0 {
             return 0;
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn no_large_flow_meets_a_large_cost_where_it_was_planted() {
+    fn no_large_flow_meets_a_large_cost_in_the_planted_placement() {
         for groups in [[3, 3, 3], [3, 3, 5], [5, 3, 5], [5, 5, 7]] {
             let LookAlike { problem, planted } = look_alike(groups, 3);
             let n = problem.size;
@@ -223,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Rows whose large values stand in the same places are those of a half-group.
+    /// Rows with large values in the same positions belong to one half-group.
     fn half_groups(values: &[u32], size: usize, least: u32) -> Vec<usize> {
         let mut halves = std::collections::BTreeMap::new();
         for row in values.chunks(size) {
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn half_groups_are_as_large_as_those_of_the_published_instances() {
+    fn half_groups_have_the_sizes_of_the_published_instances() {
         // Measured on tai27e01, tai125e01 and tai343e01.
         for (groups, small, large) in [([3, 3, 3], 4, 5), ([5, 5, 5], 12, 13), ([7, 7, 7], 24, 25)] {
             let problem = look_alike(groups, 2).problem;
@@ -249,7 +251,8 @@ mod tests {
                 let least = (most - OUTER_RANGE).max(LEAST_OUTER);
                 let count = groups[0] as usize;
                 let expected = [vec![small; count], vec![large; count]].concat();
-                // The smallest value between groups is at least ten below the largest, and those between subgroups below.
+                // The smallest value between groups is at least ten below the largest, and values between
+                // subgroups are below it.
                 let found = (least..=most).map(|least| half_groups(values, problem.size, least));
                 assert!(found.into_iter().any(|sizes| sizes == expected), "{groups:?}");
             }
@@ -258,7 +261,8 @@ mod tests {
 
     #[test]
     fn values_have_the_shares_of_the_published_instances() {
-        // Percentages of what is above 10 and of zeros in matrices A and B of tai27e01, tai125e01, tai343e01 and tai729e01.
+        // Percentages of values above 10 and of zeros in matrices A and B of tai27e01, tai125e01, tai343e01
+        // and tai729e01.
         for (groups, large, zero) in [
             ([3, 3, 3], [46.72, 45.58], [43.30, 40.74]),
             ([5, 5, 5], [48.46, 48.31], [46.19, 45.92]),
@@ -272,7 +276,8 @@ mod tests {
                 let share = |count: f64| 100.0 * count / (size * (size - 1.0));
                 let count =
                     |counts: fn(f64) -> bool| values.iter().filter(|value| counts(**value)).count() as f64;
-                // How many are large follows from the sizes of groups and colours; the others are drawn.
+                // The number of large values follows from the sizes of groups and colours; the others are
+                // random.
                 assert!((share(count(|value| value > 10.0)) - large[matrix]).abs() < 0.006, "{groups:?}");
                 assert!((share(count(|value| value < 0.5) - size) - zero[matrix]).abs() < 4.0, "{groups:?}");
                 assert!(values.iter().all(|value| *value <= 41.0));
@@ -281,14 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn senseless_groups_are_refused() {
+    fn invalid_groups_are_rejected() {
         let message = |groups| taillard_e(&TaillardEParams { groups, seed: 1 }).unwrap_err().to_string();
-        assert_eq!(message([0, 3, 3]), "groups [0, 3, 3] make 0 facilities");
-        assert_eq!(message([1, 1, 1]), "groups [1, 1, 1] make 1 facilities");
-        assert_eq!(message([17, 16, 16]), "groups [17, 16, 16] make 4352 facilities");
+        assert_eq!(message([0, 3, 3]), "groups [0, 3, 3] give 0 facilities");
+        assert_eq!(message([1, 1, 1]), "groups [1, 1, 1] give 1 facilities");
+        assert_eq!(message([17, 16, 16]), "groups [17, 16, 16] give 4352 facilities");
         assert_eq!(
             message([u32::MAX; 3]),
-            "groups [4294967295, 4294967295, 4294967295] make 79228162458924105385300197375 facilities"
+            "groups [4294967295, 4294967295, 4294967295] give 79228162458924105385300197375 facilities"
         );
     }
 

@@ -1,6 +1,6 @@
-//! Damages files at random: reading must end with an instance or an error, whatever the bytes are.
+//! Fuzzes the readers: reading must return an instance or an error for any bytes.
 //!
-//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs thousands of cases instead of some hundred; `HOPMAP_SEED=N` repeats one.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn fuzz_qaplib(folder: &std::path::Path, seed: u64) {
     let mut random = Random(seed);
     let paths = [("instance", INSTANCE), ("solution", SOLUTION)].map(|(name, text)| {
         let mut bytes = text.as_bytes().to_vec();
-        // Half of the solutions are read with the instance they belong to.
+        // Half of the solutions are read with their own instance.
         if name == "solution" || random.below(2) == 0 {
             damage(&mut bytes, &mut random, TELLING);
         }
@@ -45,8 +45,8 @@ fn fuzz_qaplib(folder: &std::path::Path, seed: u64) {
 #[test]
 fn damaged_files_end_in_an_error_or_an_instance() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("whole"), INSTANCE).unwrap();
-    read(&folder.path().join("whole"), FlowMatrix::A, &Context::detached()).unwrap();
+    fs::write(folder.path().join("intact"), INSTANCE).unwrap();
+    read(&folder.path().join("intact"), FlowMatrix::A, &Context::detached()).unwrap();
     seeds(500, 100_000).for_each(|seed| fuzz_qaplib(folder.path(), seed));
 }
 
@@ -56,7 +56,7 @@ const GRAPHS: [&str; 3] = [
     "3 2\n2 3\n1\n1\n\n",
 ];
 
-/// Damages a graph, packed or not, and reads it.
+/// Damages a graph, compressed or not, and reads it.
 fn fuzz_graph(path: &std::path::Path, seed: u64) {
     use std::io::Write;
     let mut random = Random(seed);

@@ -7,20 +7,20 @@ use hopmap_instance::{FlowMatrix, TaillardEParams, check_solution, read, read_gr
 use hopmap_model::Context;
 use hopmap_test_support::given_data;
 
-/// Paths of a kind by their names without the kind.
+/// Paths with an extension, by their names without it.
 fn files(folder: &Path, kind: &str) -> BTreeMap<String, PathBuf> {
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let of_kind = paths.filter(|path| path.extension().is_some_and(|extension| extension == kind));
     of_kind.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
 }
 
-/// The numbers of a file, all of them whole.
+/// The numbers of a file, all of them integers.
 fn numbers(path: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(path).unwrap();
     text.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// `Σ a_ij · b_p(i)p(j)`, from the text of an instance and nothing that the reader shares.
+/// `Σ a_ij · b_p(i)p(j)`, computed from the text of an instance without the reader.
 fn cost(instance: &[u64], permutation: &[usize]) -> u64 {
     let size = instance[0] as usize;
     let (a, b) = instance[1..].split_at(size * size);
@@ -34,7 +34,7 @@ fn cost(instance: &[u64], permutation: &[usize]) -> u64 {
 }
 
 #[test]
-fn every_instance_is_read_and_every_solution_has_the_cost_it_states() {
+fn every_instance_is_read_and_every_solution_has_its_stated_cost() {
     let Some(data) = given_data() else { return };
     let (instances, solutions) =
         (files(&data.join("qap/qaplib"), "dat"), files(&data.join("qap/qaplib"), "sln"));
@@ -48,7 +48,7 @@ fn every_instance_is_read_and_every_solution_has_the_cost_it_states() {
         let stated = numbers(solution)[1];
         let found = check_solution(solution, &problem, &cx).unwrap();
         assert_eq!(found.stated.to_string(), stated.to_string(), "{name}");
-        // The file of kra32 states 88900, and the optimum is what its permutation costs.
+        // The file of kra32 states 88900, but its permutation has the optimal cost.
         let expected = if name == "kra32" { 88700 } else { stated };
         assert_eq!(found.cost.to_string(), expected.to_string(), "{name}");
         assert_eq!(cost(&text, &found.placement), expected, "{name}");
@@ -95,7 +95,8 @@ fn generated_instances_have_the_shares_of_those_of_taillard() {
             [shares(problem.flows().iter().copied(), size as usize), shares(costs, size as usize)]
         });
         for (given, generated) in all[0].iter().zip(&all[1]) {
-            // How many are large follows from the sizes of groups and colours; the others are drawn.
+            // The number of large values follows from the sizes of groups and colours; the others are
+            // random.
             for (kind, (given, generated)) in given.iter().zip(generated).enumerate() {
                 let tolerance = if kind == 2 { 1e-9 } else { 0.5 + 80.0 / f64::from(size) };
                 assert!((given - generated).abs() < tolerance, "{groups:?}: {given} and {generated}");
@@ -104,10 +105,10 @@ fn generated_instances_have_the_shares_of_those_of_taillard() {
     }
 }
 
-/// J of rank i on core i of a machine of 4 cores a processor, 16 processors a node, costs 1, 10 and 100, as other programs
-/// measured it on these files.
+/// J of rank i on core i of a machine of 4 cores per processor, 16 processors per node, costs 1, 10 and 100,
+/// as measured by other programs on these files.
 #[test]
-fn graphs_cost_what_other_programs_say_they_cost() {
+fn costs_of_graphs_match_other_programs() {
     let Some(data) = given_data() else { return };
     let distance = |a: u32, b: u32| match (a / 4 == b / 4, a / 64 == b / 64) {
         (true, _) => 1,

@@ -274,10 +274,10 @@ mod tests {
             params.coordinator = true;
             params.processors = Some(3);
         };
-        assert_eq!(of(Some(PROCS), None, many).unwrap_err(), "3 processors are asked for, and there are 2");
+        assert_eq!(of(Some(PROCS), None, many).unwrap_err(), "3 processors requested, but only 2 exist");
         let alone = "processors 1\ntest type \"x\"\ntest data size 2\nhosts:\na\ndurations:\n1\n";
         let error = of(Some(alone), None, |params| params.coordinator = true).unwrap_err();
-        assert_eq!(error, "1 processors are asked for, and there are 0");
+        assert_eq!(error, "1 processors requested, but only 0 exist");
     }
 
     #[test]

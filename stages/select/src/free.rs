@@ -258,6 +258,6 @@ mod tests {
     fn the_hosts_of_a_job_are_a_host_list() {
         assert_eq!(list_of_job("n[1-2],m7").unwrap().names, ["n1", "n2", "m7"]);
         let error = list_of_job("n[1-").err().unwrap().to_string();
-        assert_eq!(error, "`SLURM_JOB_NODELIST`: host list, column 2: the bracket is never closed");
+        assert_eq!(error, "`SLURM_JOB_NODELIST`: host list, column 2: unclosed bracket");
     }
 }

@@ -161,8 +161,8 @@ fn wrong_wishes_are_refused() {
         (json!({ "exclude": "n[0-11]" }), "1 hosts are asked for, but the 0 free hosts have 0"),
         (json!({ "free": "" }), "`free` names no host of the machine"),
         (json!({ "free": "n[1-3],n2" }), "`free` names `n2` twice"),
-        (json!({ "free": "n[1-3" }), "`free`: host list, column 2: the bracket is never closed"),
-        (json!({ "exclude": "n[3-1]" }), "`exclude`: host list, column 3: the range falls from 3 to 1"),
+        (json!({ "free": "n[1-3" }), "`free`: host list, column 2: unclosed bracket"),
+        (json!({ "exclude": "n[3-1]" }), "`exclude`: host list, column 3: the range is descending, from 3 to 1"),
         (json!({ "exclude": "m1" }), "`exclude` names `m1`, which is no host with slots of the machine"),
         (json!({ "free": "root" }), "`free` names `root`, which is no host with slots of the machine"),
     ] {

@@ -1,4 +1,4 @@
-//! `stored/KIND`: artifacts that were made before.
+//! `stored/KIND`: artifacts that were computed before.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The file that describes an artifact; it holds the digests of all others.
+/// The file that describes an artifact; it contains the digests of all other files.
 const DESCRIPTION: &str = "artifact.json";
 
-/// `stored/KIND`: an artifact that was made before.
+/// `stored/KIND`: an artifact that was computed before.
 #[derive(Debug)]
 pub struct Stored<A>(PhantomData<A>);
 
-/// An artifact that a pipeline may take from a folder.
+/// An artifact that a pipeline can read from a folder.
 pub trait Storable: Codec {
-    /// The stage that takes it.
+    /// Kind of the stage that reads it.
     const STAGE: &'static str;
-    /// What the stage is.
+    /// Summary of the stage.
     const SUMMARY: &'static str;
     /// Its only port.
     const PORTS: &'static [Port];
@@ -33,17 +33,17 @@ macro_rules! storable {
     ($($artifact:ty, $name:literal, $summary:literal;)+) => {
         $(impl Storable for $artifact {
             const STAGE: &'static str = concat!("stored/", $name);
-            const SUMMARY: &'static str = concat!("The ", $summary, " made before");
+            const SUMMARY: &'static str = $summary;
             const PORTS: &'static [Port] = const { &[Port::output::<Self>($name)] };
         })+
     };
 }
 
 storable! {
-    TaskGraph, "task-graph", "task graph in a folder, as it was";
-    SystemGraph, "system-graph", "system graph in a folder, as it was";
-    Mapping, "mapping", "mapping in a folder, as it was";
-    Measurements, "measurements", "measurements in a folder, as they were";
+    TaskGraph, "task-graph", "Read a task graph from a folder";
+    SystemGraph, "system-graph", "Read a system graph from a folder";
+    Mapping, "mapping", "Read a mapping from a folder";
+    Measurements, "measurements", "Read measurements from a folder";
 }
 
 impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
@@ -71,13 +71,13 @@ impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
     }
 }
 
-/// There is no artifact.
+/// The folder does not contain an artifact.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum StoredError {
-    /// The folder holds none.
-    #[error("{} is no artifact: it has no artifact.json", .folder.display())]
+    /// The folder does not contain a description.
+    #[error("{} is not an artifact: artifact.json is missing", .folder.display())]
     #[diagnostic(help(
-        "give the folder that `hopmap exec KIND --out FOLDER` wrote, or one that `hopmap show STAGE` names"
+        "pass a folder that `hopmap exec KIND --out DIR` wrote or that `hopmap show STAGE` lists"
     ))]
     NoArtifact {
         /// The folder.
@@ -85,11 +85,11 @@ pub enum StoredError {
     },
 }
 
-/// An artifact that was made before.
+/// Parameters of `stored/KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoredParams {
-    /// The folder of the artifact, as `hopmap exec --out` and `hopmap show` name it.
+    /// Folder of the artifact, as written by `hopmap exec --out` or listed by `hopmap show`.
     pub path: InputPath,
 }
 
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_comes_back() {
+    fn a_stored_artifact_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("graph");
         let graph = TaskGraph { processes: vec![Process::default(); 3], ..TaskGraph::default() };
@@ -121,11 +121,11 @@ mod tests {
     fn a_folder_without_an_artifact_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = Stored::<Mapping>::reads(&params(folder.path())).unwrap_err();
-        assert!(error.to_string().ends_with("is no artifact: it has no artifact.json"), "{error}");
+        assert!(error.to_string().ends_with("is not an artifact: artifact.json is missing"), "{error}");
     }
 
     #[test]
-    fn unknown_parameters_are_refused() {
+    fn unknown_parameters_are_rejected() {
         assert!(serde_json::from_str::<StoredParams>(r#"{"artifact": "a", "kind": "mapping"}"#).is_err());
     }
 }

@@ -1,9 +1,9 @@
-//! How fast traces are read: `cargo bench -p hopmap-trace`.
+//! Throughput of the trace readers: `cargo bench -p hopmap-trace`.
 //!
-//! Traces of 10 million events are generated for it, of 64 ranks with few receivers and of 1024 ranks that send to all
-//! others once, and read natively and with libotf2. Items are events. `ci/bench-trace.sh` compares with other readers.
-//! Archives in OTF 1 are written first: a ring of 16 processes in 16 streams, 1,200,000 events.
-//! `HOPMAP_TRACE=PATH` reads another archive as well.
+//! Generates traces of 10 million events, with 64 ranks that have few receivers each and with 1024 ranks
+//! that send to all others once, and reads them natively and with libotf2. Items are events.
+//! `ci/bench-trace.sh` compares with other readers. Writes archives in OTF 1 first: a ring of 16 processes
+//! in 16 streams, 1,200,000 events. `HOPMAP_TRACE=PATH` also reads another archive.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,12 +19,12 @@ use hopmap_trace::{
     Format, Generate, GenerateParams, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Pattern, Reader,
 };
 
-/// The generated archives by number of ranks, once they are needed.
+/// The generated archives by number of ranks, created on first use.
 static GENERATED: Mutex<BTreeMap<u32, TraceArchive>> = Mutex::new(BTreeMap::new());
 
 fn main() {
     divan::main();
-    // Their files go with them.
+    // Removes their files.
     drop(GENERATED.lock().map(|mut archives| std::mem::take(&mut *archives)));
 }
 
@@ -32,14 +32,14 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-traces").join(name)
 }
 
-/// Bytes in the files behind a parameter.
+/// Bytes of the files behind a parameter.
 fn size(files: &[InputPath]) -> BytesCount {
     let bytes =
         files.iter().filter_map(|file| std::fs::metadata(file.path()).ok()).map(|metadata| metadata.len());
     BytesCount::new(bytes.sum::<u64>())
 }
 
-/// Learns from the log how many events there are.
+/// Takes the number of events from the log.
 #[derive(Default)]
 struct Events(Mutex<u64>);
 
@@ -49,7 +49,7 @@ impl Observer for Events {
     fn log(&self, line: &str) {
         let mut words = line.split(' ').rev();
         if let Some(count) = words.find(|word| *word == "events,").and_then(|_| words.next()?.parse().ok()) {
-            *self.0.lock().expect("nobody panics with it") = count;
+            *self.0.lock().expect("no panic while locked") = count;
         }
     }
 
@@ -62,7 +62,7 @@ fn read_archive(bencher: Bencher<'_, '_>, path: &Path, reader: Reader, threads: 
     let params = Otf2Params { reader, ..Otf2Params::new(InputPath::new(path)) };
     let events = Events::default();
     Otf2::run(params.clone(), Inputs::new(), &Context::new(threads, None, &events)).expect("a graph");
-    let count = *events.0.lock().expect("nobody panics with it");
+    let count = *events.0.lock().expect("no panic while locked");
     bencher
         .counter(ItemsCount::new(count))
         .counter(size(&Otf2::reads(&params).expect("an archive")))
@@ -73,7 +73,7 @@ fn read_archive(bencher: Bencher<'_, '_>, path: &Path, reader: Reader, threads: 
 }
 
 fn generated(pattern: Pattern, ranks: u32) -> PathBuf {
-    let mut archives = GENERATED.lock().expect("nobody panics with it");
+    let mut archives = GENERATED.lock().expect("no panic while locked");
     let archive = archives.entry(ranks).or_insert_with(|| {
         let params = GenerateParams { pattern, ranks, events: 10_000_000, seed: 1 };
         let outcome = Generate::run(params, Inputs::new(), &Context::detached()).expect("an archive");
@@ -130,7 +130,7 @@ fn ring(process: u64) -> String {
     text
 }
 
-/// As libotf compresses: flushed, but not finished.
+/// Compresses like libotf: flushed, but not finished.
 fn compressed(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut compress = Compress::new(Compression::new(6), true);

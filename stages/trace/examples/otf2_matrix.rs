@@ -1,11 +1,11 @@
-//! Reads or generates an OTF2 archive and does nothing else: `ci/bench-trace.sh` measures it beside other readers.
+//! Reads or generates an OTF2 archive; `ci/bench-trace.sh` compares it with other readers.
 //!
 //! ```text
 //! otf2_matrix read native|libotf2 THREADS ARCHIVE
 //! otf2_matrix generate PATTERN RANKS EVENTS FOLDER
 //! ```
 
-#![allow(clippy::print_stdout, reason = "what it prints is its result")]
+#![allow(clippy::print_stdout, reason = "the output is the result")]
 
 use std::error::Error;
 use std::path::Path;
@@ -17,7 +17,7 @@ use hopmap_trace::{Generate, GenerateParams, Otf2, Otf2Params, Pattern, Reader};
 const USAGE: &str =
     "usage: otf2_matrix read native|libotf2 THREADS ARCHIVE | generate PATTERN RANKS EVENTS FOLDER";
 
-/// Learns from the log how many events there are.
+/// Takes the number of events from the log.
 #[derive(Default)]
 struct Events(Mutex<u64>);
 
@@ -27,7 +27,7 @@ impl Observer for Events {
     fn log(&self, line: &str) {
         let mut words = line.split(' ').rev();
         if let Some(count) = words.find(|word| *word == "events,").and_then(|_| words.next()?.parse().ok()) {
-            *self.0.lock().expect("nobody panics with it") = count;
+            *self.0.lock().expect("no panic while locked") = count;
         }
     }
 
@@ -61,7 +61,7 @@ fn read(reader: &str, threads: usize, archive: &Path) -> Result<(), Box<dyn Erro
     let graph = graph.ok_or("no graph")?;
     println!(
         "{} events, {} messages, {} bytes, {} pairs",
-        events.0.lock().expect("nobody panics with it"),
+        events.0.lock().expect("no panic while locked"),
         graph.messages(),
         graph.bytes(),
         graph.edges.len()
@@ -74,9 +74,9 @@ fn generate(pattern: &str, ranks: u32, events: u64, folder: &Path) -> Result<(),
     let pattern = Pattern::ALL.into_iter().find(named).ok_or(USAGE)?;
     let params = GenerateParams { pattern, ranks, events, seed: 1 };
     let observer = Events::default();
-    let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scratch = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let outcome =
-        Generate::run(params, Inputs::new(), &Context::new(1, None, &observer).with_scratch(beside))?;
+        Generate::run(params, Inputs::new(), &Context::new(1, None, &observer).with_scratch(scratch))?;
     let Outcome::Done(outputs) = &outcome else { return Err("no archive".into()) };
     let archive = outputs.get("archive").and_then(|value| value.downcast_ref::<TraceArchive>());
     let anchor = archive.and_then(|archive| archive.file("traces.otf2")).ok_or("no archive")?;

@@ -1,4 +1,5 @@
-//! What archives of OTF 1 and OTF2 have in common: they are found in folders, and read file by file on several threads.
+//! Common to archives of OTF 1 and OTF2: finding them in folders, and reading their files on several
+//! threads.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use rayon::prelude::*;
 
 use crate::error::TraceError;
 
-/// Says how many there are of something, if there are some.
-pub(crate) fn tell(cx: &Context<'_>, what: &str, count: u64) {
+/// Logs a count unless it is zero.
+pub(crate) fn log_count(cx: &Context<'_>, what: &str, count: u64) {
     if count > 0 {
         cx.log(format_args!("{what}: {count}"));
     }
@@ -21,8 +22,8 @@ pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// The only file with an extension in a folder; if there is none, the only one in its folders, so many levels down.
-/// `what` says which file of an archive it is.
+/// The only file with an extension in a folder. If there is none, the only one in its subfolders, down to
+/// the given depth. `what` is the kind of file, for messages.
 pub(crate) fn only_one(
     folder: &Path,
     (extension, what): (&str, &str),
@@ -35,10 +36,10 @@ pub(crate) fn only_one(
     let names: Vec<_> =
         found.iter().map(|file| file.strip_prefix(folder).unwrap_or(file).display().to_string()).collect();
     let problem = match names.as_slice() {
-        [] => format!("holds no {what} files"),
-        names => format!("holds several {what} files: {}", names.join(", ")),
+        [] => format!("does not contain {what} files"),
+        names => format!("contains several {what} files: {}", names.join(", ")),
     };
-    let help = format!("give the {what} file, whose name ends in `.{extension}`");
+    let help = format!("pass the path of the {what} file (`.{extension}`)");
     Err(TraceError::of(folder, problem, help))
 }
 
@@ -55,7 +56,7 @@ fn files_in(folder: &Path, extension: &str, levels: usize) -> Result<Vec<PathBuf
     Ok(files)
 }
 
-/// Everything in a folder, sorted.
+/// Everything in a folder, sorted by name.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = std::fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
@@ -64,15 +65,16 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(entries)
 }
 
-/// Reads so many parts of an archive, on as many threads as the context allows; each thread has a buffer. Of several errors
-/// the one of the lowest part is given, whatever the number of threads. `what` the parts are is said when it is stopped.
+/// Reads the parts of an archive on as many threads as the context allows; each thread has a buffer. If
+/// several parts fail, the result is the error of the lowest one, independent of the number of threads.
+/// `what` names the parts in the message about an interruption.
 pub(crate) fn on_threads<T: Send>(
     (total, what): (usize, &str),
     cx: &Context<'_>,
     read: impl Fn(usize, &mut Vec<u8>) -> Result<Option<T>, TraceError> + Sync,
 ) -> Result<Vec<T>, TraceError> {
     let next = AtomicUsize::new(0);
-    // Parts behind the first that failed need not be read.
+    // Parts after the first failed one are not read.
     let limit = AtomicUsize::new(total);
     let done = Mutex::new(0);
     let work = |_| {

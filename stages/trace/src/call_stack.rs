@@ -1,43 +1,43 @@
-//! Which regions a location is in, and how long it communicates.
+//! The regions that a location is in, and its time in communication.
 
 use std::collections::HashMap;
 
 use crate::numbering::Numbering;
 use crate::selection::{Call, Inside, Ledger, Matters, RegionKind, Selection};
 
-/// What a location did in its regions.
+/// Time that a location spent in its regions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Activity {
     /// Ticks in communication.
     pub(crate) communication: u64,
-    /// Ticks of those in collective operations.
+    /// Ticks of that in collective operations.
     pub(crate) collective: u64,
-    /// Ticks in which it computed, by phase, if not everything counts alike.
+    /// Ticks of computation by phase; only with a selection or phases.
     pub(crate) compute: Option<Vec<u64>>,
-    /// Calls of `MPI_Sendrecv` and its kin in which nothing was sent.
+    /// Calls of `MPI_Sendrecv` and its variants without a send event.
     pub(crate) silent_send_receives: u64,
 }
 
 impl Activity {
-    /// Ticks in which a location computed whose first and last event were at these times, by phase.
+    /// Ticks of computation by phase of a location with this first and last event.
     pub(crate) fn computing(&self, (first, last): (u64, u64)) -> Vec<u64> {
         let all = || vec![last.saturating_sub(first).saturating_sub(self.communication)];
         self.compute.clone().unwrap_or_else(all)
     }
 }
 
-/// Regions of one sort that a location is in, and how long it was in any of them.
+/// Open regions of one kind, and the time in any of them.
 #[derive(Debug, Default)]
 pub(crate) struct Nested {
     depth: u64,
-    /// When the outermost was entered.
+    /// Time at which the outermost was entered.
     since: u64,
-    /// Ticks in those that are over.
+    /// Ticks in closed ones.
     ticks: u64,
 }
 
 impl Nested {
-    /// One more is entered, or the innermost left. The time is asked for only when it matters.
+    /// Enters a region or leaves the innermost one. `time` is called only if needed.
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     pub(crate) fn turn(&mut self, entered: bool, time: impl Fn() -> u64) {
@@ -54,42 +54,42 @@ impl Nested {
         }
     }
 
-    /// Ticks up to some time.
+    /// Ticks until a time.
     pub(crate) fn until(&self, time: u64) -> u64 {
-        // Clocks may be corrected to times that go round.
+        // Clock corrections may wrap around.
         let open = if self.depth > 0 { time.saturating_sub(self.since) } else { 0 };
         self.ticks.saturating_add(open)
     }
 }
 
-/// A region as one location knows it.
+/// A region of one location.
 #[derive(Debug)]
 struct Region {
-    /// How many times it is on the stack.
+    /// Number of times it is on the stack.
     open: u64,
     kind: RegionKind,
     matters: Matters,
 }
 
-/// The regions a location is in.
+/// The open regions of a location.
 ///
-/// Leaving a region closes those entered inside it and never left; leaving one that is not open changes
-/// nothing. Regions inside communication are not counted twice.
+/// Leaving a region also closes regions that were entered inside it and never left. Leaving a region that is
+/// not open has no effect. Regions inside communication are not counted twice.
 #[derive(Debug)]
 pub(crate) struct CallStack<'a> {
     kinds: &'a HashMap<u32, RegionKind>,
-    /// Places of regions in `regions`.
+    /// Indices of regions in `regions`.
     places: Numbering<u32>,
     regions: Vec<Region>,
-    /// Places of the regions it is in.
+    /// Indices of the open regions.
     stack: Vec<u32>,
-    /// Sends before it entered `MPI_Sendrecv` or one of its kin, for each on the stack.
+    /// Number of sends before each open `MPI_Sendrecv` or variant.
     sends_before: Vec<u64>,
-    /// Communication regions on the stack.
+    /// Open communication regions.
     communicating: Nested,
-    /// Collective operations on the stack.
+    /// Open collective operations.
     collecting: Nested,
-    /// Selected regions and phases on the stack, and what is asked of the time, if not everything counts alike.
+    /// Open selected regions and phases, and the time per class; only with a selection or phases.
     selected: Nested,
     phases: Vec<u32>,
     ledger: Option<Ledger<'a>>,
@@ -115,7 +115,7 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// Place of a region, by which it is entered and left faster.
+    /// Index of a region, for fast calls of `enter_at` and `leave_at`.
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     pub(crate) fn place(&mut self, id: u32) -> u32 {
@@ -142,7 +142,7 @@ impl<'a> CallStack<'a> {
         self.leave_at(place, || time);
     }
 
-    /// Enters the region of a place that [`CallStack::place`] gave. The time is asked for only when it matters.
+    /// Enters a region by the index that [`CallStack::place`] returned. `time` is called only if needed.
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     pub(crate) fn enter_at(&mut self, place: u32, time: impl Fn() -> u64) {
@@ -151,7 +151,7 @@ impl<'a> CallStack<'a> {
         self.stack.push(place);
     }
 
-    /// Leaves the region of a place as [`CallStack::enter_at`] enters it.
+    /// Leaves a region by its index. `time` is called only if needed.
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     pub(crate) fn leave_at(&mut self, place: u32, time: impl Fn() -> u64) {
@@ -161,7 +161,7 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// Leaves the region of a place that was not entered last, if it was entered at all.
+    /// Leaves a region that was not entered last; no effect if it is not open.
     #[cold]
     fn leave_around(&mut self, place: u32, time: impl Fn() -> u64) {
         if self.regions[place as usize].open == 0 {
@@ -175,14 +175,14 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// Leaves the region entered last, whichever it is.
+    /// Leaves the region entered last.
     pub(crate) fn leave_innermost(&mut self, time: u64) {
         if let Some(place) = self.stack.pop() {
             self.close(place, || time);
         }
     }
 
-    /// A message is sent from where the location is.
+    /// Counts a send event.
     #[inline]
     pub(crate) fn send(&mut self) {
         self.sends += 1;
@@ -195,7 +195,7 @@ impl<'a> CallStack<'a> {
         self.pass_border(place, false, time);
     }
 
-    /// The region of a place is entered or left.
+    /// Enters or leaves the region of an index.
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     fn pass_border(&mut self, place: u32, entered: bool, time: impl Fn() -> u64) {
@@ -210,7 +210,7 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// A region is entered or left that changes more than the stack.
+    /// Enters or leaves a region that also affects times or the selection.
     fn turn(&mut self, kind: RegionKind, entered: bool, time: u64) {
         self.pass(time);
         if kind.communication {
@@ -235,7 +235,7 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// The time up to now is over.
+    /// Accounts for the time up to now.
     fn pass(&mut self, time: u64) {
         let computing = (self.communicating.depth == 0).then(|| self.inside());
         if let Some(ledger) = &mut self.ledger {
@@ -243,12 +243,12 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// Where the location is, as far as a selection asks.
+    /// Position of the location for a selection.
     pub(crate) fn inside(&self) -> Inside {
         Inside { selected: self.selected.depth > 0, phase: self.phases.last().copied().unwrap_or(0) }
     }
 
-    /// Closes what is open when the trace ends. Its first and its last event were at these times.
+    /// Closes the open regions at the end of the trace, for a location with this first and last event.
     pub(crate) fn finish(mut self, (first, last): (u64, u64)) -> Activity {
         while let Some(place) = self.stack.pop() {
             self.close(place, || last);
@@ -263,14 +263,14 @@ impl<'a> CallStack<'a> {
     }
 }
 
-/// The regions that a location is in, from the outside in, each with what is known of it.
+/// The open regions of a location, outermost first, each with a value.
 ///
-/// As in [`CallStack`](CallStack): leaving a region closes those entered inside it and never left, and
-/// leaving one that is not open changes nothing.
+/// As in [`CallStack`](CallStack): leaving a region also closes regions that were entered inside it and
+/// never left, and leaving a region that is not open has no effect.
 #[derive(Debug)]
 pub(super) struct OpenRegions<T> {
     stack: Vec<(u32, T)>,
-    /// How often each place is on the stack.
+    /// Number of times each index is on the stack.
     times: Vec<u32>,
 }
 
@@ -279,7 +279,7 @@ impl<T> OpenRegions<T> {
         Self { stack: Vec::new(), times: Vec::new() }
     }
 
-    /// Enters the region of a place.
+    /// Enters a region.
     pub(super) fn enter(&mut self, place: u32, known: T) {
         if self.times.len() <= place as usize {
             self.times.resize(place as usize + 1, 0);
@@ -288,7 +288,7 @@ impl<T> OpenRegions<T> {
         self.stack.push((place, known));
     }
 
-    /// Leaves the region of a place; tells what is known of every region that this closes, from the inside out.
+    /// Leaves a region; calls `closed` with the value of every region that this closes, innermost first.
     pub(super) fn leave(&mut self, place: u32, mut closed: impl FnMut(T)) {
         if self.times.get(place as usize).is_none_or(|times| *times == 0) {
             return;
@@ -302,7 +302,7 @@ impl<T> OpenRegions<T> {
         }
     }
 
-    /// What is known of the region entered last.
+    /// Value of the region entered last.
     pub(super) fn innermost(&self) -> Option<&T> {
         self.stack.last().map(|(_, known)| known)
     }
@@ -315,7 +315,7 @@ mod tests {
 
     const MAIN: u32 = 1;
     const WAIT: u32 = 2;
-    /// In the same slot of the cache as [`WAIT`].
+    /// Uses the same cache slot as [`WAIT`].
     const ALLREDUCE: u32 = 258;
     const SENDRECV: u32 = 4;
 
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn communication_is_known_by_name_or_marked() {
+    fn communication_is_recognised_by_name_or_mark() {
         let communication = |name, marked| RegionKind::new(name, marked, false).communication;
         for name in ["MPI_Init", "MPI_Finalize", "mpi_send_", "PMPI_Wait", "pmpi_wait"] {
             assert!(communication(name, false), "{name}");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn sendrecv_is_known_by_name() {
+    fn sendrecv_is_recognised_by_name() {
         let send_receive = |name| RegionKind::new(name, false, false).call == Call::SendReceive;
         assert!(
             ["MPI_Sendrecv", "mpi_sendrecv_", "PMPI_Sendrecv_replace", "MPI_Isendrecv"].map(send_receive)
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn collective_operations_are_known_by_name_and_timed() {
+    fn collective_operations_are_recognised_by_name_and_timed() {
         let collective = |name| RegionKind::new(name, false, false).call == Call::Collective;
         for name in ["MPI_Barrier", "mpi_allreduce_", "PMPI_Ialltoallv", "MPI_Reduce_scatter_block"] {
             assert!(collective(name), "{name}");
@@ -395,13 +395,13 @@ mod tests {
     }
 
     #[test]
-    fn unbalanced_regions_are_survived() {
+    fn unbalanced_regions_are_tolerated() {
         let (main, wait) = (i64::from(MAIN), i64::from(WAIT));
         assert_eq!(communication(&[(-wait, 10), (main, 20)]), 0);
         assert_eq!(communication(&[(wait, 90)]), 10);
-        // The call that was never left ends with the function around it.
+        // The call that is never left ends with the enclosing function.
         assert_eq!(communication(&[(main, 0), (wait, 10), (-main, 30), (main, 40), (-main, 50)]), 20);
-        // A region of which only the end of the innermost is told.
+        // A region of which only the innermost end is recorded.
         let kinds = kinds();
         let mut stack = CallStack::new(&kinds, None);
         stack.leave_innermost(5);
@@ -409,7 +409,7 @@ mod tests {
         stack.enter(WAIT, 20);
         stack.leave_innermost(50);
         assert_eq!(stack.finish((0, 90)).communication, 30);
-        // A clock that goes back does not make the time negative, or longer than can be.
+        // A clock that runs backwards gives neither negative nor excessive times.
         assert_eq!(communication(&[(wait, 50), (-wait, 40)]), 0);
         let round = [(wait, 0), (-wait, u64::MAX), (wait, 1), (-wait, 3)];
         assert_eq!(communication(&round), u64::MAX);
@@ -451,9 +451,9 @@ mod tests {
         assert_eq!(open.innermost(), None);
     }
 
-    /// With a search through the stack this would take hours.
+    /// Takes hours if it searches the stack.
     #[test]
-    fn leaving_what_is_not_open_takes_no_search() {
+    fn leaving_a_closed_region_does_not_search_the_stack() {
         let mut open = OpenRegions::new();
         (0..300_000).for_each(|_| open.enter(1, ()));
         (0..300_000).for_each(|_| open.leave(2, |()| ()));

@@ -1,61 +1,64 @@
-//! From what the processes of a program did, moment by moment, to tasks that wait for each other.
+//! Builds the task DAG of a program from the recorded moments of its processes.
 //!
-//! A task is the time that a process computes between two moments at which it depends on others. Until then it waits
-//! for what comes in, and when it is done it sends; what a process does follows in the order in which it did it. A
-//! message leads from the task before it was sent to the task after it was received. An operation in which everybody
-//! waits for everybody is a task of its own without work, a join; one with a root leads straight to or from the root.
+//! A task is an interval of computation between two moments at which a process depends on others: it waits
+//! for its inputs, computes, then sends. The tasks of a process form a chain in program order. A message
+//! connects the task before the send to the task after the receive. An operation in which every process
+//! waits for every other is a join: a task of its own without work. An operation with a root becomes edges
+//! to or from the root.
 //!
-//! The recipe is that of the time-independent traces of SMPI (Desprez, Markomanolis, Quinson, Suter, "Assessing the
-//! performance of MPI applications through time-independent trace replay", PSTI 2011) and of `schedgen` (Hoefler,
-//! Schneider, Lumsdaine, "`LogGOPSim`", HPDC 2010), but for collective operations, which stay whole.
+//! The method is that of the time-independent traces of SMPI (Desprez, Markomanolis, Quinson, Suter,
+//! "Assessing the performance of MPI applications through time-independent trace replay", PSTI 2011) and of
+//! `schedgen` (Hoefler, Schneider, Lumsdaine, "`LogGOPSim`", HPDC 2010), except that collective operations
+//! are not expanded.
 //!
-//! Messages between two processes with one tag and communicator overtake none of each other, and receives that do not block
-//! are served in the order in which they were posted (MPI 4.1, 3.5). EZTrace 2.0 writes `MPI_COMM_WORLD` for an `MPI_Irecv`
-//! on another communicator, and as its source the number that the sender has in that one. Receives without any send are
-//! looked for where a sender has their number in a communicator that lacks receives. Where then one communicator lacks
-//! receives and another one sends, both count as one: first those with the same members, then all.
+//! Messages between two processes with the same tag and communicator do not overtake each other, and
+//! nonblocking receives match in the order in which they were posted (MPI 4.1, 3.5). EZTrace 2.0 records
+//! `MPI_COMM_WORLD` for an `MPI_Irecv` on another communicator, with the rank of the sender in that
+//! communicator as the source. A receive without any send is therefore matched to a sender that has this
+//! rank in a communicator with missing receives. If one communicator then lacks receives and another lacks
+//! sends, they are merged: first communicators with the same members, then all.
 
 use std::collections::{BTreeMap, HashMap};
 
 use hopmap_collectives::{Collective, Convention, Operation, exchanged};
 use hopmap_model::{Dependency, Task, TaskDag};
 
-/// Something a process does that others may wait for, or that waits for others.
+/// An operation of a process that others may depend on, or that depends on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// When, by the common clock.
+    /// Time in ticks of the common clock.
     pub(crate) time: u64,
-    /// Ticks that the process computed since the moment before.
+    /// Ticks of computation since the previous moment.
     pub(crate) compute: u64,
-    /// What it is.
+    /// The operation.
     pub(crate) what: What,
 }
 
-/// What a process does at a moment.
+/// Operation of a process at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// It sends a message; the request if it does not block.
+    /// Sends a message; with a request if nonblocking.
     Send { envelope: Envelope, bytes: u64, request: Option<u64> },
-    /// A send that does not block is complete.
+    /// A nonblocking send completes.
     Sent { request: u64 },
-    /// It asks for a message and does not wait.
+    /// Posts a nonblocking receive.
     Post { request: u64 },
-    /// It has received a message.
+    /// Has received a message; with a request if nonblocking.
     Receive { envelope: Envelope, bytes: u64, request: Option<u64> },
-    /// A send or receive that does not block will not take place.
+    /// Cancels a nonblocking send or receive.
     Cancel { request: u64 },
-    /// It takes part in a collective operation and does not wait.
+    /// Starts a nonblocking collective operation.
     Begin { request: u64 },
-    /// A collective operation is complete.
+    /// A collective operation completes.
     Complete { joint: Joint, request: Option<u64> },
-    /// It ends.
+    /// The process ends.
     End,
 }
 
-/// What tells messages between two processes apart.
+/// Matching key of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Envelope {
-    /// Rank of the other end.
+    /// Rank of the peer.
     pub(crate) peer: u32,
     /// Id of the communicator.
     pub(crate) communicator: u32,
@@ -63,14 +66,14 @@ pub(crate) struct Envelope {
     pub(crate) tag: u32,
 }
 
-/// A collective operation as one process sees it.
+/// A collective operation from the view of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Joint {
     /// Number of the group of processes.
     pub(crate) group: u32,
-    /// What it does.
+    /// The operation.
     pub(crate) operation: Operation,
-    /// Place of the root in the group, if it has one.
+    /// Index of the root in the group, if the operation has one.
     pub(crate) root: u32,
     /// Bytes that the process sent.
     pub(crate) sent: u64,
@@ -78,14 +81,14 @@ pub(crate) struct Joint {
     pub(crate) received: u64,
 }
 
-/// A moment of a process: its rank, and which of its moments.
+/// A moment of a process: its rank and index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct At {
     rank: u32,
     moment: u32,
 }
 
-/// What happens after the one moment waits for what happened before the other.
+/// A dependency of one moment on another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Link {
     before: At,
@@ -93,46 +96,47 @@ struct Link {
     bytes: u64,
 }
 
-/// A task that waits for all processes of a group, and lets all of them go on.
+/// A task that waits for all processes of a group and then releases them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Join {
-    /// The rank at which it is done.
+    /// The rank it is assigned to.
     rank: u32,
     before: Vec<(At, u64)>,
     after: Vec<(At, u64)>,
 }
 
-/// How tasks are made of moments.
+/// Parameters of the conversion from moments to tasks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// Ticks per second.
     pub(crate) ticks_per_second: f64,
-    /// Computing for no more than these ticks makes no task of its own.
+    /// Computation of at most this many ticks does not start a new task.
     pub(crate) tiny: u64,
-    /// Messages of at least so many bytes wait until they are asked for.
+    /// Minimum bytes of rendezvous messages, whose sends wait for the receive.
     pub(crate) rendezvous: Option<u64>,
 }
 
-/// What has no counterpart.
+/// Operations without a counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Unmatched {
-    /// Messages that nobody received.
+    /// Messages without a receive event.
     pub(crate) sent: u64,
     /// Their bytes.
     pub(crate) sent_bytes: u128,
-    /// Bytes of all messages that were sent.
+    /// Bytes of all sent messages.
     pub(crate) of_bytes: u128,
-    /// Messages that nobody sent.
+    /// Messages without a send event.
     pub(crate) received: u64,
-    /// Messages whose ends tell different communicators.
+    /// Messages whose ends record different communicators.
     pub(crate) communicators: u64,
-    /// Messages whose ends tell different lengths.
+    /// Messages whose ends record different lengths.
     pub(crate) lengths: u64,
-    /// Collective operations that not all processes of their group recorded alike.
+    /// Collective operations whose processes recorded different operations.
     pub(crate) joints: u64,
 }
 
-/// Tasks and what they wait for, from the moments of every rank in their order and the ranks of every group and communicator.
+/// Tasks and dependencies from the moments of every rank, in order, and the ranks of every group and
+/// communicator.
 pub(crate) fn build(
     ranks: &[Vec<Moment>],
     groups: &[Vec<u32>],
@@ -167,30 +171,30 @@ fn assemble(segments: Segments, links: &[Link], joins: Vec<Join>) -> TaskDag {
     dag
 }
 
-/// Moments of requests that have begun and are not complete.
+/// Moments at which open requests began.
 type Begun = BTreeMap<u64, u32>;
 
-/// The ranks of every communicator in the order of their numbers there.
+/// The ranks of every communicator in order.
 pub(crate) type Members = BTreeMap<u32, Vec<u32>>;
 
 /// Sender, receiver, tag and communicator.
 type Key = (u32, u32, u32, u32);
 
-/// A message that is sent.
+/// A sent message.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     moment: u32,
-    /// The moment at which the send is complete.
+    /// The moment at which the send completes.
     complete: Option<u32>,
     communicator: u32,
     bytes: u64,
     cancelled: bool,
 }
 
-/// A message that is received.
+/// A received message.
 #[derive(Debug, Clone, Copy)]
 struct Received {
-    /// The moment at which it was asked for.
+    /// The moment at which the receive was posted.
     posted: u32,
     moment: u32,
     communicator: u32,
@@ -219,7 +223,7 @@ impl Channel {
     }
 }
 
-/// A link for every message, and one back for those that wait until they are asked for.
+/// A dependency per message, and one back for rendezvous messages.
 fn links(
     ranks: &[Vec<Moment>],
     rendezvous: Option<u64>,
@@ -248,7 +252,7 @@ fn links(
     links
 }
 
-/// The first communicator that has the same members as each, in whatever order.
+/// The first communicator with the same members as each, in any order.
 fn alike(members: &Members) -> BTreeMap<u32, u32> {
     let mut first = HashMap::new();
     let sorted = |members: &[u32]| {
@@ -259,8 +263,8 @@ fn alike(members: &Members) -> BTreeMap<u32, u32> {
     members.iter().map(|(&id, members)| (id, *first.entry(sorted(members)).or_insert(id))).collect()
 }
 
-/// Gives receives without any send to the one communicator in which a sender that lacks receives has the number that their source
-/// has in the communicator that they name.
+/// Moves receives without any send to the only communicator that lacks receives from a sender whose rank in
+/// it is the recorded source.
 fn renumber(channels: &mut BTreeMap<Key, Channel>, members: &Members) {
     let strays: Vec<Key> =
         channels.iter().filter(|(_, channel)| channel.sent.is_empty()).map(|(key, _)| *key).collect();
@@ -289,7 +293,7 @@ fn renumber(channels: &mut BTreeMap<Key, Channel>, members: &Members) {
     }
 }
 
-/// Makes one of those channels of a kind that are not even, if some lack receives and others sends.
+/// Merges the unbalanced channels of each kind if some lack receives and others lack sends.
 fn join(channels: Vec<(u32, Channel)>, kind: impl Fn(u32) -> u32) -> Vec<(u32, Channel)> {
     let mut kinds: BTreeMap<u32, Vec<Channel>> = BTreeMap::new();
     for (communicator, channel) in channels {
@@ -305,7 +309,7 @@ fn join(channels: Vec<(u32, Channel)>, kind: impl Fn(u32) -> u32) -> Vec<(u32, C
     kinds.into_iter().flat_map(join_kind).collect()
 }
 
-/// Links sends and receives in their order.
+/// Matches sends and receives in order.
 fn pair(
     (source, destination): (u32, u32),
     mut channel: Channel,
@@ -337,7 +341,7 @@ fn pair(
 /// Adds the messages of a rank to the channels.
 fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
     let mut posted = Begun::new();
-    // Where the sends that are not complete stand.
+    // Positions of incomplete sends.
     let mut sending: BTreeMap<u64, (Key, usize)> = BTreeMap::new();
     for (moment, what) in (0..).zip(moments.iter().map(|moment| moment.what)) {
         match what {
@@ -380,18 +384,19 @@ fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
     }
 }
 
-/// A collective operation of a process.
+/// A collective operation of one process.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    /// The moment at which it began.
+    /// The moment at which it starts.
     begun: u32,
     complete: u32,
     joint: Joint,
 }
 
-/// Joins of the operations in which everybody waits for everybody. Those with a root become links.
+/// Joins of the operations in which every process waits for every other. Operations with a root become
+/// dependencies.
 ///
-/// The first that each process of a group recorded belong together, then the second, and so on.
+/// The n-th operations that the processes of a group recorded belong together.
 fn joins(
     ranks: &[Vec<Moment>],
     (groups, convention): (&[Vec<u32>], Convention),
@@ -419,7 +424,7 @@ fn joins(
     joins
 }
 
-/// Whether all processes tell of the same operation.
+/// Whether all processes recorded the same operation.
 fn is_one(all: &[Part]) -> bool {
     let Some(first) = all.first() else { return false };
     let same = |part: &Part| {
@@ -445,7 +450,7 @@ fn connect(
     let root = Some(first.root);
     let collective =
         Collective { operation: first.operation, root, convention, sent: &sent, received: &received };
-    // What each gives to the others and gets from them.
+    // Bytes that each process sends to and receives from the others.
     let (given, got) = exchanged(&collective);
     let places = || 0..all.len();
     let begun = |place: usize| At { rank: members[place], moment: all[place].begun };
@@ -464,7 +469,7 @@ fn connect(
     }));
 }
 
-/// Adds the operations of a rank to those of its groups, in the order in which they began.
+/// Adds the operations of a rank to those of its groups, in the order of their starts.
 fn add_parts(rank: u32, moments: &[Moment], parts: &mut BTreeMap<u32, BTreeMap<u32, Vec<Part>>>) {
     let mut begun = Begun::new();
     let mut own: BTreeMap<u32, Vec<Part>> = BTreeMap::new();
@@ -484,12 +489,12 @@ fn add_parts(rank: u32, moments: &[Moment], parts: &mut BTreeMap<u32, BTreeMap<u
     }
 }
 
-/// Something waits for the moment.
+/// Another moment depends on it.
 const AWAITED: u8 = 1;
-/// The moment waits for something.
+/// It depends on another moment.
 const WAITS: u8 = 2;
 
-/// Which moments depend on others, and others on them, by rank.
+/// Marks of every moment, by rank.
 fn marks(ranks: &[Vec<Moment>], links: &[Link], joins: &[Join]) -> Vec<Vec<u8>> {
     let mut marks: Vec<Vec<u8>> = ranks.iter().map(|moments| vec![0; moments.len()]).collect();
     let mut add = |at: At, mark: u8| marks[at.rank as usize][at.moment as usize] |= mark;
@@ -504,46 +509,47 @@ fn marks(ranks: &[Vec<Moment>], links: &[Link], joins: &[Join]) -> Vec<Vec<u8>> 
     marks
 }
 
-/// The tasks of all ranks, those of a rank one after the other.
+/// The tasks of all ranks, grouped by rank.
 struct Segments {
     tasks: Vec<Task>,
-    /// The task before every moment, and the one after it, by rank.
+    /// The task before and the task after every moment, by rank.
     places: Vec<Vec<(u32, u32)>>,
-    /// The first task of every rank.
+    /// First task of every rank.
     first: Vec<u32>,
 }
 
 impl Segments {
-    /// The task that is done when the moment comes.
+    /// The task that ends before the moment.
     fn before(&self, at: At) -> u32 {
         self.places[at.rank as usize][at.moment as usize].0
     }
 
-    /// The task that begins when the moment has passed.
+    /// The task that starts after the moment.
     fn after(&self, at: At) -> u32 {
         self.places[at.rank as usize][at.moment as usize].1
     }
 
-    /// Each task of a rank with the next.
+    /// Each task of a rank with its successor.
     fn order(&self) -> impl Iterator<Item = (u32, u32)> {
         let ends = self.first.iter().skip(1).copied().chain([self.tasks.len() as u32]);
         self.first.iter().zip(ends).flat_map(|(first, end)| (*first + 1..end).map(|task| (task - 1, task)))
     }
 }
 
-/// A task while it is made.
+/// A task under construction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Open {
     work: u64,
-    /// Ticks of that since something waits for it.
+    /// Ticks of computation since another task depends on it.
     since: Option<u64>,
 }
 
-/// Cuts the time of every rank: a task waits, then computes, then is waited for.
+/// Cuts the time of every rank into tasks: a task waits, computes, and then others depend on it.
 ///
-/// Where a task is waited for and then computes a little more, it goes on, and what waits for it comes a little later;
-/// where it has only just begun and waits again, it waits from the beginning. Neither makes a cycle: a task that goes
-/// on waits for nothing new, and one that waits again is not waited for yet.
+/// If others depend on a task and it then computes only a tiny interval, the task continues, and the others
+/// start slightly later. If a task has just started and waits again, it waits from its start. Neither
+/// creates a cycle: a task that continues does not wait for anything new, and nothing depends yet on a task
+/// that waits again.
 fn cut(ranks: &[Vec<Moment>], marks: &[Vec<u8>], rules: Rules) -> Segments {
     let mut segments = Segments { tasks: Vec::new(), places: Vec::new(), first: Vec::new() };
     for ((rank, moments), marks) in (0..).zip(ranks).zip(marks) {

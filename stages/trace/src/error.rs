@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the trace stages.
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use miette::Diagnostic;
 
 use crate::LIBOTF2;
 
-/// What can go wrong when traces are read or made.
+/// Errors of reading and generating traces.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum TraceError {
-    /// Something that is asked for is not in this build.
+    /// A requested feature is not in this build.
     #[error(transparent)]
     #[diagnostic(transparent)]
     NotBuilt(#[from] NotBuilt),
-    /// Something is wrong with a file of text.
+    /// A text file is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] FileError),
-    /// A table of what is read cannot be written.
+    /// An output table cannot be written.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Table(#[from] ArtifactError),
-    /// A program has no steps.
+    /// The task DAG cannot be replayed as steps.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Steps(#[from] Refusal),
@@ -34,7 +34,7 @@ pub enum TraceError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: std::io::Error,
     },
     /// Files cannot be written.
@@ -43,50 +43,50 @@ pub enum TraceError {
     Write {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: std::io::Error,
-        /// What to do.
+        /// Hint.
         help: &'static str,
     },
-    /// A file of an OTF2 archive is cut off or its bytes make no sense.
+    /// A file of an OTF2 archive is truncated or corrupted.
     #[error("`{}`{} is damaged at byte {offset}: {what}", path.display(), of_location(*location))]
     #[diagnostic(help(
-        "the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`"
+        "the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`"
     ))]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The location whose file it is.
+        /// Location of the file.
         location: Option<u64>,
-        /// Where.
+        /// Byte offset.
         offset: u64,
-        /// What is wrong there.
+        /// Problem at this offset.
         what: &'static str,
     },
-    /// A later version of OTF2 is used, which only libotf2 may know.
-    #[error("`{}` (location {location}) holds {what} of a kind that the native reader does not know", path.display())]
-    #[diagnostic(help("{}", if LIBOTF2.is_built { "read the archive with `reader = \"libotf2\"`".into() } else { format!("libotf2 may know them: {}", LIBOTF2.hint()) }))]
+    /// The archive uses a later version of OTF2, which libotf2 may support.
+    #[error("`{}` (location {location}) contains {what} of a kind that the native reader does not support", path.display())]
+    #[diagnostic(help("{}", if LIBOTF2.is_built { "read the archive with `reader = \"libotf2\"`".into() } else { format!("libotf2 may support them: {}", LIBOTF2.hint()) }))]
     Unknown {
         /// The file.
         path: PathBuf,
         /// The location.
         location: u64,
-        /// What is not known.
+        /// Records of an unknown kind.
         what: &'static str,
     },
-    /// What is asked for cannot be done.
+    /// The request cannot be fulfilled.
     #[error("{problem}")]
     Refused {
-        /// Why not.
+        /// Reason.
         problem: String,
-        /// What to do.
+        /// Hint.
         #[help]
         help: Option<String>,
     },
 }
 
 impl TraceError {
-    /// What cannot be done, and what to do about it, if anything.
+    /// An error with an optional hint.
     #[cold]
     pub(crate) fn refused(problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { problem: problem.into(), help: Some(help.into()).filter(|help| !help.is_empty()) }
@@ -98,14 +98,14 @@ impl TraceError {
         Self::Read { path: path.to_owned(), source }
     }
 
-    /// What is wrong with a file or folder, and what to do about it, if anything.
+    /// An error about a file or folder with an optional hint.
     #[cold]
     pub(crate) fn of(path: &Path, problem: impl AsRef<str>, help: impl Into<String>) -> Self {
         Self::refused(format!("`{}` {}", path.display(), problem.as_ref()), help)
     }
 }
 
-/// Which location of an OTF2 archive a file belongs to, in brackets.
+/// The location of a file of an OTF2 archive, in brackets, for messages.
 pub(crate) fn of_location(location: Option<u64>) -> String {
     location.map(|location| format!(" (location {location})")).unwrap_or_default()
 }

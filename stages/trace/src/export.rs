@@ -1,4 +1,4 @@
-//! Files that other programs read: task graphs as text, and the steps of every rank in the format of a simulator.
+//! Files for other programs: communication matrices as text, and replay programs for simulators.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -13,14 +13,14 @@ use crate::error::TraceError;
 use crate::import::matrix_market::MESSAGES;
 use crate::{ExportFormat, ReplayParams, Simulator};
 
-/// Numbers of messages in one comment: Matrix Market allows lines of up to 1024 characters.
+/// Message counts per comment: Matrix Market limits lines to 1024 characters.
 const NUMBERS_PER_LINE: usize = 40;
 
-/// Writes the number of ranks, and messages and bytes per pair. Says what the file does not hold.
+/// Writes the number of ranks, and messages and bytes per pair. Logs what the file omits.
 pub(crate) fn export(graph: &TaskGraph, to: ExportFormat, cx: &Context<'_>) -> TextFile {
     let left = left_out(graph);
     if !left.is_empty() {
-        cx.log(format_args!("warning: the file does not hold {}", left.join(", ")));
+        cx.log(format_args!("warning: the file does not contain {}", left.join(", ")));
     }
     let (name, text) = match to {
         ExportFormat::Csv => ("matrix.csv", csv(graph)),
@@ -29,7 +29,7 @@ pub(crate) fn export(graph: &TaskGraph, to: ExportFormat, cx: &Context<'_>) -> T
     TextFile { name: name.to_owned(), text }
 }
 
-/// What of the graph has no place in a matrix.
+/// Parts of the graph that a matrix cannot represent.
 fn left_out(graph: &TaskGraph) -> Vec<&'static str> {
     let processes = &graph.processes;
     [
@@ -51,7 +51,7 @@ fn csv(graph: &TaskGraph) -> String {
     for Edge { source, destination, messages, bytes } in &graph.edges {
         let _ = writeln!(text, "{source},{destination},{messages},{bytes}");
     }
-    // A file has as many ranks as its highest rank says, also where that one is silent.
+    // The number of ranks in a CSV file is its highest rank + 1, so a silent highest rank needs a line.
     let highest = graph.edges.iter().map(|edge| edge.source.max(edge.destination)).max();
     if let Some(last) = graph.ranks().checked_sub(1).filter(|last| highest != Some(*last as u32)) {
         let _ = writeln!(text, "{last},{last},0,0");
@@ -80,14 +80,14 @@ fn matrix_market(graph: &TaskGraph) -> String {
     text
 }
 
-/// The file of a GOAL schedule.
+/// Name of the GOAL schedule.
 const GOAL_FILE: &str = "program.goal";
-/// The number of `MPI_BYTE` among the types of the format.
+/// Datatype number of `MPI_BYTE`.
 const BYTE: u32 = 6;
-/// The file that names all others, by which a replay is started.
+/// The index file that starts a replay.
 const LIST: &str = "ti.txt";
 
-/// Writes the files of a program into a temporary folder, which goes when they do.
+/// Writes the files of a program into a temporary folder, which is removed with the last of them.
 pub(crate) fn write(
     dag: &TaskDag,
     params: &ReplayParams,
@@ -95,11 +95,14 @@ pub(crate) fn write(
 ) -> Result<TraceArchive, TraceError> {
     let ranks = steps(dag)?;
     if ranks.len() > 1 && ranks.iter().flatten().all(|step| step.sent.is_empty()) {
-        cx.log("warning: no task waits for one of another rank, so nothing is sent in this program");
+        cx.log("warning: no task depends on a task of another rank, so the program does not send messages");
     }
     let scratch = cx.scratch();
-    let unwritable =
-        |source| TraceError::Write { path: scratch.clone(), source, help: "TMPDIR names another folder" };
+    let unwritable = |source| TraceError::Write {
+        path: scratch.clone(),
+        source,
+        help: "set TMPDIR to use another folder",
+    };
     let folder = tempfile::Builder::new().prefix(".hopmap-replay-").tempdir_in(&scratch);
     let folder = folder.map_err(unwritable)?;
     let names = match params.format {
@@ -112,15 +115,15 @@ pub(crate) fn write(
     Ok(TraceArchive::new(files).kept_by(folder))
 }
 
-/// Creates a file, fills it and makes sure that it is written.
+/// Creates a file, fills it and flushes it to disk.
 fn create(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     contents(&mut file)?;
     file.flush()
 }
 
-/// A GOAL schedule, which `txt2bin` makes readable for `LogGOPSim`: per rank, calculations in nanoseconds, sends and receives with labels, and
-/// which of them requires which others. Gives the name of the file.
+/// Writes a GOAL schedule, which `txt2bin` converts for `LogGOPSim`: per rank, calculations in nanoseconds,
+/// sends and receives with labels, and their dependencies. Returns the file name.
 fn write_goal(ranks: &[Vec<Step>], folder: &Path) -> io::Result<Vec<String>> {
     create(&folder.join(GOAL_FILE), |file| {
         writeln!(file, "num_ranks {}", ranks.len())?;
@@ -131,7 +134,7 @@ fn write_goal(ranks: &[Vec<Step>], folder: &Path) -> io::Result<Vec<String>> {
 
 fn write_goal_rank(rank: usize, steps: &[Step], file: &mut impl Write) -> io::Result<()> {
     writeln!(file, "rank {rank} {{")?;
-    // Labels of calculations by task.
+    // Labels of the calculations of tasks.
     let mut labels = HashMap::with_capacity(steps.len());
     let mut last = 0u64;
     let mut label = || {
@@ -161,8 +164,8 @@ fn write_goal_rank(rank: usize, steps: &[Step], file: &mut impl Write) -> io::Re
     writeln!(file, "}}")
 }
 
-/// Time-independent traces, which `smpirun -replay` of `SimGrid` reads: a file of actions per rank, and one that names them all (`SimGrid` 3.32,
-/// `src/smpi/internals/smpi_replay.cpp`). Gives the names of the files.
+/// Writes time-independent traces for `smpirun -replay` of `SimGrid`: a file of actions per rank, and an
+/// index of them (`SimGrid` 3.32, `src/smpi/internals/smpi_replay.cpp`). Returns the file names.
 fn write_simgrid(ranks: &[Vec<Step>], flops_per_s: f64, folder: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> = (0..ranks.len()).map(|rank| format!("rank-{rank}.ti")).collect();
     for ((rank, steps), name) in ranks.iter().enumerate().zip(&names) {

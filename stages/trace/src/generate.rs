@@ -1,4 +1,4 @@
-//! Traces of programs whose messages are known.
+//! Traces of programs with known messages.
 
 mod pattern;
 
@@ -13,18 +13,18 @@ use crate::otf2::{ArchiveWriter, DefinitionWriter, ENTER, EventWriter, LEAVE, MP
 use crate::{GenerateParams, TraceError};
 use pattern::Program;
 
-/// Most ranks of a generated trace.
+/// Maximum number of ranks of a generated trace.
 const MAX_RANKS: u32 = 1 << 16;
 
 /// Ranks on a host.
 const RANKS_PER_HOST: u32 = 16;
 
-/// Checks that there is a program of so many ranks and events.
+/// Checks that a program with these ranks and events exists.
 pub(crate) fn check(params: &GenerateParams) -> Result<(), TraceError> {
     Schedule::new(params).map(drop)
 }
 
-/// The trace, and the task graph it must give.
+/// The trace, and the expected task graph.
 pub(crate) fn generate(
     params: &GenerateParams,
     cx: &Context<'_>,
@@ -35,7 +35,7 @@ pub(crate) fn generate(
     Ok((archive, task_graph(&schedule)))
 }
 
-/// The task graph, from the pattern and the schedule as a whole; no event is looked at.
+/// The task graph, computed from the pattern without generating events.
 fn task_graph(schedule: &Schedule) -> TaskGraph {
     let program = &schedule.program;
     let processes = (0..program.ranks)
@@ -81,17 +81,17 @@ const MAIN: u32 = 0;
 const COMPUTE: u32 = 1;
 const SEND: u32 = 2;
 const RECEIVE: u32 = 3;
-/// Regions by id: name, and whether they are of MPI.
+/// Regions by id: name, and whether they belong to MPI.
 const REGIONS: [(&str, bool); 4] =
     [("main", false), ("compute", false), ("MPI_Send", true), ("MPI_Recv", true)];
 
-/// When the first event of all is.
+/// Time of the first event.
 const START: u64 = 1_000_000;
 
-/// Writes the archive into a temporary folder, which goes when the archive does.
+/// Writes the archive into a temporary folder, which is removed with the archive.
 fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchive, TraceError> {
     let scratch = cx.scratch();
-    let help = "an event takes about 14 bytes; TMPDIR names another folder";
+    let help = "an event takes about 14 bytes; set TMPDIR to use another folder";
     let unwritable = |source| TraceError::Write { path: scratch.clone(), source, help };
     let folder =
         tempfile::Builder::new().prefix(".hopmap-trace-").tempdir_in(&scratch).map_err(unwritable)?;
@@ -154,7 +154,7 @@ impl RankWriter<'_> {
         Ok(())
     }
 
-    /// A call of MPI that sends or receives a message: its region, the event, and the other end.
+    /// An MPI call that sends or receives a message: its region, the event, and the peer.
     fn call(
         &mut self,
         region: u32,
@@ -197,19 +197,19 @@ fn define(schedule: &Schedule, mut definitions: DefinitionWriter) -> io::Result<
         let name = if id == 0 { name } else { definitions.string(&format!("row {}", id - 1))? };
         definitions.communicator(id, name, id + 1, members)?;
     }
-    // The seed takes the place of what makes an archive different each time, so that the same parameters give the same
+    // The creation time and id of an archive come from the seed, so that the same parameters give the same
     // bytes.
     definitions.close(program.mix(schedule.rounds, 3))
 }
 
-/// Events of a message at each of its ends: a call of MPI with the message in it, and some computing.
+/// Events per message at each end: an MPI call with the message, and some computation.
 const EVENTS_PER_MESSAGE: u64 = 5;
-/// Events around all rounds of a rank.
+/// Events of a rank before and after all rounds.
 const EVENTS_AROUND: u64 = 2;
 /// Time between two regions, and before a message within its call.
 const GAP: u64 = 1;
 
-/// A program and when it does what. Times are in nanoseconds.
+/// Timing of a program, in nanoseconds.
 #[derive(Debug)]
 struct Schedule {
     program: Program,
@@ -217,24 +217,24 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// As many rounds as bring the number of events nearest to what is asked for.
+    /// Chooses the number of rounds that gives the number of events closest to the requested one.
     fn new(params: &GenerateParams) -> Result<Self, TraceError> {
         let ranks = params.ranks;
         if !(2..=MAX_RANKS).contains(&ranks) {
-            let help = format!("there are from 2 to {MAX_RANKS} ranks");
-            return Err(TraceError::refused(format!("`ranks` asks for {ranks} ranks"), help));
+            let help = format!("allowed: 2 to {MAX_RANKS}");
+            return Err(TraceError::refused(format!("`ranks` = {ranks} is out of range"), help));
         }
         let program = Program::new(params);
         let around = EVENTS_AROUND * u64::from(ranks);
-        // Rounds of different phases have different numbers of messages.
+        // Rounds of different phases have different message counts.
         let phases = program.phases();
         let per_turn = 2 * EVENTS_PER_MESSAGE * (0..phases).map(|phase| program.messages(phase)).sum::<u64>();
         let events = params.events.saturating_sub(around).saturating_mul(phases);
         let rounds = events.saturating_add(per_turn / 2) / per_turn;
         if rounds == 0 {
             let (events, needed) = (params.events, around + per_turn / phases);
-            let problem = format!("`events` asks for {events} events, but one round has {needed}");
-            let help = format!("ask for at least {needed} events, or for fewer ranks");
+            let problem = format!("`events` = {events} is too small: one round has {needed} events");
+            let help = format!("request at least {needed} events, or fewer ranks");
             return Err(TraceError::refused(problem, help));
         }
         Ok(Self { program, rounds })
@@ -259,12 +259,12 @@ impl Schedule {
         EVENTS_AROUND + EVENTS_PER_MESSAGE * (0..self.program.phases()).map(messages).sum::<u64>()
     }
 
-    /// How long a rank computes for each message of a round.
+    /// Computing time of a rank per message of a round.
     fn computing(&self, rank: u32, round: u64) -> u64 {
         200 + self.program.mix((2 << 40) + u64::from(rank), round) % 800
     }
 
-    /// How long a call of MPI takes at either end.
+    /// Duration of an MPI call at either end.
     fn transfer(&self, source: u32, destination: u32) -> u64 {
         1000 + self.program.bytes(source, destination) / 10
     }

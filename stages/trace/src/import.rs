@@ -1,6 +1,6 @@
-//! Traces and matrices of other tools, recognised by what is in them.
+//! Imports traces and matrices of other tools. The format is recognised by its contents.
 //!
-//! A new format is a module with a [`Reader`] and a line in the table of [`Format`].
+//! To add a format, write a module with a [`Reader`] and add a line to the table of [`Format`].
 
 mod clog2;
 mod csv_matrix;
@@ -22,13 +22,13 @@ use crate::TraceError;
 use crate::matrix::MAX_RANKS;
 use reader::{Reader, Sample};
 
-/// Makes [`Format`] of a table of formats: by which name each is asked for, and its reader.
+/// Defines [`Format`] from a table of formats with names and readers.
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident, $name:literal, $reader:expr;)*) => {
-        /// What other tools write.
+        /// Format of the input.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
         pub enum Format {
-            /// Whatever it looks like.
+            /// Recognised from the contents.
             #[default]
             #[serde(rename = "auto")]
             Auto,
@@ -36,10 +36,10 @@ macro_rules! formats {
         }
 
         impl Format {
-            /// All formats that can be asked for.
+            /// All values of the parameter.
             pub const ALL: &'static [Self] = &[Self::Auto, $(Self::$format),*];
 
-            /// The name by which it is asked for.
+            /// Name in parameters.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -59,28 +59,29 @@ macro_rules! formats {
 }
 
 formats! {
-    /// A CLOG-2 file, as MPE writes it.
+    /// A CLOG-2 file of MPE.
     Clog2, "clog2", clog2::READER;
-    /// A header `source,destination,messages,bytes`, then a line for every pair. Lines that begin with `#` are comments.
-    /// Pairs that are there several times are added up.
+    /// A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are
+    /// comments. Repeated pairs are added up.
     Csv, "csv", csv_matrix::READER;
     /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
     Ipm, "ipm", ipm::READER;
-    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
+    /// Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both
+    /// directions.
     MatrixMarket, "matrix-market", matrix_market::READER;
-    /// A Paraver trace (`.prv`), as Extrae writes it.
+    /// A Paraver trace (`.prv`) of Extrae.
     Paraver, "paraver", paraver::READER;
     /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
     Simgrid, "simgrid", simgrid::READER;
-    /// The same where messages have tags, as since SimGrid 3.20, if that cannot be seen.
+    /// Like `simgrid`, with tags in messages (SimGrid 3.20 and later), if hopmap cannot infer it.
     SimgridTagged, "simgrid-tagged", simgrid::TAGGED;
-    /// The same where messages have none.
+    /// Like `simgrid`, without tags in messages.
     SimgridUntagged, "simgrid-untagged", simgrid::UNTAGGED;
     /// The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`.
     Tau, "tau", tau::READER;
 }
 
-/// Every file behind a path, as the stage names them in keys.
+/// All files behind a path, under the names that keys use.
 pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, TraceError> {
     let (_, reader) = resolve(path, format)?;
     Ok((reader.files)(path)?)
@@ -100,23 +101,23 @@ pub(crate) fn read(
     Ok(with_ranks((reader.read)(path, ranks, cx)?, ranks, path)?)
 }
 
-/// Checks what does not depend on the file.
+/// Checks that do not depend on the file.
 pub(crate) fn check(ranks: Option<u32>) -> Result<(), TraceError> {
     match ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
         Some(ranks) => {
-            let help = format!("a graph has from 1 to {MAX_RANKS} ranks");
-            Err(TraceError::refused(format!("`ranks` asks for {ranks} ranks"), help))
+            let help = format!("allowed: 1 to {MAX_RANKS}");
+            Err(TraceError::refused(format!("`ranks` = {ranks} is out of range"), help))
         }
         None => Ok(()),
     }
 }
 
-/// The graph with so many ranks; those that are added are silent.
+/// The graph with the requested number of ranks; added ranks do not communicate.
 fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<TaskGraph, TraceError> {
     if let Some(ranks) = ranks {
         if graph.ranks() > ranks as usize {
             let found = graph.ranks();
-            let problem = format!("has {found} ranks, and `ranks` asks for {ranks}");
+            let problem = format!("has {found} ranks, but `ranks` = {ranks}");
             return Err(TraceError::of(path, problem, ""));
         }
         graph.processes.resize(ranks as usize, Process::default());
@@ -124,7 +125,7 @@ fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<T
     Ok(graph)
 }
 
-/// The format and its reader; what lies at the path decides where none is named.
+/// The format and its reader, recognised from the contents with `auto`.
 fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), TraceError> {
     if let Some(reader) = format.reader() {
         return Ok((format, reader));
@@ -143,8 +144,8 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
         return refuse(foreign);
     }
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
-    let help = format!("known are {}; `format` says which it is", names.join(", "));
-    Err(TraceError::of(path, "looks like nothing that is known", help))
+    let help = format!("supported formats: {}; set one with `format`", names.join(", "));
+    Err(TraceError::of(path, "has an unknown format", help))
 }
 
 fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
@@ -152,7 +153,7 @@ fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
     readers.into_iter().find(|(_, reader)| (reader.recognises)(sample))
 }
 
-/// Something that is known but gives no task graph here.
+/// A known format that does not contain a communication matrix.
 struct Foreign {
     what: &'static str,
     why: &'static str,
@@ -161,51 +162,51 @@ struct Foreign {
 
 const MPIP: Foreign = Foreign {
     what: "an mpiP report",
-    why: "it sums up messages per call site, and does not say to whom they went",
-    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver",
+    why: "it has totals per call site, but no receivers",
+    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver",
 };
 
 const HPCTOOLKIT: Foreign = Foreign {
     what: "an HPCToolkit database",
-    why: "it holds samples of where time goes, and no messages",
-    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver",
+    why: "it contains time samples, but no messages",
+    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver",
 };
 
 const VTUNE: Foreign = Foreign {
     what: "a report of VTune",
-    why: "it holds times per process and function, and no pairs of processes",
+    why: "it contains times per process and function, but no pairs of processes",
     instead: "record the program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the \
               columns source, destination, messages and bytes",
 };
 
 const SLOG2: Foreign = Foreign {
     what: "an SLOG-2 file",
-    why: "it is made from a CLOG-2 file for drawing, and joins messages that lie close together",
-    instead: "give the `.clog2` file it was made from",
+    why: "it is a rendering of a CLOG-2 file, in which nearby messages are merged",
+    instead: "pass the original `.clog2` file",
 };
 
 const OTF2: Foreign = Foreign {
     what: "an OTF2 archive",
-    why: "such archives have a stage of their own",
+    why: "another stage reads these archives",
     instead: "use the stage `trace/otf2`",
 };
 
 const OTF1: Foreign = Foreign {
     what: "an OTF 1 archive",
-    why: "such archives have a stage of their own",
+    why: "another stage reads these archives",
     instead: "use the stage `trace/otf`",
 };
 
 const COMPRESSED: Foreign = Foreign {
     what: "compressed",
-    why: "only plain files are read",
-    instead: "unpack it first, for example with `gunzip`; a packed profile of TAU (`.ppk`) with `paraprof --dump`",
+    why: "only uncompressed files are supported",
+    instead: "decompress it first, for example with `gunzip`; unpack a TAU profile (`.ppk`) with `paraprof --dump`",
 };
 
-/// Names of files that only HPCToolkit writes.
+/// Names of files that identify an HPCToolkit database.
 const OF_HPCTOOLKIT: [&str; 4] = ["experiment.xml", "meta.db", "profile.db", "cct.db"];
 
-/// A folder that is known to give no graph here.
+/// A folder of a known format without a matrix.
 fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
     if OF_HPCTOOLKIT.iter().any(|name| path.join(name).is_file()) {
         return Ok(Some(HPCTOOLKIT));
@@ -221,7 +222,7 @@ fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
     }))
 }
 
-/// What is known to give no graph here.
+/// A file of a known format without a matrix.
 fn foreign(head: &[u8]) -> Option<Foreign> {
     let text = String::from_utf8_lossy(head);
     let begin = text.trim_start();
@@ -261,7 +262,7 @@ fn is_otf1_master(text: &str) -> bool {
         })
 }
 
-/// The header of `vtune -report … -format csv`, whatever stands between the columns.
+/// The header of `vtune -report … -format csv`, with any separator.
 fn is_vtune(text: &str) -> bool {
     text.lines().take(5).any(|line| {
         let columns: Vec<&str> =
@@ -276,15 +277,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_ranks_is_one_that_can_be() {
+    fn the_number_of_ranks_is_in_range() {
         let refused = |ranks| check(Some(ranks)).unwrap_err().to_string();
-        assert!(refused(0).contains("0 ranks"));
-        assert!(refused(MAX_RANKS + 1).contains("16777217 ranks"));
+        assert!(refused(0).contains("`ranks` = 0"));
+        assert!(refused(MAX_RANKS + 1).contains("`ranks` = 16777217"));
         assert!(check(Some(MAX_RANKS)).is_ok() && check(None).is_ok());
     }
 
     #[test]
-    fn what_is_foreign_is_named() {
+    fn foreign_formats_are_named() {
         for (head, what) in [
             (&b"\x1f\x8b\x08"[..], "compressed"),
             (b"@ mpiP\n@ Command : ./a.out\n@ Version : 3.5.0\n", MPIP.what),
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_not_foreign() {
+    fn supported_formats_are_not_foreign() {
         for (head, format) in [
             ("%%MatrixMarket matrix coordinate real general\n", Some(Format::MatrixMarket)),
             ("%%matrixmarket matrix array real general\n", Some(Format::MatrixMarket)),

@@ -1,26 +1,27 @@
-//! What a parallel program did: traces to task graphs.
+//! Traces of parallel programs: reading, conversion, generation and export.
 //!
 //! | stage | reads |
 //! |---|---|
 //! | `trace/otf2` | an OTF2 archive, as Score-P and EZTrace write it |
 //! | `trace/otf` | an OTF 1 archive, as VampirTrace writes it |
-//! | `trace/import` | traces, profiles and matrices of other tools, recognised by what is in them |
+//! | `trace/import` | traces, profiles and matrices of other tools, recognised by their contents |
 //!
-//! Each gives a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes, counted
-//! where they are sent.
+//! Each gives a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes,
+//! counted at the sender.
 //!
 //! | stage | gives |
 //! |---|---|
-//! | `trace/events` | the messages of an OTF2 archive one by one |
-//! | `trace/dag` | the tasks of a program and what each waits for |
-//! | `trace/replay` | such tasks as files that simulators read |
-//! | `trace/summary` | a task graph in a few numbers |
-//! | `trace/export` | a task graph as text that other programs read |
-//! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give |
+//! | `trace/events` | every message of an OTF2 archive |
+//! | `trace/dag` | the tasks of a program and their dependencies |
+//! | `trace/replay` | a task DAG as input files of simulators |
+//! | `trace/summary` | key figures of a task graph |
+//! | `trace/export` | a task graph as text for other programs |
+//! | `trace/generate` | the trace of a program with known messages, and the expected task graph |
 //!
-//! OTF2 archives are read and written by this crate itself, chunk by chunk. With the feature `libotf2` whatever the native reader does not
-//! know is left to libotf2, whose definitions of an archive must be those of the native reader. A `trace` artifact holds files, which never
-//! pass through memory as a whole. Names, sizes and ranks that a file claims reserve no memory beyond 2²⁴ ranks.
+//! This crate reads and writes OTF2 archives natively, chunk by chunk. With the feature `libotf2`, libotf2
+//! reads archives that the native reader does not support; a test ensures that both see the same
+//! definitions. A `trace` artifact contains files, which are never loaded completely into memory. Names,
+//! sizes and ranks that a file claims reserve no memory beyond 2²⁴ ranks.
 
 mod archive;
 mod call_stack;

@@ -1,4 +1,4 @@
-//! Messages and bytes per ordered pair, added up; the same by phase and by the length of messages.
+//! Messages and bytes per ordered pair, also by phase and by message length.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,34 @@ use hopmap_model::{Edge, Phase, Process, SizeBin, TaskGraph};
 
 use crate::selection::{Class, Phases, Request, Selection};
 
-/// More ranks than any machine has; a bound for the memory a mistyped rank can claim.
+/// Maximum number of ranks; limits the memory that a mistyped rank can claim.
 pub(crate) const MAX_RANKS: u32 = 1 << 24;
 
-/// Edges that are kept in any case before those of one pair are added up.
+/// Minimum number of edges before those of one pair are merged.
 const FIRST_LIMIT: usize = 1 << 20;
 
-/// Collects traffic between pairs of ranks in any order and adds up what belongs to one pair.
+/// Accumulates traffic between pairs of ranks in any order.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
     edges: Vec<Edge>,
-    /// From so many edges on, those of one pair are added up before more come.
+    /// Number of edges at which those of one pair are merged.
     limit: usize,
     messages: u64,
     bytes: u64,
 }
 
-/// There are more than 2⁶⁴ messages or bytes.
+/// The totals exceed 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the messages or bytes of all pairs exceed 64 bits")]
 pub(crate) struct Overflow;
 
 impl Matrix {
-    /// An empty matrix with room for traffic between so many pairs.
+    /// An empty matrix with capacity for this many pairs.
     pub(crate) fn with_capacity(pairs: usize) -> Self {
         Self { edges: Vec::with_capacity(pairs), limit: pairs, ..Self::default() }
     }
 
-    /// Adds traffic. The sums over the whole matrix must fit into 64 bits, so those of a pair do as well.
+    /// Adds traffic. The totals of the matrix must fit into 64 bits, so those of a pair do as well.
     pub(crate) fn add(&mut self, edge: Edge) -> Result<(), Overflow> {
         self.messages = self.messages.checked_add(edge.messages).ok_or(Overflow)?;
         self.bytes = self.bytes.checked_add(edge.bytes).ok_or(Overflow)?;
@@ -47,13 +47,13 @@ impl Matrix {
         Ok(())
     }
 
-    /// All pairs that sent something, sorted by source and destination.
+    /// All pairs with messages, sorted by source and destination.
     pub(crate) fn into_edges(self) -> Vec<Edge> {
         merged(self.edges)
     }
 }
 
-/// The edges sorted, those of one pair added up.
+/// The edges sorted and merged by pair.
 pub(crate) fn merged(mut edges: Vec<Edge>) -> Vec<Edge> {
     edges.sort_unstable_by_key(Edge::pair);
     edges.dedup_by(|next, kept| {
@@ -67,7 +67,7 @@ pub(crate) fn merged(mut edges: Vec<Edge>) -> Vec<Edge> {
     edges
 }
 
-/// Collects traffic between pairs of ranks, under the classes a request asks for.
+/// Accumulates traffic between pairs of ranks by the classes of a request.
 #[derive(Debug)]
 pub(crate) struct MessageClasses {
     all: Matrix,
@@ -75,11 +75,11 @@ pub(crate) struct MessageClasses {
     sizes: Option<Lengths>,
 }
 
-/// Messages and bytes by source, destination and bits in the length.
+/// Messages and bytes by source, destination and bit length of the message length.
 type Lengths = BTreeMap<(u32, u32, u32), (u64, u64)>;
 
 impl MessageClasses {
-    /// No traffic yet, but room for that of so many pairs.
+    /// No traffic, with capacity for this many pairs.
     pub(crate) fn new(request: &Request<'_>, pairs: usize) -> Self {
         Self {
             all: Matrix::with_capacity(pairs),
@@ -96,13 +96,14 @@ impl MessageClasses {
         }
         if let Some(sizes) = &mut self.sizes {
             let bin = sizes.entry((edge.source, edge.destination, class.length_bits())).or_default();
-            // They fit: the sums over all pairs do.
+            // No overflow: the totals over all pairs fit.
             *bin = (bin.0 + edge.messages, bin.1 + edge.bytes);
         }
         Ok(())
     }
 
-    /// The task graph of a trace that took so many ticks. Of the processes it knows the hosts and what their main threads did.
+    /// The task graph of a trace of this many ticks. Processes get their hosts and the times of their main
+    /// threads.
     pub(crate) fn into_graph(
         self,
         (request, selection): (&Request<'_>, Option<&Selection>),
@@ -144,16 +145,16 @@ fn sum(ticks: &[u64]) -> u64 {
     ticks.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// What the main thread of a process did, in ticks; nothing where that is not known.
+/// Times of the main thread of a process in ticks, where known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work {
-    /// Computing, by phase.
+    /// Computation, by phase.
     pub(crate) compute: Option<Vec<u64>>,
-    /// In communication, and of that in collective operations.
+    /// Communication, and the part of it in collective operations.
     pub(crate) communicating: Option<(u64, u64)>,
 }
 
-/// The phases that a request asks for, of a trace of so many ticks.
+/// The phases of a request, for a trace of this many ticks.
 fn empty_phases(
     request: &Request<'_>,
     selection: Option<&Selection>,
@@ -176,16 +177,16 @@ fn empty_phases(
     }
 }
 
-/// Adds up messages and remembers the highest rank.
+/// Accumulates messages and the highest rank.
 #[derive(Debug, Default)]
 pub(super) struct Accumulator {
     matrix: Matrix,
-    /// One more than the highest rank so far.
+    /// The highest rank so far plus one.
     ranks: u32,
 }
 
 impl Accumulator {
-    /// A rank is there, whether it sends or not.
+    /// Registers a rank, whether it sends or not.
     pub(super) fn see(&mut self, rank: u32) {
         self.ranks = self.ranks.max(rank + 1);
     }
@@ -196,7 +197,7 @@ impl Accumulator {
         self.matrix.add(edge)
     }
 
-    /// The graph of all messages. Of the processes nothing is known.
+    /// The graph of all messages, without information about processes.
     pub(super) fn into_graph(self) -> TaskGraph {
         TaskGraph {
             processes: vec![Process::default(); self.ranks as usize],
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_is_one_edge_and_silence_is_none() {
+    fn a_pair_with_messages_is_one_edge() {
         let mut matrix = Matrix::default();
         for edge in [edge(1, 0, 1, 5), edge(0, 1, 2, 6), edge(1, 0, 3, 7), edge(2, 2, 0, 0)] {
             matrix.add(edge).unwrap();
@@ -225,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn sums_beyond_64_bits_are_refused() {
+    fn sums_beyond_64_bits_are_rejected() {
         let mut matrix = Matrix::default();
         matrix.add(edge(0, 1, 1, u64::MAX)).unwrap();
         assert_eq!(matrix.add(edge(1, 0, 1, 1)), Err(Overflow));
     }
 
     #[test]
-    fn traffic_is_told_apart_by_length_and_phase() {
+    fn traffic_is_separated_by_length_and_phase() {
         let (select, regions) = (Select::default(), Phases::Regions(vec!["a".into()]));
         let request = Request { select: &select, phases: Some(&regions), sizes: true };
         let mut classes = MessageClasses::new(&request, 0);

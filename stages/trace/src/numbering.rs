@@ -1,23 +1,23 @@
-//! Numbers for keys, found fast when the same few come again and again.
+//! Fast numbering of keys, where few keys repeat often.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Slots at first.
+/// Initial number of slots.
 const SLOTS: usize = 256;
 
-/// There are never more slots.
+/// Maximum number of slots.
 const MOST_SLOTS: usize = 1 << 18;
 
-/// A key is in one of so many slots from its own on.
+/// Number of slots that are probed for a key.
 const REACH: usize = 16;
 
-/// The number in an empty slot: more keys than fit into memory.
+/// Number that marks an empty slot; there are never that many keys.
 const EMPTY: u32 = u32::MAX;
 
-/// A key that says which slot it is kept in.
+/// A key with a preferred slot.
 pub(crate) trait Key: Copy + Default + Eq + Hash {
-    /// Any number; keys that come together should differ in the lowest bits.
+    /// The preferred slot; keys that occur together should differ in the lowest bits.
     fn slot(self) -> u32;
 }
 
@@ -42,14 +42,14 @@ impl Key for (u32, u32, u32) {
     }
 }
 
-/// Numbers keys from zero in the order in which they first come. Ids in traces are sparse, but the lowest bits of those that
-/// come together differ, so slots by the lowest bits, at least two per key, are nearly all there is to it. Keys that find no
-/// slot go to a hash map, so that no choice of ids makes this slow.
+/// Numbers keys from zero in order of first appearance. Ids in traces are sparse, but the lowest bits of
+/// those that occur together differ. So a table indexed by the lowest bits, with at least two slots per key,
+/// holds nearly all keys. The rest goes to a hash map, so no choice of ids makes this slow.
 #[derive(Debug)]
 pub(crate) struct Numbering<K> {
-    /// As many as a power of two.
+    /// A power of two.
     slots: Vec<(K, u32)>,
-    /// Keys for which no slot in reach is free.
+    /// Keys without a free slot in reach.
     others: HashMap<K, u32>,
     /// Number of keys.
     count: u32,
@@ -82,12 +82,12 @@ impl<K: Key> Numbering<K> {
         number
     }
 
-    /// Number of a key, which is `next` if it is new.
+    /// Number of a key; `next` for a new key.
     fn number(&mut self, key: K, next: u32) -> u32 {
         let last = self.slots.len() - 1;
         for place in (0..REACH).map(|step| (key.slot() as usize).wrapping_add(step) & last) {
             match &mut self.slots[place] {
-                // Slots are never freed, so the key is not among the others.
+                // Slots are never freed, so the key is not in `others`.
                 slot @ (_, EMPTY) => {
                     *slot = (key, next);
                     return next;
@@ -119,7 +119,7 @@ mod tests {
         #[test]
         fn keys_are_numbered_in_the_order_they_come(
             keys in prop::collection::vec((0..4u32, 0..900u32), 0..600),
-            // Keys that all belong into few slots, or into many.
+            // Keys that crowd into few slots, or spread over many.
             spread in prop::sample::select(vec![1u32, 64, 1 << 12]),
         ) {
             let keys = keys.into_iter().map(|(first, second)| (first, second * spread));

@@ -1,12 +1,12 @@
-//! OTF 1 archives, as VampirTrace and Open MPI's `vt` wrappers write them.
+//! OTF 1 archives, as written by VampirTrace and the `vt` wrappers of Open MPI.
 //!
-//! An archive is a master file `X.otf`, the definitions `X.0.def` and the events `X.N.events` of every stream `N`,
-//! all of them lines of text, perhaps compressed. Format: the sources of libotf (Open Trace Format) 1.12.5; what
-//! VampirTrace makes of it: the sources of VampirTrace 5.14.
+//! An archive is a master file `X.otf`, the definitions `X.0.def` and the events `X.N.events` of every
+//! stream `N`, all line-based text, optionally compressed. Format: the sources of libotf (Open Trace Format)
+//! 1.12.5; use by VampirTrace: the sources of VampirTrace 5.14.
 //!
-//! The master file says which processes are in which stream, a line `STREAM:PROCESS,PROCESS,…` for each
-//! (`OTF_MasterControl.c`). What a stream defines for itself is in `X.N.def`. Any file may be compressed and then ends in
-//! `.z`; if both are there, libotf takes the plain one, and so do we (`OTF_Filenames.c`, `OTF_File.c`).
+//! The master file lists the processes of every stream, a line `STREAM:PROCESS,PROCESS,…` each
+//! (`OTF_MasterControl.c`). `X.N.def` has the local definitions of a stream. A compressed file has the
+//! extension `.z`; if both exist, the plain one is used, as in libotf (`OTF_Filenames.c`, `OTF_File.c`).
 
 mod definitions;
 mod fields;
@@ -21,19 +21,19 @@ use hopmap_model::{Context, Edge, Error, InputPath, TaskGraph, open_input};
 use hopmap_text::FileError;
 
 use crate::TraceError;
-use crate::archive::{has_extension, on_threads, only_one, tell};
+use crate::archive::{has_extension, log_count, on_threads, only_one};
 use crate::matrix::{MessageClasses, Overflow, Work};
 use crate::selection::{Marks, RegionKind, Request, Selection};
 use definitions::{Definitions, Processes};
-use fields::{Fault, Fields, open_lines, told};
+use fields::{Fault, Fields, in_record, open_lines};
 use stream::{Counts, ProcessRecord, Sent, StreamRecord};
 
-/// Every file of an archive that matters, named independent of what the archive is called.
+/// All files of an archive that are read, under names that do not depend on the name of the archive.
 pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     ArchiveFiles::find(path)?.list()
 }
 
-/// Where the files of an archive lie.
+/// Paths of the files of an archive.
 #[derive(Debug)]
 struct ArchiveFiles {
     master: PathBuf,
@@ -54,33 +54,31 @@ impl ArchiveFiles {
 
     fn of_master(master: PathBuf) -> Result<Self, TraceError> {
         if has_extension(&master, "otf2") {
-            let help = "use the stage `trace/otf2`: the master file of an OTF 1 archive ends in `.otf`";
+            let help = "use the stage `trace/otf2`; the extension of OTF 1 master files is `.otf`";
             return Err(TraceError::of(&master, "is an OTF2 archive", help));
         }
         let refuse = |reason| {
             let problem = format!("is not the master file of an OTF 1 archive: {reason}");
-            let help =
-                "the master file NAME.otf lies beside NAME.0.def and NAME.1.events, NAME.2.events and so on";
+            let help = "the master file NAME.otf is in one folder with NAME.0.def, NAME.1.events, NAME.2.events and so on";
             Err(TraceError::of(&master, problem, help))
         };
         if !has_extension(&master, "otf") {
-            return refuse("its name does not end in `.otf`");
+            return refuse("its extension is not `.otf`");
         }
         match first_bytes(&master)?.as_slice() {
             b"OTTO" => return refuse("it is an OpenType font"),
             [] => return refuse("it is empty"),
             [b'0'..=b'9' | b'a'..=b'f' | b' ' | b'\t' | b'\n' | b'i', ..] => {}
-            _ => return refuse("it does not begin like one"),
+            _ => return refuse("it does not start like one"),
         }
         let streams = read_master(&master)?;
         if streams.is_empty() {
-            return refuse("it lists no stream");
+            return refuse("it does not list streams");
         }
         let definitions = master.with_extension("0.def");
         let definitions = present(&definitions).ok_or_else(|| {
-            let help =
-                "copy all files of the archive; VampirTrace writes the definitions when `vtunify` has run";
-            TraceError::of(&definitions, "is missing, and so is the same with `.z`", help)
+            let help = "copy all files of the archive; `vtunify` of VampirTrace writes the definitions";
+            TraceError::of(&definitions, "is missing, also with `.z`", help)
         })?;
         Ok(Self { master, definitions, streams })
     }
@@ -89,19 +87,19 @@ impl ArchiveFiles {
     fn events_of(&self, stream: u32) -> Result<PathBuf, TraceError> {
         let path = self.master.with_extension(format!("{stream:x}.events"));
         present(&path).ok_or_else(|| {
-            let problem = format!("is missing (stream {stream:x}), and so is the same with `.z`");
+            let problem = format!("is missing (stream {stream:x}), also with `.z`");
             let help =
-                "copy all files of the archive; if the stream has no events, make an empty file of that name";
+                "copy all files of the archive; if the stream does not have events, create an empty file with this name";
             TraceError::of(&path, problem, help)
         })
     }
 
-    /// What a stream defines for itself, if it does.
+    /// The local definitions of a stream, if any.
     fn definitions_of(&self, stream: u32) -> Option<PathBuf> {
         present(&self.master.with_extension(format!("{stream:x}.def")))
     }
 
-    /// All of them, sorted by names in which the archive is always called `archive`.
+    /// All files, sorted by their names with `archive` as the name of the archive.
     fn list(&self) -> Result<Vec<InputPath>, TraceError> {
         let mut files = vec![
             InputPath::named(&self.master, "archive.otf"),
@@ -132,14 +130,14 @@ fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, TraceError> {
             continue;
         }
         if fields.first() == Some(b'i') {
-            let problem = "was written through the I/O forwarding layer IOFSL, which joins the streams in one file, which is not supported";
+            let problem = "was written through the I/O forwarding layer IOFSL, which is not supported";
             return Err(TraceError::of(path, problem, ""));
         }
         let (stream, processes) =
-            stream_and_processes(fields).map_err(|what| line.error(told(line.text, what)))?;
+            stream_and_processes(fields).map_err(|what| line.error(in_record(line.text, what)))?;
         for process in &processes {
             if !listed.insert(*process) {
-                return Err(line.error(told(line.text, "a process is listed twice")).into());
+                return Err(line.error(in_record(line.text, "a process is listed twice")).into());
             }
         }
         streams.entry(stream).or_default().extend(processes);
@@ -151,11 +149,11 @@ fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, TraceError> {
 fn stream_and_processes(mut fields: Fields<'_>) -> Result<(u32, Vec<u32>), Fault> {
     let stream = fields.short()?;
     if !fields.take(b':') {
-        return Err("a colon is missing");
+        return Err("missing colon");
     }
     let processes = fields.list()?;
     fields.end()?;
-    if stream == 0 { Err("stream 0 is for definitions") } else { Ok((stream, processes)) }
+    if stream == 0 { Err("stream 0 is reserved for definitions") } else { Ok((stream, processes)) }
 }
 
 fn first_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
@@ -174,18 +172,18 @@ fn present(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(compressed)).filter(|path| path.is_file())
 }
 
-/// The end of a name: what is in the file, and whether it is compressed.
+/// The extension: contents of the file, and whether it is compressed.
 fn kind(path: &Path, what: &str) -> String {
     if has_extension(path, "z") { format!("{what}.z") } else { what.to_owned() }
 }
 
-/// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
+/// Reads an archive: messages and bytes per ordered pair of processes, counted at the sender.
 pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
     let files = ArchiveFiles::find(path)?;
     let definitions = Definitions::read(&files.definitions)?;
     let listed = files.streams.values().flatten().copied();
     let processes = Processes::new(&definitions, listed).map_err(|what| {
-        FileError::new(format!("the definitions make no sense: {what}"), "").in_file(&files.definitions)
+        FileError::new(format!("inconsistent definitions: {what}"), "").in_file(&files.definitions)
     })?;
     let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
     let kinds = region_kinds(&files, &definitions, request)?;
@@ -203,13 +201,12 @@ pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Resu
     let records = on_threads(parts, cx, |index, _| program.read_stream(streams[index], cx))?;
     report(&processes, &records, cx);
     if ticks.is_none() {
-        cx.log("warning: the trace does not say how long a tick of its clock is, so there are no times");
+        cx.log("warning: the trace does not define its clock resolution, so times are unknown");
     }
     assemble(&program, &records, ticks)
 }
 
-/// What matters about the functions that are the same for all streams, once it is sure that those exist which the
-/// request names.
+/// Kinds of the functions that all streams share, after checking that those named in the request exist.
 fn region_kinds(
     files: &ArchiveFiles,
     definitions: &Definitions,
@@ -248,7 +245,7 @@ fn select(
     Ok(Some(Selection::new(request, clock, |name| definitions.groups_called(name))?))
 }
 
-/// What all streams are read with.
+/// Shared input of all streams.
 struct Program<'a> {
     files: &'a ArchiveFiles,
     definitions: &'a Definitions,
@@ -259,12 +256,12 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// Reads one stream; nothing if it was stopped.
+    /// Reads one stream; `None` if interrupted.
     fn read_stream(&self, stream: u32, cx: &Context<'_>) -> Result<Option<StreamRecord>, TraceError> {
         let events = self.files.events_of(stream)?;
         match self.files.definitions_of(stream) {
             None => Ok(stream::read(&events, (self.processes, self.selection), &self.kinds, cx)?),
-            // What a stream defines for itself names its functions; the rest is the same for all streams.
+            // Local definitions of a stream apply to its functions only.
             Some(own) => {
                 let mut marks = Marks::new(self.request);
                 let kinds = Definitions::read(&own)?.region_kinds(Some(self.definitions), &mut marks);
@@ -274,7 +271,7 @@ impl Program<'_> {
     }
 }
 
-/// Tells what was read and what is missing.
+/// Logs what was read and what is missing.
 fn report(processes: &Processes, records: &[StreamRecord], cx: &Context<'_>) {
     let sum =
         |of: fn(&Counts) -> u64| records.iter().map(|record| of(&record.counts)).fold(0, u64::saturating_add);
@@ -285,29 +282,29 @@ fn report(processes: &Processes, records: &[StreamRecord], cx: &Context<'_>) {
         sum(|counts| counts.events),
         sum(|counts| counts.messages),
     ));
-    let tell = |what, count| tell(cx, what, count);
-    tell("collective operations, which do not count", sum(|counts| counts.collectives));
-    tell("accesses to remote memory, which do not count", sum(|counts| counts.remote_accesses));
-    tell("threads without a parent, known by their numbers", processes.threads_by_number);
+    let log = |what, count| log_count(cx, what, count);
+    log("collective operations, which are not counted", sum(|counts| counts.collectives));
+    log("remote memory accesses, which are not counted", sum(|counts| counts.remote_accesses));
+    log("threads without a parent, identified by their numbers", processes.threads_by_number);
     let silent = records.iter().flat_map(|record| &record.processes);
-    tell(
-        "calls of MPI_Sendrecv and the like whose messages are not in the trace",
+    log(
+        "calls of MPI_Sendrecv and its variants whose messages are not in the trace",
         silent.map(|process| process.activity.silent_send_receives).fold(0, u64::saturating_add),
     );
-    tell(
-        "warning: messages from or to processes that belong to no MPI rank, which do not count",
+    log(
+        "warning: messages from or to processes that are not MPI ranks, which are not counted",
         sum(|counts| counts.without_rank),
     );
-    tell(
-        "warning: processes that begin and do not end, so that their events may be cut off",
+    log(
+        "warning: processes without an end event, whose events may be truncated",
         sum(|counts| counts.unfinished),
     );
-    tell("warning: times that go back", sum(|counts| counts.backwards));
+    log("warning: timestamps that decrease", sum(|counts| counts.backwards));
     let empty = records.iter().filter(|record| record.counts.events == 0).count();
-    tell("warning: streams without events", empty as u64);
+    log("warning: streams without events", empty as u64);
 }
 
-/// What the streams of one process tell of its main thread.
+/// Records of the main thread of a process over all streams.
 #[derive(Debug, Clone, Default)]
 struct Main {
     span: Option<(u64, u64)>,
@@ -332,7 +329,7 @@ impl Main {
     fn work(&self) -> Work {
         let Some((first, last)) = self.span else { return Work::default() };
         let all = || vec![(last - first).saturating_sub(self.communication)];
-        // Only where all of the trace counts.
+        // Only if the complete trace counts.
         let communicating = self.compute.is_none().then_some((self.communication, self.collective));
         Work { compute: Some(self.compute.clone().unwrap_or_else(all)), communicating }
     }
@@ -348,10 +345,10 @@ fn assemble(
     let overflow =
         |overflow: Overflow| FileError::new(overflow.to_string(), "").in_file(&program.files.master);
     let mut mains = vec![Main::default(); processes.list.len()];
-    let mut whole: Option<(u64, u64)> = None;
+    let mut span: Option<(u64, u64)> = None;
     for record in records.iter().flat_map(|record| &record.processes) {
         let (first, last) = record.span;
-        whole = Some(whole.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        span = Some(span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
         let Some(source) = processes.rank(record.process) else { continue };
         for &Sent { destination, class, messages, bytes } in &record.sent {
             classes.add(class, Edge { source, destination, messages, bytes }).map_err(overflow)?;
@@ -360,7 +357,7 @@ fn assemble(
             mains[source as usize].add(record);
         }
     }
-    let duration = whole.map(|(from, to)| to - from);
+    let duration = span.map(|(from, to)| to - from);
     if let Some(selection) = selection {
         selection.check_length(duration.unwrap_or(0))?;
     }

@@ -35,7 +35,7 @@ pub(crate) use read::{Options, read};
 pub(crate) use structure::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 pub(crate) use writer::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 
-/// Every file of an archive that matters, named independent of what the archive is called.
+/// All files of an archive that are read, under names that do not depend on the name of the archive.
 pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     archive_files::ArchiveFiles::find(path)?.list()
 }

@@ -1,4 +1,4 @@
-//! What of a trace counts, and in which class.
+//! Selection and classes of trace events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,50 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TraceError;
 
-/// What of a trace counts. Conditions that are not given hold always; all must hold.
+/// Part of the trace that counts. All given conditions must hold.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Select {
-    /// Only from so many seconds after the first event of the trace.
+    /// Start of the time window, in seconds after the first event of the trace.
     pub from_s: Option<f64>,
-    /// Only before so many seconds after the first event of the trace.
+    /// End of the time window (exclusive), in seconds after the first event of the trace.
     pub to_s: Option<f64>,
-    /// Only inside regions (functions) of these names, and all that they call.
+    /// Names of regions (functions). Only events inside them, including their callees, count.
     pub regions: Vec<String>,
-    /// Only through communicators of these names, or with these numbers.
+    /// Names or numbers of communicators. Only their messages count.
     pub communicators: Vec<String>,
-    /// Only messages of at least so many bytes.
+    /// Minimum message length in bytes.
     pub min_bytes: Option<u64>,
-    /// Only messages of at most so many bytes.
+    /// Maximum message length in bytes.
     pub max_bytes: Option<u64>,
 }
 
-/// What the phases of a program are.
+/// Definition of the phases of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Phases {
-    /// Regions (functions) of these names with all that they call; the innermost counts. What is outside of all is
-    /// phase 0, the first region is phase 1.
+    /// Regions (functions) with these names, including their callees; the innermost one counts. Phase 0 is
+    /// everything outside of them, phase 1 the first region.
     Regions(Vec<String>),
-    /// Slices of so many seconds, from the first event of the trace on.
+    /// Time slices of this many seconds, starting at the first event of the trace.
     Seconds(f64),
 }
 
-/// More slices of time than anybody looks at.
+/// Maximum number of time slices.
 const MOST_SLICES: u64 = 1 << 16;
 
-/// Bits of a class that hold the magnitude of the length of a message.
+/// Bits of a class for the magnitude of the message length.
 const LENGTH_BITS: u32 = 7;
 
-/// The class of a message: its phase and, if lengths are told apart, how many bits its length has.
+/// The class of a message: its phase, and the bit length of its length if recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Class(u32);
 
 impl Class {
-    /// The class of everything that is not told apart.
+    /// The class if neither phases nor lengths are recorded.
     pub(crate) const ALL: Self = Self(0);
 
-    /// The same class for a message of some length; 0 bits for an empty one.
+    /// The same class for a message of a given length; 0 bits for an empty one.
     pub(crate) fn of_length(self, bytes: u64) -> Self {
         Self(self.phase() << LENGTH_BITS | (u64::BITS - bytes.leading_zeros()))
     }
@@ -60,7 +60,7 @@ impl Class {
         self.0 >> LENGTH_BITS
     }
 
-    /// Bits in the length of a message.
+    /// Bit length of the message length.
     pub(crate) fn length_bits(self) -> u32 {
         self.0 & ((1 << LENGTH_BITS) - 1)
     }
@@ -71,7 +71,7 @@ impl Class {
     }
 }
 
-/// What a user asks for.
+/// Selection, phases and sizes that the user requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) select: &'a Select,
@@ -80,7 +80,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Whether everything counts and nothing is told apart.
+    /// Whether everything counts in a single class.
     pub(crate) fn is_plain(&self) -> bool {
         *self.select == Select::default() && self.phases.is_none() && !self.sizes
     }
@@ -92,48 +92,48 @@ impl Request<'_> {
             || matches!(self.phases, Some(Phases::Seconds(_)))
     }
 
-    /// Checks what does not depend on the trace.
+    /// Checks that do not depend on the trace.
     pub(crate) fn check(&self) -> Result<(), TraceError> {
         let Select { from_s, to_s, min_bytes, max_bytes, .. } = self.select;
         let negative = |time: &f64| !time.is_finite() || *time < 0.0;
         if let Some(time_s) = [from_s, to_s].into_iter().flatten().find(|time| negative(time)) {
-            let problem = format!("`select` names {time_s} s, which is no time of the trace");
+            let problem = format!("`select` has an invalid time: {time_s} s");
             return Err(TraceError::refused(
                 problem,
-                "`from_s` and `to_s` are seconds after the first event",
+                "`from_s` and `to_s` are non-negative seconds after the first event",
             ));
         }
         if let (Some(from_s), Some(to_s)) = (from_s, to_s)
             && from_s >= to_s
         {
-            let problem = format!("`select` leaves no time: from {from_s} s to {to_s} s");
+            let problem = format!("`select` has an empty time window: {from_s} s to {to_s} s");
             return Err(TraceError::refused(problem, "`from_s` must be less than `to_s`"));
         }
         if let (Some(min_bytes), Some(max_bytes)) = (min_bytes, max_bytes)
             && min_bytes > max_bytes
         {
-            let problem = format!("`select` leaves no length: from {min_bytes} to {max_bytes} bytes");
+            let problem = format!("`select` has an empty range of lengths: {min_bytes} to {max_bytes} bytes");
             return Err(TraceError::refused(problem, "`min_bytes` must not exceed `max_bytes`"));
         }
         match self.phases {
             Some(Phases::Seconds(width_s)) if !(width_s.is_finite() && *width_s > 0.0) => {
-                let help = "give a positive number of seconds, such as `phases = { seconds = 0.5 }`";
-                Err(TraceError::refused(format!("`phases` asks for slices of {width_s} s"), help))
+                let help = "expected a positive number of seconds, such as `phases = { seconds = 0.5 }`";
+                Err(TraceError::refused(format!("`phases` has an invalid slice length: {width_s} s"), help))
             }
             Some(Phases::Regions(names)) if names.is_empty() => {
                 let help =
-                    "give the names of functions, such as `phases = { regions = [\"init\", \"solve\"] }`";
-                Err(TraceError::refused("`phases` names no region", help))
+                    "list the names of functions, such as `phases = { regions = [\"init\", \"solve\"] }`";
+                Err(TraceError::refused("`phases` does not name regions", help))
             }
             Some(Phases::Regions(names)) if names.iter().collect::<BTreeSet<_>>().len() < names.len() => {
-                Err(TraceError::refused("`phases` names a region twice", ""))
+                Err(TraceError::refused("`phases` names a region more than once", ""))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// What is special about the regions with some names.
+/// Selected regions and phases by region name.
 #[derive(Debug, Default)]
 pub(crate) struct Marks<'a> {
     selected: BTreeSet<&'a str>,
@@ -152,7 +152,7 @@ impl<'a> Marks<'a> {
         Self { selected, phases, missing }
     }
 
-    /// Marks a region by its name.
+    /// Adds the marks of a region to its kind.
     pub(crate) fn mark(&mut self, name: &str, kind: RegionKind) -> RegionKind {
         self.missing.remove(name);
         RegionKind {
@@ -162,33 +162,35 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Checks that every region was there that is asked for.
+    /// Checks that every requested region exists.
     pub(crate) fn check(&self) -> Result<(), TraceError> {
         match self.missing.first() {
             Some(name) => {
-                let help = "`otf2-print -G` or `otfprint` lists the regions of a trace; names are matched as a whole";
-                Err(TraceError::refused(format!("no region of the trace is called `{name}`"), help))
+                let help =
+                    "`otf2-print -G` or `otfprint` lists the regions of a trace; names must match completely";
+                Err(TraceError::refused(format!("the trace does not contain a region `{name}`"), help))
             }
             None => Ok(()),
         }
     }
 }
 
-/// What of a trace counts, in its own terms.
+/// A selection in terms of the trace.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// First and first not to count of the ticks.
+    /// First tick, and first tick after the window.
     window: (u64, u64),
     inside_regions: bool,
     communicators: Option<BTreeSet<u32>>,
     lengths: (u64, u64),
-    /// First tick and ticks of the slices.
+    /// First tick, and ticks per slice.
     slices: Option<(u64, u64)>,
     pub(crate) sizes: bool,
 }
 
 impl Selection {
-    /// Resolves a request for a trace that begins at tick `start`; `called` has the ids of the communicators of a name.
+    /// Resolves a request for a trace that starts at tick `start`; `called` gives the ids of the
+    /// communicators with a name.
     pub(crate) fn new(
         request: &Request<'_>,
         (ticks_per_second, start): (Option<f64>, u64),
@@ -196,7 +198,8 @@ impl Selection {
     ) -> Result<Self, TraceError> {
         let per_second = match ticks_per_second {
             None if request.needs_time() => {
-                let problem = "`select` or `phases` asks for times, but the trace does not say how long a tick of its clock is";
+                let problem =
+                    "`select` or `phases` needs times, but the trace does not define its clock resolution";
                 return Err(TraceError::refused(problem, ""));
             }
             known => known.unwrap_or(1.0),
@@ -207,7 +210,7 @@ impl Selection {
             if !found.is_empty() {
                 return Ok(found);
             }
-            let problem = format!("no communicator of the trace is called `{name}` or has this number");
+            let problem = format!("the trace does not contain a communicator with name or number `{name}`");
             let help = "`otf2-print -G` or `otfprint` lists the communicators of a trace";
             Err(TraceError::refused(problem, help))
         };
@@ -233,17 +236,17 @@ impl Selection {
         })
     }
 
-    /// Whether a message of some length counts.
+    /// Whether messages of a length count.
     pub(crate) fn counts_length(&self, bytes: u64) -> bool {
         (self.lengths.0..=self.lengths.1).contains(&bytes)
     }
 
-    /// Whether what goes through a communicator counts.
+    /// Whether messages on a communicator count.
     pub(crate) fn counts_communicator(&self, id: u32) -> bool {
         self.communicators.as_ref().is_none_or(|ids| ids.contains(&id))
     }
 
-    /// Class of what happens at some time inside `regions`, if it counts.
+    /// Class of an event at a time inside `regions`, if it counts.
     pub(crate) fn class(&self, regions: Inside, time: impl Fn() -> u64) -> Option<Class> {
         if self.inside_regions && !regions.selected {
             return None;
@@ -259,7 +262,7 @@ impl Selection {
         Some(Class(phase << LENGTH_BITS))
     }
 
-    /// Class of a message of some length through a communicator, if that is known, which is sent inside `regions`.
+    /// Class of a message on a communicator, if known, sent inside `regions`, if it counts.
     #[inline(never)]
     pub(crate) fn class_of_message(
         &self,
@@ -275,31 +278,30 @@ impl Selection {
         Some(if self.sizes { class.of_length(bytes) } else { class })
     }
 
-    /// Ticks of a slice of time, if phases are such.
+    /// Ticks per time slice, if phases are time slices.
     pub(crate) fn slice_ticks(&self) -> Option<u64> {
         self.slices.map(|(_, width)| width)
     }
 
-    /// Slice of a time; the last one holds all that follows.
+    /// Slice of a time; the last slice is unbounded.
     fn slice(&self, time: u64) -> Option<u32> {
         let (start, width) = self.slices?;
         Some((time.saturating_sub(start) / width).min(MOST_SLICES - 1) as u32)
     }
 
-    /// Whether two times are in so many slices that nobody asked for them.
+    /// Rejects traces with too many time slices.
     pub(crate) fn check_length(&self, ticks: u64) -> Result<(), TraceError> {
         match self.slices {
             Some((_, width)) if ticks / width >= MOST_SLICES => {
                 let slices = ticks / width + 1;
-                let problem =
-                    format!("`phases` asks for {slices} slices of time, and there can be {MOST_SLICES}");
-                Err(TraceError::refused(problem, "give longer slices"))
+                let problem = format!("`phases` gives {slices} time slices, more than {MOST_SLICES}");
+                Err(TraceError::refused(problem, "use longer slices"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Adds the ticks of an interval that count to those of its phases.
+    /// Adds the selected ticks of an interval to their phases.
     fn add(&self, (from, to): (u64, u64), regions: Inside, ticks: &mut Vec<u64>) {
         let (mut from, to) = (from.max(self.window.0), to.min(self.window.1));
         if from >= to || self.inside_regions && !regions.selected {
@@ -322,22 +324,22 @@ impl Selection {
     }
 }
 
-/// Where a location is, as far as a selection asks.
+/// Position of a location for a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Inside {
-    /// In one of the regions that are selected.
+    /// Inside a selected region.
     pub(crate) selected: bool,
-    /// The phase whose region is the innermost; 0 if it is in none.
+    /// The phase of the innermost phase region; 0 outside of all.
     pub(crate) phase: u32,
 }
 
-/// The time that a location computes, by phase.
+/// Computing time of a location by phase.
 #[derive(Debug)]
 pub(crate) struct Ledger<'a> {
     selection: &'a Selection,
     ticks: Vec<u64>,
     until: Option<u64>,
-    /// The end of the first interval, and where it counts, if it does. Its beginning is the first event.
+    /// End of the first interval, and its position if it counts. Its start is the first event.
     opening: Option<(u64, Option<Inside>)>,
 }
 
@@ -346,9 +348,9 @@ impl<'a> Ledger<'a> {
         Self { selection, ticks: Vec::new(), until: None, opening: None }
     }
 
-    /// The time up to `to` was spent computing inside some regions, or else communicating.
+    /// Accounts for the time up to `to`: computing inside some regions, or communicating.
     pub(crate) fn pass(&mut self, to: u64, computing: Option<Inside>) {
-        // A clock that goes back and forth passes no time twice.
+        // Clocks that run backwards must not count time twice.
         let to = self.until.map_or(to, |until| until.max(to));
         match (self.until.replace(to), computing) {
             (None, _) => self.opening = Some((to, computing)),
@@ -366,36 +368,36 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// What matters about a region.
+/// Properties of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RegionKind {
-    /// Time in it is not spent computing.
+    /// Whether it is communication rather than computation.
     pub(crate) communication: bool,
-    /// The kind of call that it is.
+    /// Kind of MPI call.
     pub(crate) call: Call,
-    /// What happens inside counts, if not everything does.
+    /// Whether it is selected.
     pub(crate) selected: bool,
-    /// Number of the phase it stands for; 0 if it stands for none.
+    /// Its phase; 0 if none.
     pub(crate) phase: u32,
 }
 
-/// The kinds of calls that are told apart.
+/// Kinds of MPI calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Call {
-    /// Any other.
+    /// Any other region.
     #[default]
     Other,
-    /// `MPI_Sendrecv` or one of its kin, which always send.
+    /// `MPI_Sendrecv` or a variant, which always sends.
     SendReceive,
     /// A collective operation.
     Collective,
 }
 
 impl RegionKind {
-    /// Communication is every region that the trace `marked` as such, and every region whose name begins with `MPI_`
-    /// or `PMPI_` in small or capital letters (Fortran). `MPI_Init`, `MPI_Finalize` and files accessed through MPI
-    /// are among them: no process computes there. Barriers between threads are not: they are part of how the
-    /// process computes. Collective operations are known by their names in MPI, or `marked` too.
+    /// Regions are communication if the trace `marked` them or if their name starts with `MPI_` or `PMPI_`,
+    /// in lower or upper case (Fortran). This includes `MPI_Init`, `MPI_Finalize` and MPI I/O, in which
+    /// processes do not compute. It excludes barriers between threads, which are part of the computation.
+    /// Collective operations are recognised by their MPI names, or `marked` too.
     pub(crate) fn new(name: &str, marked: bool, collective: bool) -> Self {
         let name = name.to_ascii_lowercase();
         let mpi = name.strip_prefix('p').filter(|name| name.starts_with("mpi_")).unwrap_or(&name);
@@ -424,22 +426,22 @@ impl RegionKind {
     }
 }
 
-/// Whether entering and leaving a region changes anything but the stack.
+/// Effect of entering and leaving a region besides the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Matters {
     Never,
-    /// Only the time in communication.
+    /// Only on the time in communication.
     AsCommunication,
-    /// More than that.
+    /// On more than that.
     Otherwise,
 }
 
-/// Whether a function of MPI, without its prefix, is a collective operation.
+/// Whether an MPI function, without its prefix, is a collective operation.
 fn is_collective(function: &str) -> bool {
     const NAMES: &str = "barrier bcast gather scatter allgather alltoall allreduce reduce scan exscan";
     let function = function.strip_prefix("neighbor_").unwrap_or(function);
     let called = |function: &str| NAMES.split(' ').any(|name| function.starts_with(name));
-    // Those that do not block begin with another letter, `reduce_local` sends nothing.
+    // Nonblocking ones have a prefix; `reduce_local` does not communicate.
     let waits = called(function) && !function.starts_with("reduce_local");
     waits
         || function.strip_prefix('i').is_some_and(|function| called(function.trim_start_matches("neighbor_")))
@@ -458,7 +460,7 @@ mod tests {
     const OUTSIDE: Inside = Inside { selected: false, phase: 0 };
 
     #[test]
-    fn a_window_counts_from_the_start_of_the_trace() {
+    fn windows_are_relative_to_the_start_of_the_trace() {
         let select = Select { from_s: Some(1.0), to_s: Some(2.0), ..Select::default() };
         let selection = selection(&select, None);
         let counts = |time| selection.class(OUTSIDE, || time).is_some();
@@ -482,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_hold_their_messages_and_their_share_of_the_time() {
+    fn slices_have_their_messages_and_their_share_of_the_time() {
         let select = Select::default();
         let phases = Phases::Seconds(2.0);
         let selection = selection(&select, Some(&phases));
@@ -504,31 +506,31 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_told_apart_by_their_bits() {
+    fn lengths_are_classified_by_their_bits() {
         let bits = |bytes| Class::ALL.of_length(bytes).length_bits();
         assert_eq!([0, 1, 2, 3, 4, 1024, u64::MAX].map(bits), [0, 1, 2, 2, 3, 11, 64]);
         assert_eq!(Class(5 << LENGTH_BITS).of_length(7).phase(), 5);
     }
 
     #[test]
-    fn requests_that_cannot_be_met_are_refused() {
+    fn invalid_requests_are_rejected() {
         let refused = |select: &Select, phases: Option<&Phases>| {
             Request { select, phases, sizes: false }.check().unwrap_err().to_string()
         };
         let none = Select::default();
         assert!(refused(&Select { from_s: Some(-1.0), ..none.clone() }, None).contains("-1"));
         let window = Select { from_s: Some(2.0), to_s: Some(2.0), ..none.clone() };
-        assert!(refused(&window, None).contains("no time"));
+        assert!(refused(&window, None).contains("empty time window"));
         let lengths = Select { min_bytes: Some(2), max_bytes: Some(1), ..none.clone() };
-        assert!(refused(&lengths, None).contains("no length"));
+        assert!(refused(&lengths, None).contains("empty range of lengths"));
         assert!(refused(&none, Some(&Phases::Seconds(0.0))).contains("0 s"));
-        assert!(refused(&none, Some(&Phases::Regions(Vec::new()))).contains("no region"));
+        assert!(refused(&none, Some(&Phases::Regions(Vec::new()))).contains("does not name regions"));
         let twice = Phases::Regions(vec!["a".into(), "a".into()]);
-        assert!(refused(&none, Some(&twice)).contains("twice"));
+        assert!(refused(&none, Some(&twice)).contains("more than once"));
     }
 
     #[test]
-    fn every_region_that_is_named_must_be_there() {
+    fn every_named_region_must_exist() {
         let select = Select { regions: vec!["solve".into()], ..Select::default() };
         let request = Request { select: &select, phases: None, sizes: false };
         let mut marks = Marks::new(&request);

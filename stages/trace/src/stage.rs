@@ -1,4 +1,4 @@
-//! The stages.
+//! The stages of this crate.
 
 use hopmap_model::{
     Artifact, Context, Error, Events, InputPath, Inputs, Library, Outcome, Outputs, Port, Stage, TaskDag,
@@ -13,7 +13,7 @@ use crate::{
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
-/// What all stages that read an OTF2 archive are alike in: their output, their files and their library.
+/// Common parts of all stages that read OTF2 archives: output, input files and library.
 macro_rules! reads_otf2 {
     ($params:ty, $port:literal: $artifact:ty) => {
         fn ports() -> &'static [Port] {
@@ -30,12 +30,12 @@ macro_rules! reads_otf2 {
     };
 }
 
-/// libotf2 is not in every build, and reads no archive that is cut off.
+/// libotf2 is not in every build, and does not read truncated archives.
 fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
     match reader {
         Reader::Libotf2 if allow_truncated => {
-            let problem = "`allow_truncated` and `reader = \"libotf2\"` do not go together";
-            let help = "leave `reader` out: libotf2 reads no archive that is cut off";
+            let problem = "`allow_truncated` cannot be combined with `reader = \"libotf2\"`";
+            let help = "omit `reader`: libotf2 does not read truncated archives";
             Err(TraceError::refused(problem, help).into())
         }
         Reader::Libotf2 => Ok(LIBOTF2.require(Reader::NEEDS_LIBRARY)?),
@@ -45,24 +45,25 @@ fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
 
 /// The stage `trace/otf2`.
 ///
-/// Messages are counted where they are sent (`MPI_SEND`, `MPI_ISEND`). An access to remote memory counts as a message
-/// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each). Collective operations do not
-/// count, are kept in a table of their own, or are kept and count as the messages of published algorithms. Ranks within communicators become ranks of the program;
-/// threads and devices send for their process. Without MPI the ranks of SHMEM, GASPI or UPC count, else every process
-/// that is defined, in the order of ids.
+/// Messages are counted at the sender (`MPI_SEND`, `MPI_ISEND`). A remote memory access counts as a message
+/// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each direction). Depending
+/// on `collectives`, collective operations are ignored, kept in a table, or kept and counted as the messages
+/// of published algorithms. Ranks within communicators are translated to world ranks; messages of threads
+/// and devices count for their process. Without MPI the ranks of SHMEM, GASPI or UPC count, else every
+/// defined process in order of ids.
 ///
-/// `compute_s` of a process is the time from the first to the last event of its main thread less the time inside
-/// communication: regions of MPI, GASPI, UPC or SHMEM, regions whose role is point-to-point, collective or remote
-/// memory access, and regions whose name begins with `MPI_` or `PMPI_`, `MPI_Init` and `MPI_Finalize` among them.
-/// `host` is the node the trace names, or what it names in its place. `duration_s` goes from the first to the
-/// last event of all; EZTrace does not align the clocks of the processes.
+/// `compute_s` of a process is the time from the first to the last event of its main thread minus the time
+/// in communication: regions of MPI, GASPI, UPC or SHMEM, regions whose role is point-to-point, collective
+/// or remote memory access, and regions whose name starts with `MPI_` or `PMPI_`, including `MPI_Init` and
+/// `MPI_Finalize`. `host` is the name of the node in the trace. `duration_s` is the time from the first to
+/// the last event of the trace; EZTrace does not synchronise the clocks of the processes.
 #[derive(Debug)]
 pub struct Otf2;
 
 impl Stage for Otf2 {
     type Params = Otf2Params;
     const KIND: &'static str = "trace/otf2";
-    const SUMMARY: &'static str = "Messages and bytes between processes from an OTF2 trace";
+    const SUMMARY: &'static str = "Build the communication matrix of a program from an OTF2 trace";
     const REVISION: u32 = 3;
 
     reads_otf2!(Otf2Params, "task-graph": TaskGraph);
@@ -71,8 +72,12 @@ impl Stage for Otf2 {
         check_reader(params.reader, params.allow_truncated)?;
         params.algorithms.check()?;
         if params.algorithms != Algorithms::default() && params.collectives != Collectives::Expand {
-            let problem = "`algorithms` are given, but collective operations do not become messages";
-            return Err(TraceError::refused(problem, "add `collectives = \"expand\"`").into());
+            let problem = "`algorithms` has no effect without `collectives = \"expand\"`";
+            return Err(TraceError::refused(
+                problem,
+                "remove `algorithms`, or set `collectives = \"expand\"`",
+            )
+            .into());
         }
         Ok(params.request().check()?)
     }
@@ -80,7 +85,7 @@ impl Stage for Otf2 {
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let Otf2Params { reader, collectives, algorithms, allow_truncated, .. } = params;
         let request = params.request();
-        let options = otf2::Options { reader, collectives, algorithms, request, whole: !allow_truncated };
+        let options = otf2::Options { reader, collectives, algorithms, request, complete: !allow_truncated };
         let graph = otf2::read(params.path.path(), options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
@@ -88,17 +93,17 @@ impl Stage for Otf2 {
 
 /// The stage `trace/events`.
 ///
-/// A row for every message that is sent, and for every access to remote memory: two for `RMA_ATOMIC`, one in each
-/// direction. Collective operations are not listed. Rows stand location by location, in the order of ids; those of
-/// one location are in the order in which it recorded them. They are written as they are read, so a trace of any
-/// length takes the same memory.
+/// The table has a row per sent message and per remote memory access (two for `RMA_ATOMIC`, one in each
+/// direction), but not for collective operations. Rows are grouped by location, in order of ids; those of
+/// one location are in recorded order. Rows are written while the trace is read, so memory use does not
+/// depend on its length.
 #[derive(Debug)]
 pub struct ListEvents;
 
 impl Stage for ListEvents {
     type Params = EventsParams;
     const KIND: &'static str = "trace/events";
-    const SUMMARY: &'static str = "The messages of an OTF2 trace one by one, as a table";
+    const SUMMARY: &'static str = "List every message of an OTF2 trace in a table";
     const REVISION: u32 = 1;
 
     reads_otf2!(EventsParams, "events": Events);
@@ -116,20 +121,21 @@ impl Stage for ListEvents {
 
 /// The stage `trace/dag`.
 ///
-/// A task is the time (`work`, in seconds) that a process computes between two calls at which it depends on others. An
-/// edge with bytes is a message, from the task before it is sent to the task after it is received; edges without bytes
-/// between tasks of a rank are the order of its program. A collective operation with a root leads from every process to
-/// the root or from the root to every process; another one is a task without work at the first of its processes, for
-/// which all wait. Messages are matched as MPI does, by communicator, ends, tag and order; what is left over is matched
-/// across communicators, for EZTrace names the wrong one in some receives, whose sources it numbers as in the right one.
-/// Access to remote memory makes nobody wait.
+/// A task is an interval of computation (`work`, in seconds) between two calls at which a process depends on
+/// others. An edge with bytes is a message, from the task before the send to the task after the receive;
+/// edges without bytes between tasks of a rank are the program order. A collective operation with a root
+/// gives edges from every process to the root, or from the root to every process. Any other collective
+/// operation is a task without work at its first process, for which all processes wait. Messages are matched
+/// as in MPI, by communicator, ends, tag and order. The rest is matched across communicators, because
+/// EZTrace records the wrong communicator in some receives, with the source rank of the right one. Remote
+/// memory accesses do not give dependencies.
 #[derive(Debug)]
 pub struct Dag;
 
 impl Stage for Dag {
     type Params = DagParams;
     const KIND: &'static str = "trace/dag";
-    const SUMMARY: &'static str = "Tasks of an OTF2 trace and what each of them waits for";
+    const SUMMARY: &'static str = "Build the task DAG of a program from an OTF2 trace";
     const REVISION: u32 = 3;
 
     reads_otf2!(DagParams, "task-dag": TaskDag);
@@ -138,11 +144,11 @@ impl Stage for Dag {
         check_reader(params.reader, params.allow_truncated)?;
         let &DagParams { tiny_s, allow_loss, .. } = params;
         if !(tiny_s.is_finite() && tiny_s >= 0.0) {
-            let help = "give a number of seconds from zero, such as 1e-6";
+            let help = "expected a non-negative number of seconds, such as 1e-6";
             return Err(TraceError::refused(format!("`tiny_s` is {tiny_s}"), help).into());
         }
         if !(0.0..=1.0).contains(&allow_loss) {
-            let help = "give a share of the bytes sent, from 0 to 1";
+            let help = "expected a fraction of the sent bytes, from 0 to 1";
             return Err(TraceError::refused(format!("`allow_loss` is {allow_loss}"), help).into());
         }
         Ok(())
@@ -156,15 +162,16 @@ impl Stage for Dag {
 
 /// The stage `trace/replay`.
 ///
-/// A dependency between tasks of two ranks becomes a message that does not block its sender; one within a rank is order.
-/// Collective operations are the messages that the graph has for them: one to the task that joins them and one back.
+/// A dependency between tasks of two ranks becomes a nonblocking message; one within a rank becomes program
+/// order. Collective operations become the messages of the graph: one to the task that joins them and one
+/// back.
 #[derive(Debug)]
 pub struct Replay;
 
 impl Stage for Replay {
     type Params = ReplayParams;
     const KIND: &'static str = "trace/replay";
-    const SUMMARY: &'static str = "Tasks as a trace that SimGrid or LogGOPSim replays";
+    const SUMMARY: &'static str = "Export a task DAG as a trace for SimGrid or LogGOPSim";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -177,7 +184,7 @@ impl Stage for Replay {
         if flops_per_s.is_finite() && flops_per_s > 0.0 {
             return Ok(());
         }
-        let help = "give the speed of a core of the simulated machine, such as 1e9";
+        let help = "expected the speed of a core of the simulated machine, such as 1e9";
         Err(TraceError::refused(format!("`flops_per_s` is {flops_per_s}"), help).into())
     }
 
@@ -190,17 +197,17 @@ impl Stage for Replay {
 
 /// The stage `trace/summary`.
 ///
-/// Messages and bytes are those between different ranks; what ranks send to themselves is `self_messages` and `self_bytes`.
-/// `communication_share` and `collective_share` are parts of the
-/// time of all ranks together; `bytes_imbalance` and `compute_imbalance` are the largest share of a rank over the mean.
-/// What the trace does not tell is missing.
+/// Messages and bytes are those between different ranks; `self_messages` and `self_bytes` count messages of
+/// ranks to themselves. `communication_share` and `collective_share` are fractions of the total time of all
+/// ranks. `bytes_imbalance` and `compute_imbalance` are the maximum over ranks divided by the mean. Metrics
+/// that the trace does not provide are missing.
 #[derive(Debug)]
 pub struct Summary;
 
 impl Stage for Summary {
     type Params = SummaryParams;
     const KIND: &'static str = "trace/summary";
-    const SUMMARY: &'static str = "A program in a few numbers: totals, imbalance, heaviest pairs, phases";
+    const SUMMARY: &'static str = "Summarise a program: totals, imbalance, heaviest pairs, phases";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -218,21 +225,22 @@ impl Stage for Summary {
 
 /// The stage `trace/otf`.
 ///
-/// Messages are counted where they are sent (records `S`); collective operations and access to remote memory are not.
-/// Senders and receivers are processes of the whole trace, so communicators do not matter. Ranks are the places in the
-/// group `MPI_COMM_WORLD` if there is one; else every process without a parent counts, in the order of ids. Threads,
-/// which have a process as parent, send for it.
+/// Messages are counted at the sender (records `S`); collective operations and remote memory accesses are
+/// not counted. Senders and receivers are processes of the trace, so communicators do not matter. Ranks are
+/// the positions in the group `MPI_COMM_WORLD` if it exists; else every process without a parent is a rank,
+/// in order of ids. Messages of threads, which have a process as parent, count for that process.
 ///
-/// `compute_s` of a process is the time from the first to the last event of its main thread less the time inside
-/// communication: functions of the group `MPI` and those whose name begins with `MPI_` or `PMPI_`. `host` is the node
-/// for which VampirTrace has a group, and `duration_s` goes from the first to the last event of all.
+/// `compute_s` of a process is the time from the first to the last event of its main thread minus the time
+/// in communication: functions of the group `MPI` and those whose name starts with `MPI_` or `PMPI_`. `host`
+/// is the node of the VampirTrace group, and `duration_s` is the time from the first to the last event of
+/// the trace.
 #[derive(Debug)]
 pub struct Otf;
 
 impl Stage for Otf {
     type Params = OtfParams;
     const KIND: &'static str = "trace/otf";
-    const SUMMARY: &'static str = "Messages and bytes between processes from an OTF 1 trace";
+    const SUMMARY: &'static str = "Build the communication matrix of a program from an OTF 1 trace";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -255,17 +263,16 @@ impl Stage for Otf {
 
 /// The stage `trace/import`.
 ///
-/// Messages are counted where they are sent, between ranks of the whole program. Collective operations do not count;
-/// where a file has some, the log says how many. `host`, `compute_s` and `duration_s` are what the file says of them,
-/// and unknown where it says nothing. What a file cannot tell is not made up: files without pairs of processes are
-/// refused by name.
+/// Messages are counted at the sender, between world ranks. Collective operations are not counted; the log
+/// reports their number. `host`, `compute_s` and `duration_s` are taken from the file, and unknown without
+/// them. Missing information is never estimated: formats without pairs of processes are rejected by name.
 #[derive(Debug)]
 pub struct Import;
 
 impl Stage for Import {
     type Params = ImportParams;
     const KIND: &'static str = "trace/import";
-    const SUMMARY: &'static str = "Messages and bytes between processes from a file of another tool";
+    const SUMMARY: &'static str = "Import the communication matrix of a program from a file of another tool";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -288,15 +295,15 @@ impl Stage for Import {
 
 /// The stage `trace/export`.
 ///
-/// The file holds the number of ranks, and messages and bytes per ordered pair: `trace/import` gives them back as they
-/// were. The log says what else the task graph has.
+/// The file has the number of ranks, and messages and bytes per ordered pair; `trace/import` restores them
+/// exactly. The log lists what the file omits.
 #[derive(Debug)]
 pub struct Export;
 
 impl Stage for Export {
     type Params = ExportParams;
     const KIND: &'static str = "trace/export";
-    const SUMMARY: &'static str = "A task graph as a text file for other tools";
+    const SUMMARY: &'static str = "Export a communication matrix as a text file";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -308,7 +315,7 @@ impl Stage for Export {
         let graph = inputs.one::<TaskGraph>("task-graph")?;
         let mut file = export::export(&graph.value, params.format, cx);
         if params.format == ExportFormat::MatrixMarket {
-            // The header has to be the first line.
+            // The header must be the first line.
             let origin = format!("\n% hopmap {} {}\n", TaskGraph::KIND, graph.digest);
             file.text = file.text.replacen('\n', &origin, 1);
         }
@@ -318,16 +325,16 @@ impl Stage for Export {
 
 /// The stage `trace/generate`.
 ///
-/// Every rank goes through rounds: it computes and sends to each of its partners, then receives from each and computes.
-/// Ranks do not wait for each other, and their clocks agree. `task-graph` follows from the pattern alone, so it is what
-/// reading the archive has to give.
+/// Every rank executes rounds: it computes and sends to each of its partners, then receives from each and
+/// computes. Ranks do not wait for each other, and their clocks agree. `task-graph` is computed from the
+/// pattern alone, as the expected result of reading the archive.
 #[derive(Debug)]
 pub struct Generate;
 
 impl Stage for Generate {
     type Params = GenerateParams;
     const KIND: &'static str = "trace/generate";
-    const SUMMARY: &'static str = "An OTF2 trace of a program whose messages are known";
+    const SUMMARY: &'static str = "Generate an OTF2 trace of a program with known messages";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {

@@ -1,10 +1,10 @@
-//! A task graph in a few numbers.
+//! Key figures of a task graph.
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{Edge, Phase, PhaseSummary, RankSummary, TaskGraph, TraceSummary};
 
-/// Summarises a task graph; `pairs` is how many of the heaviest pairs are named.
+/// Summarises a task graph with the `pairs` heaviest pairs.
 pub(crate) fn summarise(graph: &TaskGraph, pairs: usize) -> TraceSummary {
     let ranks = ranks(graph);
     TraceSummary {
@@ -15,7 +15,7 @@ pub(crate) fn summarise(graph: &TaskGraph, pairs: usize) -> TraceSummary {
     }
 }
 
-/// Edges between different ranks; what a process sends to itself goes nowhere.
+/// Edges between different ranks; messages of a rank to itself are excluded.
 fn between(edges: &[Edge]) -> impl Iterator<Item = &Edge> {
     edges.iter().filter(|edge| edge.source != edge.destination)
 }
@@ -44,14 +44,14 @@ fn ranks(graph: &TaskGraph) -> Vec<RankSummary> {
     ranks
 }
 
-/// The largest value over the mean; nothing if all are zero.
+/// The maximum over the mean; `None` if all are zero.
 fn imbalance(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let (count, sum) = values.clone().fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
     let largest = values.fold(0.0, f64::max);
     (sum > 0.0).then(|| largest * count / sum)
 }
 
-/// The sum of what all ranks know; nothing if one does not.
+/// The sum over all ranks; `None` if it is unknown for a rank.
 fn sum(ranks: &[RankSummary], of: impl Fn(&RankSummary) -> Option<f64>) -> Option<f64> {
     ranks.iter().map(of).sum()
 }
@@ -100,7 +100,7 @@ fn totals(graph: &TaskGraph, ranks: &[RankSummary]) -> BTreeMap<String, f64> {
 
 fn heaviest(edges: &[Edge], pairs: usize) -> Vec<Edge> {
     let mut heaviest: Vec<Edge> = between(edges).copied().collect();
-    // The heaviest first, and of equal ones the first.
+    // The heaviest first; ties in order of the pairs.
     let order = |edge: &Edge| (std::cmp::Reverse(edge.bytes), edge.pair());
     if pairs < heaviest.len() {
         heaviest.select_nth_unstable_by_key(pairs, order);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_in_numbers() {
+    fn a_program_is_summarised() {
         let graph = TaskGraph {
             processes: vec![process(3.0, 1.0, 0.5), process(1.0, 3.0, 1.5), process(2.0, 2.0, 0.0)],
             edges: vec![edge(0, 0, 9, 900), edge(0, 1, 2, 60), edge(1, 0, 1, 10), edge(1, 2, 1, 30)],
@@ -154,7 +154,7 @@ mod tests {
         );
         assert_eq!((total("self_messages"), total("self_bytes")), (9.0, 900.0));
         assert_eq!((total("communication_share"), total("collective_share")), (0.5, 1.0 / 6.0));
-        // 70, 100 and 30 bytes pass the ranks.
+        // Ranks send or receive 70, 100 and 30 bytes.
         assert_eq!((total("bytes_imbalance"), total("compute_imbalance")), (1.5, 1.5));
         assert_eq!((total("heaviest_pair_share"), total("pairs_share")), (0.6, 0.5));
         assert_eq!((total("partners_max"), total("partners_mean")), (2.0, 4.0 / 3.0));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_missing() {
+    fn unknown_metrics_are_missing() {
         let mut graph = TaskGraph { processes: vec![process(1.0, 1.0, 0.0); 2], ..TaskGraph::default() };
         graph.processes[1] = Process::default();
         let summary = summarise(&graph, 10);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_pairs_the_first_come_first() {
+    fn equal_pairs_keep_their_order() {
         let edges: Vec<Edge> = (0..20).map(|rank| edge(rank, rank + 1, 1, u64::from(rank % 2))).collect();
         let sources: Vec<u32> = heaviest(&edges, 4).iter().map(|edge| edge.source).collect();
         assert_eq!(sources, [1, 3, 5, 7]);

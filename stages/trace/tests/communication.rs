@@ -1,4 +1,5 @@
-//! Everything that moves bytes: access to remote memory, collective operations, other paradigms; and what of it counts.
+//! Everything that moves bytes: remote memory access, collective operations, other paradigms; and its
+//! selection.
 
 use crate::support::writer::Archive;
 use crate::support::writer::Part::{Byte, Number};
@@ -89,7 +90,7 @@ fn windows_are_translated_and_must_be_defined() {
     archive.thread(7, 1);
     archive.thread(9, 2);
     let error = edges(&archive, |_| ()).unwrap_err();
-    assert!(error.contains("it uses window 3, which is not defined"), "{error}");
+    assert!(error.contains("window 3 is not defined"), "{error}");
 }
 
 #[test]
@@ -105,11 +106,11 @@ fn transfers_between_the_devices_of_a_process_do_not_count() {
     let graph = read(&archive, |_| (), &listener).unwrap();
     assert_eq!(rows(&graph), []);
     let lines = listener.lines.into_inner().unwrap();
-    assert!(lines.iter().any(|line| line.contains("accesses to memory within a process")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("memory accesses within a process")), "{lines:?}");
 }
 
 #[test]
-fn ranks_of_shmem_count_where_there_are_none_of_mpi() {
+fn shmem_ranks_count_without_mpi_ranks() {
     const SHMEM: u8 = 13;
     let mut archive = Archive::default();
     archive.string("");
@@ -130,7 +131,7 @@ fn collective(archive: &mut Archive, operation: u8, sizes: [(u64, u64); 3]) {
 }
 
 #[test]
-fn collective_operations_count_when_they_are_expanded() {
+fn collective_operations_count_if_expanded() {
     let mut archive = three_ranks();
     collective(&mut archive, BROADCAST, [(100, 100); 3]);
     assert_eq!(edges(&archive, |_| ()), Ok(vec![]));
@@ -139,7 +140,10 @@ fn collective_operations_count_when_they_are_expanded() {
     let listener = Listener::default();
     read(&archive, |_| (), &listener).unwrap();
     let lines = listener.lines.into_inner().unwrap();
-    assert!(lines.iter().any(|line| line.contains("collective operations, which do not count")), "{lines:?}");
+    assert!(
+        lines.iter().any(|line| line.contains("collective operations, which are not counted")),
+        "{lines:?}"
+    );
 }
 
 fn keep(params: &mut Otf2Params) {
@@ -169,14 +173,14 @@ fn collective_operations_are_kept_with_and_without_their_messages() {
     let listener = Listener::default();
     assert_eq!(rows(&read(&archive, keep, &listener).unwrap()), []);
     let lines = listener.lines.into_inner().unwrap();
-    let told = "collective operations, which are kept and are no messages: 1";
-    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+    let expected = "collective operations, which are kept and not counted as messages: 1";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
 }
 
 #[test]
 fn blocks_of_different_lengths_are_kept_with_their_mean() {
     let mut archive = three_ranks();
-    // Of nine pairs each has 12 / 9 bytes.
+    // Each of nine pairs has 12 / 9 bytes.
     collective(&mut archive, ALL_TO_ALL_V, [(12, 0), (0, 6), (0, 6)]);
     let listener = Listener::default();
     let kept = read(&archive, keep, &listener).unwrap().collectives.calls;
@@ -185,12 +189,13 @@ fn blocks_of_different_lengths_are_kept_with_their_mean() {
         [(2, 1, 1)]
     );
     let lines = listener.lines.into_inner().unwrap();
-    let told = "collective operations with blocks of different lengths, which are kept with their mean: 1";
-    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+    let expected =
+        "collective operations with blocks of different lengths, which are kept with the mean length: 1";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
 }
 
 #[test]
-fn operations_follow_the_algorithm_that_is_chosen() {
+fn operations_use_the_chosen_algorithm() {
     let mut archive = three_ranks();
     collective(&mut archive, ALL_REDUCE, [(24, 24); 3]);
     let chosen = |allreduce| {
@@ -199,7 +204,7 @@ fn operations_follow_the_algorithm_that_is_chosen() {
             params.algorithms = Algorithms { allreduce: Some(allreduce), ..Algorithms::default() };
         }
     };
-    // 2 of 3 blocks twice around the ring, at eight bytes each.
+    // 2 of 3 blocks twice around the ring, eight bytes each.
     let ring = edges(&archive, chosen(Algorithm::Ring)).unwrap();
     assert_eq!(ring, [(0, 1, 4, 32), (1, 2, 4, 32), (2, 0, 4, 32)]);
     let doubling = edges(&archive, chosen(Algorithm::RecursiveDoubling));
@@ -207,7 +212,7 @@ fn operations_follow_the_algorithm_that_is_chosen() {
 }
 
 #[test]
-fn communicators_that_cannot_use_an_algorithm_follow_the_rules() {
+fn communicators_that_cannot_use_an_algorithm_follow_the_rules_of_mpich() {
     const ALL_GATHER: u8 = 6;
     let mut archive = three_ranks();
     collective(&mut archive, ALL_GATHER, [(6, 6); 3]);
@@ -218,12 +223,12 @@ fn communicators_that_cannot_use_an_algorithm_follow_the_rules() {
     let listener = Listener::default();
     assert_eq!(rows(&read(&archive, chosen, &listener).unwrap()), edges(&archive, expand).unwrap());
     let lines = listener.lines.into_inner().unwrap();
-    let told = "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: 1";
-    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+    let expected = "collective operations with too few bytes or processes for the chosen algorithm, which follow the rules of MPICH: 1";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
 }
 
 #[test]
-fn algorithms_are_checked_before_anything_is_read() {
+fn algorithms_are_checked_before_reading() {
     let check = |ask: &dyn Fn(&mut Otf2Params)| {
         let mut params = Otf2Params::new(InputPath::new("nowhere"));
         ask(&mut params);
@@ -234,24 +239,21 @@ fn algorithms_are_checked_before_anything_is_read() {
         expand(params);
         params.algorithms = ring;
     });
-    assert_eq!(error, Err("`ring` is no algorithm for `bcast`".to_owned()));
+    assert_eq!(error, Err("`ring` does not implement `bcast`".to_owned()));
     let error = check(&|params| params.algorithms.bcast = Some(Algorithm::Chain));
-    assert_eq!(
-        error,
-        Err("`algorithms` are given, but collective operations do not become messages".to_owned())
-    );
+    assert_eq!(error, Err("`algorithms` has no effect without `collectives = \"expand\"`".to_owned()));
 }
 
 #[test]
-fn irregular_operations_are_brought_together() {
+fn irregular_operations_are_combined() {
     let mut archive = three_ranks();
-    // Rank 0 sends 12 bytes, the others nothing; ranks 1 and 2 receive 6 each.
+    // Rank 0 sends 12 bytes, the others none; ranks 1 and 2 receive 6 each.
     collective(&mut archive, ALL_TO_ALL_V, [(12, 0), (0, 6), (0, 6)]);
     assert_eq!(edges(&archive, expand), Ok(vec![(0, 1, 1, 6), (0, 2, 1, 6)]));
 }
 
 #[test]
-fn operations_that_one_process_did_not_record_are_told() {
+fn operations_with_a_missing_record_are_logged() {
     let mut archive = three_ranks();
     let parts = [Byte(ALL_TO_ALL_V), Number(0), Number(0), Number(4), Number(4)];
     archive.thread(50, 0).any(10, COLLECTIVE_END, &parts);
@@ -260,11 +262,11 @@ fn operations_that_one_process_did_not_record_are_told() {
     let listener = Listener::default();
     assert_eq!(rows(&read(&archive, expand, &listener).unwrap()), []);
     let lines = listener.lines.into_inner().unwrap();
-    assert!(lines.iter().any(|line| line.contains("not all of their processes recorded alike")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("different records in their processes")), "{lines:?}");
 }
 
 #[test]
-fn operations_that_count_as_one_process_recorded_them_are_told_if_others_did_not() {
+fn operations_counted_by_one_record_are_logged_if_others_lack_it() {
     let mut archive = three_ranks();
     let parts = [Byte(ALL_REDUCE), Number(0), Number(u64::from(u32::MAX)), Number(8), Number(8)];
     archive.thread(50, 0).any(10, COLLECTIVE_END, &parts).any(11, COLLECTIVE_END, &parts);
@@ -273,17 +275,17 @@ fn operations_that_count_as_one_process_recorded_them_are_told_if_others_did_not
     let listener = Listener::default();
     read(&archive, expand, &listener).unwrap();
     let lines = listener.lines.into_inner().unwrap();
-    let told = "warning: collective operations that not all of their processes recorded, of which those count that one process did: 1";
-    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+    let expected = "warning: collective operations that some of their processes did not record, which count as recorded by one process: 1";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
 }
 
 #[test]
-fn operations_that_do_not_block_belong_together_as_they_began() {
+fn nonblocking_operations_match_in_the_order_of_their_starts() {
     let mut archive = three_ranks();
     let complete = |bytes, request| {
         [Byte(ALL_TO_ALL_V), Number(0), Number(0), Number(bytes), Number(bytes), Number(request)]
     };
-    // Of two operations of 3 and 300 bytes, a third for each, rank 1 completes the second first.
+    // Of two operations of 3 and 300 bytes, a third for each rank, rank 1 completes the second first.
     for (location, process, order) in [(50, 0, [1, 2]), (7, 1, [2, 1]), (9, 2, [1, 2])] {
         let thread = archive.thread(location, process);
         thread.any(1, COLLECTIVE_REQUEST, &[Number(1)]).any(2, COLLECTIVE_REQUEST, &[Number(2)]);
@@ -302,7 +304,7 @@ fn operations_that_do_not_block_belong_together_as_they_began() {
 }
 
 #[test]
-fn collective_operations_on_windows_are_those_of_their_communicator() {
+fn collective_operations_on_windows_use_their_communicator() {
     let mut archive = three_ranks();
     for (location, process) in [(50, 0), (9, 2)] {
         let parts = [Byte(ALL_REDUCE), Number(0), Number(5), Number(0), Number(8), Number(8)];
@@ -315,9 +317,9 @@ fn collective_operations_on_windows_are_those_of_their_communicator() {
     assert_eq!((kept.communicators, kept.calls.len()), (vec![vec![2, 0]], 1));
 }
 
-/// Rank 0 sends to rank 1: 10 bytes in `main` at 0.1 s, 20 in `init` at 0.2 s, 400 in `solve` at 0.4 s and 800, in
-/// `init` called by `solve`, at 0.5 s to rank 2 through the row; waits in `MPI_Recv` from 0.6 s to 0.7 s, and ends at
-/// 1 s. The trace begins at 10 s.
+/// Rank 0 sends to rank 1: 10 bytes in `main` at 0.1 s, 20 in `init` at 0.2 s, 400 in `solve` at 0.4 s; and
+/// 800 bytes, in `init` called by `solve`, at 0.5 s to rank 2 through the row. It waits in `MPI_Recv` from
+/// 0.6 s to 0.7 s, and ends at 1 s. The trace starts at 10 s.
 fn program() -> Archive {
     let mut archive = three_ranks();
     let at = |milliseconds: u64| 10_000 + milliseconds;
@@ -348,10 +350,10 @@ fn select(select: Select) -> (Vec<Row>, f64) {
 }
 
 #[test]
-fn a_selection_says_what_counts() {
+fn a_selection_restricts_what_counts() {
     let all = (vec![(0, 1, 3, 430), (0, 2, 1, 800)], 0.9);
     assert_eq!(select(Select::default()), all);
-    // As everything, but by the other way.
+    // Selects everything, but through the code for selections.
     assert_eq!(select(Select { from_s: Some(0.0), ..Select::default() }), all);
     let window = Select { from_s: Some(0.2), to_s: Some(0.65), ..Select::default() };
     assert_eq!(select(window), (vec![(0, 1, 2, 420), (0, 2, 1, 800)], 0.4));
@@ -368,12 +370,12 @@ fn a_selection_says_what_counts() {
 }
 
 #[test]
-fn names_that_are_not_there_are_refused() {
+fn unknown_names_are_rejected() {
     let refused = |select: Select| edges(&program(), |params| params.select = select).unwrap_err();
     let region = Select { regions: vec!["sovle".into()], ..Select::default() };
-    assert_eq!(refused(region), "no region of the trace is called `sovle`");
+    assert_eq!(refused(region), "the trace does not contain a region `sovle`");
     let communicator = Select { communicators: vec!["column".into()], ..Select::default() };
-    let expected = "no communicator of the trace is called `column` or has this number";
+    let expected = "the trace does not contain a communicator with name or number `column`";
     assert_eq!(refused(communicator), expected);
 }
 
@@ -416,7 +418,7 @@ fn lengths_are_counted_per_pair() {
     assert_eq!(bins, [(0, 1, 8, 1, 10), (0, 1, 16, 1, 20), (0, 1, 256, 1, 400), (0, 2, 512, 1, 800)]);
 }
 
-/// Real archives: FT sends nothing but in collective operations (`ALLTOALL` of 32,768 bytes by 16 ranks).
+/// Real archives: FT communicates only with collective operations (`ALLTOALL` of 32,768 bytes by 16 ranks).
 #[test]
 fn collective_operations_of_real_programs_are_expanded() {
     let Some(traces) = data() else { return };
@@ -428,8 +430,8 @@ fn collective_operations_of_real_programs_are_expanded() {
     assert_eq!(graph.edges.len(), 16 * 15);
     assert_eq!((graph.messages(), graph.bytes()), (2149, 62_916_300));
     let lines = listener.lines.into_inner().unwrap();
-    let told = lines.iter().find(|line| line.contains("expanded to")).unwrap();
-    eprintln!("{told}: {} messages, {} bytes", graph.messages(), graph.bytes());
+    let summary = lines.iter().find(|line| line.contains("expanded to")).unwrap();
+    eprintln!("{summary}: {} messages, {} bytes", graph.messages(), graph.bytes());
     let of = |operation| graph.collectives.calls.iter().filter(move |calls| calls.operation == operation);
     let alltoall: Vec<_> =
         of(CollectiveOperation::AllToAll).map(|calls| (calls.bytes, calls.uneven)).collect();

@@ -1,4 +1,4 @@
-//! Tasks and what they wait for.
+//! Tasks and their dependencies.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn run(params: DagParams, cx: &Context<'_>) -> miette::Result<TaskDag> {
     }
 }
 
-/// The tasks of an archive; both readers give the same.
+/// The tasks of an archive; both readers must agree.
 fn read(path: &Path, ask: impl Fn(&mut DagParams), listener: &Listener) -> Result<TaskDag, String> {
     let by = |reader, cx: &Context<'_>| {
         let mut params = DagParams { reader, ..DagParams::new(InputPath::new(path)) };
@@ -83,7 +83,7 @@ fn receive(from: u64, bytes: u64) -> [crate::support::writer::Part<'static>; 4] 
 }
 
 #[test]
-fn a_message_leads_from_before_its_send_to_behind_its_receive() {
+fn a_message_connects_the_task_before_the_send_to_the_one_after_the_receive() {
     let mut archive = ranks(2);
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(11, 0, 1, 500).leave(12, 2);
     rank.leave(20, 1);
@@ -94,12 +94,12 @@ fn a_message_leads_from_before_its_send_to_behind_its_receive() {
 }
 
 #[test]
-fn receives_that_do_not_block_are_served_as_they_were_posted() {
+fn nonblocking_receives_match_in_posted_order() {
     let mut archive = ranks(2);
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(10, 0, 1, 1).leave(10, 2);
     rank.enter(20, 2).send(20, 0, 1, 2).leave(20, 2).leave(30, 1);
     let got = |bytes, request| [Number(0), Number(0), Number(7), Number(bytes), Number(request)];
-    // The second that was posted is complete first.
+    // The receive posted second completes first.
     archive
         .thread(2, 1)
         .enter(0, 1)
@@ -119,10 +119,10 @@ fn receives_that_do_not_block_are_served_as_they_were_posted() {
 }
 
 #[test]
-fn tiny_tasks_join_those_beside_them() {
+fn tiny_tasks_are_merged_with_their_neighbours() {
     let mut archive = ranks(2);
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(10, 0, 1, 1).leave(10, 2);
-    // One tick of computing between two sends.
+    // One tick of computation between two sends.
     rank.enter(11, 2).send(11, 0, 1, 2).leave(11, 2).leave(30, 1);
     let rank = archive.thread(2, 1).enter(0, 1).enter(5, 2).any(12, RECV, &receive(0, 1)).leave(12, 2);
     rank.enter(13, 2).any(14, RECV, &receive(0, 2)).leave(14, 2).leave(20, 1);
@@ -133,7 +133,7 @@ fn tiny_tasks_join_those_beside_them() {
 }
 
 #[test]
-fn all_wait_for_all_at_a_join() {
+fn every_process_waits_at_a_join() {
     let mut archive = ranks(3);
     let end = [Byte(ALL_REDUCE), Number(0), Number(u64::from(u32::MAX)), Number(8), Number(8)];
     for rank in 0..3 {
@@ -151,7 +151,7 @@ fn all_wait_for_all_at_a_join() {
 }
 
 #[test]
-fn all_wait_for_the_root_of_a_broadcast_that_does_not_block() {
+fn every_process_waits_for_the_root_of_a_nonblocking_broadcast() {
     let mut archive = ranks(2);
     let end = |request| [Byte(BROADCAST), Number(0), Number(1), Number(0), Number(100), Number(request)];
     for rank in 0..2 {
@@ -161,12 +161,12 @@ fn all_wait_for_the_root_of_a_broadcast_that_does_not_block() {
     }
     let (tasks, edges) = shape(&archive, |_| ()).unwrap();
     assert_eq!(tasks, [(0, 20), (0, 9), (1, 5), (1, 24)]);
-    // The root, rank 1, goes on at once; the message leaves where it began.
+    // The root, rank 1, continues at once; the message leaves at the start of the operation.
     assert_eq!(edges, [(0, 1, 0), (2, 1, 100), (2, 3, 0)]);
 }
 
 #[test]
-fn long_messages_wait_until_they_are_asked_for() {
+fn long_messages_use_rendezvous() {
     let mut archive = ranks(2);
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(11, 0, 1, 500).leave(12, 2);
     rank.leave(20, 1);
@@ -178,7 +178,7 @@ fn long_messages_wait_until_they_are_asked_for() {
 }
 
 #[test]
-fn a_program_that_would_hang_is_refused() {
+fn a_program_that_would_deadlock_is_rejected() {
     let mut archive = ranks(2);
     for rank in 0..2 {
         let other = 1 - rank;
@@ -190,12 +190,12 @@ fn a_program_that_would_hang_is_refused() {
     let hangs = shape(&archive, |params| params.rendezvous_bytes = Some(1)).unwrap_err();
     assert_eq!(
         hangs,
-        "the program in `ARCHIVE` hangs if messages of at least 1 bytes wait until they are asked for: what rank 0 does waits for itself"
+        "the program in `ARCHIVE` deadlocks if messages of at least 1 bytes use rendezvous: an operation of rank 0 depends on itself"
     );
 }
 
 #[test]
-fn a_send_that_does_not_block_waits_where_it_is_complete() {
+fn a_nonblocking_send_waits_at_its_completion() {
     let mut archive = ranks(2);
     let isend = [Number(1), Number(0), Number(7), Number(500), Number(3)];
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).any(10, 15, &isend).leave(10, 2);
@@ -208,7 +208,7 @@ fn a_send_that_does_not_block_waits_where_it_is_complete() {
 }
 
 #[test]
-fn an_exchange_asks_before_it_sends() {
+fn an_exchange_posts_its_receive_before_it_sends() {
     let mut archive = ranks(2);
     archive.region(3, "MPI_Sendrecv");
     for rank in 0..2 {
@@ -223,7 +223,7 @@ fn an_exchange_asks_before_it_sends() {
 }
 
 #[test]
-fn what_is_cancelled_is_not_matched() {
+fn cancelled_requests_are_not_matched() {
     let mut archive = ranks(2);
     let isend = |bytes, request| [Number(1), Number(0), Number(7), Number(bytes), Number(request)];
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).any(10, 15, &isend(7, 3));
@@ -236,8 +236,9 @@ fn what_is_cancelled_is_not_matched() {
 }
 
 #[test]
-fn joins_carry_what_each_gives_and_gets() {
-    // Score-P counts what goes to and comes from all processes, itself among them; EZTrace the arguments of the call.
+fn joins_carry_the_bytes_of_each_process() {
+    // Score-P counts the bytes to and from all processes, itself included; EZTrace the arguments of the
+    // call.
     let bytes = |creator: Option<&str>, operation: u8, sizes: u64| {
         let mut archive = ranks(4);
         if let Some(creator) = creator {
@@ -263,7 +264,7 @@ fn joins_carry_what_each_gives_and_gets() {
 }
 
 #[test]
-fn what_has_no_counterpart_is_told() {
+fn unmatched_operations_are_logged() {
     let mut archive = ranks(2);
     archive.thread(1, 0).enter(0, 1).send(1, 0, 1, 5).leave(9, 1);
     archive.thread(2, 1).enter(0, 1).any(2, RECV, &receive(1, 5)).leave(9, 1);
@@ -271,24 +272,26 @@ fn what_has_no_counterpart_is_told() {
     archive.write(folder.path());
     let listener = Listener::default();
     let lost = read(folder.path(), |_| (), &Listener::default()).unwrap_err();
-    assert_eq!(lost, "`ARCHIVE` does not say when 1 messages were received: 5 of 5 bytes are lost");
+    assert_eq!(lost, "`ARCHIVE` lacks the receive events of 1 messages (5 of 5 bytes)");
     let dag = read(folder.path(), |params| params.allow_loss = 1.0, &listener).unwrap();
     assert!(dag.dependencies.is_empty());
     let lines = listener.lines.into_inner().unwrap();
     let of = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
-    assert_eq!((of("does not say when they were received"), of("does not say when they were sent")), (1, 1));
+    assert_eq!((of("without a receive event"), of("without a send event")), (1, 1));
 }
 
-/// As EZTrace records NPB BT and SP: sends on a duplicate of `MPI_COMM_WORLD`, receives on that itself.
+/// As EZTrace records NPB BT and SP: sends on a duplicate of `MPI_COMM_WORLD`, receives on `MPI_COMM_WORLD`
+/// itself.
 #[test]
-fn receives_that_name_another_communicator_are_paired() {
+fn receives_with_another_communicator_are_matched() {
     let mut archive = ranks(3);
-    // Communicator 1 is a duplicate, 2 holds the first two in turn.
+    // Communicator 1 is a duplicate, 2 has the first two ranks in reverse.
     archive.group(5, 2, 0, &[1, 0]).named_communicator(1, "duplicate", 1).named_communicator(2, "part", 2);
     let receive =
         |from: u64, communicator: u64, bytes| [Number(from), Number(communicator), Number(7), Number(bytes)];
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2);
-    // The third goes through communicator 0, as its receive says; the fourth has no receive with its members.
+    // The third uses communicator 0, like its receive; the fourth lacks a receive on a communicator with its
+    // members.
     rank.send(10, 1, 1, 100)
         .send(11, 1, 1, 101)
         .send(12, 0, 2, 102)
@@ -311,21 +314,21 @@ fn receives_that_name_another_communicator_are_paired() {
     let bytes: Vec<u64> = dag.dependencies.iter().map(|edge| edge.bytes).filter(|bytes| *bytes > 0).collect();
     assert_eq!(bytes.iter().sum::<u64>(), 100 + 101 + 102 + 103);
     let lines = listener.lines.into_inner().unwrap();
-    let paired = "names another communicator than their send, paired by ranks, tag and order: 3";
-    assert!(lines.iter().any(|line| line.contains(paired)), "{lines:?}");
-    assert!(!lines.iter().any(|line| line.contains("does not say when")), "{lines:?}");
+    let matched = "have different communicators, matched by ranks, tag and order: 3";
+    assert!(lines.iter().any(|line| line.contains(matched)), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("without a")), "{lines:?}");
 }
 
-/// As EZTrace records a program in Fortran on a communicator of other numbers: a receive names `MPI_COMM_WORLD` and the number that
-/// its source has in the real one.
+/// As EZTrace records a Fortran program on a communicator with other rank numbers: a receive has
+/// `MPI_COMM_WORLD` and the rank of its source in the real communicator.
 #[test]
-fn receives_that_number_their_source_in_another_communicator_are_paired() {
-    // All in the reverse order, and all but rank 1.
+fn receives_with_the_source_rank_of_another_communicator_are_matched() {
+    // All ranks in reverse order, and all but rank 1.
     for (members, tagged) in [(&[2_u64, 1, 0][..], "reversed"), (&[2, 0], "part")] {
         let mut archive = ranks(3);
         archive.group(5, 2, 0, members).named_communicator(1, tagged, 2);
         let local = |rank: u64| members.iter().position(|&member| member == rank).unwrap() as u64;
-        // Everybody sends 10 · source + destination bytes to everybody.
+        // Every rank sends 10 · source + destination bytes to every other.
         for rank in 0..3 {
             let others = members.iter().copied().filter(|&other| other != rank && members.contains(&rank));
             let events = archive.thread(rank + 1, rank).enter(0, 1).enter(10, 2);
@@ -351,15 +354,15 @@ fn receives_that_number_their_source_in_another_communicator_are_paired() {
             assert_eq!(edge.bytes, 10 * rank(edge.source) + rank(edge.destination), "{tagged}");
         }
         let lines = listener.lines.into_inner().unwrap();
-        let paired = format!("paired by ranks, tag and order: {messages}");
-        assert!(lines.iter().any(|line| line.ends_with(&paired)), "{lines:?}");
+        let matched = format!("matched by ranks, tag and order: {messages}");
+        assert!(lines.iter().any(|line| line.ends_with(&matched)), "{lines:?}");
         assert!(!lines.iter().any(|line| line.contains("different lengths")), "{lines:?}");
     }
 }
 
-/// Two communicators with the same members keep their messages apart where every receive is there.
+/// Two communicators with the same members keep their messages apart if every receive is recorded.
 #[test]
-fn duplicates_of_a_communicator_are_told_apart() {
+fn duplicates_of_a_communicator_are_distinguished() {
     let mut archive = ranks(2);
     archive.named_communicator(1, "duplicate", 1);
     let receive = |communicator: u64, bytes| [Number(0), Number(communicator), Number(7), Number(bytes)];
@@ -371,10 +374,10 @@ fn duplicates_of_a_communicator_are_told_apart() {
     assert_eq!(edges, [(0, 1, 0), (0, 5, 1), (1, 2, 0), (1, 4, 2), (3, 4, 0), (4, 5, 0)]);
 }
 
-/// All computing is in tasks.
+/// Checks that tasks cover all computation.
 fn assert_whole(path: &Path) -> TaskDag {
     let listener = Listener::default();
-    // EZTrace recorded some of them without receives.
+    // EZTrace omitted receives in some of them.
     let dag = read(path, |params| params.allow_loss = 1.0, &listener).unwrap();
     let graph = read_with(path, Reader::Native, &Context::detached()).unwrap();
     let computed: f64 = graph.processes.iter().filter_map(|process| process.compute_s).sum();
@@ -386,7 +389,7 @@ fn assert_whole(path: &Path) -> TaskDag {
     let ordered = dag.dependencies.iter().filter(order).count();
     let lines = listener.lines.into_inner().unwrap();
     eprintln!(
-        "{}: {} tasks, {} edges, {ordered} of order, work {computed} s, critical {:?} s, duration {:?} s; {lines:?}",
+        "{}: {} tasks, {} edges, {ordered} of program order, work {computed} s, critical {:?} s, duration {:?} s; {lines:?}",
         path.file_name().unwrap().display(),
         dag.tasks.len(),
         dag.dependencies.len(),
@@ -404,7 +407,7 @@ fn every_message_of_a_generated_program_is_an_edge() {
         let params = GenerateParams { pattern, ranks: 12, events: 20_000, seed: 3 };
         let Outcome::Done(outputs) = Generate::run(params, Inputs::new(), &Context::detached()).unwrap()
         else {
-            panic!("nothing stops it")
+            panic!("it is never interrupted")
         };
         let archive: &TraceArchive = outputs.get("archive").unwrap().downcast_ref().unwrap();
         let graph: &TaskGraph = outputs.get("task-graph").unwrap().downcast_ref().unwrap();

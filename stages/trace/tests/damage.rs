@@ -1,8 +1,9 @@
-//! Damages archives at random: reading must end with a graph or an error, whatever the bytes are. A graph is the same
-//! whoever reads.
+//! Fuzzes archives: reading must return a graph or an error for any bytes. Both readers must return the same
+//! graph.
 //!
-//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred, over the traces of `HOPMAP_DATA` as well;
-//! `HOPMAP_SEED=N` repeats one. Should libotf2 crash, the last seed on standard error (`-- --nocapture`) did it.
+//! `HOPMAP_SOAK=1` runs thousands of cases instead of some hundred, also on the traces of `HOPMAP_DATA`;
+//! `HOPMAP_SEED=N` repeats one. If libotf2 crashes, the last seed on standard error (`-- --nocapture`)
+//! caused it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,14 +12,14 @@ use crate::support::{Copy, data, read_otf2, sample};
 use hopmap_model::Context;
 use hopmap_test_support::{Random, damage};
 
-/// Bytes that mean something in an archive.
+/// Bytes with a meaning in archives.
 const TELLING: &[u8] = &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255];
 
-/// Damages one file, sometimes two, reads the archive and repairs it.
+/// Damages one or two files, reads the archive and repairs it.
 fn fuzz_archive(archive: &Copy, seed: u64) {
     let mut random = Random(seed);
     let files = archive.files();
-    // Half of the cases are for the anchor file and the definitions, though they are few among the files.
+    // Half of the cases damage the anchor file or the definitions, although these are few files.
     let shared: Vec<_> = files.iter().filter(|file| file.parent() == Some(archive.path())).collect();
     let mut originals = Vec::new();
     for _ in 0..=random.below(2) {

@@ -21,7 +21,7 @@ fn list_with(params: EventsParams, cx: &Context<'_>) -> miette::Result<Events> {
     }
 }
 
-/// The messages of an archive; both readers give the same bytes or the same message.
+/// The messages of an archive; both readers must return the same bytes or the same error.
 fn list(path: &Path, select: &Select) -> Result<Columns, String> {
     let by = |reader, threads| {
         let params =
@@ -70,7 +70,7 @@ fn listed(archive: &Archive, select: &Select) -> Result<Columns, String> {
 }
 
 #[test]
-fn a_row_says_all_of_a_message() {
+fn a_row_describes_a_message() {
     let table = listed(&program(), &Select::default()).unwrap();
     let names = ["time_s", "source", "destination", "tag", "bytes", "communicator", "operation", "region"];
     assert_eq!(table.names(), names);
@@ -87,7 +87,7 @@ fn a_row_says_all_of_a_message() {
 }
 
 #[test]
-fn only_what_is_selected_is_listed() {
+fn only_selected_messages_are_listed() {
     let bytes = |select: Select| listed(&program(), &select).unwrap().u64("bytes").unwrap();
     let regions = Select { regions: vec!["solve".into()], ..Select::default() };
     assert_eq!(bytes(regions), [400]);
@@ -99,11 +99,10 @@ fn only_what_is_selected_is_listed() {
 }
 
 #[test]
-fn messages_that_nobody_receives_are_refused() {
+fn messages_to_invalid_ranks_are_rejected() {
     let mut archive = program();
     archive.thread(9, 2).send(1, 0, 3, 1);
-    let message =
-        "event 1 of location 9 in `trace/9.evt`: it sends to rank 3 of communicator 0, which has 3 members";
+    let message = "event 1 of location 9 in `trace/9.evt`: the receiver is rank 3 of communicator 0, which has only 3 members";
     assert_eq!(listed(&archive, &Select::default()).err().unwrap(), message);
 }
 
@@ -118,7 +117,7 @@ fn a_table_that_cannot_be_written_is_an_error() {
     assert!(error.starts_with("cannot write ") && error.contains("nowhere"), "{error}");
 }
 
-/// The sums of the rows of an archive are its task graph.
+/// Checks that the rows of an archive add up to its task graph.
 fn assert_sums(path: &Path) {
     let table = list(path, &Select::default()).unwrap();
     let mut sums: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
@@ -146,7 +145,7 @@ fn the_rows_of_real_archives_add_up_to_their_task_graphs() {
 }
 
 #[test]
-fn a_stopped_reading_leaves_nothing_behind() {
+fn an_interrupt_leaves_no_files_behind() {
     let scratch = tempfile::tempdir().unwrap();
     let copy = Copy::of(&sample("rows-columns-16"));
     let params = EventsParams { reader: Reader::Native, ..EventsParams::new(InputPath::new(copy.path())) };

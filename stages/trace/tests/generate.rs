@@ -1,4 +1,4 @@
-//! Reads generated traces back: the graph must be the one the pattern gives.
+//! Reads generated traces back: the graph must match the pattern.
 
 use crate::support::{Listener, otf2_params, read_otf2};
 use hopmap_model::{Context, Inputs, Outcome, Stage, TaskGraph, TraceArchive};
@@ -21,7 +21,7 @@ fn params(pattern: Pattern, ranks: u32, events: u64) -> GenerateParams {
 }
 
 #[test]
-fn reading_gives_what_was_generated() {
+fn reading_gives_the_generated_messages() {
     for pattern in Pattern::ALL {
         for (ranks, events) in [(2, 100), (7, 5_000), (16, 20_000), (36, 30_000), (60, 150_000)] {
             let (archive, expected) = generate(params(pattern, ranks, events), &Context::detached()).unwrap();
@@ -68,10 +68,10 @@ fn the_same_parameters_give_the_same_bytes() {
     assert_ne!(bytes(1).1, bytes(2).1);
 }
 
-/// What libotf2 reads in an archive and writes again has the same bytes, but for the identifier, which it makes up.
+/// libotf2 reads an archive and writes it again with the same bytes, except for the random identifier.
 #[test]
 #[cfg(feature = "libotf2")]
-fn the_bytes_are_those_of_libotf2() {
+fn the_bytes_match_libotf2() {
     use std::{fs, path::Path};
     const IDENTIFIER: std::ops::Range<usize> = 53..61;
     let folder = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ fn the_bytes_are_those_of_libotf2() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otf2_copy.c");
     let fixed = [source.to_str().unwrap(), "-o", program.to_str().unwrap()];
     run("cc", &fixed.into_iter().chain(flags.split_whitespace()).collect::<Vec<_>>());
-    // The last has several chunks.
+    // The last one has several chunks.
     for (pattern, ranks, events) in
         [(Pattern::Rows, 12, 5_000), (Pattern::Random, 300, 50_000), (Pattern::Stencil3d, 2, 500_000)]
     {
@@ -122,7 +122,7 @@ fn otf2_print_reads_every_message() {
 }
 
 #[test]
-fn files_go_when_nobody_needs_them() {
+fn files_are_removed_with_the_archive() {
     let (archive, _) = generate(params(Pattern::Rows, 4, 1_000), &Context::detached()).unwrap();
     let path = archive.file("traces.otf2").unwrap().to_owned();
     let other = archive.clone();
@@ -133,19 +133,19 @@ fn files_go_when_nobody_needs_them() {
 }
 
 #[test]
-fn being_stopped_is_an_error() {
+fn an_interrupt_is_an_error() {
     let listener = Listener { stop_after: Some(3), ..Listener::default() };
     let error = generate(params(Pattern::Rows, 9, 1_000), &Context::new(1, None, &listener)).unwrap_err();
     assert_eq!(error, "stopped after 3 of 9 ranks");
 }
 
 #[test]
-fn what_cannot_be_generated_is_refused() {
+fn invalid_parameters_are_rejected() {
     let refused = |ranks, events| {
         let params = GenerateParams { pattern: Pattern::AllToAll, ranks, events, seed: 7 };
         Generate::check(&params).unwrap_err().to_string()
     };
-    assert_eq!(refused(1, 1000), "`ranks` asks for 1 ranks");
-    assert_eq!(refused(70_000, 1000), "`ranks` asks for 70000 ranks");
-    assert_eq!(refused(64, 10_000), "`events` asks for 10000 events, but one round has 40448");
+    assert_eq!(refused(1, 1000), "`ranks` = 1 is out of range");
+    assert_eq!(refused(70_000, 1000), "`ranks` = 70000 is out of range");
+    assert_eq!(refused(64, 10_000), "`events` = 10000 is too small: one round has 40448 events");
 }

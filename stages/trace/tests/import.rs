@@ -1,4 +1,4 @@
-//! Files of other tools, written by hand with matrices computed by hand.
+//! Files of other tools, written by hand, with matrices computed by hand.
 
 mod clog2;
 mod damage;
@@ -24,7 +24,7 @@ struct Files {
 }
 
 impl Files {
-    /// `files` are names and what is in the files.
+    /// `files` are names and contents.
     fn new<T: AsRef<[u8]>>(files: &[(&str, T)]) -> Self {
         let names = files.iter().map(|(name, _)| (*name).to_owned()).collect();
         let written = Self { folder: tempfile::tempdir().unwrap(), names };
@@ -45,7 +45,7 @@ impl Files {
         self.folder.path().join(name)
     }
 
-    /// The file called `trace`, or the folder if there is none.
+    /// The file called `trace`, or the folder without it.
     fn trace(&self) -> PathBuf {
         let trace = self.path("trace");
         if trace.exists() { trace } else { self.folder.path().to_owned() }
@@ -65,12 +65,12 @@ impl Files {
         Read { result, log: listener.lines.into_inner().unwrap() }
     }
 
-    /// Reads it as whatever it is.
+    /// Reads it with a recognised format.
     fn auto(&self) -> Read {
         self.read(|_| {})
     }
 
-    /// The message with which it is refused, without the column.
+    /// The error message, without the column.
     fn refused(&self) -> String {
         let message = self.auto().result.unwrap_err().0;
         let mut parts: Vec<&str> = message.splitn(4, ':').collect();
@@ -81,9 +81,9 @@ impl Files {
     }
 }
 
-/// What reading gives and says.
+/// Result and log of an import.
 struct Read {
-    /// A message and its hint if it failed.
+    /// Error message and hint on failure.
     result: Result<TaskGraph, (String, String)>,
     log: Vec<String>,
 }

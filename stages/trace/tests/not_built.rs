@@ -1,4 +1,4 @@
-//! What a build with and without libotf2 says before it does anything.
+//! Messages about missing features, with and without libotf2.
 
 use hopmap_model::{InputPath, Stage};
 use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
@@ -6,8 +6,8 @@ use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, R
 const HELP: &str =
     "install libotf2 (Debian: libopen-trace-format2-dev) and build with `make install FEATURES=full`";
 
-/// Message and hint, or that there is nothing to say.
-fn said<E: Into<miette::Report>>(result: Result<(), E>) -> Option<(String, String)> {
+/// Message and hint of an error.
+fn message<E: Into<miette::Report>>(result: Result<(), E>) -> Option<(String, String)> {
     let error = result.err()?.into();
     Some((error.to_string(), error.help().unwrap().to_string()))
 }
@@ -18,7 +18,7 @@ fn missing(what: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn only_libotf2_itself_is_missing_without_it() {
+fn only_the_libotf2_reader_needs_libotf2() {
     let archive = || InputPath::new("x.otf2");
     for reader in [Reader::Auto, Reader::Native, Reader::Libotf2] {
         let expected =
@@ -26,8 +26,10 @@ fn only_libotf2_itself_is_missing_without_it() {
         let read = Otf2Params { reader, ..Otf2Params::new(archive()) };
         let list = EventsParams { reader, ..EventsParams::new(archive()) };
         let dag = DagParams { reader, ..DagParams::new(archive()) };
-        for said in [said(Otf2::check(&read)), said(ListEvents::check(&list)), said(Dag::check(&dag))] {
-            assert_eq!(said, expected, "{reader:?}");
+        for actual in
+            [message(Otf2::check(&read)), message(ListEvents::check(&list)), message(Dag::check(&dag))]
+        {
+            assert_eq!(actual, expected, "{reader:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! OTF 1 archives that the tests write themselves, the samples, and what the OTF library writes and reads.
+//! OTF 1 archives written by the tests, the samples, and comparison with the OTF library.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,13 +12,13 @@ use hopmap_model::{Context, InputPath, Stage, TaskGraph};
 use hopmap_trace::{Otf, OtfParams};
 use proptest::prelude::*;
 
-/// An archive in a folder of its own.
+/// An archive in its own folder.
 struct Archive {
     folder: tempfile::TempDir,
 }
 
 impl Archive {
-    /// `files` are the ends of the names and what is in the files.
+    /// `files` are file extensions and contents.
     fn new(files: &[(&str, &str)]) -> Self {
         let archive = Self { folder: tempfile::tempdir().unwrap() };
         for (name, text) in files {
@@ -39,14 +39,14 @@ impl Archive {
         read_otf(self.folder.path(), &Context::detached()).unwrap()
     }
 
-    /// Message without the path.
+    /// The error message without the path.
     fn refused(&self) -> String {
         let error = read_otf(self.folder.path(), &Context::detached()).unwrap_err();
         assert!(!error.to_string().is_empty());
         error.to_string().replace(&format!("{}/", self.folder.path().display()), "")
     }
 
-    /// What is said while it is read.
+    /// The log of reading it.
     fn log(&self) -> Vec<String> {
         let listener = Listener::default();
         read_otf(self.folder.path(), &Context::new(1, None, &listener)).unwrap();
@@ -58,7 +58,7 @@ fn pairs(graph: &TaskGraph) -> Vec<(u32, u32, u64, u64)> {
     graph.edges.iter().map(|e| (e.source, e.destination, e.messages, e.bytes)).collect()
 }
 
-/// As libotf does it: flushed, but not finished.
+/// Compresses like libotf: flushed, but not finished.
 fn compressed(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() + 1000);
     Compress::new(Compression::best(), true).compress_vec(text, &mut bytes, FlushCompress::Full).unwrap();
@@ -85,7 +85,7 @@ fn the_given_ring_is_read_plain_and_compressed() {
 }
 
 #[test]
-fn the_sample_is_the_same_plain_and_compressed() {
+fn the_sample_gives_the_same_result_plain_and_compressed() {
     let folder = sample("otf-ring-4");
     let plain = read_otf(&folder.join("plain"), &Context::detached()).unwrap();
     let expected = fs::read_to_string(folder.join("expected.csv")).unwrap();
@@ -102,13 +102,13 @@ fn messages_times_and_functions_are_read() {
     let graph = two(EVENTS).graph();
     assert_eq!(pairs(&graph), [(0, 1, 1, 0x400)]);
     assert_eq!(graph.duration_s, Some(4e-6));
-    // 4000 ticks less 2000 in MPI_Send.
+    // 4000 ticks minus 2000 in MPI_Send.
     assert_eq!(graph.processes[0].compute_s, Some(2e-6));
     assert_eq!(graph.processes[1].compute_s, None);
 }
 
 #[test]
-fn files_are_named_without_the_name_of_the_archive() {
+fn file_names_do_not_depend_on_the_name_of_the_archive() {
     let archive = two(EVENTS);
     archive.write("1.def", b"");
     archive.write("1f.events", b"not listed");
@@ -123,7 +123,7 @@ fn files_are_named_without_the_name_of_the_archive() {
 }
 
 #[test]
-fn functions_of_a_stream_are_its_own() {
+fn functions_of_a_stream_are_local() {
     let archive = two(EVENTS);
     archive.write("0.def", b"DTR3b9aca00\nDP1\nDP2\nDFG1NM\"MPI\"\nDF1G2NM\"f\"\n");
     assert_eq!(archive.graph().processes[0].compute_s, Some(4e-6));
@@ -132,7 +132,7 @@ fn functions_of_a_stream_are_its_own() {
 }
 
 #[test]
-fn records_of_every_kind_are_known() {
+fn records_of_every_kind_are_read() {
     let short = "5\n*1\nK1Y6V0\nE2X1\nL2X1\nE1\nL\nS2L1T2C3X4\nR2L1T2C3\nCNT1V2a\nCOP1C3RT1S8R8D5\nCOPB1H9C3RT1S8R8X1\n\
         COPE9\n#\"a S1\"\nF1H1OP2B64D5\nFA3X1\nFF1MI3H4OP2B64X1\nFB3\nFE1H4OP2B64\nT1P2C3T1L40\nU1P2C3T1L40X1\nG1P2C3T2L40\n\
         M2C3T2\nN\nPB\nPE\n\nTE1T5\nTS2T5L1\nTOF1\nTC\"x\"\nTCOC1\nTCNT1\nTBC1\nTBF1\n";
@@ -148,8 +148,8 @@ fn records_of_every_kind_are_known() {
             archive.log(),
             [
                 "2 processes, 2 streams, 23 events, 1 messages",
-                "collective operations, which do not count: 2",
-                "accesses to remote memory, which do not count: 2",
+                "collective operations, which are not counted: 2",
+                "remote memory accesses, which are not counted: 2",
                 "warning: streams without events: 1",
             ]
         );
@@ -157,14 +157,14 @@ fn records_of_every_kind_are_known() {
 }
 
 #[test]
-fn counters_of_groups_have_a_group_for_a_process() {
+fn counters_of_groups_have_a_group_in_place_of_a_process() {
     let archive = two("5\n*3b9aca01\nCNT1V1\n*1\nS2L1T1C1\n");
     assert_eq!(pairs(&archive.graph()), [(0, 1, 1, 1)]);
     assert_eq!(two("5\n*3b9aca01\nE1\n").refused(), "a.1.events:3: `E1`: its process is not defined");
 }
 
 #[test]
-fn threads_send_and_receive_for_their_process() {
+fn messages_of_threads_count_for_their_process() {
     let archive = Archive::new(&[
         ("otf", "1:1,2,100001\n2:100002,200001\n"),
         (
@@ -179,7 +179,7 @@ fn threads_send_and_receive_for_their_process() {
 }
 
 #[test]
-fn what_the_reader_cannot_know_is_told() {
+fn unknown_data_is_logged() {
     let archive = Archive::new(&[
         ("otf", "1:1,2,3\n"),
         ("0.def", "DTR0\nDP1\nDP2\nDP3\nDPG9M1,2,NM\"MPI_COMM_WORLD\"\n"),
@@ -189,38 +189,38 @@ fn what_the_reader_cannot_know_is_told() {
         archive.log(),
         [
             "2 processes, 1 streams, 4 events, 3 messages",
-            "warning: messages from or to processes that belong to no MPI rank, which do not count: 3",
-            "warning: processes that begin and do not end, so that their events may be cut off: 1",
-            "warning: times that go back: 1",
-            "warning: the trace does not say how long a tick of its clock is, so there are no times",
+            "warning: messages from or to processes that are not MPI ranks, which are not counted: 3",
+            "warning: processes without an end event, whose events may be truncated: 1",
+            "warning: timestamps that decrease: 1",
+            "warning: the trace does not define its clock resolution, so times are unknown",
         ]
     );
 }
 
 #[test]
-fn events_that_cannot_be_are_refused() {
+fn invalid_events_are_rejected() {
     for (events, message) in [
-        ("5\n*1\nQ1\n", "3: `Q1`: it is no event of OTF 1"),
-        ("5\n*1\nENTR1\n", "3: `ENTR1`: it is no event of OTF 1"),
-        ("\u{7f}\0\n", "1: `\\u{7f}\\0`: it is no event of OTF 1"),
-        ("*1\nE1\n", "2: `E1`: no time stands before it"),
-        ("5\nE1\n", "2: `E1`: no process stands before it"),
+        ("5\n*1\nQ1\n", "3: `Q1`: not an event of OTF 1"),
+        ("5\n*1\nENTR1\n", "3: `ENTR1`: not an event of OTF 1"),
+        ("\u{7f}\0\n", "1: `\\u{7f}\\0`: not an event of OTF 1"),
+        ("*1\nE1\n", "2: `E1`: missing time before it"),
+        ("5\nE1\n", "2: `E1`: missing process before it"),
         ("5\n*7\nE1\n", "3: `E1`: its process is not defined"),
-        ("5\n*1\nE\n", "3: `E`: a number is missing"),
-        ("5\n*1\nE1S\n", "3: `E1S`: a number is missing"),
-        ("5\n*1\nE1\r\n", "3: `E1\\r`: it goes on where it should end"),
-        ("5x\n", "1: `5x`: it goes on where it should end"),
+        ("5\n*1\nE\n", "3: `E`: missing number"),
+        ("5\n*1\nE1S\n", "3: `E1S`: missing number"),
+        ("5\n*1\nE1\r\n", "3: `E1\\r`: unexpected data at the end"),
+        ("5x\n", "1: `5x`: unexpected data at the end"),
         ("12345678901234567\n", "1: `12345678901234567`: a number exceeds 64 bits"),
         ("5\n*123456789\n", "2: `*123456789`: a number exceeds 32 bits"),
-        ("5\n*1\nS2\n", "3: `S2`: the length is missing"),
-        ("5\n*1\nS2L4\n", "3: `S2L4`: the tag is missing"),
-        ("5\n*1\nS2L4T1\n", "3: `S2L4T1`: the communicator is missing"),
+        ("5\n*1\nS2\n", "3: `S2`: missing length"),
+        ("5\n*1\nS2L4\n", "3: `S2L4`: missing tag"),
+        ("5\n*1\nS2L4T1\n", "3: `S2L4T1`: missing communicator"),
         ("5\n*1\nS2L100000000T1C1\n", "3: `S2L100000000T1C1`: a number exceeds 32 bits"),
         ("5\n*1\nS9L4T1C1\n", "3: it sends to process 9, which is not defined"),
         ("5\n*1\nN\nS2L4T1C1\nN\nS9L4T1C1\n", "6: it sends to process 9, which is not defined"),
         (
             "5\n*1\n#\"error due to unsorted time stamp, aborted\"\n",
-            "3: `#\"error due to unsorted time stamp, abor…`: the writer gave up here, so the rest of the stream is missing",
+            "3: `#\"error due to unsorted time stamp, abor…`: the writer stopped here, so the rest of the stream is missing",
         ),
     ] {
         assert_eq!(two(events).refused(), format!("a.1.events:{message}"));
@@ -228,36 +228,30 @@ fn events_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn definitions_that_cannot_be_are_refused() {
+fn invalid_definitions_are_rejected() {
     let refused = |definitions: &str| {
         let archive = two(EVENTS);
         archive.write("0.def", definitions.as_bytes());
         archive.refused()
     };
     for (definitions, message) in [
-        ("E1\n", "a.0.def:1: `E1`: it is no definition of OTF 1"),
-        ("DQ1\n", "a.0.def:1: `DQ1`: it is no definition of OTF 1"),
-        ("DTR1\nDTR2\n", "a.0.def:2: `DTR2`: the timer resolution is defined in two ways"),
-        ("DP3PT1\nDP3PT2\n", "a.0.def:2: `DP3PT2`: the process is defined in two ways"),
-        ("DP3X\n", "a.0.def:1: `DP3X`: neither a name nor a parent follows"),
-        ("DPG3\n", "a.0.def:1: `DPG3`: the members are missing"),
-        ("DPG3M1,2NM\"x\n", "a.0.def:1: `DPG3M1,2NM\"x`: a text does not end"),
-        ("DF3NM\"x\"\n", "a.0.def:1: `DF3NM\"x\"`: the group is missing"),
-        (
-            "DP3PT9\n",
-            "a.0.def: the definitions make no sense: process 9, the parent of process 3, is not defined",
-        ),
-        (
-            "DP3PT4\nDP4PT3\n",
-            "a.0.def: the definitions make no sense: process 3 is a parent of itself, or under one that is",
-        ),
+        ("E1\n", "a.0.def:1: `E1`: not a definition of OTF 1"),
+        ("DQ1\n", "a.0.def:1: `DQ1`: not a definition of OTF 1"),
+        ("DTR1\nDTR2\n", "a.0.def:2: `DTR2`: conflicting definitions of the timer resolution"),
+        ("DP3PT1\nDP3PT2\n", "a.0.def:2: `DP3PT2`: conflicting definitions of the process"),
+        ("DP3X\n", "a.0.def:1: `DP3X`: missing name or parent"),
+        ("DPG3\n", "a.0.def:1: `DPG3`: missing members"),
+        ("DPG3M1,2NM\"x\n", "a.0.def:1: `DPG3M1,2NM\"x`: unterminated text"),
+        ("DF3NM\"x\"\n", "a.0.def:1: `DF3NM\"x\"`: missing group"),
+        ("DP3PT9\n", "a.0.def: inconsistent definitions: process 9, the parent of process 3, is not defined"),
+        ("DP3PT4\nDP4PT3\n", "a.0.def: inconsistent definitions: the parents of process 3 form a cycle"),
     ] {
         assert_eq!(refused(definitions), message);
     }
 }
 
 #[test]
-fn master_files_that_cannot_be_are_refused() {
+fn invalid_master_files_are_rejected() {
     let refused = |master: &str| {
         let archive = two(EVENTS);
         archive.write("otf", master.as_bytes());
@@ -265,40 +259,40 @@ fn master_files_that_cannot_be_are_refused() {
     };
     let no_master = "`a.otf` is not the master file of an OTF 1 archive: ";
     assert_eq!(refused(""), format!("{no_master}it is empty"));
-    assert_eq!(refused("\n\n"), format!("{no_master}it lists no stream"));
+    assert_eq!(refused("\n\n"), format!("{no_master}it does not list streams"));
     assert_eq!(refused("OTTO font"), format!("{no_master}it is an OpenType font"));
-    assert_eq!(refused("\u{3}BOTF2"), format!("{no_master}it does not begin like one"));
-    assert_eq!(refused("1\n"), "a.otf:1: `1`: a colon is missing");
+    assert_eq!(refused("\u{3}BOTF2"), format!("{no_master}it does not start like one"));
+    assert_eq!(refused("1\n"), "a.otf:1: `1`: missing colon");
     assert_eq!(refused("1:1\n2:1\n"), "a.otf:2: `2:1`: a process is listed twice");
-    assert_eq!(refused("0:1\n"), "a.otf:1: `0:1`: stream 0 is for definitions");
+    assert_eq!(refused("0:1\n"), "a.otf:1: `0:1`: stream 0 is reserved for definitions");
     assert_eq!(refused("1:1"), "a.otf:1: the line is cut off");
     assert!(refused("i1:1:8\n").contains("IOFSL"));
-    assert_eq!(refused("1:1\n3:3\n"), "`a.3.events` is missing (stream 3), and so is the same with `.z`");
+    assert_eq!(refused("1:1\n3:3\n"), "`a.3.events` is missing (stream 3), also with `.z`");
     let archive = two(EVENTS);
     fs::remove_file(archive.file("0.def")).unwrap();
-    assert_eq!(archive.refused(), "`a.0.def` is missing, and so is the same with `.z`");
+    assert_eq!(archive.refused(), "`a.0.def` is missing, also with `.z`");
     fs::remove_file(archive.file("otf")).unwrap();
-    assert!(archive.refused().ends_with("holds no master files"));
+    assert!(archive.refused().ends_with("does not contain master files"));
     let error = read_otf(&sample("rows-columns-16/eztrace_log.otf2"), &Context::detached()).unwrap_err();
     assert!(error.help().unwrap().to_string().contains("trace/otf2"));
     let other = read_otf(&sample("rows-columns-16.expected.csv"), &Context::detached()).unwrap_err();
-    assert!(other.to_string().ends_with("its name does not end in `.otf`"));
+    assert!(other.to_string().ends_with("its extension is not `.otf`"));
 }
 
-/// Whether a text may end here: at the end of a line.
+/// Whether a text may be truncated here: at the end of a line.
 fn at_end_of_line(text: &str, length: usize) -> bool {
     length == 0 || text.as_bytes()[length - 1] == b'\n'
 }
 
 #[test]
-fn files_that_are_cut_anywhere_but_at_the_end_of_a_line_are_refused() {
+fn files_truncated_within_a_line_are_rejected() {
     let archive = two(EVENTS);
     for (name, text) in [("1.events", EVENTS), ("0.def", DEFINITIONS), ("otf", "1:1\n2:2\n")] {
         for length in 0..text.len() {
             archive.write(name, &text.as_bytes()[..length]);
             let read = read_otf(archive.folder.path(), &Context::detached());
-            let whole = at_end_of_line(text, length) && (name != "otf" || length > 0);
-            assert_eq!(read.is_ok(), whole, "{name}, {length}");
+            let complete = at_end_of_line(text, length) && (name != "otf" || length > 0);
+            assert_eq!(read.is_ok(), complete, "{name}, {length}");
         }
         archive.write(name, text.as_bytes());
     }
@@ -313,20 +307,20 @@ fn files_that_are_cut_anywhere_but_at_the_end_of_a_line_are_refused() {
 }
 
 #[test]
-fn long_lines_are_read_and_endless_ones_refused() {
+fn long_lines_are_read_and_endless_ones_rejected() {
     let archive = two(EVENTS);
     let members: String = (0..400_000).map(|_| "1,").collect();
     archive.write("0.def", format!("{DEFINITIONS}DPG9M{members}NM\"many\"\n").as_bytes());
     archive.graph();
     archive.write("0.def", &vec![b'D'; 65 << 20]);
     assert_eq!(archive.refused(), "a.0.def:1: it is longer than 64 MiB");
-    // As many megabytes in as many kilobytes.
+    // As many megabytes, compressed to a few kilobytes.
     fs::remove_file(archive.file("0.def")).unwrap();
     archive.write("0.def.z", &compressed(&vec![b'D'; 65 << 20]));
     assert_eq!(archive.refused(), "a.0.def.z:1: it is longer than 64 MiB");
 }
 
-/// Many streams with messages, and in some of them a fault.
+/// Many streams with messages, some of them faulty.
 fn many(faults: &[u32]) -> Archive {
     let (mut master, mut definitions) = (String::new(), String::new());
     for process in 1..=40 {
@@ -348,34 +342,34 @@ fn many(faults: &[u32]) -> Archive {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     let read = |archive: &Archive, threads| {
         let listener = Listener::default();
         let cx = Context::new(threads, None, &listener);
         pool.install(|| read_otf(archive.folder.path(), &cx)).map_err(|error| error.to_string())
     };
-    let (sound, broken) = (many(&[]), many(&[3, 4, 39]));
-    let (graph, error) = (read(&sound, 1).unwrap(), read(&broken, 1).unwrap_err());
+    let (valid, broken) = (many(&[]), many(&[3, 4, 39]));
+    let (graph, error) = (read(&valid, 1).unwrap(), read(&broken, 1).unwrap_err());
     assert!(error.contains("a.3.events:43"));
     assert_eq!(graph.edges.len(), 1600);
     for _ in 0..5 {
-        assert_eq!(read(&sound, 4).unwrap(), graph);
+        assert_eq!(read(&valid, 4).unwrap(), graph);
         assert_eq!(read(&broken, 4).unwrap_err(), error);
     }
 }
 
 #[test]
-fn an_interrupt_ends_the_reading() {
+fn an_interrupt_ends_reading() {
     let listener = Listener { stop_after: Some(5), ..Listener::default() };
     let error = read_otf(many(&[]).folder.path(), &Context::new(1, None, &listener)).unwrap_err();
     assert_eq!(error.to_string(), "stopped after 5 of 40 streams");
 }
 
-/// What one process does.
+/// Operations of a process.
 type Events = Vec<(u8, u32, u32)>;
 
-/// Text of a stream in the short or the long format, with the matrix added up on the way.
+/// Text of a stream in the short or the long format; adds its messages to the matrix.
 fn stream_text(
     process: u32,
     events: &Events,
@@ -446,14 +440,14 @@ proptest! {
     }
 }
 
-/// Runs a program of the system.
+/// Runs a program and returns its output.
 fn output(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Messages and bytes per sender and receiver, as `otfprint` shows them.
+/// Messages and bytes per sender and receiver in the output of `otfprint`.
 fn printed(master: &Path) -> BTreeMap<(u32, u32), (u64, u64)> {
     let mut sums = BTreeMap::<_, (u64, u64)>::new();
     for line in output(Command::new("otfprint").arg(master)).lines() {
@@ -468,9 +462,9 @@ fn printed(master: &Path) -> BTreeMap<(u32, u32), (u64, u64)> {
     sums
 }
 
-/// Archives that the OTF library writes, against what its `otfprint` reads in them.
+/// Compares archives written by the OTF library with the output of its `otfprint`.
 #[test]
-fn the_otf_library_reads_the_same() {
+fn the_otf_library_agrees() {
     if !hopmap_test_support::system_tests() {
         return;
     }
@@ -487,7 +481,7 @@ fn the_otf_library_reads_the_same() {
             (read_otf(&master, &Context::detached()).unwrap(), master)
         };
         let (plain, master) = graph(0);
-        // Rank 0 is the last process; the threads have a bit more in their numbers.
+        // Rank 0 is the last process; threads have an extra bit in their numbers.
         let rank = |process: u32| processes - (process & 0xf_ffff);
         let mut expected = BTreeMap::<_, (u64, u64)>::new();
         for ((sender, receiver), (messages, bytes)) in printed(&master) {

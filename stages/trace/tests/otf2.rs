@@ -1,4 +1,4 @@
-//! Reads real archives, whole and damaged.
+//! Reads real archives, complete and damaged.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn rows_and_columns_are_what_the_program_sent() {
 }
 
 #[test]
-fn lammps_is_read_and_what_eztrace_loses_is_told() {
+fn lammps_is_read_and_losses_of_eztrace_are_logged() {
     let listener = Listener::default();
     let graph =
         read_otf2(&sample("lammps-melt-16/eztrace_log.otf2"), &Context::new(2, None, &listener)).unwrap();
@@ -33,9 +33,9 @@ fn lammps_is_read_and_what_eztrace_loses_is_told() {
         *listener.lines.lock().unwrap(),
         [
             "16 processes, 16 locations, 59584 events, 6208 messages",
-            "warning: calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record \
-             them), so that they are in no matrix: 640",
-            "collective operations, which do not count (`collectives = \"expand\"` counts them): 2112",
+            "warning: calls of MPI_Sendrecv and its variants whose messages are missing from the trace and the matrix \
+             (EZTrace does not record them): 640",
+            "collective operations, which are not counted (`collectives = \"expand\"` counts them): 2112",
         ]
     );
     let expected: Vec<_> = (1..=16).map(|done| (done, 16)).collect();
@@ -43,7 +43,7 @@ fn lammps_is_read_and_what_eztrace_loses_is_told() {
 }
 
 #[test]
-fn processes_compute_for_less_time_than_the_trace_takes() {
+fn computing_times_are_shorter_than_the_trace() {
     for name in ["rows-columns-16", "lammps-melt-16"] {
         let graph = read(&sample(name));
         let duration = graph.duration_s.unwrap();
@@ -56,7 +56,7 @@ fn processes_compute_for_less_time_than_the_trace_takes() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let listener = Listener::default();
     let one = read_otf2(&sample("rows-columns-16"), &Context::new(1, None, &listener)).unwrap();
     let many = read_otf2(&sample("rows-columns-16"), &Context::new(5, None, &listener)).unwrap();
@@ -64,7 +64,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn all_archives_with_a_known_answer_give_it() {
+fn archives_with_a_known_matrix_match_it() {
     let Some(data) = data() else { return };
     let mut archives = 0;
     for expected in fs::read_dir(data.join("expected")).unwrap() {
@@ -99,12 +99,12 @@ fn scorep_archives_name_their_nodes() {
     let Some(data) = data() else { return };
     let graph = read(&data.join("pipit-ping-pong"));
     assert!(graph.processes.iter().all(|process| process.host.as_deref() == Some("quartz10")));
-    // 418210708 ticks at 2095197216 a second.
+    // 418210708 ticks at 2095197216 Hz.
     assert!((graph.duration_s.unwrap() - 0.1996).abs() < 0.001, "{:?}", graph.duration_s);
 }
 
 #[test]
-fn the_key_does_not_know_what_the_archive_is_called() {
+fn keys_do_not_depend_on_the_name_of_the_archive() {
     let names = |path: &Path| {
         let files = Otf2::reads(&otf2_params(path, Reader::Auto)).unwrap();
         files
@@ -123,7 +123,7 @@ fn the_key_does_not_know_what_the_archive_is_called() {
 }
 
 #[test]
-fn being_stopped_is_an_error() {
+fn an_interrupt_is_an_error() {
     for reader in [Reader::Native, OTHER] {
         for (stop, threads) in [(0, 1), (3, 1), (3, 4)] {
             let listener = Listener { stop_after: Some(stop), ..Listener::default() };
@@ -136,7 +136,7 @@ fn being_stopped_is_an_error() {
 }
 
 #[test]
-fn both_readers_give_the_same_of_every_archive() {
+fn both_readers_agree_on_every_archive() {
     for archive in ["rows-columns-16", "lammps-melt-16"].map(sample).into_iter().chain(archives()) {
         let [native, library] = [Reader::Native, OTHER].map(|reader| {
             let listener = Listener::default();
@@ -155,11 +155,11 @@ fn missing_files_are_named() {
     fs::remove_file(copy.file("eztrace_log.def")).unwrap();
     assert_eq!(copy.refused(), "`eztrace_log.def` is missing");
     fs::remove_file(copy.file("eztrace_log.otf2")).unwrap();
-    assert!(copy.refused().ends_with("holds no anchor files"));
+    assert!(copy.refused().ends_with("does not contain anchor files"));
 }
 
 #[test]
-fn files_of_no_location_and_missing_local_definitions_are_told() {
+fn superfluous_event_files_and_missing_definitions_are_logged() {
     let copy = Copy::of(&sample("rows-columns-16"));
     fs::remove_file(copy.file("eztrace_log/0.def")).unwrap();
     for name in ["7.evt", "x.evt"] {
@@ -168,13 +168,13 @@ fn files_of_no_location_and_missing_local_definitions_are_told() {
     let listener = Listener::default();
     read_otf2(copy.path(), &Context::new(1, None, &listener)).unwrap();
     let lines = listener.lines.lock().unwrap();
-    assert_eq!(lines[0], "warning: event files of no location, which are not read: 2");
-    let undefined = "warning: locations without a .def file, whose ids and times were taken as they are: 1";
+    assert_eq!(lines[0], "warning: event files without a location, which are not read: 2");
+    let undefined = "warning: locations without a .def file, whose ids and times are used unchanged: 1";
     assert!(lines.iter().any(|line| line == undefined), "{lines:?}");
 }
 
 #[test]
-fn other_kinds_of_files_are_named() {
+fn files_of_other_kinds_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -183,20 +183,20 @@ fn other_kinds_of_files_are_named() {
     };
     assert!(refused("ring.otf", b"1:1\n2:2\n").ends_with("is an OTF 1 archive"));
     assert!(refused("ring.otf2", b"1:1\n2:2\n").ends_with("is an OTF 1 archive"));
-    assert!(refused("text.otf2", b"once upon a time").ends_with("it does not begin like one"));
-    assert!(refused("text.txt", b"once upon a time").ends_with("its name does not end in `.otf2`"));
+    assert!(refused("text.otf2", b"once upon a time").ends_with("it does not start like one"));
+    assert!(refused("text.txt", b"once upon a time").ends_with("its extension is not `.otf2`"));
     let missing = read_otf2(&folder.path().join("none.otf2"), &Context::detached()).unwrap_err();
     assert!(missing.to_string().contains("cannot read"));
 }
 
-/// Places at which to cut a file: all of them when soaking, else some, with the first and the last.
+/// Lengths at which to truncate a file: all of them when soaking, else a sample with the first and the last.
 fn cuts(length: usize) -> Vec<usize> {
     let step = if hopmap_test_support::soak() { 1 } else { (length / 40).max(1) };
     (0..length).step_by(step).chain([length - 1]).collect()
 }
 
 #[test]
-fn cut_files_are_named() {
+fn truncated_files_are_named() {
     let copy = Copy::of(&sample("rows-columns-16"));
     for (name, location) in [
         ("eztrace_log.otf2", ""),
@@ -206,8 +206,8 @@ fn cut_files_are_named() {
         ("eztrace_log/2013265905.evt", " (location 2013265905)"),
     ] {
         let bytes = fs::read(copy.file(name)).unwrap();
-        // Behind the mark of the end of a file stands one of the end of the buffer, in the anchor file also of the
-        // chunk. Without them nothing is missing.
+        // The mark of the end of the file is followed by one of the end of the buffer, in the anchor file
+        // also of the chunk. Files without these are still complete.
         let marks = if name == "eztrace_log.otf2" { 2 } else { 1 };
         for length in cuts(bytes.len() - marks) {
             fs::write(copy.file(name), &bytes[..length]).unwrap();
@@ -236,5 +236,5 @@ fn receivers_that_do_not_exist_are_named_with_location_and_event() {
         error.starts_with("event ") && error.contains(" of location 0 in `eztrace_log/0.evt`: "),
         "{error}"
     );
-    assert!(error.contains("it sends to rank 99 of communicator 4, which has 2 members"), "{error}");
+    assert!(error.contains("the receiver is rank 99 of communicator 4, which has only 2 members"), "{error}");
 }

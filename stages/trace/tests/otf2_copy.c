@@ -1,4 +1,4 @@
-/* Copies an OTF2 archive of point-to-point messages with libotf2 alone: what it reads, it writes in the same order.
+/* Copies an OTF2 archive of point-to-point messages with libotf2 alone, in the order in which it reads.
 
    gcc otf2_copy.c $(pkg-config --cflags --libs otf2) -o otf2_copy; ./otf2_copy ARCHIVE.otf2 FOLDER */
 #include <otf2/otf2.h>

@@ -1,6 +1,6 @@
-//! Damages OTF 1 archives at random: reading must end with a graph or an error, whatever the bytes are.
+//! Fuzzes OTF 1 archives: reading must return a graph or an error for any bytes.
 //!
-//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred.
+//! `HOPMAP_SOAK=1` runs thousands of cases instead of some hundred.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::{Copy, read_otf, sample};
 use hopmap_model::Context;
 use hopmap_test_support::{Random, damage};
 
-/// Bytes that mean something in an archive.
+/// Bytes with a meaning in archives.
 const TELLING: &[u8] = b"\n\n0f9*SELRDPGMNC\",:#XT \0\xff";
 
 #[test]

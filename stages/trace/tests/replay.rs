@@ -1,4 +1,4 @@
-//! What simulators replay.
+//! Replay files for simulators.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +13,8 @@ use hopmap_trace::{Replay, ReplayParams, Simulator};
 
 use crate::support::Listener;
 
-/// Rank 0 computes 1 s and sends to rank 1, which computes 2 s after it and answers; rank 2 waits for a join at rank 0.
+/// Rank 0 computes 1 s and sends to rank 1, which then computes 2 s and replies; rank 2 waits for a join at
+/// rank 0.
 fn program() -> TaskDag {
     let task = |rank, work| Task { rank: Some(rank), work };
     let edge = |source, destination, bytes| Dependency { source, destination, bytes };
@@ -55,7 +56,7 @@ fn file(archive: &TraceArchive, name: &str) -> String {
 }
 
 #[test]
-fn simgrid_gets_the_actions_of_every_rank() {
+fn simgrid_files_have_the_actions_of_every_rank() {
     let archive = replay(program(), Simulator::Simgrid).unwrap();
     assert_eq!(file(&archive, "ti.txt"), "rank-0.ti\nrank-1.ti\nrank-2.ti\n");
     let rank = |rank: u32| file(&archive, &format!("rank-{rank}.ti")).replace(&format!("\n{rank} "), "; ");
@@ -71,7 +72,7 @@ fn simgrid_gets_the_actions_of_every_rank() {
 }
 
 #[test]
-fn goal_says_what_requires_what() {
+fn goal_files_have_the_dependencies() {
     let archive = replay(program(), Simulator::Goal).unwrap();
     let text = file(&archive, "program.goal");
     let rank_1 = text.split("rank ").nth(2).unwrap();
@@ -83,48 +84,48 @@ fn goal_says_what_requires_what() {
 }
 
 #[test]
-fn a_program_without_messages_is_warned_of() {
-    let told = |dag: TaskDag| {
+fn a_program_without_messages_gives_a_warning() {
+    let log = |dag: TaskDag| {
         let listener = Listener::default();
         replay_with(dag, Simulator::Goal, &Context::new(1, None, &listener)).unwrap();
         listener.lines.into_inner().unwrap()
     };
     let mut silent = program();
-    // What stays is the order of the tasks of rank 0.
+    // Only the order of the tasks of rank 0 remains.
     silent.dependencies.truncate(1);
-    let warning = "warning: no task waits for one of another rank, so nothing is sent in this program";
-    assert_eq!(told(silent), [warning]);
-    assert_eq!(told(program()), [""; 0]);
+    let warning = "warning: no task depends on a task of another rank, so the program does not send messages";
+    assert_eq!(log(silent), [warning]);
+    assert_eq!(log(program()), [""; 0]);
 }
 
 #[test]
-fn tasks_of_nobody_and_cycles_are_refused() {
+fn tasks_without_rank_and_cycles_are_rejected() {
     let mut dag = program();
     dag.tasks[2].rank = None;
     assert_eq!(
         replay(dag, Simulator::Goal).unwrap_err(),
-        "task 2 belongs to no rank, so no process can replay it"
+        "task 2 does not belong to a rank, so it cannot be replayed"
     );
     let mut dag = program();
     dag.dependencies = vec![
         Dependency { source: 0, destination: 1, bytes: 0 },
         Dependency { source: 1, destination: 0, bytes: 0 },
     ];
-    assert!(replay(dag, Simulator::Goal).unwrap_err().ends_with("waits for itself"));
+    assert!(replay(dag, Simulator::Goal).unwrap_err().ends_with("depends on itself"));
     let params = ReplayParams { format: Simulator::Goal, flops_per_s: f64::NAN };
     assert_eq!(Replay::check(&params).unwrap_err().to_string(), "`flops_per_s` is NaN");
 }
 
 #[test]
-fn weights_without_a_unit_are_refused() {
+fn weights_without_a_unit_are_rejected() {
     let dag = TaskDag { unit: WorkUnit::Time, ..program() };
     for simulator in [Simulator::Goal, Simulator::Simgrid] {
         let error = replay(dag.clone(), simulator).unwrap_err();
-        assert!(error.starts_with("the tasks have weights of a model"), "{error}");
+        assert!(error.starts_with("the tasks have abstract weights"), "{error}");
     }
 }
 
-/// Real `SimGrid`: the time it predicts is that of the longest chain, 1 s + 2 s + 0.5 s, and a little for messages.
+/// Runs `SimGrid`: the predicted time is the critical path, 1 s + 2 s + 0.5 s, plus a little for messages.
 #[test]
 fn simgrid_replays_the_program() {
     if !hopmap_test_support::system_tests() {
@@ -149,8 +150,8 @@ fn simgrid_replays_the_program() {
         .current_dir(files)
         .output()
         .expect("smpirun of libsimgrid-dev");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let time = told.split("Simulated time: ").nth(1).and_then(|rest| rest.split(' ').next());
-    let time: f64 = time.unwrap_or_else(|| panic!("{told}")).parse().unwrap();
-    assert!((3.5..3.5001).contains(&time), "{time} s\n{told}");
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    let time = output.split("Simulated time: ").nth(1).and_then(|rest| rest.split(' ').next());
+    let time: f64 = time.unwrap_or_else(|| panic!("{output}")).parse().unwrap();
+    assert!((3.5..3.5001).contains(&time), "{time} s\n{output}");
 }

@@ -1,4 +1,4 @@
-//! Reads the traces of programs that others wrote, whose matrices are known from elsewhere.
+//! Reads traces of third-party programs with independently known matrices.
 
 use crate::support::{read_csv, read_otf2, sample};
 use hopmap_model::Context;
@@ -11,11 +11,11 @@ fn assert_as_expected(name: &str, messages: u64, bytes: u64) {
 }
 
 #[test]
-fn lulesh_sends_what_its_algorithm_sends() {
+fn lulesh_matches_its_algorithm() {
     assert_as_expected("lulesh-64", 9396, 103_117_248);
 }
 
 #[test]
-fn lammps_sends_what_otf2_print_prints() {
+fn lammps_matches_otf2_print() {
     assert_as_expected("lammps-melt-64", 7296, 57_083_904);
 }

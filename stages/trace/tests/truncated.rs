@@ -1,4 +1,4 @@
-//! Archives that are cut off, and what comes before.
+//! Truncated archives, and the events before the damage.
 
 use std::fs;
 
@@ -28,32 +28,35 @@ fn copy() -> (Copy, std::path::PathBuf) {
 }
 
 #[test]
-fn what_comes_before_every_cut_counts() {
+fn events_before_the_damage_count() {
     let (copy, file) = copy();
     let bytes = fs::read(&file).unwrap();
-    let (whole, lines) = read(&copy);
-    let whole = whole.unwrap();
-    assert!(!lines.iter().any(|line| line.contains("cut off")));
+    let (complete, lines) = read(&copy);
+    let complete = complete.unwrap();
+    assert!(!lines.iter().any(|line| line.contains("truncated")));
     let mut before = 0;
-    // Behind the mark of its end, the last byte but one, a file is whole.
+    // A file is complete from the mark of its end, the second last byte.
     assert_eq!(bytes[bytes.len() - 2..], [END_OF_FILE, END_OF_BUFFER]);
     let steps = (0..bytes.len() - 1).step_by(if hopmap_test_support::soak() { 1 } else { 37 });
     for length in steps {
         fs::write(&file, &bytes[..length]).unwrap();
         let (cut, lines) = read(&copy);
         let messages = cut.unwrap().messages();
-        assert!(before <= messages && messages <= whole.messages(), "{length}: {messages}");
+        assert!(before <= messages && messages <= complete.messages(), "{length}: {messages}");
         before = messages;
-        let told: Vec<_> = lines.iter().filter(|line| line.contains("cut off, of which only")).collect();
-        assert!(told.len() == 1 && told[0].contains("locations that are cut off"), "{length}: {lines:?}");
+        let warnings = lines.iter().filter(|line| line.contains("truncated locations, of which only"));
+        assert_eq!(warnings.count(), 1, "{length}: {lines:?}");
     }
-    assert!(before > whole.messages() * 9 / 10);
+    assert!(before > complete.messages() * 9 / 10);
     let refused = copy.refused();
-    assert!(refused.contains("is damaged at byte") && refused.ends_with("the file is cut off"), "{refused}");
+    assert!(
+        refused.contains("is damaged at byte") && refused.ends_with("the file is truncated"),
+        "{refused}"
+    );
 }
 
 #[test]
-fn messages_and_tasks_before_a_cut_are_there_too() {
+fn messages_and_tasks_before_the_damage_are_kept() {
     let (copy, file) = copy();
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
@@ -72,18 +75,16 @@ fn messages_and_tasks_before_a_cut_are_there_too() {
 }
 
 #[test]
-fn a_location_without_its_file_is_told() {
+fn a_location_without_its_file_is_logged() {
     let (copy, file) = copy();
     fs::remove_file(&file).unwrap();
     let (graph, lines) = read(&copy);
     assert_eq!(graph.unwrap().ranks(), 16);
-    assert!(
-        lines.contains(&"warning: locations without an event file, of which nothing counts: 1".to_owned())
-    );
+    assert!(lines.contains(&"warning: locations without an event file, which are not counted: 1".to_owned()));
 }
 
 #[test]
-fn definitions_must_be_whole() {
+fn definitions_must_be_complete() {
     let (copy, _) = copy();
     let definitions = copy.files().into_iter().find(|file| file.ends_with("eztrace_log.def"));
     let definitions = definitions.unwrap();
@@ -93,8 +94,8 @@ fn definitions_must_be_whole() {
 }
 
 #[test]
-fn libotf2_reads_nothing_that_is_cut_off() {
+fn libotf2_does_not_read_truncated_archives() {
     let (copy, _) = copy();
     let error = Otf2::check(&Otf2Params { reader: Reader::Libotf2, ..params(&copy) }).unwrap_err();
-    assert_eq!(error.to_string(), "`allow_truncated` and `reader = \"libotf2\"` do not go together");
+    assert_eq!(error.to_string(), "`allow_truncated` cannot be combined with `reader = \"libotf2\"`");
 }

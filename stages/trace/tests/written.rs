@@ -1,4 +1,4 @@
-//! Reads archives written by hand: whatever the format allows and no sample holds.
+//! Reads hand-written archives, for valid cases that samples do not cover.
 
 use crate::support::writer::Part::{Byte, Number, Word};
 use crate::support::writer::{Archive, Location, kind};
@@ -35,7 +35,7 @@ fn three_ranks() -> Archive {
 }
 
 #[test]
-fn threads_send_for_their_process() {
+fn messages_of_threads_count_for_their_process() {
     let mut archive = three_ranks();
     archive.thread(50, 2).send(10, 0, 1, 100);
     archive.thread(7, 0);
@@ -69,7 +69,7 @@ fn all_kinds_of_communicators_are_resolved_in_any_order() {
 }
 
 #[test]
-fn what_no_process_receives_or_sends_is_told() {
+fn messages_without_a_process_are_logged() {
     let mut archive = three_ranks();
     archive.process(3);
     archive
@@ -84,15 +84,15 @@ fn what_no_process_receives_or_sends_is_told() {
         lines(&archive),
         [
             "3 processes, 4 locations, 4 events, 2 messages",
-            "warning: messages to MPI_PROC_NULL, which do not count: 2",
-            "warning: messages sent by locations that belong to no MPI rank, or to several, which do not count: 1",
+            "warning: messages to MPI_PROC_NULL, which are not counted: 2",
+            "warning: messages of locations that do not belong to exactly one MPI rank, which are not counted: 1",
         ]
     );
     assert_eq!(edges(&archive), Ok(vec![(0, 1, 1, 1)]));
 }
 
 #[test]
-fn impossible_sends_are_refused() {
+fn impossible_sends_are_rejected() {
     let sends = |communicator, receiver, bytes| {
         let mut archive = three_ranks();
         archive.thread(50, 2).enter(1, 0).send(2, communicator, receiver, bytes);
@@ -102,20 +102,20 @@ fn impossible_sends_are_refused() {
     };
     assert_eq!(
         sends(0, 3, 1),
-        "event 2 of location 50 in `trace/50.evt`: it sends to rank 3 of communicator 0, which has 3 members"
+        "event 2 of location 50 in `trace/50.evt`: the receiver is rank 3 of communicator 0, which has only 3 members"
     );
     assert_eq!(
         sends(8, 0, 1),
-        "event 2 of location 50 in `trace/50.evt`: it sends through communicator 8, which is not a communicator of MPI processes"
+        "event 2 of location 50 in `trace/50.evt`: communicator 8 is not a communicator of MPI processes"
     );
     assert_eq!(
         sends(0, 0, u64::MAX),
-        "event 2 of location 50 in `trace/50.evt`: it sends a message of unknown length"
+        "event 2 of location 50 in `trace/50.evt`: the length of the message is unknown"
     );
 }
 
 #[test]
-fn sums_beyond_64_bits_are_refused() {
+fn sums_beyond_64_bits_are_rejected() {
     let mut archive = three_ranks();
     archive.thread(50, 2).send(1, 0, 0, u64::MAX - 1);
     archive.thread(7, 0).send(1, 0, 0, u64::MAX - 1);
@@ -135,7 +135,7 @@ fn time_in_communication_is_not_computing() {
     archive.define(kind::CALLING_CONTEXT, &[Number(5), Number(SEND), Number(0), Number(0)]);
     // 1000 ticks from first to last, 250 of them in MPI_Send.
     archive.thread(50, 2).enter(500, MAIN).enter(700, SEND).leave(950, SEND).leave(1500, MAIN);
-    // The same told through calling contexts.
+    // The same through calling contexts.
     archive.thread(7, 0).calling_context(600, true, 5).calling_context(850, false, 5).leave(1600, MAIN);
     archive.thread(1 << 40, 1);
     let graph = read(&archive, &Listener::default()).unwrap();
@@ -147,7 +147,7 @@ fn time_in_communication_is_not_computing() {
 #[test]
 fn clocks_are_corrected() {
     let mut archive = three_ranks();
-    // Runs half as fast as it should, and is 4000 ahead.
+    // Runs at half speed, and is 4000 ticks ahead.
     archive.thread(50, 2).clock_is_off(5000, -4000).clock_is_off(6000, -3000).enter(5000, 1).leave(5500, 1);
     archive.thread(7, 0).enter(1500, 1).leave(2500, 1);
     archive.thread(1 << 40, 1);
@@ -157,7 +157,7 @@ fn clocks_are_corrected() {
 }
 
 #[test]
-fn without_a_clock_there_are_no_times() {
+fn times_are_unknown_without_a_clock() {
     let mut archive = Archive::default();
     archive.process(0).group(4, 0, 0, &[1]);
     archive.thread(1, 0).enter(1, 1).leave(9, 1);
@@ -165,12 +165,12 @@ fn without_a_clock_there_are_no_times() {
     assert_eq!((graph.ranks(), graph.duration_s, graph.processes[0].compute_s), (1, None, None));
     assert_eq!(
         lines(&archive)[0],
-        "warning: the trace does not say how long a tick of its clock is, so there are no times"
+        "warning: the trace does not define its clock resolution, so times are unknown"
     );
 }
 
 #[test]
-fn programs_without_mpi_have_processes_and_no_messages() {
+fn programs_without_mpi_have_processes_but_no_messages() {
     let mut archive = Archive::default();
     archive.clock(10).process(4).process(2);
     archive.thread(1, 4).enter(0, 1).leave(20, 1);
@@ -184,12 +184,12 @@ fn programs_without_mpi_have_processes_and_no_messages() {
     archive.thread(10, 2).send(1, 0, 0, 1);
     assert_eq!(
         edges(&archive).unwrap_err(),
-        "event 1 of location 10 in `trace/10.evt`: it sends, but the archive defines no MPI ranks"
+        "event 1 of location 10 in `trace/10.evt`: it sends, but the archive does not define MPI ranks"
     );
 }
 
 #[test]
-fn contradicting_definitions_are_refused() {
+fn conflicting_definitions_are_rejected() {
     let mut archive = three_ranks();
     archive.communicator(0, 2);
     for (id, process) in [(50, 2), (7, 0), (1 << 40, 1)] {
@@ -197,11 +197,11 @@ fn contradicting_definitions_are_refused() {
     }
     assert_eq!(
         edges(&archive).unwrap_err(),
-        "the definitions in `trace.def` make no sense: communicator 0 is defined in two ways"
+        "inconsistent definitions in `trace.def`: conflicting definitions of communicator 0"
     );
     assert_eq!(
         edges(&Archive::default()).unwrap_err(),
-        "the definitions in `trace.def` make no sense: there is no process"
+        "inconsistent definitions in `trace.def`: the archive does not define processes"
     );
     let mut archive = three_ranks();
     archive.group(5, 3, 0, &[0, 9]).communicator(7, 3);
@@ -210,12 +210,12 @@ fn contradicting_definitions_are_refused() {
     }
     assert_eq!(
         edges(&archive).unwrap_err(),
-        "the definitions in `trace.def` make no sense: communicator 7 has process 9 as a member, but there are 3 processes"
+        "inconsistent definitions in `trace.def`: communicator 7 has process 9 as a member, but there are 3 processes"
     );
 }
 
 #[test]
-fn definitions_of_early_versions_are_those_of_libotf2() {
+fn definitions_of_early_versions_are_read_like_libotf2() {
     let mut archive = three_ranks();
     let none = || Number(0);
     for old_type in 0..40 {
@@ -233,12 +233,12 @@ fn definitions_of_early_versions_are_those_of_libotf2() {
     let folder = tempfile::tempdir().unwrap();
     archive.write(folder.path());
     let graph = read_otf2(folder.path(), &Context::detached()).unwrap();
-    // Type 22 is a barrier of MPI.
+    // Type 22 is an MPI barrier.
     assert!(graph.processes.iter().all(|process| process.compute_s == Some(0.0)), "{:?}", graph.processes);
 }
 
 #[test]
-fn what_only_libotf2_may_know_is_left_to_it() {
+fn unknown_events_are_left_to_libotf2() {
     let mut archive = three_ranks();
     archive.thread(50, 2).send(1, 0, 1, 5).any(2, 99, &[Number(7)]);
     archive.thread(7, 0);
@@ -248,16 +248,17 @@ fn what_only_libotf2_may_know_is_left_to_it() {
     let listener = Listener::default();
     let read = |reader| read_with(folder.path(), reader, &Context::new(1, None, &listener));
     let message = |error: miette::Report| error.to_string().replace(folder.path().to_str().unwrap(), "");
-    let refused = "`/trace/50.evt` (location 50) holds events of a kind that the native reader does not know";
+    let refused =
+        "`/trace/50.evt` (location 50) contains events of a kind that the native reader does not support";
     assert_eq!(message(read(Reader::Native).unwrap_err()), refused);
     if cfg!(feature = "libotf2") {
         assert_eq!(read(Reader::Auto).unwrap(), read(Reader::Libotf2).unwrap());
-        assert!(listener.lines.lock().unwrap()[0].ends_with("does not know: reading with libotf2"));
+        assert!(listener.lines.lock().unwrap()[0].ends_with("does not support: reading with libotf2"));
     } else {
         let error = read(Reader::Auto).unwrap_err();
         assert_eq!(
             error.help().unwrap().to_string(),
-            "libotf2 may know them: install libotf2 (Debian: libopen-trace-format2-dev) and build with `make install \
+            "libotf2 may support them: install libotf2 (Debian: libopen-trace-format2-dev) and build with `make install \
              FEATURES=full`"
         );
         assert_eq!(message(error), refused);
@@ -265,15 +266,15 @@ fn what_only_libotf2_may_know_is_left_to_it() {
 }
 
 #[test]
-fn damage_behind_an_impossible_event_is_what_is_told() {
+fn later_damage_takes_precedence_over_an_invalid_event() {
     let mut archive = three_ranks();
     archive.thread(50, 2).send(1, 8, 0, u64::MAX).any(2, 9, &[]);
     archive.thread(7, 0);
     archive.thread(1 << 40, 1);
-    assert!(edges(&archive).unwrap_err().ends_with("no record begins with this byte"));
+    assert!(edges(&archive).unwrap_err().ends_with("invalid record type"));
 }
 
-/// One event: its kind, the time since the one before, and three numbers.
+/// One event: its kind, the time since the previous one, and three numbers.
 type Event = (u8, i64, [u64; 3]);
 
 fn write(location: &mut Location, events: &[Event]) {
@@ -288,7 +289,7 @@ fn write(location: &mut Location, events: &[Event]) {
             8 => location.calling_context(time, true, one),
             9 => location.calling_context(time, false, one),
             10 => location.enter_with_attribute(one),
-            // A flush that ends later, a receive, a metric, and the test of a request.
+            // A flush with a later end, a receive, a metric, and the test of a request.
             11 => location.any(time, 10, &[Word(time + 3 * two)]),
             12 => location.any(time, 18, &[Number(one), Number(two), Number(3), Number(three)]),
             13 => location.any(time, 31, &[Number(one), Byte(1), Byte(2), Number(three)]),
@@ -336,7 +337,7 @@ proptest! {
         write(location, &events);
         archive.thread(7, 0).enter(1, 1);
         archive.thread(1 << 40, 1);
-        // Reading compares; what it gives does not matter here.
+        // `edges` compares both readers; its result is irrelevant here.
         let _ = edges(&archive);
     }
 }

@@ -1,15 +1,15 @@
-//! How kinds, tables and columns are described.
+//! Descriptions of kinds, tables and columns.
 
 /// An artifact kind.
 #[derive(Debug)]
 pub struct KindForm {
     /// Its name, such as `task-graph`.
     pub kind: &'static str,
-    /// What it holds, in a sentence.
+    /// Its contents, in a sentence.
     pub summary: &'static str,
     /// Its tables.
     pub tables: &'static [TableForm],
-    /// Its metrics with their meanings; those of mappings are `METRICS` of `hopmap-objective`.
+    /// Its metrics with their meanings. Metrics of mappings are `METRICS` of `hopmap-objective`.
     pub metrics: &'static [(&'static str, &'static str)],
 }
 

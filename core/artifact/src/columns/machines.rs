@@ -1,4 +1,4 @@
-//! Columns of machines and of what was measured of them.
+//! Columns of machine topologies and measurements.
 
 use super::form::{KindForm, always, column, given};
 

@@ -1,4 +1,4 @@
-//! Columns of mappings, their metrics and schedules, and the files that are made from them.
+//! Columns of mappings, their metrics, schedules, and the files exported from them.
 
 use super::form::{KindForm, TableForm, always, column, files};
 

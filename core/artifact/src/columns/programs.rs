@@ -1,4 +1,4 @@
-//! Columns of what is known of a program: its communication matrix, its tasks and its trace.
+//! Columns of programs: communication matrix, tasks and trace.
 
 use super::form::{KindForm, always, column, files, given};
 

@@ -1,4 +1,4 @@
-//! Columns of routes, forwarding tables and what is said of them.
+//! Columns of routes, forwarding tables, diagnoses and failures.
 
 use super::form::{KindForm, always, column};
 

@@ -109,12 +109,12 @@ fn read_names(table: &Columns) -> Result<Vec<DeltaRule>, ArtifactError> {
     let rows = table.text("rule")?.into_iter().zip(table.text("reading")?);
     let known = |(rule, reading): (String, String)| {
         let found = DeltaRule::of(&rule, &reading);
-        found.ok_or_else(|| table.error("rule", format!("holds `{rule}` `{reading}`, which is no rule")))
+        found.ok_or_else(|| table.error("rule", format!("holds `{rule}` `{reading}`, which is not a rule")))
     };
     rows.map(known).collect()
 }
 
-/// Numbers with spaces between them.
+/// Numbers separated by spaces.
 fn words(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
 }

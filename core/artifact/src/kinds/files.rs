@@ -1,5 +1,6 @@
-//! Files as whoever wrote them left them: `trace`, `checkpoints`, `checkpoint-store` (with a table `checkpoints`; `hopmap checkpoint`
-//! reads the files where they are), `text-file`, and `launch-file` with the command that uses it.
+//! Files in their original form: `trace`, `checkpoints`, `checkpoint-store` (with a table `checkpoints`;
+//! `hopmap checkpoint` reads the files in place), `text-file`, and `launch-file` with the command that uses
+//! it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ fn files_of(folder: &Folder) -> BTreeMap<String, PathBuf> {
     folder.description().files.keys().map(|name| (name.clone(), folder.file_path(name))).collect()
 }
 
-/// Declares the form of artifacts that are nothing but files.
+/// Declares the codec of artifacts that consist of files only.
 macro_rules! only_files {
     ($($artifact:ident)+) => {$(
         impl Codec for $artifact {
@@ -98,9 +99,9 @@ impl Codec for LaunchFile {
     }
 }
 
-/// Name and text of the file of an artifact that has one.
+/// Name and text of the only file of an artifact.
 fn only_text(folder: &Folder) -> Result<(String, String), ArtifactError> {
     let name = folder.description().files.keys().next();
-    let name = name.ok_or_else(|| ArtifactError::damaged(folder.path(), &"it holds no file"))?;
+    let name = name.ok_or_else(|| ArtifactError::damaged(folder.path(), &"it does not contain a file"))?;
     Ok((name.clone(), folder.read_text(name)?))
 }

@@ -37,7 +37,7 @@ impl Codec for Mapping {
         let (slots, names, cores) = (table.u32("slot")?, table.text("host")?, table.optional_u32("core")?);
         let placement = |((slot, name), core): ((u32, String), Option<u32>)| match index.get(name.as_str()) {
             Some(&host) => Ok(Placement { slot, host, core }),
-            None => Err(table.error("host", format!("names `{name}`, which the table `hosts` lacks"))),
+            None => Err(table.error("host", format!("names `{name}`, which is not in the table `hosts`"))),
         };
         let ranks = slots.into_iter().zip(names).zip(cores).map(placement).collect::<Result<_, _>>()?;
         let mapping = Self {

@@ -63,7 +63,9 @@ impl Codec for Routes {
         {
             let route = routes.get_mut(id as usize).ok_or_else(|| missing(&table, id))?;
             if route.links.len() != hop as usize {
-                return Err(table.error("hop", format!("does not count the hops of route {id}")));
+                return Err(
+                    table.error("hop", format!("does not number the hops of route {id} consecutively"))
+                );
             }
             route.links.push(link);
         }

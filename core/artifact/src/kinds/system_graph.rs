@@ -1,6 +1,7 @@
-//! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels and for what
-//! routes cost inside hosts, or `costs` for a matrix; `forwarding` where there are static tables; `traits`,
-//! `capabilities` and `devices` where nodes have any. `measurements`: tables `endpoints`, `samples` and `fits`.
+//! `system-graph`: tables `nodes`, `links`, `slots`; `levels` with `groups` for costs by level and for costs
+//! inside hosts with routed costs; `costs` for a matrix; `forwarding` for static tables; `traits`,
+//! `capabilities` and `devices` where nodes have any. `measurements`: tables `endpoints`, `samples` and
+//! `fits`.
 
 use hopmap_model::{
     CostModel, Endpoint, Fit, Forward, Levels, Link, LinkState, Matrix, Measurements, Node, NodeKind,
@@ -116,7 +117,7 @@ fn decode_levels(folder: &Folder, slots: usize) -> Result<Levels, ArtifactError>
     let in_order = (0..table.rows())
         .all(|row| slots > 0 && level[row] as usize == row / slots && slot[row] as usize == row % slots);
     if !in_order || table.rows() != slots * costs.len() {
-        return Err(table.error("slot", "does not count the slots of every level"));
+        return Err(table.error("slot", "does not number the slots of every level consecutively"));
     }
     let groups = if slots == 0 {
         vec![Vec::new(); costs.len()]
@@ -144,13 +145,13 @@ fn decode_matrix(folder: &Folder, slots: usize) -> Result<Matrix, ArtifactError>
     });
     match in_order && slots.checked_mul(slots) == Some(table.rows()) {
         true => Ok(Matrix { costs: table.f64("cost")? }),
-        false => Err(table.error("source", "does not go through all pairs of slots in order")),
+        false => Err(table.error("source", "does not list all pairs of slots in order")),
     }
 }
 
-/// The machine has a cost model that this version does not know.
+/// The cost model is unknown to this version.
 #[derive(Debug, thiserror::Error)]
-#[error("its cost model is `{0}`, which is none of levels, matrix and routes")]
+#[error("unknown cost model `{0}`, expected levels, matrix or routes")]
 struct UnknownCostModel(String);
 
 fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
@@ -199,7 +200,7 @@ fn decode_states<T: Copy>(table: &Columns, names: &[(T, &str)], up: T) -> Result
     }
 }
 
-/// Adds the columns of ports and states, where there is something in them.
+/// Adds the columns of ports and states if any are set.
 fn encode_ports(mut table: Table, links: &[Link]) -> Table {
     if links.iter().any(|link| link.source_port.is_some()) {
         table = table.optional_u32("source_port", links.iter().map(|link| link.source_port));
@@ -230,12 +231,12 @@ fn decode_metric(folder: &Folder) -> Result<RouteMetric, ArtifactError> {
     }
 }
 
-/// The machine counts of its routes what this version does not know.
+/// The metric of routes is unknown to this version.
 #[derive(Debug, thiserror::Error)]
-#[error("what counts of its routes is {0}, which is none of hops, latency and time")]
+#[error("unknown metric of routes `{0}`, expected hops, latency or time")]
 struct UnknownMetric(String);
 
-/// Adds what is not as it is in a machine without tables.
+/// Adds the attributes that differ from those of a machine without tables.
 fn encode_routing(contents: Contents, routing: &Routing) -> Contents {
     let contents = match routing.ties {
         Ties::Spread => contents,
@@ -268,9 +269,9 @@ fn decode_routing(folder: &Folder) -> Result<Routing, ArtifactError> {
     Ok(Routing { forwarding, ties })
 }
 
-/// The machine decides between ways in a manner that this version does not know.
+/// The rule for equal routes is unknown to this version.
 #[derive(Debug, thiserror::Error)]
-#[error("it decides between equal ways in another manner than `first` or by the destination")]
+#[error("unknown rule for ties between routes, expected `first` or by destination")]
 struct UnknownTies;
 
 impl Codec for Measurements {

@@ -1,11 +1,13 @@
-//! What programs do.
+//! Programs.
 //!
-//! - `task-graph`: tables `processes` and `edges`; `sizes` if lengths of messages were told apart; `phases`, `phase_processes` and
-//!   `phase_edges` if phases were; `communicators` and `collectives` if collective operations were kept; `demands`,
-//!   `demanded_capabilities`, `demanded_devices` and `streams` if something is asked for.
+//! - `task-graph`: tables `processes` and `edges`; `sizes` if message lengths were recorded; `phases`,
+//!   `phase_processes` and `phase_edges` if phases were recorded; `communicators` and `collectives` if
+//!   collective operations were kept; `demands`, `demanded_capabilities`, `demanded_devices` and `streams`
+//!   if processes have demands.
 //! - `task-dag`: tables `tasks` and `edges`, and `names` where tasks have names.
 //! - `events`: table `messages`.
-//! - `trace-summary`: tables `ranks` and `heaviest`; `phases` if phases were told apart. The totals are its metrics.
+//! - `trace-summary`: tables `ranks` and `heaviest`; `phases` if phases were recorded. The totals are its
+//!   metrics.
 
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Dependency, Edge, Events, Phase, PhaseSummary,
@@ -60,7 +62,7 @@ impl Codec for TaskGraph {
     }
 }
 
-/// The rows of a table that is written only where there are some.
+/// The rows of a table that is written only if it has rows.
 fn optional<T>(
     folder: &Folder,
     table: &str,
@@ -125,7 +127,9 @@ fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
     for ((phase, rank), time) in rows.zip(processes.optional_f64("compute_s")?) {
         let place = phases.get_mut(phase as usize).filter(|place| place.compute_s.len() == rank as usize);
         place
-            .ok_or_else(|| processes.error("rank", "does not count the processes of every phase"))?
+            .ok_or_else(|| {
+                processes.error("rank", "does not number the processes of every phase consecutively")
+            })?
             .compute_s
             .push(time);
     }
@@ -167,7 +171,7 @@ fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError>
         }
         match communicators.len().checked_sub(1) {
             Some(last) if last == number as usize => communicators[last].push(rank),
-            _ => return Err(table.error("communicator", "does not count the communicators in their order")),
+            _ => return Err(table.error("communicator", "does not number the communicators consecutively")),
         }
     }
     Ok(communicators)
@@ -236,7 +240,7 @@ rows!(encode_tasks, decode_tasks: Task { optional_u32 rank, f64 work });
 rows!(encode_dependencies, decode_dependencies: Dependency { u32 source, u32 destination, u64 bytes });
 
 #[derive(Debug, thiserror::Error)]
-#[error("the unit of its work is `{0}`, which this version does not know")]
+#[error("unknown unit of work `{0}`")]
 struct UnknownUnit(String);
 
 impl Codec for Events {
@@ -250,8 +254,9 @@ impl Codec for Events {
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let rows = folder.description().tables.get("messages").map(|table| table.rows);
-        let rows =
-            rows.ok_or_else(|| ArtifactError::damaged(folder.path(), &"it holds no table `messages`"))?;
+        let rows = rows.ok_or_else(|| {
+            ArtifactError::damaged(folder.path(), &"it does not contain the table `messages`")
+        })?;
         Ok(Self::new(folder.table_path("messages"), rows))
     }
 }

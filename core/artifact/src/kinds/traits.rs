@@ -1,4 +1,4 @@
-//! What nodes have and processes ask for: tables beside those of `system-graph` and `task-graph`, only where there is something.
+//! Traits of nodes and demands of processes: optional tables of `system-graph` and `task-graph`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use hopmap_model::{Demands, Node, ProcessDemand, Stream, SwitchType};
 
 use crate::{ArtifactError, Columns, Contents, Folder, Table};
 
-/// Names of a table, its columns of owners and of names, and its column of counts.
+/// Name of a table, its columns of owners and names, and its optional column of counts.
 type Names = (&'static str, &'static str, &'static str, Option<&'static str>);
 
 const CAPABILITIES: Names = ("capabilities", "node", "capability", None);
@@ -14,7 +14,7 @@ const DEVICES: Names = ("devices", "node", "device", Some("count"));
 const DEMANDED_CAPABILITIES: Names = ("demanded_capabilities", "rank", "capability", None);
 const DEMANDED_DEVICES: Names = ("demanded_devices", "rank", "device", Some("count"));
 
-/// Adds the tables `traits`, `capabilities` and `devices`, as far as nodes have any.
+/// Adds those of the tables `traits`, `capabilities` and `devices` that have rows.
 pub(super) fn encode_traits(contents: Contents, nodes: &[Node]) -> Contents {
     let numbered = || (0..).zip(nodes);
     let switch_type = |node: &Node| node.traits.switch_type.map(SwitchType::number);
@@ -37,7 +37,7 @@ pub(super) fn decode_traits(folder: &Folder, nodes: &mut [Node]) -> Result<(), A
     if let Some(table) = folder.optional_table("traits")? {
         table.index("node")?;
         if table.rows() != nodes.len() {
-            return Err(table.error("node", "does not count the nodes"));
+            return Err(table.error("node", "does not number the nodes consecutively"));
         }
         let types = table.optional_u32("switch_type")?;
         for ((node, performance), number) in
@@ -63,7 +63,8 @@ pub(super) fn decode_traits(folder: &Folder, nodes: &mut [Node]) -> Result<(), A
     })
 }
 
-/// Adds the tables `demands`, `demanded_capabilities`, `demanded_devices` and `streams`, as far as something is asked for.
+/// Adds those of the tables `demands`, `demanded_capabilities`, `demanded_devices` and `streams` that have
+/// rows.
 pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents {
     let Demands { processes, streams } = demands;
     let contents = match processes.is_empty() {
@@ -117,7 +118,8 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
 
 rows!(encode_streams, decode_streams: Stream { u32 source, u32 destination, f64 bandwidth_bytes_per_s });
 
-/// Adds a table of the names that owners have, each with a count where `counts` names a column of them; none if there are no names.
+/// Adds a table of the names that owners have, if any, with a count per name where `counts` names the
+/// column.
 fn named<'a>(
     contents: Contents,
     (table, owner, column, counts): Names,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Writes classic netCDF: dimensions, and variables that have text or numbers, with records at the end.
+/// Writes classic netCDF: dimensions, and variables with text or numbers, records last.
 #[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) dimensions: Vec<(&'static str, u32)>,
@@ -36,7 +36,7 @@ fn put_padded(bytes: &mut Vec<u8>, data: &[u8]) {
 
 impl Writer {
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        // Offsets depend on the length of the header, which does not depend on offsets.
+        // Offsets depend on the length of the header, but not vice versa.
         let header = self.header(&vec![0; self.variables.len()]);
         let mut begin = header.len() as u64;
         let mut body = Vec::new();
@@ -60,7 +60,7 @@ impl Writer {
             put_padded(&mut bytes, name.as_bytes());
             put(&mut bytes, *length);
         }
-        // One attribute of the file: two shorts.
+        // A file attribute: two shorts.
         [12, 1, 5].into_iter().for_each(|number| put(&mut bytes, number));
         put_padded(&mut bytes, b"title");
         [3, 2, 0x0001_0002].into_iter().for_each(|number| put(&mut bytes, number));
@@ -121,7 +121,7 @@ fn both_versions_are_read() {
 }
 
 #[test]
-fn records_that_nobody_counted_are_as_many_as_there_are() {
+fn an_unknown_number_of_records_is_derived_from_the_size() {
     let mut bytes = sample(2);
     bytes[4..8].fill(0xff);
     let file = Netcdf::new(&bytes).unwrap();
@@ -133,7 +133,7 @@ fn records_that_nobody_counted_are_as_many_as_there_are() {
 }
 
 #[test]
-fn every_cut_is_an_error_or_leaves_what_is_whole() {
+fn truncated_files_are_errors_or_keep_complete_records() {
     let bytes = sample(2);
     for end in 0..bytes.len() {
         if let Ok(file) = Netcdf::new(&bytes[..end]) {
@@ -141,10 +141,10 @@ fn every_cut_is_an_error_or_leaves_what_is_whole() {
         }
     }
     for (head, problem) in [
-        (&b"CDF\x05"[..], "newer kind"),
-        (b"\x89HDF", "newer kind"),
-        (b"CD", "no netCDF"),
-        (b"CDF\x03", "no netCDF"),
+        (&b"CDF\x05"[..], "unsupported version"),
+        (b"\x89HDF", "unsupported version"),
+        (b"CD", "not a netCDF"),
+        (b"CDF\x03", "not a netCDF"),
     ] {
         assert!(Netcdf::new(head).unwrap_err().problem.contains(problem));
     }

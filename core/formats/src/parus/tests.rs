@@ -16,7 +16,7 @@ fn read(text: &str) -> Result<NetworkFile, FileError> {
 const FIRST: &str = "Message length 0\n0.0 1e-6\n-1 nan\n";
 
 #[test]
-fn text_is_read_as_it_is() {
+fn text_files_are_read() {
     let file = read(&text(&format!("{FIRST}\nMessage length 10\n1 2\n3 4\n"))).unwrap();
     assert_eq!(
         (file.processes, file.hosts, file.test.as_str()),
@@ -28,10 +28,15 @@ fn text_is_read_as_it_is() {
 }
 
 #[test]
-fn a_test_that_was_broken_off_leaves_whole_lengths() {
+fn an_aborted_test_keeps_complete_lengths() {
     assert_eq!(read(&text(&format!("{FIRST}Message length 10\n1 2\n3"))).unwrap().lengths, [0]);
-    assert!(read(&text("")).unwrap_err().problem.contains("nothing was measured"));
-    assert!(read(&text("Message length 10\n1 2\n3")).unwrap_err().problem.contains("nothing was measured"));
+    assert!(read(&text("")).unwrap_err().problem.contains("does not contain measurements"));
+    assert!(
+        read(&text("Message length 10\n1 2\n3"))
+            .unwrap_err()
+            .problem
+            .contains("does not contain measurements")
+    );
 }
 
 #[test]
@@ -48,12 +53,12 @@ fn errors_have_lines() {
     );
     assert_eq!(broken("processors 2", "processors -2").0, 1);
     assert_eq!(broken("processors 2", "processors 99999999").1, "there are more than 16384 processes");
-    assert_eq!(broken("\"one_to_one\"", "\"one_to_one").1, "`test type` should be a text in quotation marks");
+    assert_eq!(broken("\"one_to_one\"", "\"one_to_one").1, "`test type` must be a text in quotation marks");
     assert_eq!(broken("1e-6", "1e-6x"), (18, "a time is `1e-6x`, which is no number that fits here".into()));
     assert_eq!(broken("processors 2", "processors 3").0, 17);
     assert!(read("\u{0}").is_err() && read("").is_err() && NetworkFile::read(b"processors \xff").is_err());
     let again = read(&text(&FIRST.repeat(2))).unwrap_err();
-    assert!(again.problem.contains("do not rise"));
+    assert!(again.problem.contains("are not ascending"));
 }
 
 fn netcdf(is_new: bool) -> Writer {
@@ -80,7 +85,7 @@ fn netcdf(is_new: bool) -> Writer {
 }
 
 #[test]
-fn both_schemas_of_netcdf_say_the_same() {
+fn both_schemas_of_netcdf_give_the_same_result() {
     let [old, new] = [false, true].map(|is_new| NetworkFile::read(&netcdf(is_new).bytes()).unwrap());
     assert_eq!(old, new);
     assert_eq!((old.processes, old.lengths.as_slice(), old.kind.clone()), (2, &[100, 200][..], Kind::Median));
@@ -92,23 +97,23 @@ fn both_schemas_of_netcdf_say_the_same() {
 }
 
 #[test]
-fn other_netcdf_is_refused() {
+fn other_netcdf_is_rejected() {
     let mut all = netcdf(true);
     if let Some((_, dimensions, _)) = all.variables.last_mut() {
         dimensions.push(1);
     }
     let problem = |writer: &Writer| NetworkFile::read(&writer.bytes()).unwrap_err().problem;
-    assert!(problem(&all).contains("every single measurement"));
+    assert!(problem(&all).contains("individual measurements"));
     let mut other = netcdf(true);
     other.variables[0].2 = Data::Int(3);
     assert!(problem(&other).contains("[2, 2, 2] for 3 processes"));
     other.variables[0].2 = Data::Int(-3);
-    assert!(problem(&other).contains("no number `proc_num`"));
+    assert!(problem(&other).contains("missing number `proc_num`"));
     other.variables.pop();
-    assert!(problem(&other).contains("no variable `data`"));
+    assert!(problem(&other).contains("missing variable `data`"));
     let mut empty = netcdf(false);
     empty.records = 0;
-    assert!(problem(&empty).contains("nothing was measured"));
+    assert!(problem(&empty).contains("does not contain measurements"));
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! What is done with texts that may hold anything, by tests and by the fuzz targets.
+//! Properties of readers for arbitrary text, for tests and fuzz targets.
 
 use hopmap_formats::{host_list, sinfo};
 
-/// Reads a text as a host list and as output of `sinfo`: an error with words in it, or names that come back.
+/// Reads a text as a host list and as output of `sinfo`: the result is an error with a message, or names
+/// that survive a round trip.
 pub(crate) fn hosts(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match host_list::expand(&text) {

@@ -1,14 +1,14 @@
-//! What is done with graphs that may hold anything: reading ends with a program or an error.
+//! Properties of readers for arbitrary graphs: reading returns a program or an error.
 //!
-//! Called by a test with damaged graphs and by a target in `fuzz/` with whatever the fuzzer thinks of.
-#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+//! Called by a test with damaged graphs and by a fuzz target in `fuzz/`.
+#![allow(clippy::unwrap_used, reason = "a failure panics")]
 
 use std::path::Path;
 
 use hopmap_instance::read_graph;
 use hopmap_model::Context;
 
-/// Reads a graph. What is read sends the same both ways, and nobody to itself.
+/// Reads a graph. Its edges are symmetric, without self-loops.
 pub(crate) fn graph(path: &Path) {
     match read_graph(path, &Context::detached()) {
         Ok(graph) => {

@@ -187,9 +187,9 @@ fn what_does_not_fit_is_refused() {
         let dag = TaskDag { tasks, ..TaskDag::default() };
         ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap_err().to_string()
     };
-    assert_eq!(message(Vec::new()), "there are no tasks");
-    assert_eq!(message(vec![task(Some(0)), task(None)]), "task 1 belongs to no rank, while others do");
-    assert!(message(vec![task(Some(6))]).contains("7 ranks and only 6 processors"));
+    assert_eq!(message(Vec::new()), "the program does not contain tasks");
+    assert_eq!(message(vec![task(Some(0)), task(None)]), "task 1 does not belong to a rank, but others do");
+    assert!(message(vec![task(Some(6))]).contains("7 ranks do not fit on 6 processors"));
     assert!(message(vec![task(Some(u32::MAX - 1))]).contains("only 6 processors"));
 }
 
@@ -209,12 +209,12 @@ fn a_mapping_is_where_a_search_begins() {
     let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
     let search = RankSearch::new(&problem, &machine.processors, Some(vec![5, 2]));
     assert!(starts(&search).unwrap().iter().any(|start| start.name == "mapping" && start.slots == [5, 2]));
-    assert!(given(&[5]).unwrap_err().to_string().contains("places 1 ranks, and the program has 2"));
+    assert!(given(&[5]).unwrap_err().to_string().contains("has 1 ranks, but the program has 2"));
     let small = MachineParams { processors: Some(3), ..MachineParams::default() };
     let small = small.machine(Some(&system), WorkUnit::Time).unwrap();
     let mapping = hopmap_model::Mapping::new(&[0, 5], &system, hopmap_model::Weight::default()).unwrap();
     let error = hopmap_replay::placement(&mapping, &small, 2).unwrap_err();
-    assert!(error.to_string().contains("rank 1 on slot 5, which is none of the 3 processors"), "{error}");
+    assert!(error.to_string().contains("rank 1 on slot 5, but there are only 3 processors"), "{error}");
 }
 
 #[test]

@@ -1,21 +1,21 @@
-//! Who sends to whom.
+//! Communication patterns of generated programs.
 
 use hopmap_model::seed_stream;
 
 use crate::{GenerateParams, Pattern};
 
-/// Ranks that everyone sends to in [`Pattern::Random`], unless there are fewer others.
+/// Number of receivers per rank in [`Pattern::Random`], if there are enough ranks.
 const PARTNERS: u32 = 8;
 
-/// What the ranks of a program send in one round. Rounds of several phases take turns.
+/// Messages of the ranks in one round. Rounds of several phases alternate.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) pattern: Pattern,
     pub(super) ranks: u32,
     key: u64,
-    /// Extents of the grid of ranks, the last one running fastest.
+    /// Extents of the grid of ranks, last one fastest.
     grid: [u32; 3],
-    /// Who sends to whom, and who receives from whom, in [`Pattern::Random`].
+    /// Receivers and senders of every rank in [`Pattern::Random`].
     partners: [Vec<Vec<u32>>; 2],
 }
 
@@ -40,7 +40,7 @@ impl Program {
         program
     }
 
-    /// A number that looks random, of two others (the finaliser of `SplitMix64`, twice).
+    /// A pseudo-random number derived from two others (the finaliser of `SplitMix64`, twice).
     pub(super) fn mix(&self, one: u64, other: u64) -> u64 {
         let mix = |mut z: u64| {
             z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -94,7 +94,7 @@ impl Program {
         }
     }
 
-    /// To whom a rank sends in a round, in this order.
+    /// Receivers of a rank in a round, in order.
     pub(super) fn destinations(&self, rank: u32, phase: u64) -> Vec<u32> {
         match self.pattern {
             Pattern::Stencil2d | Pattern::Stencil3d => {
@@ -110,17 +110,17 @@ impl Program {
         }
     }
 
-    /// From whom a rank receives in a round, in this order.
+    /// Senders to a rank in a round, in order.
     pub(super) fn sources(&self, rank: u32, phase: u64) -> Vec<u32> {
         match self.pattern {
             Pattern::Random => self.partners[1][rank as usize].clone(),
             Pattern::Wavefront => self.destinations(rank, 1 - phase),
-            // Whoever is sent to sends as well.
+            // These patterns are symmetric.
             _ => self.destinations(rank, phase),
         }
     }
 
-    /// Ranks one step up or down along some axes of the grid, which has borders.
+    /// Neighbours along some axes of the grid, which has borders.
     fn neighbours(&self, rank: u32, steps: &[(usize, bool)]) -> Vec<u32> {
         let strides = [self.grid[1] * self.grid[2], self.grid[2], 1];
         let neighbour = |&(axis, up): &(usize, bool)| {
@@ -133,7 +133,8 @@ impl Program {
         steps.iter().filter_map(neighbour).collect()
     }
 
-    /// The eight neighbours on a grid whose rows are rings, then partner after partner of an allreduce by recursive doubling.
+    /// The eight neighbours on a grid whose rows are rings, then the partners of an allreduce by recursive
+    /// doubling.
     fn halo(&self, rank: u32, phase: u64) -> Vec<u32> {
         if let Some(bit) = phase.checked_sub(1) {
             let partner = rank ^ (1 << bit);
@@ -142,19 +143,19 @@ impl Program {
         let [_, rows, columns] = self.grid;
         let (row, column) = (rank / columns, rank % columns);
         let near = row.saturating_sub(1)..=(row + 1).min(rows - 1);
-        let beside = [column + columns - 1, column, column + 1];
-        let all = near.flat_map(|row| beside.map(|column| row * columns + column % columns));
+        let columns_near = [column + columns - 1, column, column + 1];
+        let all = near.flat_map(|row| columns_near.map(|column| row * columns + column % columns));
         others(rank, all)
     }
 
-    /// Ranks a stride away along the axes of a torus; nobody where the rank is not on the grid of that stride.
+    /// Ranks at a stride along the axes of a torus; none if the rank is not on the grid of that stride.
     fn coarse_neighbours(&self, rank: u32, stride: u32) -> Vec<u32> {
         let strides = [self.grid[1] * self.grid[2], self.grid[2], 1];
         let coordinates: Vec<u32> = (0..3).map(|axis| rank / strides[axis] % self.grid[axis]).collect();
         if coordinates.iter().any(|coordinate| !coordinate.is_multiple_of(stride)) {
             return Vec::new();
         }
-        // The last step of a ring is shorter where the stride does not divide it.
+        // The last step of a ring is shorter if the stride does not divide it.
         let last = |axis: usize| (self.grid[axis] - 1) / stride * stride;
         let along = (0..3).flat_map(|axis| {
             let here = coordinates[axis];
@@ -165,7 +166,7 @@ impl Program {
         others(rank, along)
     }
 
-    /// Ranks beside one in its row, which is a ring.
+    /// Neighbours in the row, which is a ring.
     fn row_neighbours(&self, rank: u32) -> Vec<u32> {
         let columns = self.grid[2];
         let (row, column) = (rank / columns, rank % columns);
@@ -179,8 +180,8 @@ impl Program {
         8 * (1 + self.mix(u64::from(source) << 32 | u64::from(destination), 1) % 4096)
     }
 
-    /// The members of all communicators by their ranks in them, all ranks first. Those of rows count backwards, so that
-    /// nobody can take ranks in a communicator for ranks of the program.
+    /// The members of all communicators in rank order, `MPI_COMM_WORLD` first. Communicators of rows number
+    /// their ranks backwards, so that a reader that confuses them with world ranks fails.
     pub(super) fn communicators(&self) -> Vec<Vec<u64>> {
         let mut all = vec![(0..u64::from(self.ranks)).collect()];
         if self.pattern == Pattern::Rows {
@@ -191,7 +192,7 @@ impl Program {
         all
     }
 
-    /// The communicator through which somebody sends to a rank or receives from it, and that rank in it.
+    /// The communicator of messages to or from a rank, and that rank in it.
     pub(super) fn address(&self, rank: u32) -> (u32, u32) {
         let columns = self.grid[2];
         match self.pattern {
@@ -201,7 +202,7 @@ impl Program {
     }
 }
 
-/// Other ranks in this order, each once.
+/// Other ranks in this order, without duplicates.
 fn others(rank: u32, all: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut found = Vec::new();
     for other in all {
@@ -212,13 +213,13 @@ fn others(rank: u32, all: impl Iterator<Item = u32>) -> Vec<u32> {
     found
 }
 
-/// The largest divisor that is not above the square root.
+/// The largest divisor up to the square root.
 fn square(number: u32) -> u32 {
     let most = f64::from(number).sqrt() as u32;
     (1..=most.max(1)).rev().find(|divisor| number.is_multiple_of(*divisor)).unwrap_or(1)
 }
 
-/// Three factors as equal as they can be found with ease, in rising order.
+/// Three nearly equal factors, in ascending order.
 fn cube(number: u32) -> [u32; 3] {
     let most = f64::from(number).cbrt().round() as u32;
     let first = (1..=most.max(1)).rev().find(|divisor| number.is_multiple_of(*divisor)).unwrap_or(1);
@@ -250,7 +251,7 @@ mod tests {
         assert_eq!(program(Pattern::Wavefront, 12).destinations(0, 1), [0; 0]);
         assert_eq!(program(Pattern::AllToAll, 3).destinations(1, 0), [2, 0]);
         assert_eq!(program(Pattern::Random, 3).destinations(1, 0).len(), 2);
-        // A row is a ring, a column is none.
+        // A row is a ring; a column is not.
         assert_eq!(program(Pattern::Halo, 16).destinations(0, 0), [3, 1, 7, 4, 5]);
         assert_eq!(program(Pattern::Halo, 16).destinations(5, 2), [7]);
         assert_eq!(program(Pattern::Multigrid, 64).destinations(0, 0), [48, 16, 12, 4, 3, 1]);
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_received() {
+    fn every_sent_message_is_received() {
         for pattern in Pattern::ALL {
             for ranks in [2, 5, 16, 36] {
                 let program = program(pattern, ranks);
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_places_in_communicators() {
+    fn addresses_are_ranks_in_communicators() {
         for pattern in Pattern::ALL {
             let program = program(pattern, 12);
             let communicators = program.communicators();

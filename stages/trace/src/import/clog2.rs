@@ -1,9 +1,10 @@
-//! CLOG-2 files, as the MPE library writes them.
+//! CLOG-2 files, as written by the MPE library.
 //!
-//! A preamble of 1024 bytes holds texts that end with a zero byte: the version `CLOG-02.44`, then names and values such as
-//! `is_big_endian=`, `TRUE `. Blocks of `block_size` bytes follow, each a sequence of records: a header (time, number of
-//! a communicator, rank in it, thread, type) and a body whose length the type tells. A message to rank r of communicator
-//! c lies in a record of the sender; records of communicators say who has which rank in them.
+//! A preamble of 1024 bytes contains zero-terminated texts: the version `CLOG-02.44`, then names and values
+//! such as `is_big_endian=`, `TRUE `. Blocks of `block_size` bytes follow, each a sequence of records: a
+//! header (time, communicator number, rank in it, thread, type) and a body whose length depends on the type.
+//! A record of the sender describes a message to rank r of communicator c; records of communicators define
+//! their ranks.
 //!
 //! Source: `clog_preamble.c`, `clog_record.h`, `clog_commset.h` and `mpe_log.c` of MPE 2.
 
@@ -24,16 +25,16 @@ pub(super) static READER: Reader = Reader {
     read: |path, _, cx| Ok(read(path, cx)?),
 };
 
-/// What a file begins with.
+/// First bytes of a file.
 const MAGIC: &[u8] = b"CLOG-02.";
 
 const PREAMBLE_BYTES: usize = 1024;
 
-/// Larger than any block: MPE writes 65536 bytes unless it is told otherwise.
+/// Maximum block size: MPE writes 65536 bytes by default.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
-/// Bytes of the bodies of records, by type: end of log, end of block, definitions of states, events and constants, bare
-/// and cargo events, messages, collective operations, communicators, places in the source code, time shifts.
+/// Bytes of record bodies by type: end of log, end of block, definitions of states, events and constants,
+/// bare and cargo events, messages, collective operations, communicators, source locations, time shifts.
 const BODY_BYTES: [usize; 12] = [0, 0, 112, 104, 40, 8, 40, 24, 16, 48, 48, 8];
 
 const END_OF_LOG: i32 = 0;
@@ -43,11 +44,11 @@ const CARGO_EVENT: i32 = 6;
 const MESSAGE: i32 = 7;
 const COMMUNICATOR: i32 = 9;
 
-/// The kind of messages that are sent; those received have another.
+/// Record kind of sent messages; received ones have another.
 const SEND: i32 = -101;
 
-/// Kinds of records of communicators that say the rank of their writer: `MPI_COMM_WORLD`, `MPI_COMM_SELF`, others, and the
-/// writer's own side of those between two groups.
+/// Kinds of communicator records that define the rank of their writer: `MPI_COMM_WORLD`, `MPI_COMM_SELF`,
+/// others, and the local side of intercommunicators.
 const CREATIONS: [i32; 4] = [0, 1, 100, 101];
 
 /// A rank within a communicator.
@@ -61,7 +62,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     loop {
         cx.progress(log.offset, log.length);
         if cx.should_stop() {
-            return Err(FileError::new("the reading was stopped", "").in_file(path));
+            return Err(FileError::new("reading was interrupted", "").in_file(path));
         }
         if content.block(&mut log, &preamble)? {
             return content.into_graph(&log, &preamble);
@@ -69,7 +70,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     }
 }
 
-/// What the preamble says.
+/// Contents of the preamble.
 struct Preamble {
     is_big_endian: bool,
     block_bytes: u64,
@@ -88,12 +89,12 @@ impl Preamble {
     }
 }
 
-/// A file that is read from its beginning to its end.
+/// A file read sequentially.
 struct Log {
     path: PathBuf,
     source: BufReader<File>,
     offset: u64,
-    /// Where the record begins that is being read.
+    /// Start of the current record.
     record: u64,
     length: u64,
 }
@@ -109,7 +110,7 @@ impl Log {
     #[cold]
     fn damaged(&self, what: impl Into<String>) -> FileError {
         let problem = format!("damaged at byte {}: {}", self.record, what.into());
-        let help = "the file was not written to its end, or not copied as a whole: copy or record it again";
+        let help = "the file was not written or copied completely: copy or record it again";
         FileError::new(problem, help).in_file(&self.path)
     }
 
@@ -121,18 +122,18 @@ impl Log {
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                Err(self.damaged("the file is cut off"))
+                Err(self.damaged("the file is truncated"))
             }
             Err(error) => Err(FileError::unreadable(&self.path, &error)),
         }
     }
 
-    /// Passes over bytes.
+    /// Skips bytes.
     fn skip(&mut self, bytes: u64) -> Result<(), FileError> {
         let passed = std::io::copy(&mut self.source.by_ref().take(bytes), &mut std::io::sink());
         let passed = passed.map_err(|error| FileError::unreadable(&self.path, &error))?;
         self.offset += passed;
-        if passed < bytes { Err(self.damaged("the file is cut off")) } else { Ok(()) }
+        if passed < bytes { Err(self.damaged("the file is truncated")) } else { Ok(()) }
     }
 
     fn preamble(&mut self) -> Result<Preamble, FileError> {
@@ -143,24 +144,24 @@ impl Log {
         let value = |name: &str| {
             let place = texts.iter().position(|text| *text == name);
             let value = place.and_then(|place| texts.get(place + 1)).copied();
-            value.ok_or_else(|| self.damaged(format!("the preamble has no `{name}`")))
+            value.ok_or_else(|| self.damaged(format!("the preamble lacks `{name}`")))
         };
         let version = texts.first().copied().unwrap_or_default();
         if !version.starts_with("CLOG-02.4") {
             let what =
-                format!("version `{}` is not read, only those that begin with CLOG-02.4", shown(version));
+                format!("version `{}` is not supported, only CLOG-02.4 and its revisions", shown(version));
             let hint = "log the program again with a newer MPE";
             return Err(FileError::new(what, hint).in_file(&self.path));
         }
         let is = |name: &str| value(name).map(|value| value.eq_ignore_ascii_case("true"));
-        // MPE spells it so; before it could crash there was no such value.
+        // The spelling is that of MPE. Versions that do not detect crashes lack this value.
         if texts.contains(&"is_finalzed=") && !is("is_finalzed=")? {
-            let what = "the program ended before its log was finished";
-            return Err(FileError::new(what, "`clog2_repair` of MPE finishes it").in_file(&self.path));
+            let what = "the program ended before it finished the log";
+            return Err(FileError::new(what, "repair it with `clog2_repair` of MPE").in_file(&self.path));
         }
         let number = |name: &str, most: u64| {
             let number = value(name)?.parse().ok().filter(|number| (1..=most).contains(number));
-            number.ok_or_else(|| self.damaged(format!("`{name}` is not from 1 to {most}")))
+            number.ok_or_else(|| self.damaged(format!("`{name}` is not between 1 and {most}")))
         };
         Ok(Preamble {
             is_big_endian: is("is_big_endian=")?,
@@ -170,21 +171,21 @@ impl Log {
     }
 }
 
-/// What a log holds up to some place.
+/// Contents of a log so far.
 #[derive(Default)]
 struct Content {
-    /// Numbers of places, in the order in which they come.
+    /// Numbers of places, in order of appearance.
     places: HashMap<Place, u32>,
     /// Messages between places.
     messages: Matrix,
-    /// Ranks within the program.
+    /// World ranks of places.
     ranks: HashMap<Place, u32>,
-    /// First and last moment in seconds.
+    /// First and last time in seconds.
     span: Option<(f64, f64)>,
 }
 
 impl Content {
-    /// Reads a block. True behind the last.
+    /// Reads a block. True after the last one.
     fn block(&mut self, log: &mut Log, preamble: &Preamble) -> Result<bool, FileError> {
         let end = log.offset + preamble.block_bytes;
         loop {
@@ -193,13 +194,13 @@ impl Content {
             log.fill(&mut header)?;
             let kind = preamble.word(&header[20..]);
             let Some(length) = usize::try_from(kind).ok().and_then(|kind| BODY_BYTES.get(kind)) else {
-                return Err(log.damaged(format!("records of type {kind} are not known")));
+                return Err(log.damaged(format!("unknown record type {kind}")));
             };
             let mut body = [0; 112];
             let body = &mut body[..*length];
             log.fill(body)?;
             if log.offset > end {
-                return Err(log.damaged("a record goes beyond the end of its block"));
+                return Err(log.damaged("a record exceeds its block"));
             }
             match kind {
                 END_OF_LOG => return Ok(true),
@@ -257,14 +258,14 @@ impl Content {
         *self.places.entry(place).or_insert(next)
     }
 
-    /// Puts ranks of the program in the place of ranks within communicators.
+    /// Replaces ranks within communicators by world ranks.
     fn into_graph(self, log: &Log, preamble: &Preamble) -> Result<TaskGraph, FileError> {
         let mut ranks = vec![0; self.places.len()];
         for (place, number) in &self.places {
             ranks[*number as usize] = *self.ranks.get(place).ok_or_else(|| {
                 let (communicator, rank) = place;
                 log.damaged(format!(
-                    "a message goes from or to rank {rank} of communicator {communicator}, which no record describes"
+                    "a message has rank {rank} of communicator {communicator} as an end, but no record defines it"
                 ))
             })?;
         }

@@ -1,4 +1,4 @@
-//! A matrix of messages and bytes as text: `source,destination,messages,bytes`.
+//! A communication matrix as CSV: `source,destination,messages,bytes`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -18,26 +18,27 @@ pub(super) static READER: Reader = Reader {
     read: |path, ranks, _| read(path, ranks),
 };
 
-/// Names of the columns, in the order in which [`Columns`] keeps their places.
+/// Names of the columns, in the order of [`Columns`].
 const COLUMNS: [&str; 4] = ["source", "destination", "messages", "bytes"];
 
-/// The longest line.
+/// Maximum line length.
 const LONGEST: u64 = 1 << 24;
 
-const COLUMNS_HELP: &str = "the columns are source, destination, messages and bytes, in any order, separated by commas, and no others";
+const COLUMNS_HELP: &str =
+    "expected exactly the columns source, destination, messages and bytes, in any order, separated by commas";
 
-/// What is read at once.
+/// Size of the read buffer.
 const BUFFER: usize = 1 << 16;
 
 type CsvReader = csv::Reader<ShortLines>;
 
-/// Whether a line names columns of a matrix; which are right is said when it is read.
+/// Whether a line looks like the header of a matrix; reading validates it.
 fn is_header(line: &str) -> bool {
     let columns = line.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"'));
     columns.filter(|column| COLUMNS.contains(column)).count() >= 2
 }
 
-/// Reads a matrix. The number of ranks is `ranks`, or one more than the highest rank in the file.
+/// Reads a matrix. The number of ranks is `ranks`, or the highest rank in the file plus one.
 fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, TraceError> {
     let mut reader = open(path)?;
     let columns = Columns::find(path, &mut reader)?;
@@ -67,26 +68,27 @@ fn open(path: &Path) -> Result<CsvReader, FileError> {
         .from_reader(ShortLines { file, length: 0 }))
 }
 
-/// An error of the CSV reader with its place.
+/// An error of the CSV reader with its line.
 fn malformed(path: &Path, error: csv::Error) -> FileError {
     let line = line_at(path, error.position());
     let error = match error.into_kind() {
         ErrorKind::Io(error) => return FileError::unreadable(path, &error),
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            FileError::at(line, format!("{len} values where the header has {expected_len}"), "")
+            FileError::at(line, format!("{len} values, but the header has {expected_len}"), "")
         }
-        _ => FileError::at(line, "this is no text in UTF-8", ""),
+        _ => FileError::at(line, "invalid UTF-8", ""),
     };
     error.in_file(path)
 }
 
 fn empty(path: &Path) -> FileError {
-    let help = "the first line is `source,destination,messages,bytes`, then one line for every pair of ranks";
-    FileError::new("it holds no traffic", help).in_file(path)
+    let help =
+        "the first line is `source,destination,messages,bytes`, followed by one line per pair of ranks";
+    FileError::new("the file does not contain messages", help).in_file(path)
 }
 
-/// Line of a record, for messages. The reader gives the place where the record before it ended: blank lines and
-/// comments are still to be passed over.
+/// Line of a record, for messages. The reader reports the end of the previous record, so blank lines and
+/// comments have to be skipped.
 fn line_at(path: &Path, position: Option<&Position>) -> usize {
     let mut start = position.map_or(0, Position::byte) as usize;
     let Ok(file) = open_input(path) else { return 1 };
@@ -104,10 +106,10 @@ fn line_at(path: &Path, position: Option<&Position>) -> usize {
     line
 }
 
-/// Refuses lines that are no lines of a matrix, which would be kept in memory to their end.
+/// Rejects overlong lines, which the CSV reader would buffer completely.
 struct ShortLines {
     file: File,
-    /// Bytes since a line began.
+    /// Bytes since the start of the line.
     length: u64,
 }
 
@@ -123,7 +125,7 @@ impl Read for ShortLines {
     }
 }
 
-/// Which column of the file is which of [`COLUMNS`].
+/// Index of each of [`COLUMNS`] in the file.
 struct Columns([usize; 4]);
 
 impl Columns {
@@ -139,7 +141,7 @@ impl Columns {
                 return Err(refuse(format!("column {} is `{name}`", place + 1)));
             };
             if places[column].replace(place).is_some() {
-                return Err(refuse(format!("column `{name}` stands there twice")));
+                return Err(refuse(format!("column `{name}` is duplicated")));
             }
         }
         match places.iter().position(Option::is_none) {
@@ -149,7 +151,7 @@ impl Columns {
     }
 }
 
-/// One line of the file.
+/// A line of the file.
 struct Row<'a> {
     path: &'a Path,
     columns: &'a Columns,
@@ -192,7 +194,7 @@ impl Row<'_> {
     fn refuse(&self, column: usize, reason: &str) -> FileError {
         let place = format!("column {} ({})", self.columns.0[column] + 1, COLUMNS[column]);
         let problem = format!("{place}: `{}` {reason}", shown(self.text(column)));
-        self.wrong(problem, "ranks, messages and bytes are whole numbers from zero")
+        self.wrong(problem, "ranks, messages and bytes are non-negative integers")
     }
 
     fn wrong(&self, problem: String, help: &str) -> FileError {
@@ -220,7 +222,7 @@ mod tests {
         read(file(text).path(), None).unwrap()
     }
 
-    /// Message without the path, which differs from run to run.
+    /// The error message without the path.
     fn refused(text: impl AsRef<[u8]>, ranks: Option<u32>) -> String {
         let file = file(text);
         let error = read(file.path(), ranks).unwrap_err().to_string();
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_pairs_are_added_up_and_columns_come_in_any_order() {
+    fn repeated_pairs_are_added_up_and_columns_have_any_order() {
         let graph = graph(
             "# made by hand\nbytes, messages,source ,destination\n8,1,0,2\n#\n\n4,1,0,2\n5,2,1,0\n0,0,1,1\n",
         );
@@ -254,21 +256,18 @@ mod tests {
     }
 
     #[test]
-    fn files_without_content_are_refused() {
+    fn files_without_content_are_rejected() {
         for text in ["", "\n\n", "# nothing\n", "source,destination,messages,bytes\n"] {
-            assert_eq!(refused(text, None), "FILE: it holds no traffic", "{text:?}");
+            assert_eq!(refused(text, None), "FILE: the file does not contain messages", "{text:?}");
         }
     }
 
     #[test]
-    fn wrong_headers_are_refused() {
+    fn wrong_headers_are_rejected() {
         let header = |text| refused(text, None);
         assert_eq!(header("source,destination,bytes\n0,1,1\n"), "FILE: column `messages` is missing");
         assert_eq!(header("source,destination,messages,bytes,tag\n0,1,1,1,1\n"), "FILE: column 5 is `tag`");
-        assert_eq!(
-            header("source,source,messages,bytes\n0,1,1,1\n"),
-            "FILE: column `source` stands there twice"
-        );
+        assert_eq!(header("source,source,messages,bytes\n0,1,1,1\n"), "FILE: column `source` is duplicated");
         assert_eq!(
             header("source;destination;messages;bytes\n0;1;1;1\n"),
             "FILE: column 1 is `source;destination;messages;bytes`"
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_refused_with_line_and_column() {
+    fn wrong_values_are_rejected_with_line_and_column() {
         let row =
             |row: &str| refused(format!("source,destination,messages,bytes\n0,1,1,1\n# no\n\n{row}"), None);
         for (text, error) in [
@@ -298,13 +297,13 @@ mod tests {
             row("0,1,18446744073709551615,1"),
             "FILE:5: the messages or bytes of all pairs exceed 64 bits"
         );
-        assert_eq!(row("0,1,1\n"), "FILE:5: 3 values where the header has 4");
+        assert_eq!(row("0,1,1\n"), "FILE:5: 3 values, but the header has 4");
     }
 
     #[test]
-    fn what_is_not_text_is_refused() {
+    fn invalid_utf8_is_rejected() {
         assert!(
-            refused(b"source,destination,messages,bytes\n0,1,1,\xff\n", None).contains(":2: this is no text")
+            refused(b"source,destination,messages,bytes\n0,1,1,\xff\n", None).contains(":2: invalid UTF-8")
         );
         let folder = tempfile::tempdir().unwrap();
         let paths = [folder.path().to_owned(), folder.path().join("none")];
@@ -316,7 +315,7 @@ mod tests {
     #[test]
     fn a_line_without_an_end_is_not_kept_in_memory() {
         let file = file("source,destination,messages,bytes\n");
-        // A hole of 100 GiB.
+        // A sparse file of 100 GiB.
         file.as_file().set_len(100 << 30).unwrap();
         let error = read(file.path(), None).unwrap_err();
         assert!(error.to_string().ends_with(": cannot be read: a line is longer than 16 MiB"));
@@ -341,7 +340,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "(source|destination|messages|bytes|[0-9]{1,22}|[,\n\r\"#; -]){0,40}") {
+        fn it_never_panics(text in "(source|destination|messages|bytes|[0-9]{1,22}|[,\n\r\"#; -]){0,40}") {
             if let Ok(graph) = read(file(&text).path(), None) {
                 prop_assert!(graph.check().is_ok());
             }

@@ -1,7 +1,7 @@
-//! XML reports of IPM, as `IPM_LOG=full` makes them: `<hent>` is what one rank did with one call, size and partner.
+//! XML reports of IPM with `IPM_LOG=full`: a `<hent>` sums up one call, size and partner of one rank.
 //!
-//! Source: `report_xml.c` and `mod_mpi.h` of IPM 2 and the wrappers of IPM 1. Partners are ranks of the program: IPM
-//! translates those of other communicators. It writes 0 for no partner and for all, so that a message to
+//! Source: `report_xml.c` and `mod_mpi.h` of IPM 2 and the wrappers of IPM 1. Partners are world ranks: IPM
+//! translates those of other communicators. It writes 0 both for no partner and for all, so a message to
 //! `MPI_PROC_NULL` looks like one to rank 0.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use hopmap_model::{Context, Edge, TaskGraph};
 use hopmap_text::{FileError, Line, Lines};
 
 use super::reader::{self, Reader};
-use crate::archive::tell;
+use crate::archive::log_count;
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
@@ -23,19 +23,19 @@ pub(super) static READER: Reader = Reader {
 const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
                     orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
 
-/// What a call does.
+/// Kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It sends to the partner that IPM names.
+    /// Sends to the partner that IPM records.
     Send,
-    /// It sends and receives at once.
+    /// Sends and receives.
     Exchange,
-    /// All of a communicator take part.
+    /// Involves all ranks of a communicator.
     Collective,
 }
 
 impl Kind {
-    /// The kind of a call, if it sends anything.
+    /// The kind of a call that sends.
     fn of(call: &str) -> Option<Self> {
         Some(match call.to_ascii_lowercase().strip_prefix("mpi_")? {
             "send" | "bsend" | "ssend" | "rsend" | "isend" | "ibsend" | "issend" | "irsend" => Self::Send,
@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Whether a file begins like a report.
+/// Whether a file starts like a report.
 fn is_report(head: &str) -> bool {
     head.contains("<ipm_job_profile") || head.contains("<task ipm_version=")
 }
@@ -64,29 +64,29 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     report.into_graph(&lines, cx)
 }
 
-/// The task whose elements are being read.
+/// The open task element.
 struct Task {
     rank: u32,
     size: u32,
 }
 
-/// What a report says up to some place.
+/// Contents of a report so far.
 #[derive(Default)]
 struct Report {
     task: Option<Task>,
-    /// Ranks there are, as all tasks must say.
+    /// Number of ranks, the same in all tasks.
     size: Option<u32>,
     seen: BTreeSet<u32>,
     has_hash: bool,
     accumulator: Accumulator,
     hosts: Vec<(u32, String)>,
     computing: Vec<(u32, f64)>,
-    /// First and last moment in seconds.
+    /// First and last time in seconds.
     span: Option<(f64, f64)>,
     counts: Counts,
 }
 
-/// Calls that are said something about.
+/// Calls that are mentioned in the log.
 #[derive(Default)]
 struct Counts {
     collectives: u64,
@@ -95,12 +95,12 @@ struct Counts {
 }
 
 impl Report {
-    /// Takes the tag of an element, and the text before it.
+    /// Processes a tag and the text before it.
     fn element(&mut self, line: Line<'_>, text: &str, tag: &str) -> Result<(), FileError> {
         match tag.split([' ', '\t', '\r', '\n', '/', '>']).next().unwrap_or_default() {
             "task" => self.begin_task(line, tag)?,
             "taskcopy" => {
-                return Err(line.error("a clustered report leaves out the messages of ranks that are alike"));
+                return Err(line.error("a clustered report omits the messages of similar ranks"));
             }
             "hash" => self.has_hash = true,
             "hent" => self.entry(line, tag)?,
@@ -125,10 +125,10 @@ impl Report {
         let size = line.below(attribute(tag, "mpi_size"), "mpi_size", MAX_RANKS + 1)?;
         let rank = line.below(attribute(tag, "mpi_rank"), "mpi_rank", size)?;
         if *self.size.get_or_insert(size) != size {
-            return Err(line.error("not all tasks have the same `mpi_size`"));
+            return Err(line.error("tasks have different values of `mpi_size`"));
         }
         if !self.seen.insert(rank) {
-            return Err(line.error(format!("rank {rank} is there twice")));
+            return Err(line.error(format!("rank {rank} is duplicated")));
         }
         if let (Some(from), Some(to)) = (seconds(tag, "stamp_init"), seconds(tag, "stamp_final")) {
             let (first, last) = self.span.unwrap_or((from, to));
@@ -138,7 +138,7 @@ impl Report {
         Ok(())
     }
 
-    /// Time outside of MPI: of IPM's `wtime`, what is not `mtime`.
+    /// Time outside of MPI: `wtime` − `mtime` of IPM.
     fn times(&mut self, tag: &str) {
         if let (Some(task), Some(all), Some(inside)) =
             (&self.task, seconds(tag, "wtime"), seconds(tag, "mtime"))
@@ -148,7 +148,7 @@ impl Report {
     }
 
     fn entry(&mut self, line: Line<'_>, tag: &str) -> Result<(), FileError> {
-        let Some(task) = &self.task else { return Err(line.error("`hent` stands outside of a task")) };
+        let Some(task) = &self.task else { return Err(line.error("`hent` outside of a task")) };
         let call = attribute(tag, "call").ok_or_else(|| line.error("the call is missing"))?;
         let Some(kind) = Kind::of(call) else { return Ok(()) };
         let messages = line.whole(attribute(tag, "count"), "count")?;
@@ -168,11 +168,11 @@ impl Report {
 
     fn into_graph(mut self, lines: &Lines<'_>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         if let Some(task) = &self.task {
-            return Err(lines.error(format!("it ends inside rank {}", task.rank)));
+            return Err(lines.error(format!("the file ends inside rank {}", task.rank)));
         }
-        let size = self.size.ok_or_else(|| lines.error("it holds no task"))?;
+        let size = self.size.ok_or_else(|| lines.error("the file does not contain a task"))?;
         if !self.has_hash {
-            return Err(lines.error("the report sums up calls, and does not say to whom messages went"));
+            return Err(lines.error("the report has totals per call, but no receivers"));
         }
         if let Some(missing) = (0..size).find(|rank| !self.seen.contains(rank)) {
             return Err(lines.error(format!("rank {missing} of {size} is missing")));
@@ -194,11 +194,11 @@ impl Report {
 impl Counts {
     fn log(&self, cx: &Context<'_>) {
         reader::warn_of_collectives(self.collectives, cx);
-        let told = "warning: calls of MPI_Sendrecv, which count as messages to the rank that IPM names";
-        tell(cx, told, self.exchanges);
-        let told =
-            "warning: messages to rank 0 that may have gone to MPI_PROC_NULL, for which IPM writes 0 too";
-        tell(cx, told, self.to_zero);
+        let message = "warning: calls of MPI_Sendrecv, counted as messages to the rank that IPM records";
+        log_count(cx, message, self.exchanges);
+        let message =
+            "warning: messages to rank 0, which may be messages to MPI_PROC_NULL (IPM records 0 for both)";
+        log_count(cx, message, self.to_zero);
     }
 }
 
@@ -216,7 +216,7 @@ fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     None
 }
 
-/// A time in an attribute, if it is there and makes sense.
+/// A time in an attribute, if present and valid.
 fn seconds(tag: &str, name: &str) -> Option<f64> {
     attribute(tag, name)?.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
 }

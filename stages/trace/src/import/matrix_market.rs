@@ -1,7 +1,8 @@
 //! Matrix Market: row i, column j, and the bytes that rank i - 1 sends to rank j - 1.
 //!
-//! Source: <https://math.nist.gov/MatrixMarket/formats.html>. How many messages an entry stands for is not part of the
-//! format; [`export`](crate::export) writes it into comments that begin with [`MESSAGES`], in the order of the entries.
+//! Source: <https://math.nist.gov/MatrixMarket/formats.html>. The format has no place for message counts;
+//! [`export`](crate::export) writes them into comments that begin with [`MESSAGES`], in the order of the
+//! entries.
 
 use std::path::Path;
 
@@ -20,20 +21,20 @@ pub(super) static READER: Reader = Reader {
     read: |path, _, cx| Ok(read(path, cx)?),
 };
 
-/// What a file begins with, in whatever case.
+/// First word of a file, case-insensitive.
 const BANNER: &str = "%%MatrixMarket";
 
-/// Comments that say how many messages the entries stand for.
+/// Start of comments with the message counts of the entries.
 pub(crate) const MESSAGES: &str = "%hopmap messages";
 
 const HINT: &str = "a file begins with `%%MatrixMarket matrix coordinate integer general`, then come `rows columns \
                     entries` and one line `row column bytes` for every entry; rows are senders, counted from one";
 
-/// What the first line says.
+/// Contents of the first line.
 struct Banner {
     /// Entries have no values.
     is_pattern: bool,
-    /// Every entry stands for itself and for the one on the other side of the diagonal.
+    /// Every entry also counts in the opposite direction.
     is_symmetric: bool,
 }
 
@@ -43,7 +44,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let banner = banner(&mut lines)?;
     let (line, messages, (ranks, entries)) = messages_and_size(&mut lines)?;
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {
-        return Err(lines.error_at(line, "there are not as many numbers of messages as entries"));
+        return Err(lines.error_at(line, "the number of message counts differs from the number of entries"));
     }
     let mut accumulator = Accumulator::default();
     if let Some(last) = ranks.checked_sub(1) {
@@ -62,14 +63,12 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         }
     }
     if let Some(line) = lines.next_filled()? {
-        return Err(line.error(format!("more than {entries} entries")));
+        return Err(line.error(format!("there are more than {entries} entries")));
     }
     if banner.is_pattern {
-        cx.log("warning: the matrix is a pattern: each of its pairs counts as one message of one byte");
+        cx.log("warning: the matrix is a pattern: each pair counts as one message of one byte");
     } else if messages.is_none() {
-        cx.log(
-            "warning: the matrix does not say how many messages there are: each of its pairs counts as one",
-        );
+        cx.log("warning: the matrix does not contain message counts: each pair counts as one message");
     }
     Ok(accumulator.into_graph())
 }
@@ -79,16 +78,19 @@ fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {
     let text = line.text.to_ascii_lowercase();
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = *words else {
-        return Err(line.error("this is not the first line of a Matrix Market matrix"));
+        return Err(line.error("not the first line of a Matrix Market matrix"));
     };
     if format != "coordinate" {
-        return Err(line.error(format!("only `coordinate` is read, not `{}`", shown(format))));
+        return Err(line.error(format!("unsupported format `{}`, expected `coordinate`", shown(format))));
     }
     let is_pattern = match field {
         "integer" | "real" => false,
         "pattern" => true,
         _ => {
-            let what = format!("entries are `integer`, `real` or `pattern`, not `{}`", shown(field));
+            let what = format!(
+                "unsupported type of entries `{}`, expected `integer`, `real` or `pattern`",
+                shown(field)
+            );
             return Err(line.error(what));
         }
     };
@@ -96,15 +98,15 @@ fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {
         "general" => Ok(Banner { is_pattern, is_symmetric: false }),
         "symmetric" => Ok(Banner { is_pattern, is_symmetric: true }),
         "skew-symmetric" | "hermitian" => {
-            let what = format!("`{symmetry}` is not read: nobody sends fewer than no bytes");
+            let what = format!("`{symmetry}` is not supported: byte counts cannot be negative");
             Err(line.error(what))
         }
-        _ => Err(line.error(format!("`{}` is no symmetry", shown(symmetry)))),
+        _ => Err(line.error(format!("unknown symmetry `{}`", shown(symmetry)))),
     }
 }
 
-/// Goes to the line with the size, of which it gives the number and what stands there. The numbers of messages come with it
-/// if comments have them.
+/// Skips to the line with the size and returns its number and contents, with the message counts from the
+/// comments, if any.
 fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, Size), FileError> {
     let mut messages = None;
     while let Some(line) = lines.next_filled()? {
@@ -117,7 +119,7 @@ fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, 
             return Ok((line.number, messages, size(line)?));
         }
     }
-    Err(lines.error("it ends before the size of the matrix"))
+    Err(lines.error("the file ends before the line with the size of the matrix"))
 }
 
 /// Number of ranks and of entries.
@@ -129,11 +131,12 @@ fn size(line: Line<'_>) -> Result<Size, FileError> {
     let columns = line.below(words.next(), "number of columns", MAX_RANKS + 1)?;
     let entries = line.whole(words.next(), "number of entries")?;
     if words.next().is_some() {
-        return Err(line.error("the size is three numbers: rows, columns and entries"));
+        return Err(line.error("the size must be three numbers: rows, columns and entries"));
     }
     if rows != columns {
-        return Err(line
-            .error(format!("a matrix of {rows} rows and {columns} columns is not between the same ranks")));
+        return Err(
+            line.error(format!("the matrix must be square, but has {rows} rows and {columns} columns"))
+        );
     }
     Ok((rows, entries))
 }
@@ -144,7 +147,7 @@ fn entry(line: Line<'_>, ranks: u32, banner: &Banner) -> Result<Edge, FileError>
         let place = line.whole(value, name)?;
         let rank = u32::try_from(place).ok().and_then(|place| place.checked_sub(1));
         let fits = rank.filter(|rank| *rank < ranks);
-        fits.ok_or_else(|| line.error(format!("the {name} `{place}` is not from 1 to {ranks}")))
+        fits.ok_or_else(|| line.error(format!("the {name} `{place}` is not between 1 and {ranks}")))
     };
     let (source, destination) = (place(words.next(), "row")?, place(words.next(), "column")?);
     if banner.is_symmetric && source < destination {
@@ -152,7 +155,7 @@ fn entry(line: Line<'_>, ranks: u32, banner: &Banner) -> Result<Edge, FileError>
     }
     let bytes = if banner.is_pattern { 1 } else { line.amount(words.next(), "number of bytes")? };
     if words.next().is_some() {
-        return Err(line.error("more values than an entry has"));
+        return Err(line.error("too many values in an entry"));
     }
     Ok(Edge { source, destination, messages: u64::from(bytes > 0), bytes })
 }

@@ -1,4 +1,4 @@
-//! Paraver traces (`.prv`), as Extrae writes them.
+//! Paraver traces (`.prv`), as written by Extrae.
 //!
 //! ```text
 //! #Paraver (12/03/2024 at 10:11):5000_ns:2(4,4):1:3(1:1,2:1,1:2),1
@@ -6,9 +6,10 @@
 //! 3:cpu:application:task:thread:logical send:physical send:cpu:application:task:thread:…:…:size:tag
 //! ```
 //!
-//! Source: the trace format in the Paraver documentation (Barcelona Supercomputing Center) and the parser of headers in
-//! `prv2dim`. Applications, tasks and threads count from one. Ranks are the tasks of the first application, then those
-//! of the second and so on; threads send for their task. Nodes have numbers and no names here.
+//! Source: the trace format in the Paraver documentation (Barcelona Supercomputing Center) and the header
+//! parser of `prv2dim`. Applications, tasks and threads count from one. Ranks are the tasks of the first
+//! application, then those of the second and so on; messages of threads count for their task. Nodes have
+//! numbers, but no names.
 
 use std::path::Path;
 
@@ -24,30 +25,30 @@ pub(super) static READER: Reader = Reader {
     read: |path, _, cx| Ok(read(path, cx)?),
 };
 
-/// What a file begins with.
+/// First bytes of a file.
 const MAGIC: &str = "#Paraver";
 
 const HINT: &str = "a trace begins with `#Paraver (date):end_ns:nodes(cpus):applications:tasks(threads:node,…)`; a \
                     message is `3:`, cpu, application, task, thread and two times of the sender, the same of the \
                     receiver, size and tag";
 
-const NO_HEADER: &str = "this is not the header of a Paraver trace";
+const NO_HEADER: &str = "not the header of a Paraver trace";
 
-/// The type of events that stand for collective operations of MPI; value 0 is the end.
+/// Event type of collective operations of MPI; value 0 is the end.
 const COLLECTIVE: &str = "50000002";
 
-/// The state of a thread that computes.
+/// Thread state of computation.
 const RUNNING: u64 = 1;
 
-/// What the first line says.
+/// Contents of the first line.
 struct Header {
     duration: u64,
     ticks_per_second: f64,
-    /// First rank of every application, and the number of all ranks at the end.
+    /// First rank of every application, then the number of all ranks.
     firsts: Vec<u32>,
 }
 
-/// Computing times of the first thread of every rank, in ticks; `None` until it has a state.
+/// Computing time of the first thread of every rank, in ticks; `None` without states.
 type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
@@ -70,9 +71,9 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
             }
             [b'2', b':', ..] => collectives += begun_collectives(line.text),
             [b'4', b':', ..] => collectives += 1,
-            // Remarks, and which tasks a communicator has: senders and receivers are tasks in any case.
+            // Comments, and members of communicators: senders and receivers are always tasks.
             [] | [b'#' | b'c', ..] => {}
-            _ => return Err(line.error(format!("`{}` is no record of Paraver", shown(line.text)))),
+            _ => return Err(line.error(format!("`{}` is not a record of Paraver", shown(line.text)))),
         }
     }
     reader::warn_of_collectives(collectives, cx);
@@ -107,36 +108,36 @@ fn header(line: Line<'_>) -> Result<Header, FileError> {
     Ok(Header { duration, ticks_per_second, firsts })
 }
 
-/// Times are in nanoseconds if the end of the trace says so, else in microseconds.
+/// Times are in nanoseconds if the end of the trace has this unit, else in microseconds.
 fn duration(line: Line<'_>, end: &str) -> Result<(u64, f64), FileError> {
     let (ticks, per_second) = match end.split_once('_') {
         None => (end, 1e6),
         Some((ticks, "ns")) => (ticks, 1e9),
         Some((ticks, "us")) => (ticks, 1e6),
         Some((ticks, "ms")) => (ticks, 1e3),
-        Some((_, unit)) => return Err(line.error(format!("`{}` is no unit of time", shown(unit)))),
+        Some((_, unit)) => return Err(line.error(format!("`{}` is not a unit of time", shown(unit)))),
     };
     Ok((line.amount(Some(ticks), "end of the trace")?, per_second))
 }
 
-/// Number of tasks in `tasks(threads:node,…)`. Each is listed, so that no number is believed.
+/// Number of tasks in `tasks(threads:node,…)`, verified against the list.
 fn tasks(line: Line<'_>, list: &str, most: u32) -> Result<u32, FileError> {
     let (number, listed) = list.split_once('(').unwrap_or((list, ""));
     let number = line.below(Some(number), "number of tasks", most + 1)?;
     let listed = listed.split_once(')').map_or("", |(listed, _)| listed);
     let found = listed.split(',').filter(|task| !task.is_empty()).count();
     if found != number as usize {
-        return Err(line.error(format!("the header lists {found} tasks and says that there are {number}")));
+        return Err(line.error(format!("the header lists {found} tasks, but declares {number}")));
     }
     Ok(number)
 }
 
-/// What stands before the next colon, and what behind.
+/// The text before and after the next colon.
 fn split<'l>(line: Line<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), FileError> {
     text.split_once(':').ok_or_else(|| line.error(format!("the header ends with the {name}")))
 }
 
-/// The same where colons between brackets are passed over; nothing needs to be behind.
+/// The same, skipping colons inside brackets; the rest may be empty.
 fn split_list<'l>(line: Line<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), FileError> {
     if text.is_empty() {
         return Err(line.error(format!("the header ends before the {name}")));
@@ -153,13 +154,13 @@ fn split_list<'l>(line: Line<'_>, text: &'l str, name: &str) -> Result<(&'l str,
     Ok((text, ""))
 }
 
-/// A thread, by its application, task and number.
+/// A thread by application, task and number.
 struct Thread {
     rank: u32,
     is_first: bool,
 }
 
-/// Takes cpu, application, task and thread.
+/// Parses cpu, application, task and thread.
 fn thread<'l>(
     line: Line<'_>,
     header: &Header,
@@ -173,11 +174,11 @@ fn thread<'l>(
     let (Some(first), Some(next)) =
         (application.checked_sub(1).map(|index| header.firsts[index]), header.firsts.get(application))
     else {
-        return Err(line.error("the application is 0, but they count from one"));
+        return Err(line.error("the application is 0, but applications count from one"));
     };
     if !(1..=u64::from(next - first)).contains(&task) {
         return Err(line.error(format!(
-            "application {application} has tasks 1 to {}, and this is task {task}",
+            "application {application} has tasks 1 to {}, but this is task {task}",
             next - first
         )));
     }
@@ -192,7 +193,7 @@ fn state(line: Line<'_>, header: &Header, computing: &mut Computing) -> Result<(
     let state = line.whole(fields.next(), "state")?;
     let ticks = end
         .checked_sub(begin)
-        .ok_or_else(|| line.error(format!("it ends at {end} and begins at {begin}")))?;
+        .ok_or_else(|| line.error(format!("it ends at {end}, before its begin at {begin}")))?;
     if thread.is_first {
         let sum = computing[thread.rank as usize].get_or_insert(0);
         if state == RUNNING {
@@ -202,8 +203,8 @@ fn state(line: Line<'_>, header: &Header, computing: &mut Computing) -> Result<(
     Ok(())
 }
 
-/// Collective operations that begin in an event record: pairs of type and value stand behind cpu, application, task,
-/// thread and time.
+/// Collective operations that begin in an event record: cpu, application, task, thread and time, then pairs
+/// of type and value.
 fn begun_collectives(line: &str) -> u64 {
     let mut fields = line.split(':').skip(6);
     let mut begun = 0;
@@ -221,7 +222,7 @@ fn communication(line: Line<'_>, header: &Header) -> Result<Edge, FileError> {
     let mut behind_times = behind_times.skip(2);
     let bytes = line.whole(behind_times.next(), "size")?;
     if behind_times.next().is_none() || behind_times.next().is_some() {
-        return Err(line.error("a message has 14 numbers behind `3:`"));
+        return Err(line.error("a message must have 14 numbers after `3:`"));
     }
     Ok(Edge { source, destination, messages: 1, bytes })
 }

@@ -1,4 +1,4 @@
-//! What a reader of a format is, what it is recognised by, and what all of them share.
+//! The interface of format readers, the sample for recognition, and shared code.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,26 +7,26 @@ use hopmap_model::{Context, InputPath, TaskGraph, open_input};
 use hopmap_text::FileError;
 
 use crate::TraceError;
-use crate::archive::tell;
+use crate::archive::log_count;
 
-/// So much of a file is looked at.
+/// Bytes of a file that recognition reads.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// A format that task graphs are read from.
+/// A format of communication matrices.
 pub(super) struct Reader {
-    /// Whether something looks like this format. At most one of all formats says so of one file or folder.
+    /// Whether the sample has this format. At most one format accepts a given sample.
     pub(super) recognises: fn(&Sample<'_>) -> bool,
-    /// Every file behind a path, as the stage names them in keys.
+    /// All files behind a path, under the names that keys use.
     pub(super) files: fn(&Path) -> Result<Vec<InputPath>, FileError>,
-    /// Messages and bytes per ordered pair of processes; the ranks that are asked for are a hint.
+    /// Messages and bytes per ordered pair of processes; the requested number of ranks is a hint.
     pub(super) read: fn(&Path, Option<u32>, &Context<'_>) -> Result<TaskGraph, TraceError>,
 }
 
-/// What a format is recognised by.
+/// Input of format recognition.
 pub(super) struct Sample<'a> {
     pub(super) path: &'a Path,
     pub(super) is_folder: bool,
-    /// The first bytes of a file; none of a folder.
+    /// The first bytes of a file; empty for a folder.
     pub(super) head: Vec<u8>,
     /// The same as text.
     pub(super) text: String,
@@ -49,19 +49,19 @@ impl<'a> Sample<'a> {
         Self { path, is_folder, head, text }
     }
 
-    /// The first line that says something and is no comment.
+    /// The first line that is neither blank nor a comment.
     pub(super) fn first_line(&self) -> Option<&str> {
         self.text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))
     }
 }
 
-/// The file alone, always under one name, so that renaming it changes no key.
+/// The file alone, under a fixed name, so that renaming it does not change keys.
 #[expect(clippy::unnecessary_wraps, reason = "other readers look for files and may fail")]
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, FileError> {
     Ok(vec![InputPath::named(path, "trace")])
 }
 
-/// Says how much of a trace does not count.
+/// Warns about collective operations, which are not counted.
 pub(super) fn warn_of_collectives(count: u64, cx: &Context<'_>) {
-    tell(cx, "warning: collective operations, once for every process, which do not count", count);
+    log_count(cx, "warning: collective operations (once per process), which are not counted", count);
 }

@@ -1,4 +1,4 @@
-//! Time-independent traces of SimGrid: one file of actions, or an index that lists a file for every rank.
+//! Time-independent traces of SimGrid: one file of actions, or an index with one file per rank.
 //!
 //! ```text
 //! 0 init
@@ -6,9 +6,10 @@
 //! 0 send 1 1e6 0         without the tag: before
 //! ```
 //!
-//! Source: `smpi_replay.cpp` and `smpi_datatype.cpp` of SimGrid, and what SMPI 3.32 writes. The datatype may be missing;
-//! then `init` with an argument means `MPI_DOUBLE`, and `init` alone `MPI_BYTE`. SMPI writes ranks of the whole program
-//! whatever the communicator, and a negative one for `MPI_PROC_NULL`. Computing is given in flops, so times stay unknown.
+//! Source: `smpi_replay.cpp` and `smpi_datatype.cpp` of SimGrid, and the output of SMPI 3.32. The datatype
+//! is optional; without it, `init` with an argument means `MPI_DOUBLE`, and `init` alone `MPI_BYTE`. SMPI
+//! writes world ranks for every communicator, and a negative rank for `MPI_PROC_NULL`. Computation is given
+//! in flops, so times are unknown.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use hopmap_model::{Context, Edge, InputPath, TaskGraph};
 use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
 use super::reader::Reader;
-use crate::archive::tell;
+use crate::archive::log_count;
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
@@ -28,27 +29,27 @@ pub(super) static READER: Reader = Reader {
     read: |path, _, cx| Ok(read(path, None, cx)?),
 };
 
-/// Only when it is asked for.
+/// Only on explicit request.
 pub(super) static TAGGED: Reader =
     Reader { recognises: |_| false, files, read: |path, _, cx| Ok(read(path, Some(true), cx)?) };
 
-/// Only when it is asked for.
+/// Only on explicit request.
 pub(super) static UNTAGGED: Reader =
     Reader { recognises: |_| false, files, read: |path, _, cx| Ok(read(path, Some(false), cx)?) };
 
 const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
-                    index lists one file of actions per line, relative to where it lies";
+                    index lists one file of actions per line, relative to the folder of the index";
 
-/// Sizes of the elements of types, by number (`CREATE_MPI_DATATYPE`).
+/// Element sizes by datatype number (`CREATE_MPI_DATATYPE`).
 const TYPE_BYTES: [u64; 56] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16,
     8, 8, 8, 16, 16, 4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32, 0, 0, 1, 8, 8,
 ];
 
-/// What stands for a type that the program made itself.
+/// Datatype number of user-defined types.
 const NO_TYPE: &str = "-1";
 
-/// Reads a trace. Whether its messages have tags is seen if it is not said.
+/// Reads a trace. `tags` is whether messages have tags; inferred if `None`.
 fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let files = action_files(path, cx)?;
     let mut survey = Survey::default();
@@ -73,13 +74,13 @@ fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, 
     survey.log(cx);
     let graph = accumulator.into_graph();
     if let Some(missing) = (0..graph.ranks() as u32).find(|rank| !survey.ranks.contains(rank)) {
-        let what = format!("rank {missing} of {} does nothing, not even `init`", graph.ranks());
+        let what = format!("rank {missing} of {} has no action, not even `init`", graph.ranks());
         return Err(FileError::new(what, HINT).in_file(path));
     }
     Ok(graph)
 }
 
-/// Every file of a trace.
+/// All files of a trace.
 fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let actions = action_files(path, &Context::detached())?;
     let listed = actions.into_iter().enumerate().filter(|(_, file)| file != path);
@@ -102,19 +103,19 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
             return Ok(vec![path.to_owned()]);
         }
         if files.len() == MAX_RANKS as usize {
-            return Err(line.error(format!("it lists more than {MAX_RANKS} files")));
+            return Err(line.error(format!("the index lists more than {MAX_RANKS} files")));
         }
         let file = folder.join(text);
         if !file.is_file() {
-            return Err(line.error(format!("there is no file `{}`", file.display())));
+            return Err(line.error(format!("file `{}` does not exist", file.display())));
         }
-        // One file may hold the actions of several ranks and be named for each of them.
+        // A file may contain the actions of several ranks and be listed once per rank.
         if seen.insert(file.clone()) {
             files.push(file);
         }
     }
     if files.is_empty() {
-        return Err(lines.error("it holds no action"));
+        return Err(lines.error("the file does not contain actions"));
     }
     Ok(files)
 }
@@ -138,7 +139,7 @@ fn is_index(path: &Path, line: &str) -> bool {
         .unwrap_or(false)
 }
 
-/// What an action does.
+/// Kind of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Sends a message.
@@ -147,14 +148,14 @@ enum Kind {
     Exchange,
     /// Starts a persistent request, to send or to receive.
     Start,
-    /// Moves data and does not count.
+    /// Moves data, but is not counted.
     Other,
-    /// Moves no data, or is counted at the sender.
+    /// Does not move data, or is counted at the sender.
     Silent,
 }
 
 impl Kind {
-    /// The kind of an action that is known, however it is written.
+    /// The kind of a known action, case-insensitive.
     fn of(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "sendrecv" => Self::Exchange,
@@ -163,7 +164,7 @@ impl Kind {
             "init" | "finalize" | "comm_size" | "comm_split" | "comm_dup" | "compute" | "sleep" | "recv"
             | "irecv" | "wait" | "waitall" | "waitany" | "waitsome" | "test" | "testall" | "testany"
             | "testsome" | "probe" | "location" => Self::Silent,
-            // Actions on windows of memory, which move no data themselves.
+            // Operations on RMA windows that do not move data.
             window if window.starts_with("win_") => Self::Silent,
             "barrier" | "bcast" | "reduce" | "allreduce" | "alltoall" | "alltoallv" | "alltoallw"
             | "gather" | "gatherv" | "scatter" | "scatterv" | "allgather" | "allgatherv"
@@ -205,38 +206,37 @@ fn each_action(
         }
         let rank = line.below(words.next(), "rank", MAX_RANKS)?;
         let name = words.next().ok_or_else(|| line.error("the action is missing"))?;
-        let kind = Kind::of(name)
-            .ok_or_else(|| line.error(format!("`{}` is no action that is known", shown(name))))?;
+        let kind = Kind::of(name).ok_or_else(|| line.error(format!("unknown action `{}`", shown(name))))?;
         let action = Action { rank, name, kind, arguments: words.collect() };
         visit(line, &action)?;
     }
     Ok(())
 }
 
-/// Something in a trace that tells how its messages are written.
+/// Evidence of the form of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
-    /// An action that has no tag.
+    /// An action without a tag.
     Untagged,
-    /// An action that has one.
+    /// An action with a tag.
     Tagged,
     /// A message whose arguments may be destination, tag and size, or destination, size and datatype.
     Unclear,
     /// `init` with an argument.
     Doubles,
-    /// `init` without.
+    /// `init` without an argument.
     Bytes,
-    /// A message of elements whose size is not known.
+    /// A message of elements of unknown size.
     OwnType,
 }
 
-/// What a first look at a trace shows.
+/// Result of the first pass over a trace.
 #[derive(Debug, Default)]
 struct Survey {
     signs: BTreeSet<Sign>,
-    /// Ranks that do something.
+    /// Ranks with actions.
     ranks: BTreeSet<u32>,
-    /// Actions that move data and do not count.
+    /// Actions that move data, but are not counted.
     others: u64,
 }
 
@@ -271,48 +271,48 @@ impl Survey {
         self.signs.contains(&sign)
     }
 
-    /// How the messages of the trace are to be read.
+    /// The form of the messages of the trace.
     fn form(&self, path: &Path, tags: Option<bool>) -> Result<Form, FileError> {
         let refuse = |what: &str| FileError::new(what, HINT).in_file(path);
         if self.saw(Sign::Doubles) && self.saw(Sign::Bytes) {
-            return Err(refuse("some ranks say `init` with an argument and some without"));
+            return Err(refuse("some ranks have `init` with an argument and some without"));
         }
         let is_tagged = match (tags, self.saw(Sign::Untagged), self.saw(Sign::Tagged)) {
             (Some(tags), _, _) => tags,
-            (None, true, true) => return Err(refuse("some messages have a tag and some have none")),
+            (None, true, true) => return Err(refuse("some messages have tags and some do not")),
             (None, false, false) if self.saw(Sign::Unclear) => {
                 let ask = "`format = \"simgrid-tagged\"` or `format = \"simgrid-untagged\"`";
-                return Err(refuse(&format!("whether its messages have tags cannot be seen: say {ask}")));
+                return Err(refuse(&format!("cannot infer whether its messages have tags: set {ask}")));
             }
             (None, is_untagged, _) => !is_untagged,
         };
         Ok(Form { is_tagged, default_bytes: if self.saw(Sign::Doubles) { 8 } else { 1 } })
     }
 
-    /// Says what the graph does not show.
+    /// Warns about what the graph omits.
     fn log(&self, cx: &Context<'_>) {
-        let told = "warning: collective operations and accesses to remote memory, once for every process, which do not count";
-        tell(cx, told, self.others);
+        let message = "warning: collective operations and remote memory accesses (once per process), which are not counted";
+        log_count(cx, message, self.others);
         if self.saw(Sign::OwnType) {
-            cx.log("warning: the trace does not say how large elements of the program's own types are: each counts as a byte");
+            cx.log("warning: the trace does not contain the sizes of user-defined types: each element counts as one byte");
         }
     }
 }
 
-/// Whether a value may be a tag: a size may have a fraction or an exponent.
+/// Whether a value may be a tag; sizes may have a fraction or an exponent.
 fn is_tag(value: &str) -> bool {
     value.parse::<i64>().is_ok()
 }
 
-/// Whether a value may be the number of a datatype.
+/// Whether a value may be a datatype number.
 fn is_type(value: &str) -> bool {
     value == NO_TYPE || numbers::whole(value).is_ok_and(|number| number < TYPE_BYTES.len() as u64)
 }
 
-/// How messages are written.
+/// Form of the messages of a trace.
 struct Form {
     is_tagged: bool,
-    /// Size of the elements of messages without a datatype.
+    /// Element size of messages without a datatype.
     default_bytes: u64,
 }
 
@@ -321,7 +321,7 @@ impl Form {
         let mut arguments = action.arguments.iter().copied();
         let Some(destination) = partner(line, arguments.next())? else { return Ok(None) };
         if self.is_tagged {
-            arguments.next().ok_or_else(|| line.error("the tag is missing"))?;
+            arguments.next().ok_or_else(|| line.error("missing tag"))?;
         }
         let elements = line.amount(arguments.next(), "size")?;
         let element_bytes =
@@ -333,7 +333,7 @@ impl Form {
     }
 }
 
-/// `sendRecv`: size, destination, the same of what is received, and both datatypes.
+/// `sendRecv`: size and destination of the send, the same of the receive, and both datatypes.
 fn exchange(line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileError> {
     let [elements, destination, _, _, kind, _] = action.arguments[..] else {
         return Err(line.error(format!("`{}` has 6 arguments", action.name)));
@@ -351,7 +351,7 @@ fn started(line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileErro
     if destination == action.rank { Ok(None) } else { edge(line, action, destination, bytes, 1).map(Some) }
 }
 
-/// The rank to which a message goes; none for a negative one.
+/// The receiver of a message; `None` for a negative rank.
 fn partner(line: Line<'_>, value: Option<&str>) -> Result<Option<u32>, FileError> {
     match value {
         Some(value) if value.parse::<i64>().is_ok_and(|rank| rank < 0) => Ok(None),
@@ -359,14 +359,14 @@ fn partner(line: Line<'_>, value: Option<&str>) -> Result<Option<u32>, FileError
     }
 }
 
-/// Size of the elements of a datatype.
+/// Element size of a datatype.
 fn element_bytes(line: Line<'_>, kind: &str) -> Result<u64, FileError> {
     if kind == NO_TYPE {
         return Ok(1);
     }
     let number = line.whole(Some(kind), "datatype")? as usize;
     let bytes = TYPE_BYTES.get(number).copied();
-    bytes.ok_or_else(|| line.error(format!("the datatype `{number}` is not known")))
+    bytes.ok_or_else(|| line.error(format!("unknown datatype `{number}`")))
 }
 
 fn edge(

@@ -11,8 +11,8 @@
 //! "Message size sent to node 1" 3 1024 512 768 2e6
 //! ```
 //!
-//! Source: `Profile.cpp` and `TauMpi.c` of TAU. Nodes are ranks of the program. Bytes are the number of events times
-//! their mean. The same events by call path (`… : main => MPI_Send()`) are part of these and do not count.
+//! Source: `Profile.cpp` and `TauMpi.c` of TAU. Nodes are world ranks. Bytes are the number of events times
+//! their mean. Events by call path (`… : main => MPI_Send()`) are included in these and are skipped.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,26 +29,26 @@ pub(super) static READER: Reader = Reader {
     read: |path, _, cx| Ok(read(path, cx)?),
 };
 
-const HINT: &str = "TAU writes a file `profile.NODE.CONTEXT.THREAD` for every thread; give the folder with all of them, \
+const HINT: &str = "TAU writes a file `profile.NODE.CONTEXT.THREAD` per thread; pass the folder with all of them, \
                     recorded with TAU_COMM_MATRIX=1";
 
-/// What the first line of a profile has behind a number.
+/// First line of a profile, after a number.
 const TEMPLATED: &str = "templated_functions";
 
-/// Metrics that are time on the clock, in microseconds; no name is such a metric.
+/// Metrics of wall-clock time in microseconds, the unnamed one included.
 const CLOCKS: [&str; 6] =
     ["", "TIME", "GET_TIME_OF_DAY", "P_WALL_CLOCK_TIME", "WALL_CLOCK_TIME", "LINUX_TIMERS"];
 
-/// What the name of a folder for one of several metrics begins with.
+/// Prefix of the folder of a metric.
 const METRIC_FOLDER: &str = "MULTI__";
 
 const SENT: &str = "Message size sent to node ";
 const COLLECTIVE: &str = "Message size for ";
 
-/// One file.
+/// A profile.
 struct Profile {
     node: u32,
-    /// Context and thread; both are zero for what MPI calls.
+    /// Context and thread; both are zero for the thread that calls MPI.
     thread: (u32, u32),
     path: PathBuf,
 }
@@ -59,18 +59,18 @@ fn is_profile(head: &str) -> bool {
     words.is_some_and(|(number, rest)| number.parse::<u64>().is_ok() && rest.starts_with(TEMPLATED))
 }
 
-/// Whether there are profiles in a folder.
+/// Whether a folder contains profiles.
 fn is_folder(path: &Path) -> bool {
     profiles(path).is_ok_and(|profiles| !profiles.is_empty())
 }
 
-/// Every profile.
+/// All profiles.
 fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let profiles = profiles(path)?.into_iter();
     Ok(profiles.map(|profile| InputPath::new(profile.path)).collect())
 }
 
-/// Reads all profiles of a folder, or those beside a file.
+/// Reads all profiles of a folder, or those next to a file.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let refuse = |what: String| FileError::new(what, HINT).in_file(path);
     let profiles = profiles(path)?;
@@ -79,10 +79,10 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         sums.add(profile, cx)?;
     }
     if profiles.is_empty() {
-        return Err(refuse("it holds no profile".into()));
+        return Err(refuse("no profiles found".into()));
     }
     if !sums.has_pairs {
-        return Err(refuse("the profiles do not say to which node messages went".into()));
+        return Err(refuse("the profiles do not contain the receivers of messages".into()));
     }
     let nodes: BTreeSet<u32> = profiles.iter().map(|profile| profile.node).collect();
     let collectives = sums.collectives;
@@ -94,8 +94,8 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     Ok(graph)
 }
 
-/// The profiles in a folder or beside a file, by node, context and thread. Of several metrics one is enough: all have the
-/// same events.
+/// The profiles in a folder or next to a file, by node, context and thread. One metric is enough, because
+/// all metrics have the same events.
 fn profiles(path: &Path) -> Result<Vec<Profile>, FileError> {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let names = |folder: &Path| -> Result<Vec<String>, FileError> {
@@ -121,7 +121,7 @@ fn profiles(path: &Path) -> Result<Vec<Profile>, FileError> {
     Ok(profiles)
 }
 
-/// The profile in a file of this name, if it is one.
+/// The profile in a file, judged by its name.
 fn profile(folder: &Path, name: &str) -> Option<Profile> {
     let mut numbers = name.strip_prefix("profile.")?.split('.').map(|number| number.parse::<u32>().ok());
     let (node, context, thread) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -129,14 +129,14 @@ fn profile(folder: &Path, name: &str) -> Option<Profile> {
     is_one.then(|| Profile { node, thread: (context, thread), path: folder.join(name) })
 }
 
-/// What profiles say together.
+/// Sums over profiles.
 #[derive(Default)]
 struct Sums {
     accumulator: Accumulator,
     has_pairs: bool,
     collectives: u64,
     processes: Vec<(u32, Process)>,
-    /// The longest time inside a function, in microseconds.
+    /// The longest inclusive time of a function, in microseconds.
     longest: Option<f64>,
 }
 
@@ -146,9 +146,8 @@ impl Sums {
         self.accumulator.see(profile.node);
         let line = next_of(&mut lines, "functions")?;
         let (functions, kind) = counted(line)?;
-        let metric = kind
-            .strip_prefix(TEMPLATED)
-            .ok_or_else(|| line.error("this is not the first line of a profile"))?;
+        let metric =
+            kind.strip_prefix(TEMPLATED).ok_or_else(|| line.error("not the first line of a profile"))?;
         let has_clock = CLOCKS.contains(&metric.trim_start_matches("_MULTI_"));
         let header = lines.next()?;
         let host = header.and_then(|line| metadata(line.text, "Hostname")).map(str::to_owned);
@@ -174,7 +173,8 @@ impl Sums {
         Ok(())
     }
 
-    /// Adds the time in a function, unless it is one of MPI, or a call path or sample that others include.
+    /// Adds the time of a function, except for MPI functions, call paths and samples, which other functions
+    /// include.
     fn function(&mut self, line: Line<'_>, computing: &mut Option<f64>) -> Result<(), FileError> {
         let (text, group) = line.text.rsplit_once(" GROUP=").unwrap_or((line.text, ""));
         let (name, values) = named(line, text)?;
@@ -222,18 +222,18 @@ impl Sums {
     }
 }
 
-/// Goes to the next line, which has to be there.
+/// Goes to the next line, which must exist.
 fn next_of<'l>(lines: &'l mut Lines<'_>, what: &str) -> Result<Line<'l>, FileError> {
     lines.next_or(|| format!("the file ends before the end of its {what}"))
 }
 
-/// A line such as `3 userevents`.
+/// Parses a line such as `3 userevents`.
 fn counted(line: Line<'_>) -> Result<(u64, &str), FileError> {
     let (number, what) = line.text.trim().split_once(' ').unwrap_or((line.text, ""));
     Ok((line.whole(Some(number), "number of lines that follow")?, what))
 }
 
-/// The name in quotes with which a line begins, and what follows. The name may have quotes in it.
+/// The quoted name at the start of a line, and the rest. The name may contain quotes.
 fn named<'l>(line: Line<'_>, text: &'l str) -> Result<(&'l str, &'l str), FileError> {
     let parts = text.trim_start().strip_prefix('"').and_then(|text| text.rsplit_once('"'));
     parts.ok_or_else(|| line.error(format!("`{}` does not begin with a name in quotes", shown(text))))

@@ -1,18 +1,18 @@
-//! The definitions of an archive, as far as they matter here, and the processes of the program: which process of the trace
-//! belongs to which rank, and where it ran.
+//! The relevant definitions of an archive, and the processes of the program: the rank and host of every
+//! process of the trace.
 //!
-//! OTF 1 calls threads processes as well. VampirTrace gives each its own id, `thread << 20 | process` (`<< 16` in
-//! older versions), and names the process as its parent.
+//! OTF 1 also calls threads processes. VampirTrace gives each its own id, `thread << 20 | process` (`<< 16`
+//! in older versions), with the process as its parent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use hopmap_text::FileError;
 
-use super::fields::{Fault, Fields, open_lines, told};
+use super::fields::{Fault, Fields, in_record, open_lines};
 use crate::selection::{Marks, RegionKind};
 
-/// The attribute of a group that is a communicator (`OTF_ATTR_IsCommunicator`).
+/// Attribute of groups that are communicators (`OTF_ATTR_IsCommunicator`).
 const IS_COMMUNICATOR: u32 = 7;
 
 /// A group of processes.
@@ -23,20 +23,20 @@ pub(super) struct Group {
     pub(super) members: Vec<u32>,
 }
 
-/// What one definition file says.
+/// Contents of a definition file.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     pub(super) ticks_per_second: Option<u64>,
     /// The program that wrote the archive.
     pub(super) creator: String,
-    /// The processes and the parent of each, which is zero if there is none.
+    /// The parent of every process; zero if none.
     pub(super) processes: BTreeMap<u32, u32>,
-    /// The groups in the order in which they are defined.
+    /// The groups in order of definition.
     pub(super) groups: Vec<Group>,
-    /// Lists of attributes among which is that of a communicator, and the groups with their lists.
+    /// Attribute lists that contain the attribute of communicators, and the groups with their lists.
     pub(super) communicator_lists: BTreeSet<u32>,
     pub(super) attributes: BTreeMap<u32, u32>,
-    /// Group and name of each function.
+    /// Group and name of every function.
     pub(super) functions: HashMap<u32, (u32, String)>,
     pub(super) function_groups: HashMap<u32, String>,
 }
@@ -47,12 +47,12 @@ impl Definitions {
         let mut definitions = Self::default();
         let mut lines = open_lines(path)?;
         while let Some(line) = lines.next_bytes()? {
-            definitions.record(line.text).map_err(|what| line.error(told(line.text, what)))?;
+            definitions.record(line.text).map_err(|what| line.error(in_record(line.text, what)))?;
         }
         Ok(definitions)
     }
 
-    /// Ids of the groups of a name, or with a number.
+    /// Ids of the groups with this name or number.
     pub(super) fn groups_called(&self, name: &str) -> Vec<u32> {
         let number: Option<u32> = name.parse().ok();
         let called = |group: &&Group| group.name == name || Some(group.id) == number;
@@ -64,8 +64,8 @@ impl Definitions {
         self.attributes.get(&group).is_some_and(|list| self.communicator_lists.contains(list))
     }
 
-    /// What matters about the functions. Those of the group `MPI` communicate, whatever they are called. Functions that
-    /// `others` define are added to them, and groups that are not defined here are looked up there.
+    /// Kinds of functions. Functions of the group `MPI` are communication, independent of their names.
+    /// Functions and groups that are not defined here are looked up in `others`.
     pub(super) fn region_kinds(
         &self,
         others: Option<&Self>,
@@ -94,19 +94,19 @@ impl Definitions {
             b"DPG" | b"DEFPROCESSGROUP" => self.group(&mut fields)?,
             b"DPGA" | b"DEFPROCESSORGROUPATTR" => {
                 let group = fields.short()?;
-                fields.expect(&[b"V", b"VALUE"], "the attributes are missing")?;
+                fields.expect(&[b"V", b"VALUE"], "missing attributes")?;
                 self.attributes.insert(group, fields.short()?);
             }
             b"DA" | b"DEFATTRIBUTELIST" => {
                 let list = fields.short()?;
-                fields.expect(&[b"M", b"MEMBERS"], "the attributes are missing")?;
+                fields.expect(&[b"M", b"MEMBERS"], "missing attributes")?;
                 if fields.list()?.contains(&IS_COMMUNICATOR) {
                     self.communicator_lists.insert(list);
                 }
             }
             b"DF" | b"DEFFUNCTION" => {
                 let function = fields.short()?;
-                fields.expect(&[b"G", b"GROUP"], "the group is missing")?;
+                fields.expect(&[b"G", b"GROUP"], "missing group")?;
                 let group = fields.short()?;
                 self.functions.insert(function, (group, fields.name()?));
                 fields.end_or_source()?;
@@ -116,7 +116,7 @@ impl Definitions {
                 self.function_groups.insert(group, fields.name()?);
             }
             b"DCR" | b"DEFCREATOR" => self.creator = fields.text()?,
-            // Definitions without meaning here, and key-values.
+            // Irrelevant definitions, and key-values.
             b"DCO"
             | b"DEFCOLLOP"
             | b"DCNT"
@@ -149,9 +149,9 @@ impl Definitions {
             | b"DEFAUXSAMPLEPOINT"
             | b"K"
             | b"KEY" => {}
-            // Times and processes may stand before a definition and mean nothing there.
+            // Times and processes before a definition have no meaning.
             b"" if fields.take(b'*') || fields.number().is_ok() => {}
-            _ => return Err("it is no definition of OTF 1"),
+            _ => return Err("not a definition of OTF 1"),
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Definitions {
         let ticks = fields.number()?;
         fields.end()?;
         match self.ticks_per_second.replace(ticks) {
-            Some(other) if other != ticks => Err("the timer resolution is defined in two ways"),
+            Some(other) if other != ticks => Err("conflicting definitions of the timer resolution"),
             _ => Ok(()),
         }
     }
@@ -172,25 +172,25 @@ impl Definitions {
             match fields.keyword() {
                 b"NM" | b"NAME" | b"N" => drop(fields.text()?),
                 b"PT" | b"PARENT" | b"P" => parent = fields.short()?,
-                _ => return Err("neither a name nor a parent follows"),
+                _ => return Err("missing name or parent"),
             }
         }
         match self.processes.insert(process, parent) {
-            Some(other) if other != parent => Err("the process is defined in two ways"),
+            Some(other) if other != parent => Err("conflicting definitions of the process"),
             _ => Ok(()),
         }
     }
 
     fn group(&mut self, fields: &mut Fields<'_>) -> Result<(), Fault> {
         let id = fields.short()?;
-        let missing = "the members are missing";
+        let missing = "missing members";
         let mut members = Vec::new();
         let name = match fields.keyword() {
             b"M" | b"MEMBERS" => {
                 members = fields.list()?;
                 fields.name()?
             }
-            // Without members the two keywords stand side by side.
+            // Without members the two keywords are adjacent.
             b"MNM" => fields.text()?,
             _ => return Err(missing),
         };
@@ -200,12 +200,12 @@ impl Definitions {
     }
 }
 
-/// One process.
+/// A process of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessOf {
-    /// The process of the trace that stands for it: the others are its threads.
+    /// Main process in the trace; the others are its threads.
     pub(super) main: u32,
-    /// Where it ran.
+    /// Host on which it ran.
     pub(super) host: Option<String>,
 }
 
@@ -216,13 +216,13 @@ pub(super) struct Processes {
     pub(super) list: Vec<ProcessOf>,
     /// Rank of every process of the trace that belongs to one.
     ranks: HashMap<u32, Option<u32>>,
-    /// How many are taken for threads because of their numbers alone.
+    /// Number of processes identified as threads only by their numbers.
     pub(super) threads_by_number: u64,
 }
 
 impl Processes {
-    /// The members of `MPI_COMM_WORLD` in their order if there is such a group, else all that have no parent, in the
-    /// order of ids. `listed` are the processes of the master file.
+    /// The members of `MPI_COMM_WORLD` in order, if this group exists, else all processes without a parent
+    /// in order of their ids. `listed` are the processes of the master file.
     pub(super) fn new(definitions: &Definitions, listed: impl Iterator<Item = u32>) -> Result<Self, String> {
         let mut parents = definitions.processes.clone();
         for process in listed {
@@ -236,13 +236,13 @@ impl Processes {
         let anchors = anchors(&parents, &members)?;
         let order: Vec<u32> = match world {
             Some(world) if members.len() != world.members.len() => {
-                return Err("a process is in MPI_COMM_WORLD twice".into());
+                return Err("a process is duplicated in MPI_COMM_WORLD".into());
             }
             Some(world) => world.members.clone(),
             None => parents.iter().filter(|(_, parent)| **parent == 0).map(|(id, _)| *id).collect(),
         };
         if order.is_empty() {
-            return Err("there is no process".into());
+            return Err("the archive does not define processes".into());
         }
         let rank_of: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
         let mut threads_by_number = 0;
@@ -260,7 +260,7 @@ impl Processes {
         Ok(Self { list, ranks, threads_by_number })
     }
 
-    /// Whether the archive knows of a process.
+    /// Whether the archive defines a process.
     pub(super) fn is_known(&self, process: u32) -> bool {
         self.ranks.contains_key(&process)
     }
@@ -270,25 +270,25 @@ impl Processes {
         self.ranks.get(&process).copied().flatten()
     }
 
-    /// Whether it stands for its process.
+    /// Whether it is a main process.
     pub(super) fn is_main(&self, process: u32) -> bool {
         self.rank(process).is_some_and(|rank| self.list[rank as usize].main == process)
     }
 }
 
-/// The group of all MPI processes. Before its parts are unified, VampirTrace writes the name in underscores.
+/// The group of all MPI processes. Before unification VampirTrace writes the name with underscores.
 fn world(groups: &[Group]) -> Result<Option<&Group>, String> {
     let is_world = |group: &&Group| matches!(group.name.as_str(), "MPI_COMM_WORLD" | "__MPI_COMM_WORLD__");
     let mut worlds = groups.iter().filter(is_world);
     match worlds.next() {
         Some(first) if worlds.any(|other| other.members != first.members) => {
-            Err("MPI_COMM_WORLD is defined in two ways".into())
+            Err("conflicting definitions of MPI_COMM_WORLD".into())
         }
         first => Ok(first),
     }
 }
 
-/// For every process the nearest above it, itself included, that is in `members` or has no parent.
+/// For every process the nearest ancestor, itself included, that is in `members` or lacks a parent.
 fn anchors(parents: &BTreeMap<u32, u32>, members: &BTreeSet<u32>) -> Result<BTreeMap<u32, u32>, String> {
     let mut anchors = BTreeMap::new();
     for process in parents.keys() {
@@ -307,7 +307,7 @@ fn anchors(parents: &BTreeMap<u32, u32>, members: &BTreeSet<u32>) -> Result<BTre
                 break at;
             }
             if path.len() > parents.len() {
-                return Err(format!("process {process:x} is a parent of itself, or under one that is"));
+                return Err(format!("the parents of process {process:x} form a cycle"));
             }
             at = *parent;
         };
@@ -316,7 +316,8 @@ fn anchors(parents: &BTreeMap<u32, u32>, members: &BTreeSet<u32>) -> Result<BTre
     Ok(anchors)
 }
 
-/// The process in the number of a thread, if both ways to read it lead to the same one or only one leads to any.
+/// The process encoded in the number of a thread, if both encodings give the same process or only one gives
+/// a process.
 fn process_in_number(id: u32, members: &BTreeSet<u32>) -> Option<u32> {
     let mut found = [id & 0xffff, id & 0xf_ffff].into_iter().filter(|process| members.contains(process));
     match (found.next(), found.next()) {
@@ -325,12 +326,12 @@ fn process_in_number(id: u32, members: &BTreeSet<u32>) -> Option<u32> {
     }
 }
 
-/// Names of groups that VampirTrace makes and that are no nodes begin like this.
+/// Prefixes of the names of VampirTrace groups that are not nodes.
 const NO_NODES: [&str; 7] =
     ["All", "MPI_COMM_", "MPI Communicator", "MPI Group", "OMP Thread Team", "OpenMP Thread Team", "GPU_"];
 
-/// Where the ranks ran. VampirTrace makes a group for each node and calls it like the node, `__NODE__` before the name
-/// until its parts are unified. If groups that may be nodes do not cover every rank once, nothing is known.
+/// Hosts of the ranks. VampirTrace creates a group per node with the name of the node, prefixed with
+/// `__NODE__` before unification. Without groups that cover every rank exactly once, hosts are unknown.
 fn hosts(definitions: &Definitions, rank_of: &HashMap<u32, u32>) -> Vec<Option<String>> {
     let unknown = vec![None; rank_of.len()];
     let vampirtrace = definitions.creator.contains("VampirTrace");
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_places_in_the_world() {
+    fn ranks_are_positions_in_comm_world() {
         let processes = processes(&[group("MPI_COMM_WORLD", &[3, 1])]);
         assert_eq!(
             ranks(&processes, &[1, 2, 3, 0x10_0001, 0x20_0001, 0x10_0002]),
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_world_all_without_parent_count() {
+    fn without_comm_world_processes_without_parent_are_ranks() {
         let processes = processes(&[]);
         assert_eq!(ranks(&processes, &[1, 2, 3, 0x20_0001]), [Some(0), Some(1), Some(2), Some(0)]);
         let listed = Processes::new(&Definitions::default(), [7, 5].into_iter()).unwrap();
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_without_parent_are_known_by_number_where_it_is_clear() {
+    fn threads_without_parent_are_identified_by_number_if_unambiguous() {
         let mut definitions = definitions(&[group("MPI_COMM_WORLD", &[1, 2, 3])]);
         definitions.processes.extend([(0x1_0002, 0), (0x10_0003, 0), (0x1_0009, 0)]);
         let processes = Processes::new(&definitions, [].into_iter()).unwrap();
@@ -423,22 +424,22 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn inconsistent_definitions_are_rejected() {
         let error = |definitions: &Definitions| Processes::new(definitions, [].into_iter()).unwrap_err();
         let with = |groups: &[Group]| error(&definitions(groups));
         assert_eq!(with(&[group("MPI_COMM_WORLD", &[9])]), "process 9 of MPI_COMM_WORLD is not defined");
-        assert_eq!(with(&[group("MPI_COMM_WORLD", &[1, 1])]), "a process is in MPI_COMM_WORLD twice");
-        assert_eq!(with(&[group("MPI_COMM_WORLD", &[])]), "there is no process");
+        assert_eq!(with(&[group("MPI_COMM_WORLD", &[1, 1])]), "a process is duplicated in MPI_COMM_WORLD");
+        assert_eq!(with(&[group("MPI_COMM_WORLD", &[])]), "the archive does not define processes");
         assert_eq!(
             with(&[group("MPI_COMM_WORLD", &[1]), group("MPI_COMM_WORLD", &[2])]),
-            "MPI_COMM_WORLD is defined in two ways"
+            "conflicting definitions of MPI_COMM_WORLD"
         );
         let parents = |processes: &[(u32, u32)]| {
             error(&Definitions { processes: processes.iter().copied().collect(), ..Definitions::default() })
         };
-        assert_eq!(parents(&[(1, 2), (2, 1)]), "process 1 is a parent of itself, or under one that is");
-        assert_eq!(parents(&[(1, 1)]), "process 1 is a parent of itself, or under one that is");
+        assert_eq!(parents(&[(1, 2), (2, 1)]), "the parents of process 1 form a cycle");
+        assert_eq!(parents(&[(1, 1)]), "the parents of process 1 form a cycle");
         assert_eq!(parents(&[(1, 7)]), "process 7, the parent of process 1, is not defined");
-        assert_eq!(parents(&[]), "there is no process");
+        assert_eq!(parents(&[]), "the archive does not define processes");
     }
 }

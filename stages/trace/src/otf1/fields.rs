@@ -1,11 +1,14 @@
-//! Files of records, perhaps compressed, and one record: a keyword and fields that are numbers, texts and further keywords.
+//! Files of records, optionally compressed, and the parts of a record: a keyword and fields that are
+//! numbers, texts and further keywords.
 //!
-//! Keywords are capital letters; numbers are hexadecimal in small letters, so a keyword ends where its number begins.
-//! In the long format keywords are words and spaces stand between all parts (`OTF_Keywords.h`, `OTF_RBuffer.c`).
+//! Keywords are upper-case letters and numbers lower-case hexadecimal, so a keyword ends where its number
+//! starts. In the long format keywords are words, and spaces separate all parts (`OTF_Keywords.h`,
+//! `OTF_RBuffer.c`).
 //!
-//! A `.z` file is one zlib stream. libotf never finishes it: it flushes with `Z_FULL_FLUSH` after every buffer and when
-//! it closes the file (`OTF_File_write`, `OTF_File_close`), so a whole file ends with the empty block of a flush, the
-//! bytes 00 00 ff ff. A stream that other programs finished properly is read as well.
+//! A `.z` file is one zlib stream. libotf never finishes it, but flushes with `Z_FULL_FLUSH` after every
+//! buffer and when it closes the file (`OTF_File_write`, `OTF_File_close`). So a complete file ends with the
+//! empty block of a flush, the bytes 00 00 ff ff. Streams that other programs finished properly are accepted
+//! as well.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
@@ -15,16 +18,16 @@ use flate2::{Decompress, FlushDecompress, Status};
 use hopmap_model::open_input;
 use hopmap_text::{FileError, Lines, shown};
 
-/// Why a record makes no sense.
+/// Problem of a record.
 pub(super) type Fault = &'static str;
 
-/// What is said of the record with which some lines begin.
+/// An error message about the record at the start of `lines`.
 #[cold]
-pub(super) fn told(lines: &[u8], what: Fault) -> String {
+pub(super) fn in_record(lines: &[u8], what: Fault) -> String {
     format!("`{}`: {what}", shown(&String::from_utf8_lossy(this_line(lines))))
 }
 
-/// What is left of a record. Further lines may follow: nothing is read over the end of a line.
+/// The rest of a record. Further lines may follow; reading stops at the end of the line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
@@ -37,7 +40,7 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// The next byte, if there is one.
+    /// The next byte of the line.
     #[inline]
     pub(super) fn first(&self) -> Option<u8> {
         self.rest.first().copied()
@@ -50,7 +53,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes one byte if it comes next.
+    /// Consumes a byte if it is next.
     #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
         self.skip_spaces();
@@ -61,7 +64,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// Takes capital letters, or what a comment of an event begins with. Empty if something else comes next.
+    /// Consumes upper-case letters, or the start of a comment. Empty if something else is next.
     #[inline]
     pub(super) fn keyword(&mut self) -> &'a [u8] {
         self.skip_spaces();
@@ -72,14 +75,14 @@ impl<'a> Fields<'a> {
         keyword
     }
 
-    /// Takes a keyword that has to come next, in one of its forms.
+    /// Consumes a required keyword in one of its forms.
     #[inline]
     pub(super) fn expect(&mut self, forms: &[&[u8]], missing: Fault) -> Result<(), Fault> {
         let keyword = self.keyword();
         if forms.contains(&keyword) { Ok(()) } else { Err(missing) }
     }
 
-    /// Takes a number of up to 64 bits.
+    /// Consumes a number of up to 64 bits.
     #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Fault> {
         self.skip_spaces();
@@ -98,19 +101,19 @@ impl<'a> Fields<'a> {
             length += 1;
         }
         if length == 0 {
-            return Err("a number is missing");
+            return Err("missing number");
         }
         self.rest = &self.rest[length..];
         Ok(number)
     }
 
-    /// Takes a number of up to 32 bits.
+    /// Consumes a number of up to 32 bits.
     #[inline]
     pub(super) fn short(&mut self) -> Result<u32, Fault> {
         u32::try_from(self.number()?).map_err(|_| "a number exceeds 32 bits")
     }
 
-    /// Takes a list of numbers, each with a comma behind it; the last may lack it.
+    /// Consumes a list of numbers, each followed by a comma; optional after the last.
     pub(super) fn list(&mut self) -> Result<Vec<u32>, Fault> {
         let mut numbers = Vec::new();
         self.skip_spaces();
@@ -124,32 +127,32 @@ impl<'a> Fields<'a> {
         Ok(numbers)
     }
 
-    /// Takes a text in quotes.
+    /// Consumes a quoted text.
     pub(super) fn text(&mut self) -> Result<String, Fault> {
         if !self.take(b'"') {
-            return Err("a text is missing");
+            return Err("missing text");
         }
         let line = this_line(self.rest);
-        let length = line.iter().position(|byte| *byte == b'"').ok_or("a text does not end")?;
+        let length = line.iter().position(|byte| *byte == b'"').ok_or("unterminated text")?;
         let text = String::from_utf8_lossy(&self.rest[..length]).into_owned();
         self.rest = &self.rest[length + 1..];
         Ok(text)
     }
 
-    /// Takes a keyword for a name, and the name.
+    /// Consumes a keyword for a name, and the name.
     pub(super) fn name(&mut self) -> Result<String, Fault> {
-        self.expect(&[b"NM", b"NAME", b"N"], "a name is missing")?;
+        self.expect(&[b"NM", b"NAME", b"N"], "missing name")?;
         self.text()
     }
 
-    /// Whether nothing is left but spaces and further lines.
+    /// Whether only spaces and further lines are left.
     #[inline]
     pub(super) fn is_empty(&mut self) -> bool {
         self.skip_spaces();
         matches!(self.rest, [] | [b'\n', ..])
     }
 
-    /// What is behind this line.
+    /// The lines after this one.
     #[inline]
     pub(super) fn lines_behind(self) -> &'a [u8] {
         match self.rest {
@@ -158,32 +161,32 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The record ends here.
+    /// Requires the end of the record.
     #[inline]
     pub(super) fn end(&mut self) -> Result<(), Fault> {
-        if self.is_empty() { Ok(()) } else { Err("it goes on where it should end") }
+        if self.is_empty() { Ok(()) } else { Err("unexpected data at the end") }
     }
 
-    /// The record ends here, or behind the place in the source code it may name.
+    /// Requires the end of the record, optionally after a source location.
     #[inline]
     pub(super) fn end_or_source(&mut self) -> Result<(), Fault> {
         if !self.is_empty() {
-            self.expect(&[b"X", b"SCL", b"S"], "it goes on where it should end")?;
+            self.expect(&[b"X", b"SCL", b"S"], "unexpected data at the end")?;
             self.short()?;
         }
         self.end()
     }
 }
 
-/// The first line of some lines, without its end.
+/// The first of some lines, without its line end.
 fn this_line(lines: &[u8]) -> &[u8] {
     let length = lines.iter().position(|byte| *byte == b'\n').unwrap_or(lines.len());
     &lines[..length]
 }
 
-const HINT: &str = "the file is damaged, was not copied as a whole, or was not written by OTF 1; `otfprint` shows what the OTF library makes of it";
+const HINT: &str = "the file is damaged, incompletely copied, or not an OTF 1 file; check it with `otfprint`";
 
-/// Opens a file of an archive, whose last line must end; one whose name ends in `.z` is compressed.
+/// Opens a file of an archive; the last line must end with a newline. The extension `.z` means compressed.
 pub(super) fn open_lines(path: &Path) -> Result<Lines<'static>, FileError> {
     let is_compressed = path.extension().is_some_and(|extension| extension == "z");
     let lines = match is_compressed {
@@ -196,19 +199,19 @@ pub(super) fn open_lines(path: &Path) -> Result<Lines<'static>, FileError> {
     Ok(lines.must_end())
 }
 
-/// How a flushed stream ends.
+/// Last bytes of a flushed stream.
 const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 const BUFFER: usize = 1 << 16;
 
-/// Reads what a compressed file holds. Damage is an error of kind `InvalidData`.
+/// Decompresses a file. Damage is an error of kind `InvalidData`.
 pub(super) struct Inflate {
     file: File,
     decompress: Decompress,
     input: Vec<u8>,
-    /// What of `input` is still to be read.
+    /// Start of the unread part of `input`.
     from: usize,
     to: usize,
-    /// The last bytes of the file so far.
+    /// The last four bytes of the file so far.
     tail: [u8; 4],
     at_end_of_file: bool,
     at_end_of_stream: bool,
@@ -248,12 +251,16 @@ impl Read for Inflate {
             }
             if self.at_end_of_stream {
                 let more = self.from < self.to;
-                return if more { Err(damaged("something follows the compressed data")) } else { Ok(0) };
+                return if more {
+                    Err(damaged("unexpected data after the compressed stream"))
+                } else {
+                    Ok(0)
+                };
             }
             let (read, written) = (self.decompress.total_in(), self.decompress.total_out());
             let input = &self.input[self.from..self.to];
             let status = self.decompress.decompress(input, output, FlushDecompress::None);
-            let status = status.map_err(|_| damaged("the compressed data make no sense"))?;
+            let status = status.map_err(|_| damaged("invalid compressed data"))?;
             let read = (self.decompress.total_in() - read) as usize;
             let written = (self.decompress.total_out() - written) as usize;
             self.from += read;
@@ -262,8 +269,8 @@ impl Read for Inflate {
                 return Ok(written);
             }
             if read == 0 && !self.at_end_of_stream && (self.at_end_of_file || self.from < self.to) {
-                let whole = self.at_end_of_file && self.tail == FLUSHED;
-                return if whole { Ok(0) } else { Err(damaged("the compressed data are cut off")) };
+                let complete = self.at_end_of_file && self.tail == FLUSHED;
+                return if complete { Ok(0) } else { Err(damaged("the compressed data are truncated")) };
             }
         }
     }
@@ -294,12 +301,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_over_the_end_of_a_line() {
+    fn reading_stops_at_the_end_of_a_line() {
         let fields = Fields::new(b"E1 \nE2\n");
         let (mut entry, mut text) = (fields, Fields::new(b"\"a\nb\"\n"));
         assert_eq!((entry.keyword(), entry.short(), entry.is_empty()), (&b"E"[..], Ok(1), true));
         assert_eq!((fields.lines_behind(), entry.lines_behind()), (&b"E2\n"[..], &b"E2\n"[..]));
-        assert_eq!(text.text(), Err("a text does not end"));
+        assert_eq!(text.text(), Err("unterminated text"));
         assert_eq!(Fields::new(b"E1").lines_behind(), b"");
     }
 
@@ -309,7 +316,7 @@ mod tests {
         assert_eq!(number("ffffffffffffffff"), Ok(u64::MAX));
         assert_eq!(number("0000000000000000000001"), Ok(1));
         assert_eq!(number("10000000000000000"), Err("a number exceeds 64 bits"));
-        assert_eq!(number("F"), Err("a number is missing"));
+        assert_eq!(number("F"), Err("missing number"));
         assert_eq!(Fields::new(b"100000000").short(), Err("a number exceeds 32 bits"));
     }
 
@@ -319,8 +326,8 @@ mod tests {
         assert_eq!(fields.list().unwrap(), [1, 10, 255]);
         assert_eq!(fields.name().unwrap(), "a \u{fffd}");
         assert!(fields.is_empty());
-        assert_eq!(Fields::new(b"NM\"x").name(), Err("a text does not end"));
-        assert_eq!(Fields::new(b"NMx").name(), Err("a text is missing"));
+        assert_eq!(Fields::new(b"NM\"x").name(), Err("unterminated text"));
+        assert_eq!(Fields::new(b"NMx").name(), Err("missing text"));
         assert!(Fields::new(b"M").list().unwrap().is_empty());
     }
 
@@ -338,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn flushed_and_finished_streams_are_whole() {
+    fn flushed_and_finished_streams_are_complete() {
         let text: Vec<u8> =
             (0..100_000_u32).flat_map(|number| format!("{number:x}\n").into_bytes()).collect();
         for flush in [FlushCompress::Full, FlushCompress::Finish] {
@@ -350,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_cut_anywhere_is_noticed() {
+    fn truncation_is_detected_at_every_length() {
         let text = b"44c\n*1\nE1\n44c\n*2\nL1\n".repeat(20);
         for flush in [FlushCompress::Full, FlushCompress::Finish] {
             let bytes = compressed(&text, flush);
@@ -361,10 +368,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_refused() {
+    fn invalid_streams_are_rejected() {
         assert!(read(b"44c\n*1\nE1\n").is_err());
         let mut longer = compressed(b"44c\n", FlushCompress::Finish);
         longer.push(b'x');
-        assert_eq!(read(&longer).unwrap_err().to_string(), "something follows the compressed data");
+        assert_eq!(read(&longer).unwrap_err().to_string(), "unexpected data after the compressed stream");
     }
 }

@@ -1,8 +1,8 @@
 //! The events of one stream.
 //!
-//! A line with a number sets the time, a line `*N` the process, and every other line is a record of that process at that
-//! time (`OTF_Parse.c`, `OTF_RBuffer_getRecord`). Groups may stand in place of processes where a counter belongs to a
-//! group. OTF 1 is finished: 1.12.5 is its last version, so a record it does not know is damage.
+//! A number on a line sets the time, and `*N` the process. Every other line is a record of that process at
+//! that time (`OTF_Parse.c`, `OTF_RBuffer_getRecord`). Counters of groups have a group in place of the
+//! process. 1.12.5 is the final version of OTF 1, so unknown records are damage.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,71 +12,72 @@ use hopmap_text::FileError;
 
 use super::definitions::Processes;
 use super::fields::open_lines;
-use super::fields::{Fault, Fields, told};
+use super::fields::{Fault, Fields, in_record};
 use crate::call_stack::{Activity, CallStack};
 use crate::numbering::Numbering;
 use crate::selection::{Class, RegionKind, Selection};
 
-/// What libotf writes in place of everything that follows a time that goes back (`OTF_WBuffer_setTimeAndProcess`).
+/// Comment that libotf writes in place of everything after a decreasing timestamp
+/// (`OTF_WBuffer_setTimeAndProcess`).
 const GIVEN_UP: &str = "error due to unsorted time stamp";
 
-/// What one process sent and did in a stream.
+/// Records of one process in a stream.
 #[derive(Debug)]
 pub(super) struct ProcessRecord {
     pub(super) process: u32,
-    /// What it sent.
+    /// Sent messages.
     pub(super) sent: Vec<Sent>,
     pub(super) activity: Activity,
-    /// First and last point in time.
+    /// First and last time.
     pub(super) span: (u64, u64),
 }
 
-/// Messages of one class to a process.
+/// Messages of one class to one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
     /// Rank of the receiver.
     pub(super) destination: u32,
-    /// The class they count under.
+    /// Their class.
     pub(super) class: Class,
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
 
-/// Counts over a stream.
+/// Counters of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) events: u64,
     pub(super) messages: u64,
-    /// Messages from or to processes that belong to no rank.
+    /// Messages from or to processes that are not ranks.
     pub(super) without_rank: u64,
     pub(super) collectives: u64,
     pub(super) remote_accesses: u64,
-    /// Processes that begin and do not end.
+    /// Processes without an end event.
     pub(super) unfinished: u64,
-    /// Times that are before the time that stands before them.
+    /// Timestamps that decrease.
     pub(super) backwards: u64,
 }
 
-/// What happened in a stream.
+/// Contents of a stream.
 #[derive(Debug)]
 pub(super) struct StreamRecord {
     pub(super) processes: Vec<ProcessRecord>,
     pub(super) counts: Counts,
 }
 
-/// The first time in a stream, if there is one.
+/// The first time in a stream, if any.
 pub(super) fn first_time(path: &Path) -> Result<Option<u64>, FileError> {
     let mut lines = open_lines(path)?;
     while let Some(line) = lines.next_bytes()? {
         let mut fields = Fields::new(line.text);
         if let Some(b'0'..=b'9' | b'a'..=b'f') = fields.first() {
-            return fields.number().map(Some).map_err(|what| line.error(told(line.text, what)));
+            return fields.number().map(Some).map_err(|what| line.error(in_record(line.text, what)));
         }
     }
     Ok(None)
 }
 
-/// Reads the events of a stream; nothing if it was stopped.
+/// Reads the events of a stream; `None` if interrupted.
 pub(super) fn read(
     path: &Path,
     (processes, selection): (&Processes, Option<&Selection>),
@@ -90,27 +91,27 @@ pub(super) fn read(
         let Some(block) = lines.block()? else {
             return stream.finish(|line, what| lines.error_at(line, what)).map(Some);
         };
-        let wrong = stream.lines(block).map_err(|(offset, what)| told(&block[offset..], what));
+        let wrong = stream.lines(block).map_err(|(offset, what)| in_record(&block[offset..], what));
         wrong.map_err(|what| lines.error_at(stream.line_number, what))?;
         lines.count(stream.line_number - passed);
     }
     Ok(None)
 }
 
-/// What was sent to one receiver.
+/// Messages to one receiver.
 #[derive(Debug)]
 struct Traffic {
-    /// Place of the sender in `members`.
+    /// Index of the sender in `members`.
     sender: u32,
     receiver: u32,
     class: Class,
     messages: u64,
     bytes: u64,
-    /// The line of the first of the messages.
+    /// Line of the first message.
     line: usize,
 }
 
-/// A process in a stream.
+/// A process of a stream.
 #[derive(Debug)]
 struct Member<'a> {
     process: u32,
@@ -121,14 +122,14 @@ struct Member<'a> {
     ended: bool,
 }
 
-/// The process that the following records belong to.
+/// The process of the following records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Current {
-    /// There was none yet.
+    /// None yet.
     None,
-    /// Its place in `members`.
+    /// Its index in `members`.
     Member(usize),
-    /// None that is defined.
+    /// An undefined process.
     Unknown,
 }
 
@@ -144,7 +145,7 @@ struct Stream<'a> {
     pairs: Numbering<(u32, u32, u32)>,
     traffic: Vec<Traffic>,
     counts: Counts,
-    /// The line that is read, counted from one.
+    /// The current line, counted from one.
     line_number: usize,
 }
 
@@ -170,7 +171,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Reads whole lines. An error comes with the place of its line.
+    /// Reads complete lines. Errors have the offset of their line.
     fn lines(&mut self, block: &[u8]) -> Result<(), (usize, Fault)> {
         let mut rest = block;
         while !rest.is_empty() {
@@ -221,10 +222,10 @@ impl<'a> Stream<'a> {
         Current::Member(place)
     }
 
-    /// The process and the time of a record.
+    /// Process and time of a record.
     #[inline]
     fn here(&mut self) -> Result<(usize, u64), Fault> {
-        let time = self.time.ok_or("no time stands before it")?;
+        let time = self.time.ok_or("missing time before it")?;
         match self.current {
             Current::Member(place) => {
                 let member = &mut self.members[place];
@@ -233,7 +234,7 @@ impl<'a> Stream<'a> {
                 Ok((place, time))
             }
             Current::Unknown => Err("its process is not defined"),
-            Current::None => Err("no process stands before it"),
+            Current::None => Err("missing process before it"),
         }
     }
 
@@ -300,10 +301,10 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Records that say nothing about who sends what to whom.
+    /// Records that are irrelevant for messages.
     fn other_record(&mut self, keyword: &[u8], fields: &mut Fields<'_>) -> Result<(), Fault> {
         match keyword {
-            // A key-value of the record that follows; what was the case at this time (snapshots).
+            // A key-value of the following record; snapshots.
             b"K" | b"KEY" | b"TE" | b"TENTER" | b"TS" | b"TSEND" | b"TOF" | b"TOPENFILE" | b"TBC"
             | b"TBEGINCOLLOP" | b"TBF" | b"TBEGINFILEOP" | b"TCOC" | b"TCOLLOPCOUNT" | b"TCNT"
             | b"TCOUNTER" | b"TC" | b"TCOMMENT" => {
@@ -311,7 +312,7 @@ impl<'a> Stream<'a> {
             }
             b"#" | b"#EVTCOMMENT" => {
                 if fields.text()?.starts_with(GIVEN_UP) {
-                    return Err("the writer gave up here, so the rest of the stream is missing");
+                    return Err("the writer stopped here, so the rest of the stream is missing");
                 }
             }
             b"COP" | b"COLLOP" | b"COPB" | b"COLLOPBEGIN" => self.counts.collectives += 1,
@@ -319,7 +320,7 @@ impl<'a> Stream<'a> {
             b"COPE" | b"COLLOPEND" | b"U" | b"URMAPUTRE" | b"M" | b"MRMAEND" | b"CNT" | b"COUNTER" | b"N"
             | b"NOOP" | b"F" | b"FILEOP" | b"FA" | b"FILEOPBEGINNEW" | b"FF" | b"FILEOPENDNEW" | b"FB"
             | b"FILEOPBEGIN" | b"FE" | b"FILEOPEND" => {}
-            _ => return Err("it is no event of OTF 1"),
+            _ => return Err("not an event of OTF 1"),
         }
         self.counts.events += 1;
         if self.current != Current::Unknown {
@@ -360,7 +361,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// A message as one end sees it.
+/// A message from the view of one end.
 struct Message {
     peer: u32,
     communicator: u32,
@@ -370,11 +371,11 @@ struct Message {
 #[inline]
 fn message(fields: &mut Fields<'_>) -> Result<Message, Fault> {
     let peer = fields.short()?;
-    fields.expect(&[b"L", b"LEN"], "the length is missing")?;
+    fields.expect(&[b"L", b"LEN"], "missing length")?;
     let bytes = fields.short()?;
-    fields.expect(&[b"T", b"TAG"], "the tag is missing")?;
+    fields.expect(&[b"T", b"TAG"], "missing tag")?;
     fields.short()?;
-    fields.expect(&[b"C", b"COMM"], "the communicator is missing")?;
+    fields.expect(&[b"C", b"COMM"], "missing communicator")?;
     let communicator = fields.short()?;
     fields.end_or_source()?;
     Ok(Message { peer, communicator, bytes: u64::from(bytes) })

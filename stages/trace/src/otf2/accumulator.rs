@@ -1,21 +1,21 @@
-//! What one location sent and did, counted event by event.
+//! Accumulates the messages and times of one location, event by event.
 
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 
 use super::collectives::CollectiveAccumulator;
-use super::communicators::is_nobody;
+use super::communicators::is_proc_null;
 use super::visitor::{Access, BadEvent, Event, Message, Through, Visitor};
 use crate::Collectives;
 use crate::call_stack::CallStack;
 use crate::numbering::Numbering;
 use crate::selection::{Class, Selection};
 
-/// What is asked of all locations.
+/// The request to all locations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// What counts, if not everything does or something is told apart.
+    /// Selection and classes, if any.
     pub(super) selection: Option<&'a Selection>,
-    /// Whether collective operations count.
+    /// Treatment of collective operations.
     pub(super) collectives: Collectives,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Adds a message; `false` if the bytes do not fit.
+    /// Adds a message; `false` if the bytes overflow.
     #[inline]
     fn add(&mut self, bytes: u64) -> bool {
         self.messages += 1;
@@ -39,55 +39,55 @@ impl Total {
     }
 }
 
-/// What a location sent to one rank of one communicator.
+/// Messages of a location to one rank of one communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Traffic {
     /// The communicator.
     pub(super) communicator: u32,
-    /// The rank in it.
+    /// Rank in the communicator.
     pub(super) receiver: u32,
-    /// The class it counts under.
+    /// Their class.
     pub(super) class: Class,
-    /// How much it is.
+    /// Number of messages and bytes.
     pub(super) total: Total,
-    /// Number of the event that sent the first of them, counted from one.
+    /// Number of the first send event, counted from one.
     pub(super) first_event: u64,
 }
 
-/// What a location moved to and from the memory of one rank through one window.
+/// Data that a location moved to and from the memory of one rank through one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RemoteTraffic {
     /// The window.
     pub(super) window: u32,
-    /// The rank in its communicator.
+    /// Rank in the communicator of the window.
     pub(super) remote: u32,
-    /// The class it counts under.
+    /// Their class.
     pub(super) class: Class,
-    /// What went there.
+    /// Data written to the rank.
     pub(super) put: Total,
-    /// What came from there.
+    /// Data read from the rank.
     pub(super) got: Total,
     /// Number of the first access, counted from one.
     pub(super) first_event: u64,
 }
 
-/// What one location sent and did.
+/// Messages and times of one location.
 #[derive(Debug)]
 pub(super) struct Accumulator<'a> {
-    /// The regions it is in.
+    /// The open regions.
     pub(super) stack: CallStack<'a>,
     question: Question<'a>,
     places: Numbering<(u32, u32, u32)>,
-    /// What was sent, in the order in which the receivers came.
+    /// Sent messages, in the order in which receivers first appear.
     pub(super) traffic: Vec<Traffic>,
     remote_places: Numbering<(u32, u32, u32)>,
-    /// What was moved to and from remote memory, in the order in which the ranks came.
+    /// Accesses to remote memory, in the order in which ranks first appear.
     pub(super) remote: Vec<RemoteTraffic>,
-    /// The collective operations it took part in.
+    /// The collective operations of the location.
     pub(super) collectives: CollectiveAccumulator,
-    /// Messages sent to `MPI_PROC_NULL`, which nobody receives.
-    pub(super) to_nobody: u64,
-    /// The event at which the reading ended.
+    /// Messages to `MPI_PROC_NULL`.
+    pub(super) to_proc_null: u64,
+    /// The event at which reading failed.
     bad_event: Option<BadEvent>,
 }
 
@@ -103,12 +103,12 @@ impl<'a> Accumulator<'a> {
             remote_places: Numbering::new(),
             remote: Vec::new(),
             collectives: CollectiveAccumulator::default(),
-            to_nobody: 0,
+            to_proc_null: 0,
             bad_event: None,
         }
     }
 
-    /// The class of something, if it counts.
+    /// The class of a message, if it counts.
     #[inline]
     fn class(&self, communicator: Option<u32>, bytes: u64, time: impl Fn() -> u64) -> Option<Class> {
         match self.question.selection {
@@ -126,9 +126,9 @@ impl<'a> Accumulator<'a> {
         for (bytes, outwards) in [(put, true), (got, false)] {
             let Some(bytes) = bytes else { continue };
             if bytes == OTF2_UNDEFINED_UINT64 {
-                return self.bad(number, "it moves an unknown number of bytes");
+                return self.bad(number, "the number of bytes is unknown");
             }
-            // Selected by communicator once it is known which one the window has.
+            // The selection by communicator follows once the communicator of the window is known.
             let Some(class) = self.class(None, bytes, &time) else { continue };
             let place = self.remote_places.of((window, remote, class.number())) as usize;
             if place == self.remote.len() {
@@ -170,12 +170,12 @@ impl Visitor for Accumulator<'_> {
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
         let Message { peer: receiver, communicator, bytes, .. } = message;
         self.stack.send();
-        if is_nobody(receiver) {
-            self.to_nobody += 1;
+        if is_proc_null(receiver) {
+            self.to_proc_null += 1;
             return;
         }
         if bytes == OTF2_UNDEFINED_UINT64 {
-            return self.bad(number, "it sends a message of unknown length");
+            return self.bad(number, "the length of the message is unknown");
         }
         let Some(class) = self.class(Some(communicator), bytes, time) else { return };
         let place = self.places.of((communicator, receiver, class.number())) as usize;
@@ -249,7 +249,7 @@ mod tests {
             first_event,
         };
         assert_eq!(accumulator.traffic, [traffic(0, 2, 120, 4), traffic(1, 1, 3, 7)]);
-        assert_eq!((accumulator.to_nobody, accumulator.bad_event()), (2, None));
+        assert_eq!((accumulator.to_proc_null, accumulator.bad_event()), (2, None));
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_cannot_be_are_noted() {
+    fn invalid_lengths_are_noted() {
         let kinds = HashMap::new();
         let bad = |lengths: &[u64]| {
             let mut accumulator = Accumulator::new(CallStack::new(&kinds, None), EVERYTHING);

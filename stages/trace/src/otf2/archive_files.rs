@@ -1,4 +1,4 @@
-//! The files of an archive, their names, and the anchor file, which says how the others are written.
+//! The files of an archive, their names, and the anchor file, which defines the format of the others.
 
 use std::fs;
 use std::io::Read;
@@ -11,18 +11,18 @@ use super::record_schema::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
 use crate::archive::{entries, has_extension, only_one};
 use crate::error::{TraceError, of_location};
 
-/// How many folders below the one that is given an anchor file is looked for.
+/// Maximum depth of the anchor file below the given folder.
 const DEEPEST: usize = 2;
 
-/// Where the files of an archive lie.
+/// Paths of the files of an archive.
 #[derive(Debug, Clone)]
 pub(crate) struct ArchiveFiles {
     anchor: PathBuf,
 }
 
 impl ArchiveFiles {
-    /// The archive of an anchor file, or the only one in a folder; if there is none in it, the only one below it, for
-    /// EZTrace 2.0 writes `trace/PROGRAM_trace/eztrace_log.otf2`.
+    /// The archive of an anchor file, or the only one in a folder; if there is none, the only one in its
+    /// subfolders, because EZTrace 2.0 writes `trace/PROGRAM_trace/eztrace_log.otf2`.
     pub(crate) fn find(path: &Path) -> Result<Self, TraceError> {
         let metadata = fs::metadata(path).map_err(|source| TraceError::unreadable(path, source))?;
         if !metadata.is_dir() {
@@ -31,7 +31,7 @@ impl ArchiveFiles {
         Self::of_anchor(only_one(path, ("otf2", "anchor"), DEEPEST)?)
     }
 
-    /// Those of an archive that is to be made.
+    /// The files of an archive to be written.
     pub(crate) fn named(folder: &Path, name: &str) -> Self {
         Self { anchor: folder.join(format!("{name}.otf2")) }
     }
@@ -43,7 +43,7 @@ impl ArchiveFiles {
         if has_extension(&anchor, "otf") {
             return Err(otf1(&anchor));
         }
-        Err(not_an_anchor(&anchor, "its name does not end in `.otf2`"))
+        Err(not_an_anchor(&anchor, "its extension is not `.otf2`"))
     }
 
     /// The anchor file.
@@ -71,7 +71,7 @@ impl ArchiveFiles {
         self.folder().join(format!("{location}.def"))
     }
 
-    /// All of them, sorted by names in which the archive is always called `archive`.
+    /// All files, sorted by their names with `archive` as the name of the archive.
     pub(crate) fn list(&self) -> Result<Vec<InputPath>, TraceError> {
         let definitions = self.definitions();
         if !definitions.is_file() {
@@ -89,7 +89,7 @@ impl ArchiveFiles {
         Ok(files)
     }
 
-    /// Definitions and events of locations, in no particular order.
+    /// Definitions and events of locations, unordered.
     pub(crate) fn local_files(&self) -> Result<Vec<PathBuf>, TraceError> {
         let folder = self.folder();
         if !folder.is_dir() {
@@ -102,34 +102,36 @@ impl ArchiveFiles {
 }
 
 fn otf1(path: &Path) -> TraceError {
-    let help = "use the stage `trace/otf`: the anchor file of an OTF2 archive ends in `.otf2`";
+    let help = "use the stage `trace/otf`; the extension of OTF2 anchor files is `.otf2`";
     TraceError::of(path, "is an OTF 1 archive", help)
 }
 
 fn not_an_anchor(path: &Path, reason: &str) -> TraceError {
-    let help = "the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name";
+    let help = "the anchor file has the extension `.otf2` and is in one folder with a `.def` file and a folder of the same name";
     TraceError::of(path, format!("is not the anchor file of an OTF2 archive: {reason}"), help)
 }
 
-/// A file of an archive is not there.
+/// A file of an archive is missing.
 pub(super) fn missing(path: &Path, location: Option<u64>) -> TraceError {
     let help = "an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them";
     TraceError::of(path, format!("is missing{}", of_location(location)), help)
 }
 
-/// The definitions of an archive contradict each other.
+/// The definitions of an archive are inconsistent.
 pub(super) fn contradiction(path: &Path, what: &str) -> TraceError {
-    let problem = format!("the definitions in `{}` make no sense: {what}", path.display());
-    TraceError::refused(problem, "")
+    let problem = format!("inconsistent definitions in `{}`: {what}", path.display());
+    let help =
+        "check the archive with `otf2-print`; if it fails too, report it to the authors of the tracing tool";
+    TraceError::refused(problem, help)
 }
 
-/// More than any anchor file holds; it is read as a whole.
+/// Maximum size of an anchor file, which is read at once.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// More properties than anybody attaches to an archive; libotf2 compares each with all others.
+/// Maximum number of properties; libotf2 compares each with all others.
 const MOST_PROPERTIES: u32 = 4096;
 
-/// Latest version of the trace format that libotf2 3.0 reads as well.
+/// Latest version of the trace format that libotf2 3.0 supports.
 const LATEST_TRACE_FORMAT: u8 = 2;
 
 /// First byte of every file of an archive.
@@ -137,7 +139,7 @@ const HEADER: u8 = 3;
 /// Mark of the end of a file.
 const END_OF_FILE: u8 = 2;
 
-/// What an anchor file says.
+/// Contents of an anchor file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Anchor {
     /// Size of the chunks of event files.
@@ -146,11 +148,11 @@ pub(super) struct Anchor {
     pub(super) definition_chunk: u64,
     /// Number of definitions of the archive.
     pub(super) definitions: u64,
-    /// The program that recorded it, as it calls itself.
+    /// Name of the program that recorded the archive.
     pub(super) creator: String,
 }
 
-/// Why an anchor file is refused.
+/// Reason for rejecting an anchor file.
 enum Refusal {
     Not(&'static str),
     Unsupported(&'static str),
@@ -164,7 +166,7 @@ impl From<Flaw> for Refusal {
 }
 
 impl Anchor {
-    /// Reads an anchor file from its first to its last byte: libotf2 goes on with what it has when one is damaged.
+    /// Reads and validates the complete anchor file: libotf2 continues with partial data when it is damaged.
     pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
         let mut bytes = Vec::new();
         let file = open_input(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
@@ -185,10 +187,10 @@ fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
     let format = cursor.byte()?;
     if format == 0 {
         cursor.at -= 1;
-        return Err(cursor.flaw("the version of the anchor file is zero").into());
+        return Err(cursor.flaw("version zero of the anchor file").into());
     }
     if cursor.byte()? > LATEST_TRACE_FORMAT {
-        return Err(Refusal::Unsupported("is of a later version of the format"));
+        return Err(Refusal::Unsupported("uses a later version of the format"));
     }
     // Version of the library.
     cursor.take(3)?;
@@ -196,7 +198,7 @@ fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
     let definition_chunk = chunk_size(&mut cursor)?;
     match cursor.byte()? {
         1 => {}
-        2 => return Err(Refusal::Unsupported("keeps its events in SIONlib files")),
+        2 => return Err(Refusal::Unsupported("stores its events in SIONlib files")),
         _ => return Err(Flaw { at: cursor.at - 1, what: "unknown kind of files" }.into()),
     }
     match cursor.byte()? {
@@ -204,7 +206,7 @@ fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
         2 => return Err(Refusal::Unsupported("is compressed with zlib")),
         _ => return Err(Flaw { at: cursor.at - 1, what: "unknown compression" }.into()),
     }
-    // Number of locations; those that are defined count.
+    // Number of locations; ignored in favour of the definitions.
     cursor.word()?;
     let definitions = cursor.word()?;
     let mut texts = cursor;
@@ -215,33 +217,33 @@ fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
     Ok(Anchor { event_chunk, definition_chunk, definitions, creator })
 }
 
-/// Checks what every anchor file begins with, and finds the order of bytes.
+/// Validates the start of an anchor file and determines the byte order.
 fn start(bytes: &[u8]) -> Result<Cursor<'_>, Refusal> {
     let mut cursor = Cursor::new(bytes);
     match bytes {
         [] => return Err(Refusal::Not("it is empty")),
         [HEADER, 0x42, ..] => {}
         [HEADER, 0x23, ..] => cursor.big_endian = true,
-        _ => return Err(Refusal::Not("it does not begin like one")),
+        _ => return Err(Refusal::Not("it does not start like one")),
     }
     cursor.at = 2;
     match cursor.text() {
         Ok(b"OTF2") => Ok(cursor),
         _ if b"OTF2".starts_with(&bytes[2..]) => {
-            Err(Flaw { at: bytes.len(), what: "the file is cut off" }.into())
+            Err(Flaw { at: bytes.len(), what: "the file is truncated" }.into())
         }
-        _ => Err(Refusal::Not("it does not begin like one")),
+        _ => Err(Refusal::Not("it does not start like one")),
     }
 }
 
 fn chunk_size(cursor: &mut Cursor<'_>) -> Result<u64, Flaw> {
     let start = cursor.at;
     let size = cursor.word()?;
-    let sound = (OTF2_CHUNK_SIZE_MIN..=OTF2_CHUNK_SIZE_MAX).contains(&size);
-    if sound { Ok(size) } else { Err(Flaw { at: start, what: "no chunk has this size" }) }
+    let valid = (OTF2_CHUNK_SIZE_MIN..=OTF2_CHUNK_SIZE_MAX).contains(&size);
+    if valid { Ok(size) } else { Err(Flaw { at: start, what: "invalid chunk size" }) }
 }
 
-/// Checks what follows the numbers: texts, then what later versions of the format added.
+/// Validates the rest after the numbers: texts, then additions of later versions of the format.
 fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
     // Machine, creator, description.
     for _ in 0..3 {
@@ -251,7 +253,7 @@ fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
         let properties = cursor.half_word()?;
         if properties > MOST_PROPERTIES {
             cursor.at -= 4;
-            return Err(cursor.flaw("the anchor file claims too many properties"));
+            return Err(cursor.flaw("the anchor file declares too many properties"));
         }
         for _ in 0..properties {
             cursor.text()?;
@@ -266,7 +268,7 @@ fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
     }
     if format == 3 && cursor.byte()? != END_OF_FILE {
         cursor.at -= 1;
-        return Err(cursor.flaw("the end of the file is not marked"));
+        return Err(cursor.flaw("missing end-of-file mark"));
     }
     Ok(())
 }
@@ -323,12 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn folders_must_hold_exactly_one_anchor() {
+    fn folders_must_contain_exactly_one_anchor() {
         let folder = tempfile::tempdir().unwrap();
         let error = || ArchiveFiles::find(folder.path()).unwrap_err().to_string();
-        assert!(error().ends_with("holds no anchor files"));
+        assert!(error().ends_with("does not contain anchor files"));
         touch(folder.path(), &["b.otf2", "a.otf2"]);
-        assert!(error().ends_with("holds several anchor files: a.otf2, b.otf2"));
+        assert!(error().ends_with("contains several anchor files: a.otf2, b.otf2"));
     }
 
     #[test]
@@ -342,12 +344,12 @@ mod tests {
         assert_eq!(names(folder.path()), expected);
         touch(folder.path(), &["cg_trace/eztrace_log.otf2"]);
         let error = ArchiveFiles::find(folder.path()).unwrap_err().to_string();
-        let several = "holds several anchor files: cg_trace/eztrace_log.otf2, lu_trace/eztrace_log.otf2";
+        let several = "contains several anchor files: cg_trace/eztrace_log.otf2, lu_trace/eztrace_log.otf2";
         assert!(error.ends_with(several), "{error}");
     }
 
     #[test]
-    fn other_files_are_refused() {
+    fn other_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         touch(folder.path(), &["a.otf", "a.def"]);
         let error = |name: &str| ArchiveFiles::find(&folder.path().join(name)).unwrap_err();
@@ -381,9 +383,9 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn truncation_is_detected_at_every_length() {
         let bytes = std::fs::read(SAMPLE).unwrap();
-        // The last byte marks the end of a buffer and says nothing.
+        // The last byte marks the end of a buffer and is not read.
         for length in 0..bytes.len() - 2 {
             let error = refused(&bytes[..length]);
             assert!(error.contains("damaged") || error.contains("not the anchor file"), "{length}: {error}");
@@ -394,28 +396,28 @@ mod tests {
     fn other_files_are_named() {
         assert_eq!(refused(b"1:1\n2:2\n"), "`FILE` is an OTF 1 archive");
         assert!(refused(b"").ends_with("it is empty"));
-        assert!(refused(b"\x7fELF").ends_with("it does not begin like one"));
-        assert!(refused(b"\x03BOTF1\0").ends_with("it does not begin like one"));
+        assert!(refused(b"\x7fELF").ends_with("it does not start like one"));
+        assert!(refused(b"\x03BOTF1\0").ends_with("it does not start like one"));
     }
 
     #[test]
-    fn what_is_not_supported_is_named() {
+    fn unsupported_features_are_named() {
         let mut bytes = std::fs::read(SAMPLE).unwrap();
         bytes[8] = 3;
-        assert_eq!(refused(&bytes), "`FILE` is of a later version of the format, which is not supported");
+        assert_eq!(refused(&bytes), "`FILE` uses a later version of the format, which is not supported");
         bytes[8] = 2;
         bytes[29] = 2;
         assert_eq!(refused(&bytes), "`FILE` is compressed with zlib, which is not supported");
         bytes[28] = 2;
-        assert_eq!(refused(&bytes), "`FILE` keeps its events in SIONlib files, which is not supported");
+        assert_eq!(refused(&bytes), "`FILE` stores its events in SIONlib files, which is not supported");
         bytes[28] = 9;
         assert_eq!(refused(&bytes), "`FILE` is damaged at byte 28: unknown kind of files");
     }
 
     #[test]
-    fn a_chunk_size_of_nonsense_is_refused() {
+    fn invalid_chunk_sizes_are_rejected() {
         let mut bytes = std::fs::read(SAMPLE).unwrap();
         bytes[12..20].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(refused(&bytes), "`FILE` is damaged at byte 12: no chunk has this size");
+        assert_eq!(refused(&bytes), "`FILE` is damaged at byte 12: invalid chunk size");
     }
 }

@@ -1,5 +1,5 @@
-//! The collective operations of a program: those that a location took part in, their sums by communicator, and the messages
-//! they are made of, brought together from what the processes recorded.
+//! Collective operations: the operations that a location took part in, their counts by communicator, and the
+//! messages of their algorithms, combined from the records of all processes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,47 +11,48 @@ use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Collective, Through};
 use crate::selection::{Class, Selection};
 
-/// Operations in which every process may send another number of bytes to every other: `GATHERV`, `SCATTERV`,
-/// `ALLGATHERV`, `ALLTOALLV`, `ALLTOALLW` and `REDUCE_SCATTER` (`OTF2_CollectiveOp`).
+/// Operations in which every process may send a different number of bytes to every other: `GATHERV`,
+/// `SCATTERV`, `ALLGATHERV`, `ALLTOALLV`, `ALLTOALLW` and `REDUCE_SCATTER` (`OTF2_CollectiveOp`).
 const IRREGULAR: [u8; 6] = [3, 5, 7, 9, 10, 13];
 
-/// An operation that is of the one kind or the other, and the class it counts under.
+/// An operation of either kind, and its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Taken {
     pub(super) collective: Collective,
-    /// Nothing if it does not count.
+    /// `None` if it does not count.
     pub(super) class: Option<Class>,
 }
 
-/// The collective operations that a location took part in.
+/// The collective operations of a location.
 ///
-/// In most operations each process knows what all send, so equal ones are only counted. The others have to be brought
-/// together with what the other processes say, so they are kept one by one, in the order in which they began.
+/// In most operations every process knows what all others send, so equal operations are only counted. The
+/// others have to be combined with the records of the other processes. They are kept one by one, in the
+/// order in which they started.
 #[derive(Debug, Default)]
 pub(super) struct CollectiveAccumulator {
-    /// How many operations did not count at all.
+    /// Number of operations that are not counted.
     pub(super) ignored: u64,
-    /// How many operations of unknown size there were, which do not count.
+    /// Number of operations of unknown size, which are not counted.
     pub(super) unknown: u64,
     regular: HashMap<Taken, u64>,
-    /// By the event with which they began, for each communicator.
+    /// By the event that started them, per communicator.
     irregular: BTreeMap<Through, BTreeMap<u64, Taken>>,
-    /// The event that began the operation of each request.
+    /// The event that started the operation of each request.
     began: HashMap<u64, u64>,
 }
 
 impl CollectiveAccumulator {
-    /// An operation that does not block begins with an event.
+    /// A nonblocking operation starts with an event.
     pub(super) fn posted(&mut self, request: u64, number: u64) {
         self.began.insert(request, number);
     }
 
-    /// An operation is complete, and does not count whatever it is.
+    /// An operation completes and is not counted.
     pub(super) fn ignore(&mut self) {
         self.ignored += 1;
     }
 
-    /// An operation is complete.
+    /// An operation completes.
     pub(super) fn add(
         &mut self,
         number: u64,
@@ -77,16 +78,17 @@ impl CollectiveAccumulator {
         self.regular.iter().map(|(taken, count)| (*taken, *count)).collect()
     }
 
-    /// Operations that have to be brought together with those of others, by communicator, as they began.
+    /// Operations to be combined with those of other processes, by communicator, in the order in which they
+    /// started.
     pub(super) fn into_irregular(self) -> impl Iterator<Item = (Through, Vec<Taken>)> {
         self.irregular.into_iter().map(|(through, all)| (through, all.into_values().collect()))
     }
 }
 
-/// What of operations is the same: whose they are, what they do, the root, and the bytes of a block.
+/// Properties of equal operations: communicator, operation, root, and bytes of a block.
 type Key = (Through, Operation, Option<u32>, u64);
 
-/// How many equal operations there are, and how many of them have blocks of different lengths.
+/// Number of equal operations, and how many of them have blocks of different lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Count {
     calls: u64,
@@ -100,26 +102,26 @@ impl Count {
     }
 }
 
-/// Operations that were met so far.
+/// Counts of operations.
 #[derive(Debug, Default)]
 pub(super) struct CollectiveCounts {
     counts: BTreeMap<Key, Count>,
 }
 
 impl CollectiveCounts {
-    /// Adds so many calls of an operation; `even` if all blocks have the same length.
+    /// Adds calls of an operation; `even` if all blocks have the same length.
     pub(super) fn add(&mut self, through: Through, (call, even): (Call, bool), calls: u64) {
         let Call { operation, root, bytes, .. } = call;
         let uneven = if even { 0 } else { calls };
         self.counts.entry((through, operation, root, bytes)).or_default().add(Count { calls, uneven });
     }
 
-    /// How many operations have blocks of different lengths.
+    /// Number of operations with blocks of different lengths.
     pub(super) fn uneven(&self) -> u64 {
         self.counts.values().map(|count| count.uneven).fold(0, u64::saturating_add)
     }
 
-    /// The operations by the members of their communicators. Communicators with the same members are one.
+    /// The operations by the members of their communicators. Communicators with equal members are merged.
     pub(super) fn into_table(self, communicators: &Communicators) -> CollectiveTable {
         let members = |through: &Through| communicators.members(*through).unwrap_or_default().to_vec();
         let mut by_through: BTreeMap<Through, Vec<u32>> = BTreeMap::new();
@@ -146,7 +148,8 @@ impl CollectiveCounts {
     }
 }
 
-/// The operation of a number (`OTF2_CollectiveOp`). Those above 16 make and free windows and move nothing.
+/// The operation of a number (`OTF2_CollectiveOp`). Numbers above 16 create and free windows and move no
+/// data.
 pub(super) fn operation(number: u8) -> Option<Operation> {
     Some(match number {
         0 => Operation::Barrier,
@@ -170,7 +173,7 @@ pub(super) fn operation(number: u8) -> Option<Operation> {
     })
 }
 
-/// Rank of the process whose record tells what all processes send: not the root, which counts differently.
+/// Rank of a process whose record determines what all processes send: not the root, whose sizes differ.
 fn witness(operation: Operation, root: u32, processes: u32) -> u32 {
     match operation {
         operation if operation.has_root() => (root + 1) % processes,
@@ -179,33 +182,33 @@ fn witness(operation: Operation, root: u32, processes: u32) -> u32 {
     }
 }
 
-/// What became of the operations.
+/// Statistics of the expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Expanded {
     /// Operations of a communicator.
     pub(super) operations: u64,
-    /// Messages they are made of.
+    /// Messages of the operations.
     pub(super) messages: u64,
-    /// Records of operations whose communicator is not one of one group of processes.
+    /// Records of operations on communicators that are not a single group of processes.
     pub(super) elsewhere: u64,
     /// Operations that some of their processes did not record, or recorded differently.
     pub(super) incomplete: u64,
-    /// Operations that count as one process recorded them, or do not, though others disagree.
+    /// Operations that are counted, or not, by the record of one process although others disagree.
     pub(super) uneven: u64,
-    /// Operations that cannot use the algorithm that is chosen for them.
+    /// Operations that do not support the chosen algorithm.
     pub(super) unfit: u64,
 }
 
-/// Brings operations together.
+/// Combines the records of operations.
 pub(super) struct Expansion<'a> {
     pub(super) communicators: &'a Communicators,
     pub(super) convention: Convention,
     pub(super) selection: Option<&'a Selection>,
-    /// How operations become messages, if they do.
+    /// Algorithms of the expansion; `None` to keep operations only.
     pub(super) algorithms: Option<Algorithms>,
 }
 
-/// What is done with the operations: messages are told, and operations are kept.
+/// Output of an expansion: counts and messages.
 struct Ends<'a, M> {
     message: M,
     counts: &'a mut CollectiveCounts,
@@ -213,7 +216,7 @@ struct Ends<'a, M> {
 }
 
 impl Expansion<'_> {
-    /// Keeps all operations, and tells the messages of them, with the class of each.
+    /// Counts all operations, and reports their messages with the class of each.
     pub(super) fn expand<E>(
         &self,
         accumulators: Vec<(u32, CollectiveAccumulator)>,
@@ -236,7 +239,7 @@ impl Expansion<'_> {
         for (through, by_rank) in irregular {
             self.irregular(through, by_rank, &mut ends)?;
         }
-        // With a selection the processes may well count differently.
+        // With a selection, processes may legitimately count differently.
         if self.selection.is_none() {
             ends.expanded.uneven =
                 regular.iter().map(|((through, _), ranks)| self.uneven(*through, ranks)).sum();
@@ -244,14 +247,15 @@ impl Expansion<'_> {
         Ok(ends.expanded)
     }
 
-    /// How many operations some members of a communicator recorded and others did not.
+    /// How many operations were recorded by some members of a communicator, but not by others.
     fn uneven(&self, through: Through, ranks: &BTreeMap<u32, u64>) -> u64 {
         let Some(members) = self.communicators.members(through) else { return 0 };
         let counts = || members.iter().map(|rank| ranks.get(rank).copied().unwrap_or(0));
         counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
     }
 
-    /// Whether the communicator of a window is selected; that of others has been asked for already.
+    /// Whether the communicator of a window is selected; for other communicators this has been checked
+    /// already.
     fn counts(&self, through: Through) -> bool {
         match (through, self.selection) {
             (Through::Window(window), Some(selection)) => {
@@ -262,7 +266,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// An operation in which the record of one process tells what all send.
+    /// An operation in which the record of one process determines what all send.
     fn regular<E>(
         &self,
         rank: u32,
@@ -286,8 +290,8 @@ impl Expansion<'_> {
         self.messages(taken, members, (&sent, &received), count, ends)
     }
 
-    /// Operations in which every process may send another number of bytes: the first that each of the processes
-    /// recorded belong together, then the second, and so on.
+    /// Operations in which every process may send a different number of bytes. The n-th records of the
+    /// processes belong together.
     fn irregular<E>(
         &self,
         through: Through,
@@ -322,8 +326,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Keeps `count` equal operations that count, and tells their messages. `sent` and `received` are what their processes
-    /// recorded.
+    /// Counts `count` equal operations and reports their messages. `sent` and `received` are the records of
+    /// their processes.
     fn messages<E>(
         &self,
         Taken { collective: recorded, class }: Taken,
@@ -349,7 +353,7 @@ impl Expansion<'_> {
             expanded.unfit += count;
         }
         let mut outcome = Ok(());
-        let told = collectives::expand(collective, chosen, |edge| {
+        let expanded = collectives::expand(collective, chosen, |edge| {
             let length = edge.bytes / edge.messages.max(1);
             let counts = self.selection.is_none_or(|selection| selection.counts_length(length));
             if outcome.is_err() || !counts {
@@ -365,7 +369,7 @@ impl Expansion<'_> {
             let bytes = edge.bytes.saturating_mul(count);
             outcome = (ends.message)(class, Edge { source, destination, messages, bytes });
         });
-        debug_assert!(told.is_ok(), "it has been summed up before");
+        debug_assert!(expanded.is_ok(), "validated by summary");
         outcome
     }
 }
@@ -379,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_operations_are_counted_and_irregular_ones_kept_as_they_began() {
+    fn equal_operations_are_counted_and_irregular_ones_kept_in_order() {
         let mut accumulator = CollectiveAccumulator::default();
         for number in 1..4 {
             accumulator.add(number, collective(11, 8), None, Some(Class::ALL));

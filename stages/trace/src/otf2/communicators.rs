@@ -1,4 +1,4 @@
-//! From the ranks in events, which count within a communicator, to the ranks of the program.
+//! Translation of the ranks in events, which are relative to a communicator, to world ranks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use super::record_schema::{
 };
 use super::visitor::Through;
 
-/// `MPI_PROC_NULL` as Open MPI numbers it. EZTrace writes it as it is; other libraries use -1, which is "undefined".
+/// `MPI_PROC_NULL` of Open MPI. EZTrace records it unchanged; other libraries use -1, which is "undefined".
 const OPEN_MPI_PROC_NULL: u32 = -2i32 as u32;
 
-/// Whether nobody receives what is sent to this rank.
-pub(super) fn is_nobody(receiver: u32) -> bool {
+/// Whether a receiver is `MPI_PROC_NULL`.
+pub(super) fn is_proc_null(receiver: u32) -> bool {
     matches!(receiver, OTF2_UNDEFINED_UINT32 | OPEN_MPI_PROC_NULL)
 }
 
 /// The members of a group.
 #[derive(Debug, PartialEq, Eq)]
 struct Members {
-    /// Rank of the program of every member.
+    /// World rank of every member.
     ranks: Vec<u32>,
-    /// The same in rising order, for those groups in which somebody is looked up.
+    /// The same, sorted, for groups that are searched.
     sorted: Vec<u32>,
-    /// Ranks of the program by index into the locations of the paradigm, if events give such indexes.
+    /// World ranks by index into the locations of the paradigm, if events use such indexes.
     indexed: Option<Arc<[u32]>>,
 }
 
@@ -35,7 +35,7 @@ impl Members {
         self.sorted.binary_search(&rank).is_ok()
     }
 
-    /// The rank of the program that events mean by `receiver`.
+    /// The world rank of `receiver` in an event.
     fn rank(&self, receiver: u32) -> Option<u32> {
         match &self.indexed {
             Some(indexed) => indexed.get(receiver as usize).copied().filter(|rank| self.holds(*rank)),
@@ -44,30 +44,30 @@ impl Members {
     }
 }
 
-/// Who a process can send to.
+/// The peers of a process.
 #[derive(Debug)]
 enum Communicator {
-    /// Itself.
+    /// Only itself.
     Alone,
     /// The members of its group.
     Group(Arc<Members>),
-    /// The members of the group it is not in.
+    /// The members of the other group.
     Between(Arc<Members>, Arc<Members>),
 }
 
-/// Why a receiver cannot be.
+/// Why a receiver is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoReceiver {
     /// The communicator is not defined.
-    #[error("it sends through communicator {communicator}, which is not a communicator of MPI processes")]
+    #[error("communicator {communicator} is not a communicator of MPI processes")]
     Undefined { communicator: u32 },
     /// The window is not defined.
-    #[error("it uses window {window}, which is not defined")]
+    #[error("window {window} is not defined")]
     NoWindow { window: u32 },
-    /// The communicator has no such member.
-    #[error("it sends to rank {receiver} of communicator {communicator}, which has {size} members")]
+    /// The communicator does not have this member.
+    #[error("the receiver is rank {receiver} of communicator {communicator}, which has only {size} members")]
     Outside { communicator: u32, receiver: u32, size: usize },
-    /// The sender is in none of the two groups of the communicator, or in both.
+    /// The sender is in neither group of the communicator, or in both.
     #[error(
         "rank {sender} sends through communicator {communicator}, but is not in exactly one of its two groups"
     )]
@@ -83,8 +83,8 @@ pub(super) struct Communicators {
 }
 
 impl Communicators {
-    /// Resolves the communicators of a program, in which `rank` is the rank of a location, once all definitions are
-    /// there: EZTrace defines some communicators before their groups.
+    /// Resolves the communicators of a program after all definitions are read, because EZTrace defines some
+    /// communicators before their groups. `rank` gives the rank of a location.
     pub(super) fn new(definitions: &Definitions, rank: impl Fn(u64) -> Option<u32>) -> Result<Self, String> {
         let mut groups = Groups { definitions, ranks: ranks(definitions, rank)?, members: BTreeMap::new() };
         let mut communicators = Self::default();
@@ -110,14 +110,14 @@ impl Communicators {
         Ok(communicators)
     }
 
-    /// The communicator of a window; nothing if its members are not processes, but devices of one process.
+    /// The communicator of a window; `None` if its members are not processes, but devices of one process.
     pub(super) fn of_window(&self, window: u32) -> Result<Option<u32>, NoReceiver> {
         let (communicator, processes) = self.windows.get(&window).ok_or(NoReceiver::NoWindow { window })?;
         Ok(processes.then_some(*communicator))
     }
 
-    /// Ranks of the program that take part in a collective operation, by their rank in it; nothing if it is not one
-    /// of the members of one group of processes.
+    /// World ranks of the participants of a collective operation, in order; `None` unless the communicator
+    /// is a single group of processes.
     pub(super) fn members(&self, through: Through) -> Option<&[u32]> {
         let id = match through {
             Through::Communicator(id) => id,
@@ -129,7 +129,7 @@ impl Communicators {
         }
     }
 
-    /// Rank of the program that receives what rank `sender` sends to `receiver`.
+    /// World rank of the receiver of a message from rank `sender` to `receiver`.
     pub(super) fn receiver(&self, communicator: u32, sender: u32, receiver: u32) -> Result<u32, NoReceiver> {
         let outside = |size| NoReceiver::Outside { communicator, receiver, size };
         match self.by_id.get(&communicator).ok_or(NoReceiver::Undefined { communicator })? {
@@ -148,7 +148,7 @@ impl Communicators {
     }
 }
 
-/// Ranks of the program by index into the locations of every paradigm whose members are processes.
+/// World ranks by index into the locations, for every paradigm whose members are processes.
 fn ranks(
     definitions: &Definitions,
     rank: impl Fn(u64) -> Option<u32>,
@@ -160,7 +160,7 @@ fn ranks(
         }
         let rank = |location: &u64| {
             rank(*location).ok_or_else(|| {
-                format!("location {location} of group {id} belongs to no process, or to several")
+                format!("location {location} of group {id} does not belong to exactly one process")
             })
         };
         let all = group.members.iter().map(rank).collect::<Result<Arc<[u32]>, _>>()?;
@@ -169,7 +169,8 @@ fn ranks(
     Ok(ranks)
 }
 
-/// The groups of processes. EZTrace gives groups of different types one id, so a group is known by both.
+/// The groups of processes. EZTrace gives groups of different types the same id, so type and id identify a
+/// group.
 struct Groups<'a> {
     definitions: &'a Definitions,
     /// See [`ranks`].
@@ -182,7 +183,7 @@ impl<'a> Groups<'a> {
         self.definitions.groups.get(&(kind, id)).filter(|group| self.ranks.contains_key(&group.paradigm))
     }
 
-    /// The members of the group of a communicator; `None` if it is not one of processes.
+    /// The members of the group of a communicator; `None` if they are not processes.
     fn members(&mut self, communicator: u32, id: u32, lookup: bool) -> Result<Option<Arc<Members>>, String> {
         let Some(group) = self.find(OTF2_GROUP_TYPE_COMM_GROUP, id) else {
             return Ok(None);
@@ -223,8 +224,8 @@ mod tests {
         Group { paradigm: OTF2_PARADIGM_MPI, flags, members: members.to_vec() }
     }
 
-    /// Communicators 0: all six backwards, 1: alone, 2: ranks 1, 3, 5 with global members, 3: between 0, 2, 4 and
-    /// 5, 3, 1, 4: no group, 5: of threads.
+    /// Communicators 0: all six reversed; 1: self; 2: ranks 1, 3, 5 with global members; 3: between 0, 2, 4
+    /// and 5, 3, 1; 4: without a group; 5: of threads.
     fn definitions() -> Definitions {
         let groups = [
             ((OTF2_GROUP_TYPE_COMM_LOCATIONS, 0), group(&[10, 11, 12, 13, 14, 15], 0)),
@@ -283,13 +284,13 @@ mod tests {
     }
 
     #[test]
-    fn members_that_are_no_process_are_refused() {
+    fn members_that_are_not_processes_are_rejected() {
         let mut definitions = definitions();
         definitions.groups.insert((OTF2_GROUP_TYPE_COMM_LOCATIONS, 0), group(&[10, 11, 12, 13, 14], 0));
         let error = Communicators::new(&definitions, rank).unwrap_err();
         assert_eq!(error, "communicator 0 has process 5 as a member, but there are 5 processes");
         let error = Communicators::new(&definitions, |_| None).unwrap_err();
-        assert_eq!(error, "location 10 of group 0 belongs to no process, or to several");
+        assert_eq!(error, "location 10 of group 0 does not belong to exactly one process");
     }
 
     #[test]
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_two_numbers() {
-        assert!(is_nobody(4_294_967_294) && is_nobody(4_294_967_295) && !is_nobody(4_294_967_293));
+    fn proc_null_has_two_numbers() {
+        assert!(is_proc_null(4_294_967_294) && is_proc_null(4_294_967_295) && !is_proc_null(4_294_967_293));
     }
 }

@@ -1,7 +1,7 @@
-//! The definitions of an archive, as far as they matter here.
+//! The relevant definitions of an archive.
 //!
-//! What the records mean is what libotf2 3.0.2 takes them for (`OTF2_GlobalDefReader_inc.c`), also where an early version
-//! of the format said it in another way (`otf2_attic.c`).
+//! Records are interpreted as in libotf2 3.0.2 (`OTF2_GlobalDefReader_inc.c`), also those of early versions
+//! of the format (`otf2_attic.c`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,41 +17,41 @@ use super::{record_schema, structure};
 use crate::TraceError;
 use crate::selection::{Marks, RegionKind};
 
-/// A node of the tree of machines.
+/// A node of the system tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Node {
     /// Id of its name.
     pub(super) name: u32,
     /// Id of the name of its class.
     pub(super) class: u32,
-    /// The node above it.
+    /// Its parent.
     pub(super) parent: u32,
 }
 
-/// A process, or something like it.
+/// A group of locations, such as a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LocationGroup {
-    /// What it is.
+    /// Type of the group.
     pub(super) kind: u8,
-    /// The node it is on.
+    /// Its node.
     pub(super) node: u32,
 }
 
-/// A thread, or something like it.
+/// A location, such as a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Location {
-    /// What it is.
+    /// Type of the location.
     pub(super) kind: u8,
-    /// Number of its events; EZTrace always says 2.
+    /// Number of its events; always 2 with EZTrace.
     pub(super) events: u64,
-    /// The process it belongs to.
+    /// Its process.
     pub(super) group: u32,
 }
 
 /// A list of locations or ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
-    /// The programming model it belongs to.
+    /// Its programming model.
     pub(super) paradigm: u8,
     /// Bit set.
     pub(super) flags: u32,
@@ -59,21 +59,21 @@ pub(super) struct Group {
     pub(super) members: Vec<u64>,
 }
 
-/// A function or a piece of code.
+/// A region, such as a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Region {
     /// Id of its name.
     pub(super) name: u32,
-    /// The programming model it belongs to.
+    /// Its programming model.
     pub(super) paradigm: u8,
-    /// What it does.
+    /// Its role.
     pub(super) role: u8,
 }
 
-/// The definitions of an archive, in whatever order they came.
+/// The definitions of an archive, in any order.
 ///
-/// EZTrace defines some things several times. If two definitions decide who sends to whom and differ, the archive
-/// contradicts itself; of texts, nodes and regions the first counts.
+/// EZTrace defines some things several times. Different definitions that affect messages are an
+/// inconsistency. For strings, nodes and regions the first definition counts.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Definitions {
     pub(super) ticks_per_second: Option<u64>,
@@ -94,21 +94,21 @@ pub(super) struct Definitions {
     pub(super) windows: BTreeMap<u32, u32>,
     /// Region of every calling context.
     pub(super) calling_contexts: HashMap<u32, u32>,
-    /// What is wrong, if anything.
+    /// Description of the first inconsistency.
     pub(super) contradiction: Option<String>,
 }
 
 impl Definitions {
     pub(super) fn add_location_group(&mut self, id: u32, group: LocationGroup) {
         let same = *self.location_groups.entry(id).or_insert(group) == group;
-        self.expect(same, || format!("location group {id} is defined in two ways"));
+        self.expect(same, || format!("conflicting definitions of location group {id}"));
     }
 
     pub(super) fn add_location(&mut self, id: u64, location: Location) {
-        // libotf2 aborts when it is asked for this one.
-        self.expect(id != OTF2_UNDEFINED_LOCATION, || "a location has no id".into());
+        // libotf2 aborts on this id.
+        self.expect(id != OTF2_UNDEFINED_LOCATION, || "a location lacks an id".into());
         let same = *self.locations.entry(id).or_insert(location) == location;
-        self.expect(same, || format!("location {id} is defined in two ways"));
+        self.expect(same, || format!("conflicting definitions of location {id}"));
     }
 
     pub(super) fn add_group(&mut self, kind: u8, id: u32, group: Group) {
@@ -116,26 +116,26 @@ impl Definitions {
             Some(known) => *known == group,
             None => self.groups.insert((kind, id), group).is_none(),
         };
-        self.expect(same, || format!("group {id} of type {kind} is defined in two ways"));
+        self.expect(same, || format!("conflicting definitions of group {id} of type {kind}"));
     }
 
     pub(super) fn add_communicator(&mut self, id: u32, group: u32) {
         let same = *self.communicators.entry(id).or_insert(group) == group;
         self.expect(same && !self.inter_communicators.contains_key(&id), || {
-            format!("communicator {id} is defined in two ways")
+            format!("conflicting definitions of communicator {id}")
         });
     }
 
     pub(super) fn add_inter_communicator(&mut self, id: u32, groups: (u32, u32)) {
         let same = *self.inter_communicators.entry(id).or_insert(groups) == groups;
         self.expect(same && !self.communicators.contains_key(&id), || {
-            format!("communicator {id} is defined in two ways")
+            format!("conflicting definitions of communicator {id}")
         });
     }
 
     pub(super) fn add_window(&mut self, id: u32, communicator: u32) {
         let same = *self.windows.entry(id).or_insert(communicator) == communicator;
-        self.expect(same, || format!("window {id} is defined in two ways"));
+        self.expect(same, || format!("conflicting definitions of window {id}"));
     }
 
     fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
@@ -144,7 +144,7 @@ impl Definitions {
         }
     }
 
-    /// What matters about the regions.
+    /// Kinds of regions.
     pub(super) fn region_kinds(&self, marks: &mut Marks<'_>) -> HashMap<u32, RegionKind> {
         let mut kind = |region: &Region| {
             let name = self.strings.get(&region.name).map_or("", String::as_str);
@@ -153,7 +153,7 @@ impl Definitions {
         self.regions.iter().map(|(id, region)| (*id, kind(region))).collect()
     }
 
-    /// Ids of the communicators of a name, or with a number.
+    /// Ids of the communicators with this name or number.
     pub(super) fn communicators_called(&self, name: &str) -> Vec<u32> {
         let called = |id: &&u32| self.strings.get(*id).is_some_and(|string| string == name);
         let by_name = self.communicator_names.iter().filter(|(_, string)| called(string)).map(|(id, _)| *id);
@@ -165,9 +165,9 @@ impl Definitions {
     }
 }
 
-/// Communication is every region of a library that passes messages or shares memory between processes (MPI, GASPI,
-/// UPC, SHMEM), by its paradigm; every region whose role is to send, to take part in a collective operation or to
-/// access remote memory; and, since EZTrace gives neither paradigm nor role, every region with such a name.
+/// A region is communication if its paradigm is a library for messages or shared memory between processes
+/// (MPI, GASPI, UPC, SHMEM), or if its role is to send, to take part in a collective operation or to access
+/// remote memory. Regions of EZTrace have neither paradigm nor role and are recognised by their names.
 pub(super) fn kind(name: &str, paradigm: u8, role: u8) -> RegionKind {
     let library = [OTF2_PARADIGM_MPI, OTF2_PARADIGM_GASPI, OTF2_PARADIGM_UPC, OTF2_PARADIGM_SHMEM];
     let collective = [
@@ -195,7 +195,8 @@ const INTER_COMM: u8 = 43;
 
 const OPENMP: u8 = 3;
 
-/// Reads and checks the definitions of an archive; tells how many records there are, those that do not matter among them.
+/// Reads and validates the definitions of an archive; returns the number of records, irrelevant ones
+/// included.
 pub(super) fn read(path: &Path, chunk_size: u64) -> Result<(Definitions, u64), TraceError> {
     let (mut definitions, mut records) = (Definitions::default(), 0);
     let layout = record_schema::global_definition;
@@ -206,7 +207,7 @@ pub(super) fn read(path: &Path, chunk_size: u64) -> Result<(Definitions, u64), T
     Ok((definitions, records))
 }
 
-/// Adds a record whose structure was checked before.
+/// Adds a record that has already been validated.
 fn add(all: &mut Definitions, kind: u8, record: &mut Cursor<'_>) -> Result<(), Flaw> {
     match kind {
         CLOCK_PROPERTIES => all.ticks_per_second = Some(record.compressed(8)?),
@@ -276,7 +277,7 @@ fn region(record: &mut Cursor<'_>) -> Result<(u32, Region), Flaw> {
 fn group(record: &mut Cursor<'_>) -> Result<(u8, u32, Group), Flaw> {
     let [id, _name] = numbers(record)?;
     let old_type = record.byte()?;
-    // Every member takes a byte at least, and the record was checked: the count is no more than its length.
+    // A member takes at least one byte, and the record is validated, so the count is bounded by its length.
     let members = (0..number(record)?).map(|_| record.compressed(8)).collect::<Result<_, _>>()?;
     // Version 1.2 split the type.
     let (kind, paradigm, flags) = if record.rest().is_empty() {
@@ -291,7 +292,7 @@ fn group(record: &mut Cursor<'_>) -> Result<(u8, u32, Group), Flaw> {
 /// Role and paradigm of a region by its type before version 1.1 (`OTF2_RegionType`).
 const fn role_and_paradigm(old_type: u8) -> (u8, u8) {
     match old_type {
-        // Functions and regions of the user, for which no paradigm was told.
+        // Functions and user regions, without a paradigm.
         1 | 3 => (1, 0),
         2 | 30 | 32 => (3, OTF2_PARADIGM_USER),
         4 => (27, OTF2_PARADIGM_USER),
@@ -322,8 +323,8 @@ const fn role_and_paradigm(old_type: u8) -> (u8, u8) {
     }
 }
 
-/// Type and paradigm of a group by its type before version 1.2 (`OTF2_GroupTypePre12`). libotf2 takes groups of metrics
-/// for groups of regions.
+/// Type and paradigm of a group by its type before version 1.2 (`OTF2_GroupTypePre12`). libotf2 treats
+/// groups of metrics as groups of regions.
 const fn kind_and_paradigm(old_type: u8) -> (u8, u8) {
     match old_type {
         1 => (1, 0),
@@ -335,7 +336,7 @@ const fn kind_and_paradigm(old_type: u8) -> (u8, u8) {
     }
 }
 
-/// A number of 32 bits, all set if the length byte says so.
+/// A number of 32 bits; a length byte of 255 means all bits set.
 fn number(record: &mut Cursor<'_>) -> Result<u32, Flaw> {
     record.compressed(4).map(|number| number as u32)
 }
@@ -354,7 +355,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_same_definition_may_come_twice() {
+    fn identical_duplicates_are_accepted() {
         let mut definitions = Definitions::default();
         let group = Group { paradigm: 4, flags: 0, members: vec![0, 1] };
         for _ in 0..2 {
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_noted() {
+    fn conflicting_definitions_are_noted() {
         let noted = |add: fn(&mut Definitions)| {
             let mut definitions = Definitions::default();
             add(&mut definitions);
@@ -389,17 +390,17 @@ mod tests {
         );
         let mut definitions = Definitions::default();
         definitions.add_location(u64::MAX, location);
-        assert_eq!(definitions.contradiction.unwrap(), "a location has no id");
+        assert_eq!(definitions.contradiction.unwrap(), "a location lacks an id");
     }
 
     #[test]
-    fn communication_is_known_by_paradigm_role_or_name() {
+    fn communication_is_recognised_by_paradigm_role_or_name() {
         let communication = |name, paradigm, role| kind(name, paradigm, role).communication;
         assert!(communication("MPI_Init", 0, 0));
         assert!(communication("x", OTF2_PARADIGM_MPI, 0) && communication("x", OTF2_PARADIGM_SHMEM, 0));
         assert!(communication("x", 0, OTF2_REGION_ROLE_POINT2POINT));
         assert!(!communication("main", 1, 1));
-        // A barrier of OpenMP.
+        // An OpenMP barrier.
         assert!(!communication("!$omp barrier", 3, 15));
     }
 
@@ -439,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_definition_of_an_id_counts_and_unknown_records_are_passed() {
+    fn the_first_definition_of_an_id_counts_and_unknown_records_are_skipped() {
         let (all, records) = read_bytes(&file(&some_records())).unwrap();
         assert_eq!(records, 14);
         assert_eq!((all.ticks_per_second, all.strings[&7].as_str()), (Some(1024), "a"));
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_told_apart_by_type_and_id_and_keep_their_order() {
+    fn groups_are_identified_by_type_and_id_and_keep_their_order() {
         let (all, _) = read_bytes(&file(&some_records())).unwrap();
         assert_eq!(all.groups[&(4, 0)], Group { paradigm: 4, flags: 0, members: vec![9, 300] });
         assert_eq!(all.groups[&(5, 0)], Group { paradigm: 4, flags: 1, members: vec![0, 1] });
@@ -462,7 +463,7 @@ mod tests {
 
     #[test]
     fn types_of_early_versions_are_split() {
-        // A barrier of MPI and the locations of MPI ranks.
+        // An MPI barrier and the locations of MPI ranks.
         let records = [record(REGION, &[0, 0, 0, 22, 0, 0, 0]), record(GROUP, &[0, 0, 6, 1, 1, 0])];
         let (all, _) = read_bytes(&file(&records)).unwrap();
         assert_eq!(all.regions[&0], Region { name: 0, paradigm: 4, role: 15 });
@@ -477,10 +478,10 @@ mod tests {
     }
 
     #[test]
-    fn claims_reserve_nothing() {
-        // A group of all members that 32 bits can count.
+    fn declared_counts_do_not_reserve_memory() {
+        // A group that declares 2³² − 1 members.
         let error = read_bytes(&file(&[record(GROUP, &[0, 0, 0, 255, 0, 0, 0])])).map(drop).unwrap_err();
-        assert_eq!(error, "`FILE` is damaged at byte 29: the file is cut off");
+        assert_eq!(error, "`FILE` is damaged at byte 29: the file is truncated");
     }
 
     proptest! {

@@ -1,11 +1,11 @@
-//! Everything that calls libotf2 or is called by it.
+//! All calls of libotf2 and all callbacks from it.
 //!
-//! An [`Archive`] hands out plain values. The files it reads must have passed [`structure`](super::structure):
-//! libotf2 reads beyond its buffers, loops or aborts on files that are damaged.
+//! An [`Archive`] returns plain values. [`structure`](super::structure) must have validated the files
+//! before, because libotf2 reads beyond its buffers, loops or aborts on damaged files.
 
-// Foreign functions cannot be called otherwise.
+// Required for foreign functions.
 #![allow(unsafe_code)]
-// All names of the C interface begin with `OTF2_`; lists of them would say nothing more.
+// All names of the C interface start with `OTF2_`.
 #![allow(clippy::wildcard_imports)]
 
 mod callbacks;
@@ -25,37 +25,37 @@ use super::local_definitions::ClockOffsets;
 use super::visitor::Visitor;
 use callbacks::{CallbackContext, guarded};
 
-/// Events between two looks at whether to stop.
+/// Events between two checks for interruption.
 const BATCH: u64 = 1 << 22;
 
-/// An archive opened through libotf2. Errors are what libotf2 says.
+/// An archive opened through libotf2. Errors are messages of libotf2.
 #[derive(Debug)]
 pub(super) struct Archive {
     reader: NonNull<OTF2_Reader>,
 }
 
-// SAFETY: libotf2 lets several threads use one archive once locking callbacks are set, which `open` does, as long as
-// no two of them read the same location at once. There is one [`LocationReader`] per location, and reading borrows
-// it mutably.
+// SAFETY: with locking callbacks, which `open` sets, several threads may use one archive in libotf2, as long
+// as no two of them read the same location concurrently. There is one [`LocationReader`] per location, and
+// reading borrows it mutably.
 unsafe impl Send for Archive {}
 // SAFETY: as above.
 unsafe impl Sync for Archive {}
 
-/// How the reading of events ended.
+/// Result of reading events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadStatus {
-    /// With the last of so many events.
+    /// All events were read; their number.
     Complete(u64),
-    /// By a callback or because it was asked to stop.
+    /// Stopped by a callback or an interruption.
     Early,
 }
 
-/// Turns the answer of libotf2 into a result.
+/// Converts a return code of libotf2 to a result.
 fn check(error: OTF2_ErrorCode) -> Result<(), String> {
     if error == OTF2_SUCCESS { Ok(()) } else { Err(take(error)) }
 }
 
-/// Turns null into an error.
+/// Converts null to an error.
 fn some<T>(pointer: *mut T) -> Result<NonNull<T>, String> {
     NonNull::new(pointer).ok_or_else(|| take(OTF2_SUCCESS))
 }
@@ -65,10 +65,11 @@ impl Archive {
     pub(in crate::otf2) fn open(anchor: &Path) -> Result<Self, String> {
         capture();
         forget();
-        let path = CString::new(anchor.as_os_str().as_bytes()).map_err(|_| "its path holds a zero byte")?;
-        // SAFETY: the path is a text that ends with a zero byte.
+        let path =
+            CString::new(anchor.as_os_str().as_bytes()).map_err(|_| "the path contains a zero byte")?;
+        // SAFETY: the path is zero-terminated.
         let archive = Self { reader: some(unsafe { OTF2_Reader_Open(path.as_ptr()) })? };
-        // SAFETY: the reader is open; the locking callbacks live for ever and need no user data.
+        // SAFETY: the reader is open; the locking callbacks are static and do not use user data.
         unsafe {
             check(OTF2_Reader_SetSerialCollectiveCallbacks(archive.reader()))?;
             let locking = &raw const CALLBACKS;
@@ -81,14 +82,14 @@ impl Archive {
         self.reader.as_ptr()
     }
 
-    /// The definitions of the archive, and how many there are.
+    /// The definitions of the archive and their number.
     pub(in crate::otf2) fn definitions(&mut self) -> Result<(Definitions, u64), String> {
         forget();
         let reader = self.reader();
         let mut definitions = Definitions::default();
         let mut count = 0;
         let callbacks = callbacks::of_definitions().ok_or("no memory")?;
-        // SAFETY: all handles belong to this reader. `definitions` outlives the reading, and nobody else uses it.
+        // SAFETY: all handles belong to this reader. `definitions` outlives the call and is not aliased.
         unsafe {
             let source = some(OTF2_Reader_GetGlobalDefReader(reader))?.as_ptr();
             let (set, data) = (callbacks.as_ptr(), (&raw mut definitions).cast());
@@ -99,13 +100,14 @@ impl Archive {
         Ok((definitions, count))
     }
 
-    /// Readers of some locations, in the order of ids.
+    /// Readers of the given locations, in order of their ids.
     pub(in crate::otf2) fn locations(
         &mut self,
         ids: &BTreeSet<u64>,
     ) -> Result<Vec<LocationReader<'_>>, String> {
         forget();
-        // SAFETY: the reader is open. No location is undefined, on which libotf2 would abort: see `Definitions`.
+        // SAFETY: the reader is open. No location is undefined, which would abort libotf2: see
+        // `Definitions`.
         unsafe {
             for id in ids {
                 check(OTF2_Reader_SelectLocation(self.reader(), *id))?;
@@ -118,7 +120,7 @@ impl Archive {
     }
 }
 
-/// Reads what one location did.
+/// Reads the events of one location.
 #[derive(Debug)]
 pub(super) struct LocationReader<'a> {
     archive: &'a Archive,
@@ -131,15 +133,15 @@ impl LocationReader<'_> {
         self.location
     }
 
-    /// Reads the definitions of the location, so that libotf2 translates the ids in its events and corrects their
-    /// times. Returns what it corrects the times by.
+    /// Reads the definitions of the location, so that libotf2 translates the ids in its events and corrects
+    /// their times. Returns the clock offsets.
     pub(in crate::otf2) fn definitions(&mut self) -> Result<ClockOffsets, String> {
         forget();
         let reader = self.archive.reader();
         let mut clock = ClockOffsets::default();
         let callbacks = callbacks::of_local_definitions().ok_or("no memory")?;
-        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `clock`
-        // outlives the reading, and nobody else uses it.
+        // SAFETY: all handles belong to this reader, and only this thread uses this location. `clock`
+        // outlives the call and is not aliased.
         unsafe {
             let source = some(OTF2_Reader_GetDefReader(reader, self.location))?.as_ptr();
             let (set, data) = (callbacks.as_ptr(), (&raw mut clock).cast());
@@ -147,7 +149,7 @@ impl LocationReader<'_> {
             let mut count = 0;
             loop {
                 match OTF2_Reader_ReadAllLocalDefinitions(reader, source, &raw mut count) {
-                    // The first of two id maps counts, and reading goes on behind the second.
+                    // The first of two id maps counts; reading continues after the second.
                     OTF2_ERROR_DUPLICATE_MAPPING_TABLE => forget(),
                     error => break check(error)?,
                 }
@@ -157,7 +159,8 @@ impl LocationReader<'_> {
         Ok(clock)
     }
 
-    /// Tells a visitor the events, until `stop` says so. `contexts` has the region of every calling context.
+    /// Reports the events to a visitor until `stop` is set. `contexts` has the region of every calling
+    /// context.
     pub(in crate::otf2) fn events<V: Visitor>(
         &mut self,
         visitor: &mut V,
@@ -169,8 +172,8 @@ impl LocationReader<'_> {
         let callbacks = callbacks::of_events::<V>().ok_or("no memory")?;
         let mut total = 0;
         let mut context = CallbackContext { visitor, contexts, panic: None };
-        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `context`
-        // outlives the reading, and nobody else uses it meanwhile.
+        // SAFETY: all handles belong to this reader, and only this thread uses this location. `context`
+        // outlives the call and is not aliased meanwhile.
         let ended = unsafe {
             let source = some(OTF2_Reader_GetEvtReader(reader, self.location))?.as_ptr();
             let (set, data) = (callbacks.as_ptr(), (&raw mut context).cast());
@@ -201,13 +204,13 @@ impl LocationReader<'_> {
 
 impl Drop for Archive {
     fn drop(&mut self) {
-        // SAFETY: the reader is open and closed once; this closes everything opened through it.
+        // SAFETY: the reader is open and closed only once; this closes everything opened through it.
         unsafe { OTF2_Reader_Close(self.reader()) };
         forget();
     }
 }
 
-/// A lock that is taken by one call and given back by another.
+/// A lock that one call acquires and another releases.
 #[derive(Debug, Default)]
 struct Lock {
     taken: Mutex<bool>,
@@ -228,7 +231,7 @@ impl Lock {
     }
 }
 
-/// How libotf2 makes and uses locks.
+/// Lock functions for libotf2.
 static CALLBACKS: OTF2_LockingCallbacks = OTF2_LockingCallbacks {
     otf2_release: None,
     otf2_create: Some(create),
@@ -241,7 +244,7 @@ unsafe extern "C" fn create(_: *mut c_void, lock: *mut OTF2_Lock) -> OTF2_Callba
     if lock.is_null() {
         return OTF2_CALLBACK_ERROR;
     }
-    // SAFETY: libotf2 passes the place for a lock.
+    // SAFETY: libotf2 passes a valid pointer to a lock handle.
     unsafe { lock.write(Box::into_raw(Box::<Lock>::default()).cast()) };
     OTF2_CALLBACK_SUCCESS
 }
@@ -250,13 +253,13 @@ unsafe extern "C" fn destroy(_: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCo
     if lock.is_null() {
         return OTF2_CALLBACK_ERROR;
     }
-    // SAFETY: libotf2 destroys a lock that `create` made once, when nobody uses it any more.
+    // SAFETY: libotf2 destroys each lock from `create` once, when it is no longer in use.
     drop(unsafe { Box::from_raw(lock.cast::<Lock>()) });
     OTF2_CALLBACK_SUCCESS
 }
 
 unsafe extern "C" fn lock(_: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode {
-    // SAFETY: libotf2 passes a lock that `create` made and `destroy` has not seen, or null.
+    // SAFETY: libotf2 passes null, or a lock from `create` that is not destroyed.
     let Some(lock) = (unsafe { lock.cast::<Lock>().as_ref() }) else { return OTF2_CALLBACK_ERROR };
     guarded(|| lock.take())
 }
@@ -268,37 +271,37 @@ unsafe extern "C" fn unlock(_: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCod
 }
 
 thread_local! {
-    /// The first message since the last call of [`take`]: the cause; others follow from it.
+    /// The first message since the last call of [`take`]: the cause of all others.
     static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Silences libotf2 for the whole process. Its messages are kept per thread.
+/// Silences libotf2 in this process and captures its messages per thread.
 fn capture() {
     static ONCE: Once = Once::new();
-    // SAFETY: the callback lives for ever and needs no user data.
+    // SAFETY: the callback is static and does not use user data.
     ONCE.call_once(|| unsafe {
         OTF2_Error_RegisterCallback(Some(keep), std::ptr::null_mut());
     });
 }
 
-/// Forgets what was said so far, so that old messages are not taken for new ones.
+/// Discards captured messages.
 fn forget() {
     let _ = FIRST.try_with(|first| first.replace(None));
 }
 
-/// Why the last call on this thread failed.
+/// Reason for the failure of the last call on this thread.
 fn take(error: OTF2_ErrorCode) -> String {
     let message = FIRST.try_with(RefCell::take).ok().flatten();
     message.unwrap_or_else(|| description(error))
 }
 
 fn description(error: OTF2_ErrorCode) -> String {
-    // SAFETY: the function takes any code and returns a static text or null.
+    // SAFETY: the function accepts any code and returns a static text or null.
     let text = unsafe { OTF2_Error_GetDescription(error) };
     if error == OTF2_SUCCESS || text.is_null() {
-        return "no reason given".into();
+        return "unknown reason".into();
     }
-    // SAFETY: it is not null, so it is a text that ends with a zero byte and is never freed.
+    // SAFETY: not null, so a static zero-terminated text.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -311,14 +314,14 @@ unsafe extern "C" fn keep(
     format: *const c_char,
     arguments: *mut c_void,
 ) -> OTF2_ErrorCode {
-    // SAFETY: libotf2 passes a format, which may be null, and the arguments that belong to it.
+    // SAFETY: libotf2 passes a format, which may be null, and its arguments.
     guarded(|| unsafe { remember(error, format, arguments) });
     error
 }
 
 /// # Safety
 ///
-/// `format` is null, or a format of `printf` that `arguments`, a `va_list` not yet used, belong to.
+/// `format` is null, or a `printf` format for `arguments`, an unused `va_list`.
 unsafe fn remember(error: OTF2_ErrorCode, format: *const c_char, arguments: *mut c_void) {
     let _ = FIRST.try_with(|first| {
         let Ok(mut first) = first.try_borrow_mut() else { return };
@@ -328,7 +331,7 @@ unsafe fn remember(error: OTF2_ErrorCode, format: *const c_char, arguments: *mut
         let description = description(error);
         let mut buffer = [0u8; 512];
         if !format.is_null() {
-            // SAFETY: see above; the buffer is as long as said, and its last byte stays zero.
+            // SAFETY: see above; the length of the buffer is correct, and its last byte stays zero.
             unsafe { vsnprintf(buffer.as_mut_ptr().cast(), buffer.len() - 1, format, arguments) };
         }
         let message = CStr::from_bytes_until_nul(&buffer).unwrap_or_default().to_string_lossy();
@@ -341,7 +344,7 @@ mod tests {
     use super::super::visitor::{BadEvent, Event, Message};
     use super::*;
 
-    /// Panics at the first region that is entered.
+    /// Panics when the first region is entered.
     struct Panics;
 
     impl Visitor for Panics {
@@ -350,7 +353,7 @@ mod tests {
             region
         }
         fn enter(&mut self, _: u32, _: impl Fn() -> u64) {
-            panic!("a fault of the visitor");
+            panic!("a bug in the visitor");
         }
         fn leave(&mut self, _: u32, _: impl Fn() -> u64) {}
         fn send(&mut self, _: u64, _: Message, _: impl Fn() -> u64) {}
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_a_visitor_is_no_stop() {
+    fn a_panic_of_a_visitor_propagates() {
         let sample = "../../sample-traces/rows-columns-16/eztrace_log.otf2";
         let mut archive = Archive::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(sample)).unwrap();
         archive.definitions().unwrap();
@@ -369,13 +372,13 @@ mod tests {
         readers[0].definitions().unwrap();
         let read = || readers[0].events(&mut Panics, &HashMap::new(), || false);
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_err();
-        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a fault of the visitor"));
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a bug in the visitor"));
     }
 
     #[test]
     fn only_one_thread_has_the_lock() {
         let mut handle: OTF2_Lock = std::ptr::null_mut();
-        // SAFETY: the place for the lock is there.
+        // SAFETY: the pointer to the handle is valid.
         assert_eq!(unsafe { create(std::ptr::null_mut(), &raw mut handle) }, OTF2_CALLBACK_SUCCESS);
         let address = handle as usize;
         let counter = Mutex::new(0);
@@ -383,7 +386,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        // SAFETY: the lock is destroyed only after all threads have ended.
+                        // SAFETY: the lock is destroyed after all threads have ended.
                         unsafe { lock(std::ptr::null_mut(), address as OTF2_Lock) };
                         *counter.try_lock().unwrap() += 1;
                         // SAFETY: as above.
@@ -393,12 +396,12 @@ mod tests {
             }
         });
         assert_eq!(*counter.lock().unwrap(), 4000);
-        // SAFETY: nobody uses the lock any more.
+        // SAFETY: the lock is no longer in use.
         assert_eq!(unsafe { destroy(std::ptr::null_mut(), handle) }, OTF2_CALLBACK_SUCCESS);
     }
 
     #[test]
-    fn no_lock_is_an_error() {
+    fn null_locks_are_errors() {
         let none = std::ptr::null_mut();
         // SAFETY: null is allowed.
         let answers = unsafe { [create(none, std::ptr::null_mut()), lock(none, std::ptr::null_mut())] };
@@ -409,11 +412,11 @@ mod tests {
     fn messages_are_kept_and_not_printed() {
         capture();
         forget();
-        // SAFETY: the path is a text; what is returned is null.
+        // SAFETY: the path is zero-terminated; the result is null.
         let reader = unsafe { otf2_sys::OTF2_Reader_Open(c"/nowhere/trace.otf2".as_ptr()) };
         assert!(reader.is_null());
         let message = take(OTF2_SUCCESS);
         assert!(message.contains("/nowhere/trace.otf2"), "{message}");
-        assert_eq!(take(OTF2_SUCCESS), "no reason given");
+        assert_eq!(take(OTF2_SUCCESS), "unknown reason");
     }
 }

@@ -1,4 +1,4 @@
-//! From an archive to a table of messages, one row each, written as it is read.
+//! Writes the messages of an archive as a table, while reading it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,11 +10,11 @@ use arrow_schema::{DataType, Field, Schema};
 use hopmap_artifact::{ArtifactError, TableWriter};
 use hopmap_model::{Context, Error, Events};
 
-use super::communicators::{Communicators, NoReceiver, is_nobody};
+use super::communicators::{Communicators, NoReceiver, is_proc_null};
 use super::program::{Overview, Program, Way, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
-use crate::archive::tell;
+use crate::archive::log_count;
 use crate::call_stack::{CallStack, OpenRegions};
 use crate::numbering::Numbering;
 use crate::selection::{Marks, RegionKind, Selection};
@@ -23,7 +23,7 @@ use crate::{EventsParams, TraceError};
 /// Name of the table in its temporary folder.
 const TABLE: &str = "messages.parquet";
 
-/// Lists the messages of an archive, location by location in the order of ids.
+/// Lists the messages of an archive by location, in order of ids.
 pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Error> {
     let program = Program::open(params.path.path(), !params.allow_truncated, cx)?;
     let request = &params.request();
@@ -47,7 +47,7 @@ pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Er
         let writer = Mutex::new(Writer { table: MessageWriter::create(&table, names)?, failure: None });
         let listed = visit(&program, listed, way, &writer, cx);
         let Writer { table, failure } = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Why it ended, if the writing did not go on.
+        // Reason for an early end, if writing failed.
         failure.map_or(Ok(()), Err)?;
         let (overview, skipped) = listed?;
         Ok((table.table.close()?, overview, skipped))
@@ -56,14 +56,14 @@ pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Er
     Ok(Events::new(table, rows).kept_by(folder))
 }
 
-/// Writes the table until something goes wrong.
+/// Writes the table until an error occurs.
 struct Writer {
     table: MessageWriter,
     failure: Option<ArtifactError>,
 }
 
 impl Writer {
-    /// Writes a batch; tells whether it could.
+    /// Writes a batch; returns whether it succeeded.
     fn take(&mut self, rows: &mut Rows) -> bool {
         let failure = match self.failure {
             None => self.table.write(rows).err(),
@@ -74,7 +74,7 @@ impl Writer {
     }
 }
 
-/// Lists all locations one after the other.
+/// Lists all locations in sequence.
 fn visit(
     program: &Program,
     listed: Listed<'_>,
@@ -96,10 +96,10 @@ fn visit(
     Ok((overview, skipped))
 }
 
-/// What the numbers in rows stand for.
+/// Names for the numbers in rows.
 fn names(program: &Program, start: u64) -> Names {
     let definitions = &program.definitions;
-    // EZTrace names communicators, all alike, by nothing.
+    // EZTrace gives all communicators an empty name.
     let text = |id: &u32| definitions.strings.get(id).filter(|text| !text.is_empty()).cloned();
     let communicators = definitions.communicator_names.iter();
     let regions = definitions.regions.iter();
@@ -110,7 +110,7 @@ fn names(program: &Program, start: u64) -> Names {
     }
 }
 
-/// Tells what was read and what is missing.
+/// Logs what was read and what is missing.
 fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, cx: &Context<'_>) {
     cx.log(format_args!(
         "{} processes, {} locations, {} events, {rows} messages",
@@ -118,16 +118,16 @@ fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, c
         overview.locations,
         overview.events,
     ));
-    tell(cx, "collective operations, which are not listed", skipped.collectives);
-    let within = "accesses to memory within a process, which are not listed";
+    log_count(cx, "collective operations, which are not listed", skipped.collectives);
+    let within = "memory accesses within a process, which are not listed";
     warn(cx, within, skipped.within_process);
-    warn(cx, "messages to MPI_PROC_NULL, which are not listed", skipped.to_nobody);
-    let nowhere = "messages of locations that belong to no MPI rank, or to several, which are not listed";
+    warn(cx, "messages to MPI_PROC_NULL, which are not listed", skipped.to_proc_null);
+    let nowhere = "messages of locations that do not belong to exactly one MPI rank, which are not listed";
     warn(cx, nowhere, skipped.without_process);
     overview.warn(cx);
 }
 
-/// What all locations are listed with.
+/// Shared input of all locations.
 #[derive(Clone, Copy)]
 struct Listed<'a> {
     regions: &'a HashMap<u32, RegionKind>,
@@ -137,44 +137,44 @@ struct Listed<'a> {
     ranked: bool,
 }
 
-/// Lists the messages of a location, and gives full batches away.
+/// Lists the messages of a location in batches.
 struct Listing<'a, F> {
     listed: Listed<'a>,
-    /// Rank of its process, if it belongs to one.
+    /// Rank of its process, if any.
     rank: Option<u32>,
-    /// Tells the selection where the location is.
+    /// Position of the location for the selection.
     stack: CallStack<'a>,
-    /// Id of the region of every place, and whether it communicates.
+    /// Id of the region of every index, and whether it is communication.
     regions: Vec<(u32, bool)>,
-    /// The regions it is in: for each the call that the location is in then, and the function that called it.
+    /// The open regions: for each its MPI call and the calling function.
     open: OpenRegions<(u32, u32)>,
     peers: Numbering<(u32, u32)>,
     /// Rank of every peer.
     ranks: Vec<u32>,
     rows: Rows,
     give: F,
-    /// Why reading on makes no sense.
+    /// The invalid event that ended reading.
     bad_event: Option<BadEvent>,
     skipped: Skipped,
 }
 
-/// What is not listed.
+/// Counters of what is not listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Skipped {
     /// Messages to `MPI_PROC_NULL`.
-    to_nobody: u64,
-    /// Accesses to memory within a process.
+    to_proc_null: u64,
+    /// Memory accesses within a process.
     within_process: u64,
-    /// Messages and accesses of locations that belong to no process.
+    /// Messages and accesses of locations without a process.
     without_process: u64,
     /// Collective operations.
     collectives: u64,
 }
 
 impl Skipped {
-    /// Adds what another location skipped.
+    /// Adds the counters of another location.
     fn add(&mut self, other: Self) {
-        self.to_nobody += other.to_nobody;
+        self.to_proc_null += other.to_proc_null;
         self.within_process += other.within_process;
         self.without_process += other.without_process;
         self.collectives += other.collectives;
@@ -182,7 +182,7 @@ impl Skipped {
 }
 
 impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
-    /// A listing that gives batches to `give`, which tells whether to go on.
+    /// A listing that passes batches to `give`, which returns whether to continue.
     fn new(listed: Listed<'a>, rank: Option<u32>, give: F) -> Self {
         Self {
             listed,
@@ -199,7 +199,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
         }
     }
 
-    /// Gives the last batch away.
+    /// Passes on the last batch.
     fn finish(&mut self) {
         (self.give)(&mut self.rows);
     }
@@ -208,12 +208,12 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
         self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
     }
 
-    /// The call that the location is in, and the function that called it.
+    /// The current MPI call and its calling function.
     fn place_in_code(&self) -> (u32, u32) {
         self.open.innermost().copied().unwrap_or((NONE, NONE))
     }
 
-    /// Rank of the other end.
+    /// World rank of the peer.
     fn peer(&mut self, rank: u32, communicator: u32, peer: u32) -> Result<u32, NoReceiver> {
         let place = self.peers.of((communicator, peer)) as usize;
         if place >= self.ranks.len() {
@@ -231,10 +231,10 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
     fn list(&mut self, number: u64, message: Message, outwards: bool, tag: Option<u32>, time: u64) {
         let Message { communicator, bytes, .. } = message;
         if bytes == OTF2_UNDEFINED_UINT64 {
-            return self.bad(number, "it moves an unknown number of bytes");
+            return self.bad(number, "the number of bytes is unknown");
         }
         if !self.listed.ranked {
-            return self.bad(number, "it sends, but the archive defines no MPI ranks");
+            return self.bad(number, "it sends, but the archive does not define MPI ranks");
         }
         let Some(rank) = self.rank else {
             self.skipped.without_process += 1;
@@ -251,7 +251,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
         let (operation, region) = self.place_in_code();
         self.rows.push(Row { time, source, destination, tag, bytes, communicator, operation, region });
         if self.rows.len() >= BATCH && !(self.give)(&mut self.rows) {
-            self.bad(number, "nobody takes its message");
+            self.bad(number, "the table cannot be written");
         }
     }
 
@@ -304,8 +304,8 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
     }
 
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
-        if is_nobody(message.peer) {
-            self.skipped.to_nobody += 1;
+        if is_proc_null(message.peer) {
+            self.skipped.to_proc_null += 1;
         } else {
             self.list(number, message, true, Some(message.tag), time());
         }
@@ -350,10 +350,10 @@ struct Row {
 /// A batch of messages.
 type Rows = Vec<Row>;
 
-/// What the numbers in rows stand for.
+/// Names for the numbers in rows.
 #[derive(Debug)]
 struct Names {
-    /// First tick of the trace, and ticks per second if they are known.
+    /// First tick of the trace, and ticks per second if known.
     clock: (u64, Option<f64>),
     communicators: HashMap<u32, String>,
     regions: HashMap<u32, String>,
@@ -366,7 +366,7 @@ struct MessageWriter {
 }
 
 impl MessageWriter {
-    /// Begins a table.
+    /// Creates a table.
     fn create(path: &Path, names: Names) -> Result<Self, ArtifactError> {
         let column = |name: &str, kind: DataType, nullable| Field::new(name, kind, nullable);
         let schema = Schema::new(vec![
@@ -382,11 +382,11 @@ impl MessageWriter {
         Ok(Self { names, table: TableWriter::create(path, schema)? })
     }
 
-    /// Writes a batch, and empties it.
+    /// Writes and clears a batch.
     fn write(&mut self, rows: &mut Rows) -> Result<(), ArtifactError> {
         let all = rows.as_slice();
         let (start, per_second) = self.names.clock;
-        // Times before the first event are those of clocks that go back.
+        // Times before the first event occur if clocks run backwards.
         let time = |row: &Row| {
             let ticks =
                 if row.time >= start { (row.time - start) as f64 } else { -((start - row.time) as f64) };

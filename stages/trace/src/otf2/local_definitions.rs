@@ -1,4 +1,4 @@
-//! What the definitions of a location say about its events: what their ids stand for, and how far its clock is off.
+//! Definitions of a location that affect its events: id maps and clock offsets.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use crate::TraceError;
 const MAPPING_TABLE: u8 = 5;
 const CLOCK_OFFSET: u8 = 6;
 
-/// Which ids a map is for (`OTF2_MappingType`).
+/// Type of ids that a map translates (`OTF2_MappingType`).
 const REGIONS: u8 = 3;
 const COMMUNICATORS: u8 = 6;
 const WINDOWS: u8 = 8;
 const CALLING_CONTEXTS: u8 = 10;
 
-/// From the ids in the events of a location to those of the archive. An id that is not in the map stands for itself
-/// (`OTF2_IdMap_GetGlobalId`).
+/// Map from the ids in the events of a location to those of the archive. Ids that are not in the map are
+/// unchanged (`OTF2_IdMap_GetGlobalId`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum IdMap {
     /// By local id.
@@ -35,11 +35,11 @@ impl IdMap {
                 pairs.binary_search_by_key(&local_id, |pair| pair.0).ok().map(|place| pairs[place].1)
             }
         };
-        // The ids of all maps that matter have 32 bits; libotf2 drops the others as well.
+        // Relevant ids have 32 bits; libotf2 truncates others as well.
         found.map_or(local, |id| id as u32)
     }
 
-    /// Reads a map whose structure was checked before.
+    /// Reads a map that has already been validated.
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Flaw> {
         let count = cursor.compressed(8)?;
         if cursor.byte()? == 0 {
@@ -50,7 +50,7 @@ impl IdMap {
     }
 }
 
-/// The definitions of a location, as far as they matter here.
+/// The relevant definitions of a location.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct LocalDefinitions {
     pub(super) regions: Option<IdMap>,
@@ -58,12 +58,12 @@ pub(super) struct LocalDefinitions {
     pub(super) windows: Option<IdMap>,
     pub(super) calling_contexts: Option<IdMap>,
     pub(super) clock: ClockOffsets,
-    /// A later version of the format added some, which may change what the events mean.
+    /// Whether there are records of a later version, which may change the meaning of events.
     pub(super) unknown: bool,
 }
 
 impl LocalDefinitions {
-    /// Reads and checks the definitions of a location.
+    /// Reads and validates the definitions of a location.
     pub(super) fn read(
         path: &Path,
         chunk_size: u64,
@@ -109,31 +109,28 @@ impl LocalDefinitions {
         let start = record.at;
         let (time, offset) = (record.word()?, record.compressed(8)?.cast_signed());
         if self.clock.last().is_some_and(|last| last >= time) {
-            return Err(Flaw {
-                at: start,
-                what: "the measurements of the clock are not in the order of time",
-            });
+            return Err(Flaw { at: start, what: "the clock measurements are not in chronological order" });
         }
         self.clock.add(time, offset);
         Ok(())
     }
 }
 
-/// How far the clock of a location is off, measured at some points in time.
+/// Measured clock offsets of a location.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ClockOffsets {
-    /// Local time and offset, in the order of time.
+    /// Local time and offset, in chronological order.
     measured: Vec<(u64, i64)>,
-    /// From each measurement to the next.
+    /// The interval after each measurement.
     intervals: Vec<Interval>,
 }
 
-/// How the offset changes between two measurements.
+/// Linear change of the offset between two measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Interval {
     begin: u64,
     end: u64,
-    /// At the beginning.
+    /// Offset at the start.
     offset: i64,
     /// Change of the offset per tick.
     slope: f64,
@@ -145,12 +142,12 @@ impl Interval {
         Self { begin, end, offset, slope }
     }
 
-    /// The common time of a local time, which may be outside.
+    /// The common time of a local time, also outside the interval.
     #[inline]
     fn correct(&self, time: u64) -> u64 {
         let since =
             if time >= self.begin { (time - self.begin) as f64 } else { -((self.begin - time) as f64) };
-        time.wrapping_add_signed(self.offset.wrapping_add(whole(self.slope * since)))
+        time.wrapping_add_signed(self.offset.wrapping_add(round(self.slope * since)))
     }
 }
 
@@ -162,25 +159,25 @@ impl ClockOffsets {
         self.measured.push((time, offset));
     }
 
-    /// Whether it is off at all.
+    /// Whether there are offsets to apply.
     pub(super) fn corrects(&self) -> bool {
         !self.intervals.is_empty()
     }
 
-    /// When the last measurement was.
+    /// Time of the last measurement.
     pub(super) fn last(&self) -> Option<u64> {
         self.measured.last().map(|(time, _)| *time)
     }
 
-    /// The common time of a local time: offsets are interpolated between two measurements, and extrapolated from
-    /// the two nearest outside of them; fewer than two change nothing. This is what libotf2 does to the times of
-    /// events (`otf2_evt_reader_apply_clock_correction`).
+    /// The common time of a local time. Offsets are interpolated between two measurements and extrapolated
+    /// from the nearest two; fewer than two measurements have no effect. This is the correction of event
+    /// times in libotf2 (`otf2_evt_reader_apply_clock_correction`).
     pub(super) fn correct(&self, time: u64) -> u64 {
         self.correct_after(time, time)
     }
 
-    /// The same for a local time that comes when later ones, up to `furthest`, have been corrected: libotf2 never
-    /// goes back to earlier measurements.
+    /// The same for a local time after times up to `furthest` were corrected: libotf2 never goes back to
+    /// earlier measurements.
     #[inline]
     pub(super) fn correct_after(&self, time: u64, furthest: u64) -> u64 {
         match self.intervals.as_slice() {
@@ -196,20 +193,20 @@ impl ClockOffsets {
     }
 }
 
-/// The nearest whole number. One beyond 64 bits becomes what it becomes in C on x86-64, so that nonsense at least is
-/// the same nonsense as in libotf2.
+/// Rounds to an integer. Values beyond 64 bits give the same result as C on x86-64, to agree with libotf2 on
+/// invalid data.
 #[inline]
-fn whole(number: f64) -> i64 {
-    // Numbers below 2^51 are rounded by the addition, without a call of the mathematical library.
+fn round(number: f64) -> i64 {
+    // The addition rounds numbers below 2^51 without a call of the math library.
     const ROUNDING: f64 = 1.5 * (1u64 << 52) as f64;
     if number.abs() < (1u64 << 51) as f64 {
         return ((number + ROUNDING) - ROUNDING) as i64;
     }
-    whole_of_large(number)
+    round_large(number)
 }
 
 #[cold]
-fn whole_of_large(number: f64) -> i64 {
+fn round_large(number: f64) -> i64 {
     let rounded = number.round_ties_even();
     if rounded >= -(2f64.powi(63)) && rounded < 2f64.powi(63) { rounded as i64 } else { i64::MIN }
 }
@@ -228,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_stand_for_others_or_for_themselves() {
+    fn ids_are_mapped_or_unchanged() {
         let dense = IdMap::Dense(vec![7, 9]);
         assert_eq!([0, 1, 2, u32::MAX].map(|id| dense.global(id)), [7, 9, 2, u32::MAX]);
         let sparse = IdMap::Sparse(vec![(3, 1), (900, 0)]);
@@ -246,20 +243,20 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_measured_in_the_order_of_time() {
+    fn clock_measurements_must_be_chronological() {
         let offset = |time: u64| [&[6, 17][..], &time.to_le_bytes(), &[0], &[0; 8]].concat();
         assert!(read(&[&offset(5), &offset(6)]).is_ok());
         assert_eq!(
             read(&[&offset(5), &offset(5)]).unwrap_err(),
-            "`FILE` (location 7) is damaged at byte 39: the measurements of the clock are not in the order of time"
+            "`FILE` (location 7) is damaged at byte 39: the clock measurements are not in chronological order"
         );
     }
 
     proptest! {
         #[test]
         fn rounding_is_that_of_the_library(number in any::<f64>(), halves in any::<i32>()) {
-            prop_assert_eq!(whole(number), whole_of_large(number));
-            prop_assert_eq!(whole(f64::from(halves) / 2.0), whole_of_large(f64::from(halves) / 2.0));
+            prop_assert_eq!(round(number), round_large(number));
+            prop_assert_eq!(round(f64::from(halves) / 2.0), round_large(f64::from(halves) / 2.0));
         }
     }
 

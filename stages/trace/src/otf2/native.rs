@@ -1,8 +1,9 @@
-//! Reads event files without libotf2: one pass that checks every byte and tells a visitor what matters.
+//! Native reader of event files: one pass that validates every byte and reports relevant events to a
+//! visitor.
 //!
-//! What the records mean is what libotf2 3.0.2 takes them for (`OTF2_EvtReader_inc.c`), also where ids are translated
-//! and times corrected. Where it passes over something that a later version of the format added, this reader stops
-//! and says so: only libotf2 may know.
+//! Records are interpreted as in libotf2 3.0.2 (`OTF2_EvtReader_inc.c`), including id translation and clock
+//! correction. Where libotf2 skips something that a later version of the format added, this reader fails
+//! instead, because only libotf2 may know it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,28 +30,28 @@ const CALLING_CONTEXT_LEAVE: u8 = 67;
 const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
 const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
-/// Regions whose places are remembered: one for every value of the lowest bits of their ids, a power of two.
+/// Number of cached region indices, by the lowest bits of the region id; a power of two.
 const REMEMBERED: usize = 1 << 9;
-/// Ids and places of no region: each id is in a slot that is not its own.
+/// An empty cache: each id is in a slot of other ids.
 const NO_PLACES: [(u32, u32); REMEMBERED] = {
     let mut places = [(0, 0); REMEMBERED];
     places[0].0 = 1;
     places
 };
 
-/// How the reading of an event file ended.
+/// Result of reading an event file.
 #[derive(Debug)]
 pub(super) enum ReadStatus {
-    /// With its last event.
+    /// Read to the last event.
     Complete(EventFile),
-    /// With the last event before some damage.
+    /// Read to the last event before damage.
     Cut(EventFile, Box<TraceError>),
-    /// It was asked to stop.
+    /// Interrupted.
     Early,
 }
 
-/// Tells a visitor the events of a location, chunk by chunk, until `stop` says so. `contexts` has the region of every
-/// calling context.
+/// Reports the events of a location to a visitor, chunk by chunk, until `stop` is set. `contexts` has the
+/// region of every calling context.
 pub(super) fn read_events<V: Visitor>(
     path: &Path,
     (location, chunk_size): (u64, u64),
@@ -76,24 +77,24 @@ pub(super) fn read_events<V: Visitor>(
         if definitions.0.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
     match unknown {
         _ if stopped => Ok(ReadStatus::Early),
-        // Damage says more than what is not known before it.
+        // Damage takes precedence over unknown records before it.
         _ if let Some(damage) = damage => Ok(ReadStatus::Cut(file, Box::new(damage))),
         Some(what) => Err(TraceError::Unknown { path: path.to_owned(), location, what }),
         None => Ok(ReadStatus::Complete(file)),
     }
 }
 
-/// The way through an event file, and who is told of it.
+/// The state of reading an event file, and the visitor.
 struct Events<'a, V> {
     walk: EventWalk,
     context: CallbackContext<'a, V>,
 }
 
-/// From the clock of the location to that of the archive.
+/// Conversion from the clock of the location to that of the archive.
 struct Times<'a> {
-    /// Nothing if they are the same.
+    /// `None` if the clocks agree.
     clock: Option<&'a ClockOffsets>,
-    /// The latest time corrected that is not the time of an event.
+    /// The latest corrected time that is not the time of an event.
     furthest: u64,
 }
 
@@ -106,15 +107,15 @@ impl Times<'_> {
     }
 }
 
-/// Tells a visitor the events of a location, with the ids and times of the archive.
+/// Reports the events of a location to a visitor, with the ids and times of the archive.
 struct CallbackContext<'a, V> {
     times: Times<'a>,
     definitions: &'a LocalDefinitions,
     contexts: &'a HashMap<u32, u32>,
     visitor: &'a mut V,
-    /// Local ids and places of regions on the call stack, by the lowest bits of the id.
+    /// Local ids and indices of regions, by the lowest bits of the id.
     places: [(u32, u32); REMEMBERED],
-    /// The communicator of the last message, by its local and its global id.
+    /// The communicator of the last message: local and global id.
     communicator: (u32, u32),
 }
 
@@ -137,7 +138,7 @@ impl<V: Visitor> Events<'_, V> {
         }
     }
 
-    /// Passes the next event, whatever it is, unless the chunk ends there.
+    /// Passes the next event, unless the chunk ends.
     fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<Stop>, Flaw> {
         let mut kind = self.walk.kind(cursor)?;
         if let Some(end) = Stop::of(kind) {
@@ -148,14 +149,14 @@ impl<V: Visitor> Events<'_, V> {
             kind = self.walk.kind(cursor)?;
             if kind == ATTRIBUTE_LIST || Stop::of(kind).is_some() {
                 cursor.at -= 1;
-                return Err(cursor.flaw("attributes stand before no event"));
+                return Err(cursor.flaw("attributes without an event"));
             }
         }
         self.event(cursor, kind)?;
         Ok(None)
     }
 
-    /// Passes and counts any event.
+    /// Passes and counts an event of any kind.
     fn event(&mut self, cursor: &mut Cursor<'_>, kind: u8) -> Result<(), Flaw> {
         let body = *cursor;
         let known = structure::record(cursor, record_schema::event(kind))?;
@@ -195,7 +196,7 @@ impl<V: Visitor> Listener for CallbackContext<'_, V> {
     #[inline(always)]
     fn send(&mut self, message: Message, moment: Moment) {
         let communicator = self.translate(message.communicator);
-        // Damage that follows says more than what is wrong with an event, so the walk goes on.
+        // Later damage takes precedence over an invalid event, so the walk continues.
         if self.visitor.bad_event().is_none() {
             let times = &self.times;
             let time = move || times.of(moment);
@@ -207,7 +208,7 @@ impl<V: Visitor> Listener for CallbackContext<'_, V> {
     fn receive(&mut self, message: Message, moment: Moment) {
         if V::BOTH_ENDS {
             let communicator = self.translate(message.communicator);
-            self.tell(Event::Received(Message { communicator, ..message }), moment);
+            self.notify(Event::Received(Message { communicator, ..message }), moment);
         }
     }
 
@@ -216,7 +217,7 @@ impl<V: Visitor> Listener for CallbackContext<'_, V> {
         if V::BOTH_ENDS {
             let complete = kind == MPI_ISEND_COMPLETE;
             let event = if complete { Event::SendCompleted } else { Event::ReceivePosted };
-            self.tell(event(request), moment);
+            self.notify(event(request), moment);
         }
     }
 }
@@ -238,7 +239,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
         context
     }
 
-    /// Tells an event whose structure was checked before.
+    /// Reports an event that has already been validated.
     fn event(&mut self, kind: u8, mut body: Cursor<'_>, moment: Moment) -> Result<(), Flaw> {
         match kind {
             ENTER | LEAVE => self.region(kind == ENTER, body.compressed(4)? as u32, moment),
@@ -247,15 +248,15 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
                 let context = body.record()?.compressed(4)? as u32;
                 self.calling_context(kind == CALLING_CONTEXT_ENTER, context, moment);
             }
-            // libotf2 corrects the time at which the flush ended, and never goes back to the measurements before it.
+            // libotf2 corrects the end time of the flush, and never goes back to measurements before it.
             BUFFER_FLUSH => self.times.furthest = self.times.furthest.max(body.record()?.word()?),
             MPI_RECV | MPI_IRECV if V::BOTH_ENDS => self.receive(read_message(body, kind)?, moment),
             MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => self.request(kind, body.compressed(8)?, moment),
             MPI_REQUEST_CANCELLED if V::BOTH_ENDS => {
-                self.tell(Event::Cancelled(body.compressed(8)?), moment);
+                self.notify(Event::Cancelled(body.compressed(8)?), moment);
             }
             NON_BLOCKING_COLLECTIVE_REQUEST => {
-                self.tell(Event::CollectivePosted(body.record()?.compressed(8)?), moment);
+                self.notify(Event::CollectivePosted(body.record()?.compressed(8)?), moment);
             }
             MPI_COLLECTIVE_END | NON_BLOCKING_COLLECTIVE_COMPLETE | RMA_COLLECTIVE_END => {
                 self.collective(kind, body.record()?, moment)?;
@@ -296,7 +297,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
         self.definitions.communicators.as_ref().map_or(local, |map| map.global(local))
     }
 
-    /// Communicator of a message, by its id in the archive.
+    /// Global id of the communicator of a message.
     #[inline]
     fn translate(&mut self, communicator: u32) -> u32 {
         if communicator != self.communicator.0 {
@@ -305,7 +306,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
         self.communicator.1
     }
 
-    fn tell(&mut self, event: Event, moment: Moment) {
+    fn notify(&mut self, event: Event, moment: Moment) {
         if self.visitor.bad_event().is_none() {
             let times = &self.times;
             let time = move || times.of(moment);
@@ -321,7 +322,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
         let operation = record.byte()?;
         let through = match kind {
             RMA_COLLECTIVE_END => {
-                // What it synchronises.
+                // Synchronisation level.
                 record.compressed(4)?;
                 Through::Window(self.window(record.compressed(4)? as u32))
             }
@@ -333,7 +334,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
             NON_BLOCKING_COLLECTIVE_COMPLETE => Some(record.compressed(8)?),
             _ => None,
         };
-        self.tell(
+        self.notify(
             Event::Collective(Collective { operation, through, root, sent, received }, request),
             moment,
         );
@@ -350,12 +351,12 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
                 (Some(record.compressed(8)?), Some(record.compressed(8)?))
             }
         };
-        self.tell(Event::Access(Access { window: self.window(window), remote, put, got }), moment);
+        self.notify(Event::Access(Access { window: self.window(window), remote, put, got }), moment);
         Ok(())
     }
 }
 
-/// Reads a message whose structure was checked before.
+/// Reads a message that has already been validated.
 fn read_message(mut body: Cursor<'_>, kind: u8) -> Result<Message, Flaw> {
     let mut record = body.record()?;
     let (peer, communicator) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
@@ -372,7 +373,7 @@ mod tests {
     use super::*;
     use crate::otf2::visitor::BadEvent;
 
-    /// Writes down what it is told.
+    /// Records the calls of a visitor.
     #[derive(Default)]
     struct Recorder<const BOTH_ENDS: bool>(Vec<String>);
 
@@ -404,8 +405,8 @@ mod tests {
         }
     }
 
-    /// What a visitor is told of some events and how far that gets, with and without the fast way.
-    fn told_events<const BOTH_ENDS: bool>(
+    /// Calls of a visitor for some events, and how far reading gets, with and without the fast path.
+    fn recorded_calls<const BOTH_ENDS: bool>(
         bytes: &[u8],
         corrected: bool,
     ) -> [(Vec<String>, Result<usize, Flaw>); 2] {
@@ -437,9 +438,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_fast_way_tells_what_the_way_for_all_events_tells(bytes in some_events(), corrected in any::<bool>()) {
-            let [fast, slow] = told_events::<true>(&bytes, corrected);
+            let [fast, slow] = recorded_calls::<true>(&bytes, corrected);
             prop_assert_eq!(fast, slow);
-            let [fast, slow] = told_events::<false>(&bytes, corrected);
+            let [fast, slow] = recorded_calls::<false>(&bytes, corrected);
             prop_assert_eq!(fast, slow);
         }
     }

@@ -1,4 +1,4 @@
-//! The processes of the program: which location belongs to which rank, and where it ran.
+//! The processes of the program: rank and host of every location.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use super::record_schema::{
 
 use super::definitions::{Definitions, Group};
 
-/// Programming models whose ranks are processes. The first that a trace has numbers its processes.
+/// Programming models whose ranks are processes. The first one in a trace numbers its processes.
 pub(super) const PARADIGMS: [u8; 4] =
     [OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_GASPI, OTF2_PARADIGM_UPC];
 
@@ -22,12 +22,12 @@ fn name(paradigm: u8) -> &'static str {
     }
 }
 
-/// One process.
+/// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessOf {
-    /// The location that stands for it: the one that is an MPI rank, or its first thread.
+    /// Its main location: the one that is an MPI rank, or its first thread.
     pub(super) main: Option<u64>,
-    /// Where it ran.
+    /// Host on which it ran.
     pub(super) host: Option<String>,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct ProcessOf {
 pub(super) struct Processes {
     /// The processes by rank.
     pub(super) list: Vec<ProcessOf>,
-    /// Whether they are the ranks of a programming model, and can send.
+    /// Whether they are ranks of a programming model and can send.
     pub(super) ranked: bool,
     ranks: HashMap<u64, u32>,
 }
 
 impl Processes {
-    /// The ranks of MPI or another model if there are any, else every process that is defined, in the order of ids.
+    /// The ranks of MPI or another model if any, else all defined processes in order of their ids.
     pub(super) fn new(definitions: &Definitions) -> Result<Self, String> {
         let ranked = |paradigm: u8| {
             let groups = definitions.groups.iter();
@@ -56,18 +56,22 @@ impl Processes {
             Some((_, first)) => {
                 let paradigm = name(first.paradigm);
                 if ranked(first.paradigm).any(|(_, other)| other.members != first.members) {
-                    return Err(format!("the {paradigm} ranks are defined in two ways"));
+                    return Err(format!("conflicting definitions of the {paradigm} ranks"));
                 }
                 Self::of_ranks(definitions, first)?
             }
         };
-        if processes.list.is_empty() { Err("there is no process".into()) } else { Ok(processes) }
+        if processes.list.is_empty() {
+            Err("the archive does not define processes".into())
+        } else {
+            Ok(processes)
+        }
     }
 
     fn of_ranks(definitions: &Definitions, group: &Group) -> Result<Self, String> {
         let (locations, paradigm) = (&group.members, name(group.paradigm));
         let mut ranks = HashMap::with_capacity(locations.len());
-        // Rank of every location group; `None` if it holds several ranks.
+        // Rank of every location group; `None` if it has several ranks.
         let mut group_ranks = BTreeMap::new();
         let mut list = Vec::with_capacity(locations.len());
         for (rank, location) in locations.iter().enumerate() {
@@ -79,7 +83,7 @@ impl Processes {
                 })?
                 .group;
             if let Some(other) = ranks.insert(*location, rank) {
-                return Err(format!("location {location} is {paradigm} rank {other} and {rank}"));
+                return Err(format!("location {location} is both {paradigm} rank {other} and {rank}"));
             }
             group_ranks.entry(group).and_modify(|rank| *rank = None).or_insert(Some(rank));
             list.push(ProcessOf { main: Some(*location), host: host(definitions, group) });
@@ -112,24 +116,24 @@ impl Processes {
         Self { list, ranked: false, ranks }
     }
 
-    /// Rank of the process a location belongs to.
+    /// Rank of the process of a location.
     pub(super) fn rank(&self, location: u64) -> Option<u32> {
         self.ranks.get(&location).copied()
     }
 
-    /// Whether a location stands for its process.
+    /// Whether a location is the main one of its process.
     pub(super) fn is_main(&self, location: u64) -> bool {
         self.rank(location).is_some_and(|rank| self.list[rank as usize].main == Some(location))
     }
 }
 
-/// Name of the nearest node of class `node` above a location group, else of the nearest of any class.
+/// Name of the nearest ancestor of class `node` of a location group, else of its direct node.
 fn host(definitions: &Definitions, group: u32) -> Option<String> {
     let nodes = &definitions.nodes;
     let nearest = definitions.location_groups.get(&group)?.node;
     let above = std::iter::successors(nodes.get(&nearest), |node| nodes.get(&node.parent));
     let text = |id: u32| definitions.strings.get(&id).filter(|name| !name.is_empty());
-    // Nodes of a damaged tree may be above themselves, so no more are looked at than there are.
+    // Damaged trees may contain cycles, so the walk is bounded by the number of nodes.
     let is_node = |class: u32| text(class).is_some_and(|class| class.eq_ignore_ascii_case("node"));
     let node = above.take(nodes.len()).find(|node| is_node(node.class));
     text(node.or(nodes.get(&nearest))?.name).cloned()
@@ -140,7 +144,8 @@ mod tests {
     use super::super::definitions::{Location, LocationGroup, Node};
     use super::*;
 
-    /// Two processes on two nodes of a machine, with two threads each; the second process comes first in ids.
+    /// Two processes on two nodes of a machine, with two threads each; the second process has the smaller
+    /// ids.
     fn definitions() -> Definitions {
         let texts = ["machine", "node", "Linux", "n1", "n2"];
         let node = |name, class, parent| Node { name, class, parent };
@@ -173,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn without_ranks_every_process_counts() {
+    fn without_ranks_every_process_is_a_rank() {
         let processes = Processes::new(&definitions()).unwrap();
         assert!(!processes.ranked);
         assert_eq!(processes.list.iter().map(|process| process.main).collect::<Vec<_>>(), [Some(6), Some(5)]);
@@ -181,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_the_nearest_node_or_what_is_there() {
+    fn the_host_is_the_nearest_node_of_class_node_or_any() {
         let mut definitions = definitions();
         definitions.nodes.insert(3, Node { name: 2, class: 2, parent: 1 });
         definitions.location_groups.get_mut(&8).unwrap().node = 3;
@@ -192,11 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn inconsistent_definitions_are_rejected() {
         let error = |definitions| Processes::new(&definitions).unwrap_err();
-        assert_eq!(error(mpi(&[5, 5])), "location 5 is MPI rank 0 and 1");
+        assert_eq!(error(mpi(&[5, 5])), "location 5 is both MPI rank 0 and 1");
         assert_eq!(error(mpi(&[4])), "MPI rank 0 is location 4, which is not defined");
-        assert_eq!(error(mpi(&[])), "there is no process");
-        assert_eq!(error(Definitions::default()), "there is no process");
+        assert_eq!(error(mpi(&[])), "the archive does not define processes");
+        assert_eq!(error(Definitions::default()), "the archive does not define processes");
     }
 }

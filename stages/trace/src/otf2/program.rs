@@ -1,4 +1,4 @@
-//! What an archive defines, and the way through the events of its locations.
+//! The definitions of an archive, and the traversal of the events of its locations.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,13 +19,13 @@ use super::processes::Processes;
 use super::structure::{self, EventFile};
 use super::visitor::Visitor;
 use super::{definitions, native};
-use crate::archive::{has_extension, on_threads, tell};
+use crate::archive::{has_extension, log_count, on_threads};
 #[cfg(feature = "libotf2")]
 use crate::error::of_location;
 use crate::selection::{Request, Selection};
 use crate::{LIBOTF2, Reader, TraceError};
 
-/// Everything that an archive says of a program before its events.
+/// The definitions of an archive.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) files: ArchiveFiles,
@@ -33,36 +33,37 @@ pub(super) struct Program {
     pub(super) definitions: Definitions,
     pub(super) processes: Processes,
     pub(super) communicators: Communicators,
-    /// Locations that have an event file.
+    /// Locations with an event file.
     pub(super) locations: BTreeSet<u64>,
     pub(super) ticks_per_second: Option<f64>,
-    /// Whether events that are cut off are an error.
-    whole: bool,
+    /// Whether truncated events are an error.
+    complete: bool,
 }
 
-/// A location whose events were all told.
+/// A location after all its events were visited.
 #[derive(Debug)]
 pub(super) struct Visited {
     /// Its id.
     pub(super) location: u64,
-    /// What its event file holds.
+    /// Summary of its event file.
     pub(super) file: EventFile,
-    /// First and last point in time, by the common clock.
+    /// First and last time of the common clock.
     pub(super) span: Option<(u64, u64)>,
-    /// Whether it has definitions of its own.
+    /// Whether it has local definitions.
     pub(super) defined: bool,
-    /// Why its last events are missing, if they are.
+    /// Damage that truncated its events.
     damage: Option<Box<TraceError>>,
 }
 
-/// Who reads the events. libotf2 reads the definitions as well, and must find the same.
+/// The reader of events. libotf2 also reads the definitions and must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Native,
     Library,
 }
 
-/// Reads in the way that is asked for: `auto` takes libotf2 when the archive uses something that only libotf2 may know.
+/// Reads with the requested reader; `auto` falls back to libotf2 if the archive uses features that only
+/// libotf2 may support.
 pub(super) fn read_by<T>(
     reader: Reader,
     cx: &Context<'_>,
@@ -78,8 +79,8 @@ pub(super) fn read_by<T>(
 }
 
 impl Program {
-    /// Opens an archive and reads its definitions. Events that are cut off are an error if it has to be `whole`.
-    pub(super) fn open(path: &Path, whole: bool, cx: &Context<'_>) -> Result<Self, TraceError> {
+    /// Opens an archive and reads its definitions. With `complete`, truncated events are an error.
+    pub(super) fn open(path: &Path, complete: bool, cx: &Context<'_>) -> Result<Self, TraceError> {
         let files = ArchiveFiles::find(path)?;
         let anchor = Anchor::read(files.anchor())?;
         let definitions = read_definitions(&files, &anchor)?;
@@ -87,19 +88,28 @@ impl Program {
         let processes = Processes::new(&definitions).map_err(contradiction)?;
         let communicators =
             Communicators::new(&definitions, |location| processes.rank(location)).map_err(contradiction)?;
-        let locations = locations_with_events(&files, &definitions, whole, cx)?;
+        let locations = locations_with_events(&files, &definitions, complete, cx)?;
         let ticks_per_second = ticks_per_second(&definitions, cx);
-        Ok(Self { files, anchor, definitions, processes, communicators, locations, ticks_per_second, whole })
+        Ok(Self {
+            files,
+            anchor,
+            definitions,
+            processes,
+            communicators,
+            locations,
+            ticks_per_second,
+            complete,
+        })
     }
 
-    /// The time of the first event of the trace.
+    /// Time of the first event of the trace.
     pub(super) fn begin(&self) -> Result<u64, TraceError> {
         let mut buffer = Vec::new();
         let mut first = None;
         for &location in &self.locations {
             let events = self.files.events_of(location);
             let time = match structure::first_time(&events, self.anchor.event_chunk, location) {
-                Err(TraceError::Damaged { .. }) if !self.whole => None,
+                Err(TraceError::Damaged { .. }) if !self.complete => None,
                 time => time?,
             };
             let Some(time) = time else { continue };
@@ -110,7 +120,7 @@ impl Program {
         Ok(first.unwrap_or(0))
     }
 
-    /// What counts and how it is told apart; nothing if everything counts alike.
+    /// The selection and classes; `None` if everything counts in one class.
     pub(super) fn selection(&self, request: &Request<'_>) -> Result<Option<Selection>, Error> {
         if request.is_plain() {
             return Ok(None);
@@ -120,7 +130,7 @@ impl Program {
         Ok(Some(Selection::new(request, (self.ticks_per_second, start), called)?))
     }
 
-    /// An event that cannot be.
+    /// An invalid event.
     pub(super) fn bad_event(&self, location: u64, event: u64, what: impl Into<String>) -> TraceError {
         let path = self.files.events_of(location);
         let problem =
@@ -128,8 +138,8 @@ impl Program {
         TraceError::refused(problem, "")
     }
 
-    /// Tells the events of every location to a visitor of its own, and closes the visitor when they are through; on as
-    /// many threads as the context allows, each of which takes the next location in the order of ids.
+    /// Reports the events of every location to its own visitor, and finishes the visitor afterwards. Uses as
+    /// many threads as the context allows; locations are taken in order of their ids.
     pub(super) fn visit<V: Visitor, T: Send>(
         &self,
         way: Way,
@@ -143,12 +153,12 @@ impl Program {
         let ids: Vec<u64> = self.locations.iter().copied().collect();
         on_threads((ids.len(), "locations"), cx, |index, buffer| {
             let mut visitor = visitor(ids[index]);
-            let visited = self.tell_natively(ids[index], &mut visitor, buffer, cx)?;
+            let visited = self.visit_natively(ids[index], &mut visitor, buffer, cx)?;
             visited.map(|visited| close(visited, visitor)).transpose()
         })
     }
 
-    /// The definitions that a location has of its own, if any.
+    /// The local definitions of a location, if any.
     fn local_definitions(
         &self,
         location: u64,
@@ -161,8 +171,8 @@ impl Program {
         LocalDefinitions::read(&path, self.anchor.definition_chunk, location, buffer).map(Some)
     }
 
-    /// Tells the events of one location without libotf2; `None` if it was stopped.
-    fn tell_natively<V: Visitor>(
+    /// Visits one location without libotf2; `None` if interrupted.
+    fn visit_natively<V: Visitor>(
         &self,
         location: u64,
         visitor: &mut V,
@@ -179,7 +189,7 @@ impl Program {
         let (file, damage) = match ended {
             native::ReadStatus::Early => return Ok(None),
             native::ReadStatus::Complete(file) => (file, None),
-            native::ReadStatus::Cut(_, damage) if self.whole => return Err(*damage),
+            native::ReadStatus::Cut(_, damage) if self.complete => return Err(*damage),
             native::ReadStatus::Cut(..) if own.unknown => {
                 return Err(TraceError::Unknown { path, location, what: "definitions" });
             }
@@ -189,7 +199,7 @@ impl Program {
         Ok(Some(Visited { damage, ..Visited::new(location, file, &own.clock, defined) }))
     }
 
-    /// Checks that a visitor found no event that cannot be.
+    /// Fails if a visitor found an invalid event.
     pub(super) fn check(&self, location: u64, visitor: &impl Visitor) -> Result<(), TraceError> {
         match visitor.bad_event() {
             Some(bad) => Err(self.bad_event(location, bad.event, bad.what.clone())),
@@ -205,14 +215,14 @@ impl Visited {
     }
 }
 
-/// What all locations have to say beside what is counted.
+/// Statistics over all locations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Overview {
     pub(super) locations: u64,
     pub(super) events: u64,
     unknown: u64,
     undefined: u64,
-    /// How many are cut off, and what is wrong with the first of them.
+    /// Number of truncated locations, and the damage of the first.
     cut: u64,
     damage: Option<String>,
 }
@@ -230,30 +240,30 @@ impl Overview {
         }
     }
 
-    /// Tells what was not understood.
+    /// Warns about unknown and missing data.
     pub(super) fn warn(&self, cx: &Context<'_>) {
-        warn(cx, "events of unknown kinds, which were passed over", self.unknown);
-        let undefined = "locations without a .def file, whose ids and times were taken as they are";
+        warn(cx, "events of unknown kinds, which are skipped", self.unknown);
+        let undefined = "locations without a .def file, whose ids and times are used unchanged";
         warn(cx, undefined, self.undefined);
         if let Some(damage) = &self.damage {
             cx.log(format_args!(
-                "warning: locations that are cut off, of which only the events before count: {}; the first: {damage}",
+                "warning: truncated locations, of which only the events before the damage count: {}; the first: {damage}",
                 self.cut
             ));
         }
     }
 }
 
-/// Warns of something that is there.
+/// Warns if a count is not zero.
 pub(super) fn warn(cx: &Context<'_>, what: &str, count: u64) {
-    tell(cx, &format!("warning: {what}"), count);
+    log_count(cx, &format!("warning: {what}"), count);
 }
 
 fn read_definitions(files: &ArchiveFiles, anchor: &Anchor) -> Result<Definitions, TraceError> {
     let path = files.definitions();
     let (definitions, there) = definitions::read(&path, anchor.definition_chunk)?;
     if there != anchor.definitions {
-        let what = format!("there are {there}, but the anchor file announces {}", anchor.definitions);
+        let what = format!("the file has {there}, but the anchor file declares {}", anchor.definitions);
         return Err(contradiction(&path, &what));
     }
     match definitions.contradiction {
@@ -262,12 +272,12 @@ fn read_definitions(files: &ArchiveFiles, anchor: &Anchor) -> Result<Definitions
     }
 }
 
-/// Locations that have an event file. Missing ones are an error if there should be events and the archive has to be
-/// `whole`, and superfluous ones are told.
+/// Locations with an event file. Missing files are an error if the location has events and the archive must
+/// be complete; superfluous files are logged.
 fn locations_with_events(
     files: &ArchiveFiles,
     definitions: &Definitions,
-    whole: bool,
+    complete: bool,
     cx: &Context<'_>,
 ) -> Result<BTreeSet<u64>, TraceError> {
     let id = |path: &Path| path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
@@ -275,26 +285,26 @@ fn locations_with_events(
     let (known, strange): (Vec<_>, Vec<_>) = event_files
         .map(|path| id(&path))
         .partition(|id| id.is_some_and(|id| definitions.locations.contains_key(&id)));
-    warn(cx, "event files of no location, which are not read", strange.len() as u64);
+    warn(cx, "event files without a location, which are not read", strange.len() as u64);
     let known: BTreeSet<u64> = known.into_iter().flatten().collect();
     let mut absent =
         definitions.locations.iter().filter(|(id, location)| location.events > 0 && !known.contains(id));
-    if whole && let Some((id, _)) = absent.next() {
+    if complete && let Some((id, _)) = absent.next() {
         return Err(missing(&files.events_of(*id), Some(*id)));
     }
-    warn(cx, "locations without an event file, of which nothing counts", absent.count() as u64);
+    warn(cx, "locations without an event file, which are not counted", absent.count() as u64);
     Ok(known)
 }
 
 fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> {
     let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
     if ticks.is_none() {
-        cx.log("warning: the trace does not say how long a tick of its clock is, so there are no times");
+        cx.log("warning: the trace does not define its clock resolution, so times are unknown");
     }
     ticks.map(|ticks| ticks as f64)
 }
 
-/// Does what [`Program::visit`] does with libotf2, of files that were checked before.
+/// [`Program::visit`] through libotf2, for files that were validated before.
 #[cfg(feature = "libotf2")]
 fn visit_through_library<V: Visitor, T: Send>(
     program: &Program,
@@ -302,7 +312,7 @@ fn visit_through_library<V: Visitor, T: Send>(
     visitor: impl Fn(u64) -> V + Sync,
     close: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
 ) -> Result<Vec<T>, TraceError> {
-    // libotf2 opens whatever stands there, and would wait for the other end of a pipe.
+    // libotf2 opens special files as well, and would block on a pipe.
     for file in program.files.list()? {
         let path = file.path();
         open_input(path).map_err(|source| TraceError::unreadable(path, source))?;
@@ -315,30 +325,30 @@ fn visit_through_library<V: Visitor, T: Send>(
     on_threads((readers.len(), "locations"), cx, |index, buffer| {
         let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
         let mut visitor = visitor(reader.id());
-        let visited = tell_through_library(program, &mut reader, &mut visitor, buffer, cx)?;
+        let visited = visit_location_through_library(program, &mut reader, &mut visitor, buffer, cx)?;
         visited.map(|visited| close(visited, visitor)).transpose()
     })
 }
 
-/// Reads the definitions, without which libotf2 does not know the calling contexts in events. They must be those that
-/// hopmap read.
+/// Reads the definitions, which libotf2 needs for calling contexts in events, and checks that they agree
+/// with those of the native reader.
 #[cfg(feature = "libotf2")]
 fn check_definitions(program: &Program, archive: &mut Archive) -> Result<(), TraceError> {
     let failed = |message: String| of_library(&program.files.definitions(), None, &message);
     let (definitions, read) = archive.definitions().map_err(failed)?;
     let there = program.anchor.definitions;
     if read != there {
-        return Err(failed(format!("it read {read} of {there} definitions")));
+        return Err(failed(format!("it read only {read} of {there} definitions")));
     }
     if definitions != program.definitions {
-        return Err(failed("it reads other definitions than hopmap does".into()));
+        return Err(failed("its definitions differ from those of the native reader".into()));
     }
     Ok(())
 }
 
-/// Tells the events of one location; `None` if it was stopped.
+/// Visits one location; `None` if interrupted.
 #[cfg(feature = "libotf2")]
-fn tell_through_library<V: Visitor>(
+fn visit_location_through_library<V: Visitor>(
     program: &Program,
     reader: &mut LocationReader<'_>,
     visitor: &mut V,
@@ -352,7 +362,7 @@ fn tell_through_library<V: Visitor>(
     let defined = own.exists();
     let mut clock = ClockOffsets::default();
     let chunk = program.anchor.definition_chunk;
-    // EZTrace writes files without any definition.
+    // EZTrace writes files without definitions.
     if defined && structure::check::check_local_definitions(&own, chunk, location)? > 0 {
         let definitions = reader.definitions();
         clock = definitions.map_err(|message| of_library(&own, Some(location), &message))?;
@@ -363,7 +373,7 @@ fn tell_through_library<V: Visitor>(
     match ended {
         ReadStatus::Early => Ok(None),
         ReadStatus::Complete(read) if read != file.events => {
-            let message = format!("it read {read} of {} events", file.events);
+            let message = format!("it read only {read} of {} events", file.events);
             Err(of_library(&path, Some(location), &message))
         }
         ReadStatus::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
@@ -376,7 +386,7 @@ fn of_library(path: &Path, location: Option<u64>, message: &str) -> TraceError {
     TraceError::refused(format!("libotf2 cannot read {file}: {message}"), "")
 }
 
-/// Says that libotf2 is missing.
+/// Reports that libotf2 is missing.
 #[cfg(not(feature = "libotf2"))]
 fn visit_through_library<V: Visitor, T: Send>(
     _: &Program,

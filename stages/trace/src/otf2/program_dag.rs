@@ -1,4 +1,4 @@
-//! From an archive to tasks that wait for each other, by the moments of a location at which its process depends on others.
+//! Builds the task DAG of an archive from the moments of its locations.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -7,7 +7,7 @@ use hopmap_collectives::Convention;
 use hopmap_model::{Context, Error, TaskDag};
 
 use super::collectives::operation;
-use super::communicators::{Communicators, is_nobody};
+use super::communicators::{Communicators, is_proc_null};
 use super::program::{Overview, Program, Visited, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
@@ -16,17 +16,16 @@ use crate::dag::{Envelope, Joint, Members, Moment, Rules, Unmatched, What};
 use crate::selection::{Call, Marks, RegionKind, Request};
 use crate::{DagParams, Select, TraceError, dag};
 
-/// The moments of a location, and what it did beside them.
-type Followings = (Visited, Vec<Moment>, Untold);
+/// The moments of a location, and the counters of skipped events.
+type Followings = (Visited, Vec<Moment>, Skipped);
 
-/// Reads an archive into a graph of tasks.
+/// Reads an archive as a task DAG.
 pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
     let path = params.path.path();
     let program = Program::open(path, !params.allow_truncated, cx)?;
     let Some(ticks_per_second) = program.ticks_per_second else {
-        let problem = "does not say how long a tick of its clock is, so nobody knows how long a task takes";
-        let help =
-            "record the trace again with a tool that writes the properties of its clock, such as Score-P";
+        let problem = "does not define its clock resolution, so task durations are unknown";
+        let help = "record the trace again with a tool that writes clock properties, such as Score-P";
         return Err(TraceError::of(path, problem, help).into());
     };
     let everything = Select::default();
@@ -42,10 +41,10 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let followings = read_by(params.reader, cx, |way| {
         let visitor = |location| Moments::new(followed, program.processes.rank(location));
         program.visit(way, cx, visitor, |visited, moments| {
-            let untold = moments.untold;
+            let skipped = moments.skipped;
             let main = program.processes.is_main(visited.location);
             let moments = moments.finish(visited.span.unwrap_or_default(), main);
-            Ok((visited, moments, untold))
+            Ok((visited, moments, skipped))
         })
     })?;
     report(&program, &followings, cx);
@@ -57,27 +56,26 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     drop(ranks);
     report_unmatched(unmatched, cx);
     let Unmatched { sent, sent_bytes, of_bytes, .. } = unmatched;
-    // A trace that is cut off lacks receives wherever it was cut.
+    // Truncated traces lack receives wherever they are truncated.
     if !params.allow_truncated && sent_bytes as f64 > params.allow_loss * of_bytes as f64 {
-        let problem = format!(
-            "does not say when {sent} messages were received: {sent_bytes} of {of_bytes} bytes are lost"
-        );
-        let help = "EZTrace leaves out receives that do not block: record with Score-P; or set `allow_loss` to the share of bytes that may be missing, 1 for any";
+        let problem =
+            format!("lacks the receive events of {sent} messages ({sent_bytes} of {of_bytes} bytes)");
+        let help = "EZTrace omits nonblocking receives: record with Score-P, or set `allow_loss` to the fraction of bytes that may be missing (1: any)";
         return Err(TraceError::of(path, problem, help).into());
     }
     if let Err(task) = dag.order() {
         let rank = dag.tasks[task as usize].rank.unwrap_or_default();
-        let (path, ends) = (path.display(), format!("what rank {rank} does waits for itself"));
+        let (path, ends) = (path.display(), format!("an operation of rank {rank} depends on itself"));
         let (problem, help) = match params.rendezvous_bytes {
             Some(bytes) => (
                 format!(
-                    "the program in `{path}` hangs if messages of at least {bytes} bytes wait until they are asked for: {ends}"
+                    "the program in `{path}` deadlocks if messages of at least {bytes} bytes use rendezvous: {ends}"
                 ),
-                "the program ran, so its MPI sent longer messages at once: raise `rendezvous_bytes`, or leave it out",
+                "the program did run, so its MPI sent longer messages eagerly: raise or omit `rendezvous_bytes`",
             ),
             None => (
-                format!("the messages in `{path}` contradict each other: {ends}"),
-                "messages of some ranks are missing in the middle, so that others stand in their place: record the trace again",
+                format!("the messages in `{path}` are inconsistent: {ends}"),
+                "messages are missing in the middle of the trace, so the remaining ones match wrongly: record the trace again",
             ),
         };
         return Err(TraceError::refused(problem, help).into());
@@ -85,8 +83,8 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     Ok(dag)
 }
 
-/// The groups of processes that can take part in collective operations: the number of each by what it goes through,
-/// and its ranks.
+/// The groups of processes that can take part in collective operations: the number of each by its
+/// communicator or window, and its ranks.
 fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
     let definitions = &program.definitions;
     let communicators = definitions.communicators.keys().map(|id| Through::Communicator(*id));
@@ -107,7 +105,7 @@ fn members(program: &Program) -> Members {
     ids.filter_map(of).collect()
 }
 
-/// The moments of every rank in the order in which they came, whichever of its locations they are of.
+/// The moments of every rank in order, merged over its locations.
 fn by_rank(program: &Program, followings: Vec<Followings>) -> Vec<Vec<Moment>> {
     let mut locations: BTreeMap<u32, Vec<Vec<Moment>>> = BTreeMap::new();
     for (visited, moments, _) in followings {
@@ -119,7 +117,8 @@ fn by_rank(program: &Program, followings: Vec<Followings>) -> Vec<Vec<Moment>> {
     (0..program.processes.list.len() as u32).map(of_rank).collect()
 }
 
-/// Merges the moments of locations by time; those of one location keep their order, even if its clock goes back.
+/// Merges the moments of locations by time; those of one location keep their order, even if its clock runs
+/// backwards.
 fn merge(mut locations: Vec<Vec<Moment>>) -> Vec<Moment> {
     if locations.len() < 2 {
         return locations.pop().unwrap_or_default();
@@ -136,47 +135,46 @@ fn merge(mut locations: Vec<Vec<Moment>>) -> Vec<Moment> {
     all.into_iter().map(|(_, moment)| moment).collect()
 }
 
-/// Tells what was read and what does not matter.
+/// Logs what was read and what is ignored.
 fn report(program: &Program, followings: &[Followings], cx: &Context<'_>) {
     let mut overview = Overview::default();
     followings.iter().for_each(|(visited, ..)| overview.add(visited));
     let (processes, locations, events) = (program.processes.list.len(), overview.locations, overview.events);
     cx.log(format_args!("{processes} processes, {locations} locations, {events} events"));
-    let sum = |of: fn(&Untold) -> u64| followings.iter().map(|(.., untold)| of(untold)).sum::<u64>();
+    let sum = |of: fn(&Skipped) -> u64| followings.iter().map(|(.., skipped)| of(skipped)).sum::<u64>();
     let warn = |what, count| warn(cx, what, count);
-    warn("accesses to remote memory, for which nobody waits here", sum(|untold| untold.accesses));
-    warn("messages to or from MPI_PROC_NULL, which do not count", sum(|untold| untold.to_nobody));
+    warn("remote memory accesses, which are not in the DAG", sum(|skipped| skipped.accesses));
+    warn("messages to or from MPI_PROC_NULL, which are not counted", sum(|skipped| skipped.to_proc_null));
     warn(
-        "collective operations between two groups, within a process or of unknown size, for which nobody waits here",
-        sum(|untold| untold.elsewhere),
+        "collective operations on intercommunicators, within a process or of unknown size, which are not in the DAG",
+        sum(|skipped| skipped.elsewhere),
     );
     warn(
-        "messages of locations that belong to no MPI rank, or to several, for which nobody waits here",
-        sum(|untold| untold.without_process),
+        "messages of locations that do not belong to exactly one MPI rank, which are not in the DAG",
+        sum(|skipped| skipped.without_process),
     );
     overview.warn(cx);
 }
 
 fn report_unmatched(unmatched: Unmatched, cx: &Context<'_>) {
     let warn = |what, count| warn(cx, what, count);
-    let told = "messages of which the trace does not say when they were received, for which nobody waits here (EZTrace leaves out many of those that do not block)";
-    warn(told, unmatched.sent);
-    let told = "messages of which the trace does not say when they were sent, for which nobody waits here";
-    warn(told, unmatched.received);
-    let told =
-        "messages whose receive names another communicator than their send, paired by ranks, tag and order";
-    warn(told, unmatched.communicators);
-    let told = "messages whose ends tell different lengths, so that they may be mistaken for each other";
-    warn(told, unmatched.lengths);
-    let told =
-        "collective operations that not all of their processes recorded alike, for which nobody waits here";
-    warn(told, unmatched.joints);
+    let message = "messages without a receive event, which are not in the DAG (EZTrace omits many nonblocking receives)";
+    warn(message, unmatched.sent);
+    let message = "messages without a send event, which are not in the DAG";
+    warn(message, unmatched.received);
+    let message =
+        "messages whose send and receive have different communicators, matched by ranks, tag and order";
+    warn(message, unmatched.communicators);
+    let message = "messages whose send and receive have different lengths, so they may be mismatched";
+    warn(message, unmatched.lengths);
+    let message = "collective operations with different records in their processes, which are not in the DAG";
+    warn(message, unmatched.joints);
 }
 
-/// Stands for the request of the receive in `MPI_Sendrecv`; none has this number (`OTF2_UNDEFINED_UINT64`).
+/// Replaces the request of the receive in `MPI_Sendrecv`; an unused number (`OTF2_UNDEFINED_UINT64`).
 const EXCHANGE: u64 = u64::MAX;
 
-/// What all locations are followed with.
+/// Shared input of all locations.
 #[derive(Clone, Copy)]
 struct Followed<'a> {
     regions: &'a HashMap<u32, RegionKind>,
@@ -187,37 +185,37 @@ struct Followed<'a> {
     ranked: bool,
 }
 
-/// What is not followed.
+/// Counters of what is not in the DAG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Untold {
+struct Skipped {
     /// Messages to `MPI_PROC_NULL`.
-    to_nobody: u64,
-    /// Accesses to remote memory.
+    to_proc_null: u64,
+    /// Remote memory accesses.
     accesses: u64,
-    /// Collective operations between two groups, within a process, of devices or of unknown size.
+    /// Collective operations on intercommunicators, within a process, of devices or of unknown size.
     elsewhere: u64,
-    /// Messages and operations of locations that belong to no process.
+    /// Messages and operations of locations without a process.
     without_process: u64,
 }
 
-/// Follows a location.
+/// Collects the moments of a location.
 struct Moments<'a> {
     followed: Followed<'a>,
-    /// Rank of its process, if it belongs to one.
+    /// Rank of its process, if any.
     rank: Option<u32>,
-    /// Regions by place.
+    /// Regions by index.
     regions: Vec<RegionKind>,
     places: HashMap<u32, u32>,
-    /// The regions it is in.
+    /// The open regions.
     open: OpenRegions<RegionKind>,
-    /// How long it has been in calls of MPI.
+    /// Time in MPI calls.
     communicating: Nested,
-    /// How many open regions are `MPI_Sendrecv` or one of its kin.
+    /// Number of open regions that are `MPI_Sendrecv` or a variant.
     exchanging: u32,
-    /// Moments with the ticks in communication up to then in place of those that it computed.
-    told: Vec<Moment>,
+    /// Moments, with the ticks in communication so far in place of the computation.
+    recorded: Vec<Moment>,
     bad_event: Option<BadEvent>,
-    untold: Untold,
+    skipped: Skipped,
 }
 
 impl<'a> Moments<'a> {
@@ -230,51 +228,51 @@ impl<'a> Moments<'a> {
             open: OpenRegions::new(),
             communicating: Nested::default(),
             exchanging: 0,
-            told: Vec::new(),
+            recorded: Vec::new(),
             bad_event: None,
-            untold: Untold::default(),
+            skipped: Skipped::default(),
         }
     }
 
-    /// The moments of a location whose first and last event were at these times. Only the main thread computes.
+    /// The moments of a location with this first and last event. Only the main thread computes.
     fn finish(mut self, (first, last): (u64, u64), main: bool) -> Vec<Moment> {
         if main {
             self.add(What::End, last);
         }
         let mut before = (first, 0);
-        for moment in &mut self.told {
+        for moment in &mut self.recorded {
             let now = (moment.time, moment.compute);
             let passed = now.0.saturating_sub(before.0);
             moment.compute = if main { passed.saturating_sub(now.1.saturating_sub(before.1)) } else { 0 };
             before = now;
         }
-        self.told
+        self.recorded
     }
 
     fn add(&mut self, what: What, time: u64) {
-        self.told.push(Moment { time, compute: self.communicating.until(time), what });
+        self.recorded.push(Moment { time, compute: self.communicating.until(time), what });
     }
 
     fn bad(&mut self, event: u64, what: impl Into<Cow<'static, str>>) {
         self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
     }
 
-    /// What tells a message apart from others, if it has two ends that matter.
+    /// The matching key of a message, if both of its ends are relevant.
     fn envelope(&mut self, number: u64, message: &Message) -> Option<Envelope> {
-        if is_nobody(message.peer) {
-            self.untold.to_nobody += 1;
+        if is_proc_null(message.peer) {
+            self.skipped.to_proc_null += 1;
             return None;
         }
         if message.bytes == OTF2_UNDEFINED_UINT64 {
-            self.bad(number, "it moves an unknown number of bytes");
+            self.bad(number, "the number of bytes is unknown");
             return None;
         }
         if !self.followed.ranked {
-            self.bad(number, "it sends, but the archive defines no MPI ranks");
+            self.bad(number, "it sends, but the archive does not define MPI ranks");
             return None;
         }
         let Some(rank) = self.rank else {
-            self.untold.without_process += 1;
+            self.skipped.without_process += 1;
             return None;
         };
         match self.followed.communicators.receiver(message.communicator, rank, message.peer) {
@@ -296,7 +294,7 @@ impl<'a> Moments<'a> {
                 let joint = Joint { group, operation, root, sent, received };
                 self.add(What::Complete { joint, request }, time);
             }
-            None => self.untold.elsewhere += 1,
+            None => self.skipped.elsewhere += 1,
         }
     }
 }
@@ -321,7 +319,7 @@ impl Visitor for Moments<'_> {
         }
         if kind.call == Call::SendReceive {
             self.exchanging += 1;
-            // It asks for a message before it sends one.
+            // The receive is posted before the send.
             self.add(What::Post { request: EXCHANGE }, time());
         }
     }
@@ -357,7 +355,7 @@ impl Visitor for Moments<'_> {
             Event::ReceivePosted(request) => self.add(What::Post { request }, time()),
             Event::CollectivePosted(request) => self.add(What::Begin { request }, time()),
             Event::Collective(collective, request) => self.collective(collective, request, time()),
-            Event::Access(_) => self.untold.accesses += 1,
+            Event::Access(_) => self.skipped.accesses += 1,
         }
     }
 

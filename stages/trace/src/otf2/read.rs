@@ -1,4 +1,4 @@
-//! From an archive to a task graph: what every location did, and how all of it is put together.
+//! Builds the task graph of an archive: counts every location, then combines the counts.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,26 +10,26 @@ use super::accumulator::{Accumulator, Question, RemoteTraffic, Total, Traffic};
 use super::collectives::{CollectiveAccumulator, CollectiveCounts, Expanded, Expansion};
 use super::communicators::NoReceiver;
 use super::program::{Overview, Program, Visited, read_by, warn};
-use crate::archive::tell;
+use crate::archive::log_count;
 use crate::call_stack::{Activity, CallStack};
 use crate::matrix::{MessageClasses, Overflow, Work};
 use crate::selection::{Class, Marks, RegionKind, Request, Selection};
 use crate::{Algorithms, Collectives, Reader, TraceError};
 
-/// What is asked of an archive, and how it is read.
+/// Request to the reader of an archive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options<'a> {
     pub(crate) reader: Reader,
     pub(crate) collectives: Collectives,
     pub(crate) algorithms: Algorithms,
     pub(crate) request: Request<'a>,
-    /// Whether events that are cut off are an error.
-    pub(crate) whole: bool,
+    /// Whether truncated events are an error.
+    pub(crate) complete: bool,
 }
 
-/// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
+/// Reads an archive: messages and bytes per ordered pair of processes, counted at the sender.
 pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
-    let program = Program::open(path, options.whole, cx)?;
+    let program = Program::open(path, options.complete, cx)?;
     let request = options.request;
     let mut marks = Marks::new(&request);
     let regions = program.definitions.region_kinds(&mut marks);
@@ -50,33 +50,33 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
 struct Part {
     /// Rank of the other process.
     peer: u32,
-    /// The class they count under.
+    /// Their class.
     class: Class,
-    /// How many there are.
+    /// Number of messages and bytes.
     total: Total,
 }
 
-/// What one location did.
+/// Counts of one location.
 #[derive(Debug)]
 struct Record {
     visited: Visited,
-    /// What it sent, and what it put into remote memory; empty if it belongs to no process.
+    /// Sent messages and writes to remote memory; empty without a process.
     sent: Vec<Part>,
-    /// What it fetched from remote memory.
+    /// Reads of remote memory.
     fetched: Vec<Part>,
-    /// The collective operations it took part in.
+    /// The collective operations of the location.
     collectives: CollectiveAccumulator,
-    /// Number of messages it sent, and those among them that count for no process or that nobody receives.
+    /// Number of sent messages, and of those without a process or to `MPI_PROC_NULL`.
     messages: u64,
     without_process: u64,
-    to_nobody: u64,
-    /// Number of accesses to remote memory, and those among them within a process.
+    to_proc_null: u64,
+    /// Number of remote memory accesses, and of those within a process.
     accesses: u64,
     within_process: u64,
     activity: Activity,
 }
 
-/// What all locations are counted with.
+/// Shared input of all locations.
 struct Counting<'a> {
     program: &'a Program,
     regions: HashMap<u32, RegionKind>,
@@ -99,7 +99,7 @@ impl Counting<'_> {
             collectives: CollectiveAccumulator::default(),
             messages,
             without_process: if self.program.processes.rank(location).is_some() { 0 } else { messages },
-            to_nobody: accumulator.to_nobody,
+            to_proc_null: accumulator.to_proc_null,
             accesses: 0,
             within_process: 0,
             activity: Activity::default(),
@@ -110,11 +110,11 @@ impl Counting<'_> {
         Ok(record)
     }
 
-    /// Who received what a location sent.
+    /// The receivers of the messages of a location.
     fn receivers(&self, location: u64, accumulator: &Accumulator<'_>) -> Result<Vec<Part>, TraceError> {
         let bad = |event, what: String| self.program.bad_event(location, event, what);
         if let Some(first) = accumulator.traffic.first().filter(|_| !self.program.processes.ranked) {
-            return Err(bad(first.first_event, "it sends, but the archive defines no MPI ranks".into()));
+            return Err(bad(first.first_event, "it sends, but the archive does not define MPI ranks".into()));
         }
         let Some(sender) = self.program.processes.rank(location) else { return Ok(Vec::new()) };
         let part = |traffic: &Traffic| {
@@ -125,7 +125,7 @@ impl Counting<'_> {
         accumulator.traffic.iter().map(part).collect()
     }
 
-    /// Whose memory a location wrote and read.
+    /// Adds accesses of a location to remote memory.
     fn add_remote(&self, accumulator: &Accumulator<'_>, record: &mut Record) -> Result<(), TraceError> {
         let location = record.visited.location;
         let bad = |event, what: String| self.program.bad_event(location, event, what);
@@ -153,7 +153,7 @@ impl Counting<'_> {
     }
 }
 
-/// Tells what was read and what is missing.
+/// Logs what was read and what is missing.
 fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
     let mut overview = Overview::default();
     records.iter().for_each(|record| overview.add(&record.visited));
@@ -167,50 +167,53 @@ fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &
     ));
     let warn = |what: &str, count: u64| warn(cx, what, count);
     warn(
-        "calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record them), so that they are in no matrix",
+        "calls of MPI_Sendrecv and its variants whose messages are missing from the trace and the matrix (EZTrace does not record them)",
         sum(|record| record.activity.silent_send_receives),
     );
     if collectives == Collectives::Ignore {
-        let told = "collective operations, which do not count (`collectives = \"expand\"` counts them)";
-        tell(cx, told, sum(|record| record.collectives.ignored));
+        let message = "collective operations, which are not counted (`collectives = \"expand\"` counts them)";
+        log_count(cx, message, sum(|record| record.collectives.ignored));
     }
     warn(
-        "collective operations of unknown size, which do not count",
+        "collective operations of unknown size, which are not counted",
         sum(|record| record.collectives.unknown),
     );
-    tell(cx, "accesses to remote memory, which count as messages", sum(|record| record.accesses));
+    log_count(cx, "remote memory accesses, which count as messages", sum(|record| record.accesses));
     warn(
-        "accesses to memory within a process, or of locations that belong to no rank, which do not count",
+        "memory accesses within a process or of locations without a rank, which are not counted",
         sum(|record| record.within_process),
     );
-    warn("messages to MPI_PROC_NULL, which do not count", sum(|record| record.to_nobody));
+    warn("messages to MPI_PROC_NULL, which are not counted", sum(|record| record.to_proc_null));
     warn(
-        "messages sent by locations that belong to no MPI rank, or to several, which do not count",
+        "messages of locations that do not belong to exactly one MPI rank, which are not counted",
         sum(|record| record.without_process),
     );
     overview.warn(cx);
 }
 
-/// Tells what became of the collective operations.
+/// Logs the statistics of collective operations.
 fn report_expanded(expanded: Expanded, are_messages: bool, cx: &Context<'_>) {
     let Expanded { operations, messages, elsewhere, incomplete, uneven, unfit } = expanded;
     match are_messages {
         true => cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages")),
         false => {
-            cx.log(format_args!("collective operations, which are kept and are no messages: {operations}"));
+            cx.log(format_args!(
+                "collective operations, which are kept and not counted as messages: {operations}"
+            ));
         }
     }
-    let told = "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules";
-    tell(cx, told, unfit);
-    let told = "records of collective operations between two groups or within a process, which do not count";
-    warn(cx, told, elsewhere);
-    let told = "collective operations that not all of their processes recorded, of which those count that one process did";
-    warn(cx, told, uneven);
-    let told = "collective operations that not all of their processes recorded alike, which do not count";
-    warn(cx, told, incomplete);
+    let message = "collective operations with too few bytes or processes for the chosen algorithm, which follow the rules of MPICH";
+    log_count(cx, message, unfit);
+    let message =
+        "records of collective operations on intercommunicators or within a process, which are not counted";
+    warn(cx, message, elsewhere);
+    let message = "collective operations that some of their processes did not record, which count as recorded by one process";
+    warn(cx, message, uneven);
+    let message = "collective operations with different records in their processes, which are not counted";
+    warn(cx, message, incomplete);
 }
 
-/// Brings the collective operations of all processes together, and adds the messages of the algorithms, if there are some.
+/// Combines the collective operations of all processes, and adds the messages of their algorithms, if any.
 fn expand(
     program: &Program,
     (selection, algorithms): (Option<&Selection>, Option<Algorithms>),
@@ -223,12 +226,13 @@ fn expand(
     let mut counts = CollectiveCounts::default();
     let expanded = expansion.expand(accumulators, &mut counts, |class, edge| classes.add(class, edge))?;
     report_expanded(expanded, algorithms.is_some(), cx);
-    let told = "collective operations with blocks of different lengths, which are kept with their mean";
-    tell(cx, told, counts.uneven());
+    let message =
+        "collective operations with blocks of different lengths, which are kept with the mean length";
+    log_count(cx, message, counts.uneven());
     Ok(counts.into_table(&program.communicators))
 }
 
-/// Brings the records of all locations together.
+/// Combines the records of all locations.
 fn assemble(
     program: &Program,
     request: &Request<'_>,
@@ -250,7 +254,7 @@ fn assemble(
     let mut classes = MessageClasses::new(request, records.iter().map(|record| record.sent.len()).sum());
     let mut accumulators = Vec::new();
     let mut work = vec![Work::default(); program.processes.list.len()];
-    // What is copied into the matrix is let go of at once.
+    // Records are freed as soon as they are in the matrix.
     for record in records {
         let Some(rank) = program.processes.rank(record.visited.location) else { continue };
         for part in record.sent {
@@ -281,8 +285,9 @@ fn assemble(
     // EZTrace leaves the creator empty.
     if program.anchor.creator.is_empty() {
         let to_itself = graph.edges.iter().filter(|edge| edge.source == edge.destination);
-        let told = "messages from ranks to themselves (EZTrace also gives as such those through inter-communicators)";
-        warn(cx, told, to_itself.map(|edge| edge.messages).fold(0, u64::saturating_add));
+        let message =
+            "messages from ranks to themselves (EZTrace also records those on intercommunicators like this)";
+        warn(cx, message, to_itself.map(|edge| edge.messages).fold(0, u64::saturating_add));
     }
     Ok(TaskGraph { collectives, ..graph })
 }

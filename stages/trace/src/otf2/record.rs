@@ -1,29 +1,29 @@
-//! Takes the bytes of records apart without ever looking past their end.
+//! Parses the bytes of records without reading beyond their end.
 
 use super::record_schema::{Field, Fixed, value};
 
-/// What is wrong, and how far into the bytes.
+/// A problem and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// Offset of the byte.
     pub(super) at: usize,
-    /// What is wrong there.
+    /// The problem.
     pub(super) what: &'static str,
 }
 
-/// The bytes end before what should be there does.
-pub(super) const CUT_OFF: &str = "a record goes on past the end of its data";
+/// The data end before the record does.
+pub(super) const CUT_OFF: &str = "a record exceeds its data";
 
-/// More attributes than anybody attaches to one event; libotf2 compares each with all others.
+/// Maximum number of attributes of an event; libotf2 compares each with all others.
 const MOST_ATTRIBUTES: u64 = 1024;
 
-/// Walks over some bytes.
+/// A position in some bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     /// Offset of the next byte.
     pub(super) at: usize,
-    /// Whether numbers of fixed size are stored with the highest byte first.
+    /// Whether numbers of fixed size are big-endian.
     pub(super) big_endian: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0, big_endian: false }
     }
 
-    /// A flaw at the next byte.
+    /// A flaw at the position.
     #[cold]
     pub(super) fn flaw(&self, what: &'static str) -> Flaw {
         Flaw { at: self.at, what }
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// Everything that is left.
+    /// The remaining bytes.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         Ok(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    /// A length byte and up to `most` bytes; 255 stands for the number with all bits set.
+    /// A length byte and up to `most` bytes; 255 means all bits set.
     pub(super) fn compressed(&mut self, most: u8) -> Result<u64, Flaw> {
         let length = self.byte()?;
         if length == u8::MAX {
@@ -79,14 +79,14 @@ impl<'a> Cursor<'a> {
         }
         if length > most {
             self.at -= 1;
-            return Err(self.flaw("a number claims more bytes than it can have"));
+            return Err(self.flaw("a number declares too many bytes"));
         }
         let bytes = self.take(usize::from(length))?;
         let digit = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
         Ok(if self.big_endian { bytes.iter().fold(0, digit) } else { bytes.iter().rev().fold(0, digit) })
     }
 
-    /// Passes a number as [`Cursor::compressed`] reads it.
+    /// Skips a number as read by [`Cursor::compressed`].
     pub(super) fn skip_compressed(&mut self, most: u8) -> Result<(), Flaw> {
         let length = self.byte()?;
         let end = self.at + usize::from(length);
@@ -98,16 +98,16 @@ impl<'a> Cursor<'a> {
         self.compressed(most).map(drop)
     }
 
-    /// Text up to a zero byte, which is passed.
+    /// Zero-terminated text; skips the zero byte.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Flaw> {
         let length = self.rest().iter().position(|byte| *byte == 0);
-        let length = length.ok_or_else(|| self.flaw("a text has no end"))?;
+        let length = length.ok_or_else(|| self.flaw("unterminated text"))?;
         let text = self.take(length)?;
         self.at += 1;
         Ok(text)
     }
 
-    /// A cursor over a record that begins with its length: one byte, or 255 and eight bytes.
+    /// A cursor over a record that starts with its length: one byte, or 255 and eight bytes.
     pub(super) fn record(&mut self) -> Result<Self, Flaw> {
         let length = match self.byte()? {
             u8::MAX => self.word()?,
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
         Ok(Self { bytes: &self.bytes[..self.at], at: start, big_endian: self.big_endian })
     }
 
-    /// Passes the attributes of a record. What follows them was added by later versions.
+    /// Skips the attributes of a record. Later versions append more.
     pub(super) fn fields(&mut self, fields: &[Field]) -> Result<(), Flaw> {
         for field in fields {
             match field {
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Passes one attribute.
+    /// Skips one attribute.
     pub(super) fn field(&mut self, field: Field) -> Result<(), Flaw> {
         match field {
             Field::Byte => self.byte().map(drop),
@@ -153,7 +153,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes `count` times the same attributes. Each takes a byte at least, so a wrong count ends soon.
+    /// Skips the same attributes `count` times. Each takes at least one byte, so a wrong count fails early.
     fn repeat(&mut self, count: u64, fields: &[Field]) -> Result<(), Flaw> {
         (0..count).try_for_each(|_| fields.iter().try_for_each(|field| self.field(*field)))
     }
@@ -165,13 +165,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// libotf2 sorts the pairs of a sparse map as it reads them, so they must be sorted already to be quick; it refuses
-    /// an empty map.
+    /// Requires sorted pairs in sparse maps, because libotf2 sorts them inefficiently while reading, and
+    /// rejects empty maps as libotf2 does.
     fn id_map(&mut self) -> Result<(), Flaw> {
         let start = self.at;
         let count = self.compressed(8)?;
         if count == 0 {
-            return Err(Flaw { at: start, what: "an id map is empty" });
+            return Err(Flaw { at: start, what: "empty id map" });
         }
         match self.byte()? {
             0 => self.repeat(count, &[Field::Int64]),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn records_end_where_they_say() {
+    fn records_end_at_their_length() {
         let mut cursor = Cursor::new(&[2, 1, 7, 9]);
         let mut record = cursor.record().unwrap();
         assert_eq!(cursor.at, 3);
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(map(&[1, 2, 0, 1, 5, 0]), Ok(()));
         assert_eq!(map(&[1, 2, 7, 1, 5, 0]), Err("an id map is neither dense nor sparse"));
         assert_eq!(map(&[255, 0, 0, 0]), Err(CUT_OFF));
-        assert_eq!(map(&[0, 0]), Err("an id map is empty"));
+        assert_eq!(map(&[0, 0]), Err("empty id map"));
     }
 
     proptest! {

@@ -1,14 +1,14 @@
-//! What the records of an OTF2 file consist of, by their type number, and the numbers that the format gives to things, by
-//! their names in the headers of libotf2.
+//! Layouts of the records of OTF2 files by type number, and constants of the format under their names in the
+//! headers of libotf2.
 //!
 //! The lists follow the readers of libotf2 3.0.2 (`OTF2_EvtReader_inc.c`, `OTF2_GlobalDefReader_inc.c`,
-//! `OTF2_DefReader_inc.c`): they name every byte those would touch.
+//! `OTF2_DefReader_inc.c`) and cover every byte that those read.
 
 use Field::{
     Arguments, Byte, IdMap, Int32, Int64, Later, Members, Metrics, Properties, SmallList, Text, Value, Word,
 };
 
-/// One attribute of a record, or several that belong together.
+/// An attribute of a record, or several that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     /// One byte.
@@ -35,18 +35,18 @@ pub(super) enum Field {
     Properties,
     /// A count, a mode, then the global ids (dense) or pairs of local and global ids (sparse).
     IdMap,
-    /// What follows was added by a later version, and the record may end here.
+    /// The rest was added by a later version, and the record may end here.
     Later,
 }
 
-/// How a record is laid out.
+/// Layout of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Without a length: one attribute.
     Single(Field),
-    /// A length, then attributes, then whatever later versions may add.
+    /// A length, then attributes, then additions of later versions.
     Record(&'static [Field]),
-    /// A length, then bytes that nobody looks into.
+    /// A length, then uninterpreted bytes.
     Unknown,
     /// No record has this number.
     Impossible,
@@ -206,7 +206,7 @@ const fn definition(number: u8) -> Layout {
     })
 }
 
-/// The attribute that holds a value of some type.
+/// The attribute type of a value type.
 pub(super) const fn value(kind: u8) -> Fixed {
     match kind {
         1 | 5 => Fixed::Bytes(1),
@@ -214,24 +214,24 @@ pub(super) const fn value(kind: u8) -> Fixed {
         9 => Fixed::Bytes(4),
         10 => Fixed::Bytes(8),
         3 | 7 | 11 | 12 | 14..=25 => Fixed::Compressed(4),
-        // 64-bit integers, locations, and references that later versions may add.
+        // 64-bit integers, locations, and references of later versions.
         _ => Fixed::Compressed(8),
     }
 }
 
-/// How a single value is stored.
+/// Encoding of a single value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fixed {
-    /// In so many bytes.
+    /// Fixed number of bytes.
     Bytes(usize),
-    /// In a length byte and up to so many bytes.
+    /// A length byte and up to this many bytes.
     Compressed(u8),
 }
 
-/// Most attributes of an event that consists of compressed numbers only.
+/// Maximum number of attributes of an event that consists of compressed numbers only.
 const MOST_NUMBERS: usize = 5;
 
-/// An event that consists of compressed numbers only, as most events of a trace do.
+/// An event that consists of compressed numbers only, like most events of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// Whether it has a length.
@@ -241,7 +241,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Most bytes of each number.
+    /// Maximum bytes of each number.
     #[inline]
     pub(super) fn most(&self) -> &[u8] {
         &self.most[..usize::from(self.count)]
@@ -272,7 +272,7 @@ impl Numbers {
     }
 }
 
-/// [`Numbers`] of the events that consist of them, by type number.
+/// [`Numbers`] of such events, by type number.
 pub(super) static NUMBERS: [Option<Numbers>; 256] = {
     let mut all = [None; 256];
     let mut number = 0;
@@ -289,7 +289,7 @@ macro_rules! constants {
 
         #[cfg(all(test, feature = "libotf2"))]
         #[test]
-        fn constants_are_those_of_libotf2() {
+        fn constants_match_libotf2() {
             $(assert_eq!($name, otf2_sys::$name, stringify!($name));)*
         }
     };

@@ -1,12 +1,12 @@
-//! What the events of a location say, and who wants to know, whoever reads them.
+//! Events of a location, and the trait of their visitors, independent of the reader.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A message as the location at one end sees it. Ids are those of the archive.
+/// A message from the view of one end. Ids are those of the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Message {
-    /// The other end, by its rank in the communicator.
+    /// Rank of the peer in the communicator.
     pub(super) peer: u32,
     /// The communicator.
     pub(super) communicator: u32,
@@ -14,11 +14,11 @@ pub(super) struct Message {
     pub(super) tag: u32,
     /// Its length.
     pub(super) bytes: u64,
-    /// The request, if the operation does not block.
+    /// The request of a nonblocking operation.
     pub(super) request: Option<u64>,
 }
 
-/// What processes find each other by.
+/// The context that connects processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Through {
     /// A communicator.
@@ -27,12 +27,12 @@ pub(super) enum Through {
     Window(u32),
 }
 
-/// A collective operation, complete, as one of its processes sees it.
+/// A complete collective operation from the view of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Collective {
-    /// What it does (`OTF2_CollectiveOp`).
+    /// The operation (`OTF2_CollectiveOp`).
     pub(super) operation: u8,
-    /// Whose operation it is.
+    /// Its communicator or window.
     pub(super) through: Through,
     /// Rank of the root, if it has one.
     pub(super) root: u32,
@@ -47,49 +47,49 @@ pub(super) struct Collective {
 pub(super) struct Access {
     /// The window.
     pub(super) window: u32,
-    /// The other process, by its rank in the communicator of the window.
+    /// Rank of the peer in the communicator of the window.
     pub(super) remote: u32,
-    /// Bytes that go there, if any can.
+    /// Bytes written, if it can write.
     pub(super) put: Option<u64>,
-    /// Bytes that come from there, if any can.
+    /// Bytes read, if it can read.
     pub(super) got: Option<u64>,
 }
 
-/// An event that is neither the beginning or end of a region nor a message that is sent.
+/// An event other than entering or leaving a region or sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     /// A message has been received.
     Received(Message),
-    /// A send that does not block is complete.
+    /// A nonblocking send completes.
     SendCompleted(u64),
-    /// A receive that does not block begins.
+    /// A nonblocking receive is posted.
     ReceivePosted(u64),
-    /// A send or receive that does not block will not take place.
+    /// A nonblocking send or receive is cancelled.
     Cancelled(u64),
-    /// A collective operation that does not block begins.
+    /// A nonblocking collective operation starts.
     CollectivePosted(u64),
-    /// A collective operation is complete; the request if it does not block.
+    /// A collective operation completes; with the request if nonblocking.
     Collective(Collective, Option<u64>),
     /// Remote memory is accessed.
     Access(Access),
 }
 
-/// An event that cannot be.
+/// An invalid event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadEvent {
     /// Its number, counted from one.
     pub(super) event: u64,
-    /// What is wrong.
+    /// The problem.
     pub(super) what: Cow<'static, str>,
 }
 
-/// Wants to know the events of a location, one after the other. Times are those of the common clock and are worked out
-/// when asked for. Nothing here panics: it is called from within libotf2.
+/// Receives the events of a location in order. Times are those of the common clock and computed on demand.
+/// Methods must not panic, because libotf2 calls them.
 pub(super) trait Visitor {
-    /// Whether it wants to know of messages received and requests too.
+    /// Whether it also wants receive events and requests.
     const BOTH_ENDS: bool;
 
-    /// Place of a region, by which it is entered and left.
+    /// Index of a region, to enter and leave it.
     fn place(&mut self, region: u32) -> u32;
 
     /// A region is entered.
@@ -101,14 +101,14 @@ pub(super) trait Visitor {
     /// A message is sent by event `number`, counted from one.
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64);
 
-    /// Something else happens.
+    /// Another event.
     fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64);
 
-    /// The event that cannot be, if there was one. No more messages and events are told then.
+    /// The first invalid event, if any. After it, no messages and events are reported.
     fn bad_event(&self) -> Option<&BadEvent>;
 }
 
-/// Region of a calling context; one that is not defined stands for a region that is not defined.
+/// Region of a calling context; an undefined context gives an undefined region.
 pub(super) fn region_of(contexts: &HashMap<u32, u32>, context: u32) -> u32 {
     contexts.get(&context).copied().unwrap_or(u32::MAX)
 }

@@ -1,5 +1,5 @@
-//! Writes archives, byte for byte as libotf2 3.0.2 does (`OTF2_Buffer.h`, `OTF2_EvtWriter_inc.c`,
-//! `OTF2_GlobalDefWriter_inc.c`, `OTF2_AnchorFile.c`).
+//! Writes archives that are byte-identical to those of libotf2 3.0.2 (`OTF2_Buffer.h`,
+//! `OTF2_EvtWriter_inc.c`, `OTF2_GlobalDefWriter_inc.c`, `OTF2_AnchorFile.c`).
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,16 +16,16 @@ use super::record_schema::{
 };
 use super::structure::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, TIMESTAMP};
 
-/// Size of the chunks of event files, as Score-P has it.
+/// Size of the chunks of event files, as in Score-P.
 const EVENT_CHUNK: usize = 1 << 20;
 /// Size of the chunks of definition files: a record, such as a group, must fit into one.
 const DEFINITION_CHUNK: usize = 4 << 20;
 
-/// Where the header of a chunk has the number of its last event.
+/// Offset of the number of the last event in the header of a chunk.
 const LAST_EVENT: usize = 10;
 /// Bytes of a timestamp.
 const TIMESTAMP_SIZE: usize = 9;
-/// Most bytes of a compressed number of 32 and of 64 bits.
+/// Maximum bytes of a compressed number of 32 and of 64 bits.
 const MOST_32: usize = 5;
 const MOST_64: usize = 9;
 
@@ -36,35 +36,35 @@ const REGION_TYPE_USER_REGION: u8 = 3;
 const GROUP_TYPE_MPI_GROUP: u8 = 4;
 const GROUP_TYPE_MPI_LOCATIONS: u8 = 6;
 
-/// An archive under way: first the events, then the definitions.
+/// An archive being written: first the events, then the definitions.
 #[derive(Debug)]
 pub(crate) struct ArchiveWriter {
     files: ArchiveFiles,
 }
 
 impl ArchiveWriter {
-    /// Makes the archive `NAME.otf2` in a folder.
+    /// Creates the archive `NAME.otf2` in a folder.
     pub(crate) fn create(folder: &Path, name: &str) -> io::Result<Self> {
         let files = ArchiveFiles::named(folder, name);
         fs::create_dir(files.folder())?;
         Ok(Self { files })
     }
 
-    /// Begins the events of a location, which has no definitions of its own.
+    /// Starts the events of a location, which does not have local definitions.
     pub(crate) fn events(&self, location: u64) -> io::Result<EventWriter> {
         ChunkedFile::create(&self.files.definitions_of(location), DEFINITION_CHUNK)?.close()?;
         let file = ChunkedFile::create(&self.files.events_of(location), EVENT_CHUNK)?;
         Ok(EventWriter { file, time: None })
     }
 
-    /// Begins the definitions of the archive.
+    /// Starts the definitions of the archive.
     pub(crate) fn definitions(self) -> io::Result<DefinitionWriter> {
         let file = ChunkedFile::create(&self.files.definitions(), DEFINITION_CHUNK)?;
         Ok(DefinitionWriter { files: self.files, file, strings: 0, definitions: 0, locations: 0 })
     }
 }
 
-/// A file in chunks. The one that is being filled is in memory.
+/// A file of chunks. The current one is in memory.
 #[derive(Debug)]
 struct ChunkedFile {
     file: File,
@@ -76,7 +76,7 @@ struct ChunkedFile {
 
 impl ChunkedFile {
     fn create(path: &Path, size: usize) -> io::Result<Self> {
-        // A number at the end of a chunk is written as a whole before it is cut to its length.
+        // A number at the end of a chunk is written at full length before it is shortened.
         let chunk = Vec::with_capacity(size + MOST_64);
         let mut file = Self { file: File::create(path)?, size, chunk, events: 0 };
         file.begin();
@@ -86,7 +86,7 @@ impl ChunkedFile {
     fn begin(&mut self) {
         self.chunk.extend([CHUNK_HEADER, LITTLE_ENDIAN]);
         self.chunk.extend((self.events + 1).to_le_bytes());
-        // The number of the last event is known in the end.
+        // The number of the last event is filled in at the end.
         self.chunk.extend([0; 8]);
     }
 
@@ -97,7 +97,7 @@ impl ChunkedFile {
         Ok(())
     }
 
-    /// Goes on to the next chunk, unless so many bytes and a mark of the end fit into this one. Tells whether it does.
+    /// Starts the next chunk unless `bytes` and an end mark fit into this one. Returns whether it did.
     #[inline]
     fn make_room(&mut self, bytes: usize) -> io::Result<bool> {
         if self.chunk.len() + bytes < self.size { Ok(false) } else { self.next_chunk(bytes) }
@@ -120,7 +120,7 @@ impl ChunkedFile {
     }
 }
 
-/// Appends a number as archives store it: its length without leading zeros, and so many bytes.
+/// Appends a number in compressed form: its length without leading zeros, then its bytes.
 #[inline]
 fn put_64(bytes: &mut Vec<u8>, number: u64) {
     if number == OTF2_UNDEFINED_UINT64 {
@@ -138,18 +138,18 @@ fn put_32(bytes: &mut Vec<u8>, number: u32) {
     put_64(bytes, if number == OTF2_UNDEFINED_UINT32 { OTF2_UNDEFINED_UINT64 } else { number.into() });
 }
 
-/// Writes the events of a location, in the order of time.
+/// Writes the events of a location in chronological order.
 #[derive(Debug)]
 pub(crate) struct EventWriter {
     file: ChunkedFile,
-    /// Time of the event before in the same chunk.
+    /// Time of the previous event in the chunk.
     time: Option<u64>,
 }
 
-/// A message as one of its ends sees it.
+/// A message from the view of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transfer {
-    /// The other end, by its rank in the communicator.
+    /// Rank of the peer in the communicator.
     pub(crate) peer: u32,
     /// The communicator.
     pub(crate) communicator: u32,
@@ -158,7 +158,7 @@ pub(crate) struct Transfer {
 }
 
 impl EventWriter {
-    /// Writes what is left.
+    /// Writes the remaining data.
     pub(crate) fn close(self) -> io::Result<()> {
         self.file.close()
     }
@@ -185,7 +185,8 @@ impl EventWriter {
         Ok(())
     }
 
-    /// Makes room for a record of at most so many bytes, as libotf2 counts them, and writes the time if it has changed.
+    /// Makes room for a record of at most `most` bytes, counted as in libotf2, and writes the time if it has
+    /// changed.
     #[inline]
     fn begin(&mut self, time: u64, most: usize) -> io::Result<&mut Vec<u8>> {
         if self.file.make_room(TIMESTAMP_SIZE + most)? {
@@ -200,7 +201,7 @@ impl EventWriter {
     }
 }
 
-/// Writes the definitions of an archive. Nodes and regions must be defined before what refers to them.
+/// Writes the definitions of an archive. Nodes and regions must be defined before they are referenced.
 #[derive(Debug)]
 pub(crate) struct DefinitionWriter {
     files: ArchiveFiles,
@@ -210,7 +211,7 @@ pub(crate) struct DefinitionWriter {
     locations: u64,
 }
 
-/// What a definition consists of.
+/// Part of a definition.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Ids(&'a [u32]),
@@ -242,7 +243,7 @@ impl DefinitionWriter {
         Ok(())
     }
 
-    /// The clock ticks in nanoseconds; the trace begins at `start` and is `length` ticks long.
+    /// Sets the clock to nanoseconds; the trace starts at `start` and is `length` ticks long.
     pub(crate) fn nanoseconds(&mut self, start: u64, length: u64) -> io::Result<()> {
         self.define(CLOCK_PROPERTIES, &[Numbers(&[1_000_000_000, start, length, OTF2_UNDEFINED_UINT64])])
     }
@@ -254,13 +255,13 @@ impl DefinitionWriter {
         Ok(id)
     }
 
-    /// A node on its own.
+    /// A node without a parent.
     pub(crate) fn node(&mut self, id: u32, name: u32, class: u32) -> io::Result<()> {
         let no_parent = OTF2_UNDEFINED_UINT32;
         self.define(SYSTEM_TREE_NODE, &[Ids(&[id, name, class, no_parent])])
     }
 
-    /// A process and its only thread, which has the same id.
+    /// A process and its only thread, with the same id.
     pub(crate) fn process(&mut self, id: u32, name: u32, node: u32, events: u64) -> io::Result<()> {
         let (process, thread) = (OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_LOCATION_TYPE_CPU_THREAD);
         let no_creator = OTF2_UNDEFINED_UINT32;
@@ -294,7 +295,7 @@ impl DefinitionWriter {
         self.group(id, name, [GROUP_TYPE_MPI_LOCATIONS, OTF2_GROUP_TYPE_COMM_LOCATIONS], locations)
     }
 
-    /// A communicator of some ranks, and their group of the given id.
+    /// A communicator of some ranks, and their group with the given id.
     pub(crate) fn communicator(&mut self, id: u32, name: u32, group: u32, ranks: &[u64]) -> io::Result<()> {
         self.group(group, name, [GROUP_TYPE_MPI_GROUP, OTF2_GROUP_TYPE_COMM_GROUP], ranks)?;
         let no_parent = OTF2_UNDEFINED_UINT32;
@@ -316,8 +317,8 @@ impl DefinitionWriter {
         )
     }
 
-    /// Writes what is left and the anchor file. libotf2 makes the identifier up from the time, the process and the
-    /// machine.
+    /// Writes the remaining data and the anchor file. libotf2 derives the identifier from the time, the
+    /// process and the machine.
     pub(crate) fn close(self, identifier: u64) -> io::Result<()> {
         self.file.close()?;
         let mut anchor = vec![CHUNK_HEADER, LITTLE_ENDIAN];
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_go_on_in_other_chunks() {
+    fn definitions_continue_in_further_chunks() {
         let folder = tempfile::tempdir().unwrap();
         let mut definitions = ArchiveWriter::create(folder.path(), "x").unwrap().definitions().unwrap();
         let text = |id: u32| format!("{id}").repeat(id as usize % 100);
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_larger_than_a_chunk_is_refused() {
+    fn a_definition_larger_than_a_chunk_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let mut definitions = ArchiveWriter::create(folder.path(), "x").unwrap().definitions().unwrap();
         let error = definitions.string(&"x".repeat(DEFINITION_CHUNK)).unwrap_err().to_string();

@@ -4,7 +4,7 @@ use super::Files;
 
 const BLOCK_BYTES: usize = 512;
 
-/// A log that the tests write themselves.
+/// Builds a log.
 struct Log {
     is_big_endian: bool,
     blocks: Vec<Vec<u8>>,
@@ -19,7 +19,7 @@ impl Log {
         if self.is_big_endian { word.to_be_bytes() } else { word.to_le_bytes() }
     }
 
-    /// A record whose body begins with these words and goes on with zeros.
+    /// A record whose body starts with these words, padded with zeros.
     fn record(&mut self, time: f64, place: (i32, i32), kind: i32, words: &[i32], bytes: usize) {
         let time = if self.is_big_endian { time.to_be_bytes() } else { time.to_le_bytes() };
         let mut record = time.to_vec();
@@ -28,7 +28,7 @@ impl Log {
         }
         record.resize(24 + bytes, 0);
         let block = self.blocks.last_mut().unwrap();
-        // Room for the end of the block is always left.
+        // Leave room for the end of the block.
         if block.len() + record.len() + 24 > BLOCK_BYTES {
             self.end(1);
             self.blocks.push(Vec::new());
@@ -75,13 +75,13 @@ impl Log {
         }
         bytes.resize(1024, 0);
         bytes.extend(self.blocks.concat());
-        // The table of communicators, which is not needed.
+        // The table of communicators, which is ignored.
         bytes.extend([7; 40]);
         bytes
     }
 }
 
-/// Four ranks; communicator 5 has ranks 3 and 1, in this order. What is sent through it comes before it is described.
+/// Four ranks; communicator 5 has ranks 3 and 1, in this order. Its messages precede its definition.
 fn sample_log(is_big_endian: bool) -> Log {
     let mut log = Log::new(is_big_endian);
     for rank in 0..4 {
@@ -97,7 +97,7 @@ fn sample_log(is_big_endian: bool) -> Log {
     log.sends(2.0, (5, 0), (5, 1), 7);
     log.creates(100, 5, 0, 3);
     log.creates(100, 5, 1, 1);
-    // A communicator between groups: the other side's rank of the writer says nothing.
+    // An intercommunicator: the remote rank of the writer is ignored.
     log.creates(102, 6, -1, -1);
     log.record(2.5, (0, 1), 7, &[-102, 0, 0, 42, 100], 24);
     log.record(3.0, (0, 1), 6, &[1], 40);
@@ -112,7 +112,7 @@ pub(crate) fn sample() -> Files {
 }
 
 #[test]
-fn messages_are_counted_where_they_are_sent_and_ranks_translated() {
+fn messages_are_counted_at_the_sender_and_ranks_translated() {
     for is_big_endian in [true, false] {
         for version in ["CLOG-02.44", "CLOG-02.40"] {
             let read = Files::one(sample_log(is_big_endian).bytes(version, &[])).auto();
@@ -125,22 +125,22 @@ fn messages_are_counted_where_they_are_sent_and_ranks_translated() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
+fn invalid_files_are_rejected_with_a_position() {
     let refused = |version: &str, changes: &[(&str, &str)]| {
         Files::one(sample_log(true).bytes(version, changes)).refused()
     };
     for (version, changes, what) in [
-        ("CLOG-02.20", &[][..], ": version `CLOG-02.20` is not read, only those that begin with CLOG-02.4"),
-        ("CLOG-02.44", &[("is_finalzed=", "FALSE")], ": the program ended before its log was finished"),
+        ("CLOG-02.20", &[][..], ": version `CLOG-02.20` is not supported, only CLOG-02.4 and its revisions"),
+        ("CLOG-02.44", &[("is_finalzed=", "FALSE")], ": the program ended before it finished the log"),
         (
             "CLOG-02.44",
             &[("block_size=", "0")],
-            ": damaged at byte 0: `block_size=` is not from 1 to 1073741824",
+            ": damaged at byte 0: `block_size=` is not between 1 and 1073741824",
         ),
         (
             "CLOG-02.44",
             &[("max_comm_world_size=", "99999999")],
-            ": damaged at byte 0: `max_comm_world_size=` is not from 1 to 16777216",
+            ": damaged at byte 0: `max_comm_world_size=` is not between 1 and 16777216",
         ),
     ] {
         assert_eq!(refused(version, changes), format!("trace{what}"));
@@ -148,16 +148,16 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     let two = refused("CLOG-02.44", &[("max_comm_world_size=", "2")]);
     assert!(two.ends_with("rank 2 is not below the 2 of the preamble"), "{two}");
     let short = refused("CLOG-02.44", &[("block_size=", "100")]);
-    assert_eq!(short, "trace: damaged at byte 1096: a record goes beyond the end of its block");
-    let whole = sample_log(true).bytes("CLOG-02.44", &[]);
-    for (length, what) in [(1000, "0: the file is cut off"), (1060, "1024: the file is cut off")] {
-        let refused = Files::one(&whole[..length]).refused();
+    assert_eq!(short, "trace: damaged at byte 1096: a record exceeds its block");
+    let complete = sample_log(true).bytes("CLOG-02.44", &[]);
+    for (length, what) in [(1000, "0: the file is truncated"), (1060, "1024: the file is truncated")] {
+        let refused = Files::one(&complete[..length]).refused();
         assert_eq!(refused, format!("trace: damaged at byte {what}"));
     }
 }
 
 #[test]
-fn records_that_contradict_are_refused() {
+fn inconsistent_records_are_rejected() {
     let refused = |change: fn(&mut Log)| {
         let mut log = sample_log(false);
         change(&mut log);
@@ -166,11 +166,11 @@ fn records_that_contradict_are_refused() {
     };
     assert_eq!(
         refused(|log| log.sends(1.0, (0, 0), (77, 1), 8)),
-        "a message goes from or to rank 1 of communicator 77, which no record describes"
+        "a message has rank 1 of communicator 77 as an end, but no record defines it"
     );
     assert_eq!(refused(|log| log.creates(100, 5, 0, 2)), "two processes are rank 0 of communicator 5");
     assert_eq!(refused(|log| log.sends(1.0, (0, 0), (0, 1), -8)), "a message has a negative size");
     assert_eq!(refused(|log| log.sends(f64::NAN, (0, 0), (0, 1), 8)), "a time is not a number");
-    assert_eq!(refused(|log| log.record(1.0, (0, 0), 12, &[], 0)), "records of type 12 are not known");
-    assert_eq!(refused(|log| log.record(1.0, (0, 0), -1, &[], 0)), "records of type -1 are not known");
+    assert_eq!(refused(|log| log.record(1.0, (0, 0), 12, &[], 0)), "unknown record type 12");
+    assert_eq!(refused(|log| log.record(1.0, (0, 0), -1, &[], 0)), "unknown record type -1");
 }

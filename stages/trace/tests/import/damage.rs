@@ -1,6 +1,6 @@
-//! Damages files at random: reading must end with a graph or an error, whatever the bytes are.
+//! Fuzzes the importers: reading must return a graph or an error for any bytes.
 //!
-//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs thousands of cases instead of some hundred; `HOPMAP_SEED=N` repeats one.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::simgrid::{INDEX, TAGGED};
 use super::{Files, clog2, import_path, ipm, tau};
 use hopmap_test_support::{Random, damage};
 
-/// A sample, what means something in it, and the format it has.
+/// A sample, bytes with a meaning in it, and its format.
 struct Sample {
     name: &'static str,
     files: Files,
@@ -46,7 +46,7 @@ fn samples() -> Vec<Sample> {
     ]
 }
 
-/// Damages one file of a sample, reads it and repairs it.
+/// Damages one file of a sample, reads the sample and repairs it.
 fn fuzz_import(sample: &Sample, seed: u64) {
     let mut random = Random(seed);
     let names = &sample.files.names;
@@ -57,7 +57,7 @@ fn fuzz_import(sample: &Sample, seed: u64) {
     fs::write(&file, bytes).unwrap();
     let path = sample.files.trace();
     eprintln!("{}, seed {seed}", sample.name);
-    // What is no longer recognised is still given to the reader.
+    // Files that are no longer recognised are still passed to the reader.
     crate::support::body::import(&path, sample.format);
     fs::write(file, original).unwrap();
 }

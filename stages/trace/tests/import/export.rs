@@ -1,4 +1,4 @@
-//! `trace/export`, and back.
+//! `trace/export`, and the way back.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::support::Listener;
 
 const FORMATS: [ExportFormat; 2] = [ExportFormat::Csv, ExportFormat::MatrixMarket];
 
-/// The file, and what is said.
+/// The file and the log.
 fn export(graph: &TaskGraph, to: ExportFormat) -> (TextFile, Vec<String>) {
     let mut inputs = Inputs::new();
     inputs.connect("task-graph", Arc::new(graph.clone()), "d1".into(), "program".into());
@@ -23,7 +23,7 @@ fn export(graph: &TaskGraph, to: ExportFormat) -> (TextFile, Vec<String>) {
     (file.clone(), listener.lines.into_inner().unwrap())
 }
 
-/// A graph of which nothing but traffic is known.
+/// A graph with traffic only.
 fn graph(ranks: usize, rows: &[(u32, u32, u64, u64)]) -> TaskGraph {
     let edge = |&(source, destination, messages, bytes): &(u32, u32, u64, u64)| Edge {
         source,
@@ -39,12 +39,12 @@ fn graph(ranks: usize, rows: &[(u32, u32, u64, u64)]) -> TaskGraph {
 }
 
 #[test]
-fn files_look_as_other_tools_expect() {
+fn files_have_the_format_of_other_tools() {
     let traffic = graph(4, &[(0, 1, 2, 100), (2, 0, 1, 7)]);
-    let (file, said) = export(&traffic, ExportFormat::Csv);
+    let (file, log) = export(&traffic, ExportFormat::Csv);
     assert_eq!(file.name, "matrix.csv");
     assert_eq!(file.text, "source,destination,messages,bytes\n0,1,2,100\n2,0,1,7\n3,3,0,0\n");
-    assert!(said.is_empty());
+    assert!(log.is_empty());
     let (file, _) = export(&traffic, ExportFormat::MatrixMarket);
     assert_eq!(file.name, "matrix.mtx");
     assert_eq!(
@@ -57,12 +57,12 @@ fn files_look_as_other_tools_expect() {
 }
 
 #[test]
-fn what_a_matrix_cannot_hold_is_said() {
+fn omitted_data_is_logged() {
     let mut traffic = graph(1, &[(0, 0, 1, 1)]);
     traffic.processes[0] = Process { host: Some("n1".into()), compute_s: Some(1.0), ..Process::default() };
     traffic.duration_s = Some(2.0);
-    let (_, said) = export(&traffic, ExportFormat::Csv);
-    assert_eq!(said, ["warning: the file does not hold hosts, computing times, the duration"]);
+    let (_, log) = export(&traffic, ExportFormat::Csv);
+    assert_eq!(log, ["warning: the file does not contain hosts, computing times, the duration"]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn lines_of_matrix_market_stay_short() {
 
 /// Real programs as well.
 #[test]
-fn what_is_exported_of_real_traces_is_imported() {
+fn exports_of_real_traces_are_imported_unchanged() {
     let Some(data) = crate::support::data() else { return };
     let mut checked = 0;
     for name in ["eztrace-lu.S.16", "eztrace-mg.A.16", "eztrace-lulesh-8", "eztrace-is.W.16"] {
@@ -92,7 +92,7 @@ fn what_is_exported_of_real_traces_is_imported() {
         }
         checked += 1;
     }
-    assert!(checked > 0, "no archive is there");
+    assert!(checked > 0, "no archive was found");
 }
 
 fn any_graph() -> impl Strategy<Value = TaskGraph> {

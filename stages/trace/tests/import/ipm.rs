@@ -2,7 +2,7 @@
 
 use super::Files;
 
-/// One of the ranks, with what stands in its hash.
+/// A task with the given hash entries.
 fn task(rank: u32, size: u32, hash: &str) -> String {
     format!(
         "<task ipm_version=\"2.0.6\" cookie=\"nocookie\" mpi_rank=\"{rank}\" mpi_size=\"{size}\" \
@@ -62,22 +62,22 @@ fn entries_of_the_hash_are_messages() {
         read.log,
         [
             "format: ipm",
-            "warning: collective operations, once for every process, which do not count: 5",
-            "warning: calls of MPI_Sendrecv, which count as messages to the rank that IPM names: 3",
-            "warning: messages to rank 0 that may have gone to MPI_PROC_NULL, for which IPM writes 0 too: 1",
+            "warning: collective operations (once per process), which are not counted: 5",
+            "warning: calls of MPI_Sendrecv, counted as messages to the rank that IPM records: 3",
+            "warning: messages to rank 0, which may be messages to MPI_PROC_NULL (IPM records 0 for both): 1",
         ]
     );
 }
 
 #[test]
-fn reports_that_do_not_have_all_are_refused() {
-    let whole = sample();
-    let terse = whole.replace("<hash", "<hush").replace("<hent", "<hunt");
+fn incomplete_reports_are_rejected() {
+    let complete = sample();
+    let terse = complete.replace("<hash", "<hush").replace("<hent", "<hunt");
     for (text, what) in [
-        (terse, "the report sums up calls, and does not say to whom messages went"),
+        (terse, "the report has totals per call, but no receivers"),
         (report(&[task(0, 2, "")]), "rank 1 of 2 is missing"),
-        (whole[..whole.len() - 200].to_owned(), "it ends inside rank 2"),
-        (report(&[]), "it holds no task"),
+        (complete[..complete.len() - 200].to_owned(), "the file ends inside rank 2"),
+        (report(&[]), "the file does not contain a task"),
     ] {
         assert_eq!(Files::one(text).refused(), format!("trace: {what}"));
     }
@@ -86,7 +86,7 @@ fn reports_that_do_not_have_all_are_refused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_line() {
+fn invalid_lines_are_rejected_with_their_number() {
     for (hash, what) in [
         (entry("MPI_Send", "8", "2", "1"), "17: the orank `2` is not below 2"),
         (entry("MPI_Send", "8", "-1", "1"), "17: the orank `-1` is negative"),
@@ -97,18 +97,18 @@ fn what_makes_no_sense_is_refused_with_its_line() {
         ("<task mpi_rank=\"1\" mpi_size=\"2\" >".into(), "17: a task begins inside another"),
         (
             "<taskcopy mpi_rank=\"1\" cluster_rank=\"0\"></taskcopy>".into(),
-            "17: a clustered report leaves out the messages of ranks that are alike",
+            "17: a clustered report omits the messages of similar ranks",
         ),
     ] {
         let text = report(&[task(0, 2, &hash), task(1, 2, "")]);
         assert_eq!(Files::one(text).refused(), format!("trace:{what}"));
     }
     let twice = report(&[task(0, 2, ""), task(0, 2, "")]);
-    assert!(Files::one(twice).refused().ends_with("rank 0 is there twice"));
+    assert!(Files::one(twice).refused().ends_with("rank 0 is duplicated"));
     let others = report(&[task(0, 2, ""), task(1, 3, "")]);
-    assert!(Files::one(others).refused().ends_with("not all tasks have the same `mpi_size`"));
+    assert!(Files::one(others).refused().ends_with("tasks have different values of `mpi_size`"));
     let outside = report(&[task(0, 1, ""), entry("MPI_Send", "1", "0", "1")]);
-    assert!(Files::one(outside).refused().ends_with("`hent` stands outside of a task"));
+    assert!(Files::one(outside).refused().ends_with("`hent` outside of a task"));
     let most = "9223372036854775807";
     let much = report(&[task(0, 1, &entry("MPI_Send", most, "0", "3"))]);
     assert_eq!(Files::one(much).refused(), "trace:17: the messages or bytes of all pairs exceed 64 bits");

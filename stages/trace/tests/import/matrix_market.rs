@@ -2,7 +2,7 @@
 
 use super::Files;
 
-/// A matrix with these lines behind the first.
+/// A matrix with these lines after the first.
 fn matrix(field: &str, symmetry: &str, lines: &str) -> Files {
     Files::one(format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n{lines}"))
 }
@@ -13,15 +13,14 @@ fn rows_send_to_columns() {
         matrix("integer", "general", "% by hand\n\n4 4 5\n1 2 100\n3 1 7\n1 2 5\n2 2 8\n2 3 0\n").auto();
     assert_eq!(read.pairs(), [(0, 1, 2, 105), (1, 1, 1, 8), (2, 0, 1, 7)]);
     assert_eq!(read.graph().ranks(), 4);
-    let said =
-        "warning: the matrix does not say how many messages there are: each of its pairs counts as one";
-    assert_eq!(read.log, ["format: matrix-market", said]);
+    let warning = "warning: the matrix does not contain message counts: each pair counts as one message";
+    assert_eq!(read.log, ["format: matrix-market", warning]);
     let fractions = "2 2 2\r\n1 2 1.5e3\r\n2 1 8.0\r\n";
     assert_eq!(matrix("real", "general", fractions).auto().pairs(), [(0, 1, 1, 1500), (1, 0, 1, 8)]);
 }
 
 #[test]
-fn what_a_symmetric_matrix_leaves_out_counts() {
+fn symmetric_matrices_count_in_both_directions() {
     let read = matrix("integer", "symmetric", "3 3 2\n2 1 10\n3 3 4\n").auto();
     assert_eq!(read.pairs(), [(0, 1, 1, 10), (1, 0, 1, 10), (2, 2, 1, 4)]);
     let refused = matrix("integer", "symmetric", "3 3 1\n1 2 10\n").refused();
@@ -29,17 +28,14 @@ fn what_a_symmetric_matrix_leaves_out_counts() {
 }
 
 #[test]
-fn a_pattern_is_one_byte_per_pair_and_says_so() {
+fn a_pattern_is_one_byte_per_pair_with_a_warning() {
     let read = matrix("pattern", "general", "2 2 1\n1 2\n").auto();
     assert_eq!(read.pairs(), [(0, 1, 1, 1)]);
-    assert_eq!(
-        read.log[1],
-        "warning: the matrix is a pattern: each of its pairs counts as one message of one byte"
-    );
+    assert_eq!(read.log[1], "warning: the matrix is a pattern: each pair counts as one message of one byte");
 }
 
 #[test]
-fn messages_may_stand_in_comments() {
+fn comments_may_have_message_counts() {
     let read = matrix(
         "integer",
         "general",
@@ -47,24 +43,34 @@ fn messages_may_stand_in_comments() {
     );
     assert_eq!(read.auto().pairs(), [(0, 0, 1, 8), (0, 1, 3, 9), (1, 0, 7, 0)]);
     let refused = matrix("integer", "general", "%hopmap messages 3 1\n2 2 1\n1 2 9\n").refused();
-    assert_eq!(refused, "trace:3: there are not as many numbers of messages as entries");
+    assert_eq!(refused, "trace:3: the number of message counts differs from the number of entries");
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_line() {
+fn invalid_lines_are_rejected_with_their_number() {
     for (field, symmetry, lines, what) in [
-        ("complex", "general", "", "1: entries are `integer`, `real` or `pattern`, not `complex`"),
-        ("real", "skew-symmetric", "", "1: `skew-symmetric` is not read: nobody sends fewer than no bytes"),
-        ("real", "odd", "", "1: `odd` is no symmetry"),
-        ("integer", "general", "% only comments\n", " it ends before the size of the matrix"),
+        (
+            "complex",
+            "general",
+            "",
+            "1: unsupported type of entries `complex`, expected `integer`, `real` or `pattern`",
+        ),
+        (
+            "real",
+            "skew-symmetric",
+            "",
+            "1: `skew-symmetric` is not supported: byte counts cannot be negative",
+        ),
+        ("real", "odd", "", "1: unknown symmetry `odd`"),
         (
             "integer",
             "general",
-            "3 4 0\n",
-            "2: a matrix of 3 rows and 4 columns is not between the same ranks",
+            "% only comments\n",
+            " the file ends before the line with the size of the matrix",
         ),
+        ("integer", "general", "3 4 0\n", "2: the matrix must be square, but has 3 rows and 4 columns"),
         ("integer", "general", "3 3\n", "2: the number of entries is missing"),
-        ("integer", "general", "3 3 1 1\n", "2: the size is three numbers: rows, columns and entries"),
+        ("integer", "general", "3 3 1 1\n", "2: the size must be three numbers: rows, columns and entries"),
         (
             "integer",
             "general",
@@ -78,32 +84,32 @@ fn what_makes_no_sense_is_refused_with_its_line() {
             "3 3 18446744073709551615\n1 2 3\n",
             " the file ends after 1 of 18446744073709551615 entries",
         ),
-        ("integer", "general", "3 3 1\n1 2 3\n\n1 2 3\n", "5: more than 1 entries"),
-        ("integer", "general", "3 3 1\n1 4 3\n", "3: the column `4` is not from 1 to 3"),
-        ("integer", "general", "3 3 1\n0 1 3\n", "3: the row `0` is not from 1 to 3"),
+        ("integer", "general", "3 3 1\n1 2 3\n\n1 2 3\n", "5: there are more than 1 entries"),
+        ("integer", "general", "3 3 1\n1 4 3\n", "3: the column `4` is not between 1 and 3"),
+        ("integer", "general", "3 3 1\n0 1 3\n", "3: the row `0` is not between 1 and 3"),
         ("integer", "general", "3 3 1\n1 1 -3\n", "3: the number of bytes `-3` is negative"),
         ("real", "general", "3 3 1\n1 1 2.5\n", "3: the number of bytes `2.5` is not a whole number"),
         ("real", "general", "3 3 1\n1 1\n", "3: the number of bytes is missing"),
-        ("pattern", "general", "3 3 1\n1 1 1\n", "3: more values than an entry has"),
+        ("pattern", "general", "3 3 1\n1 1 1\n", "3: too many values in an entry"),
     ] {
         let refused = matrix(field, symmetry, lines).refused();
         assert!(refused.starts_with("trace:") && refused.ends_with(what), "{refused}");
     }
     let dense = Files::one("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n");
-    assert_eq!(dense.refused(), "trace:1: only `coordinate` is read, not `array`");
+    assert_eq!(dense.refused(), "trace:1: unsupported format `array`, expected `coordinate`");
     let vector = Files::one("%%MatrixMarket vector coordinate real general\n");
-    assert_eq!(vector.refused(), "trace:1: this is not the first line of a Matrix Market matrix");
+    assert_eq!(vector.refused(), "trace:1: not the first line of a Matrix Market matrix");
     let most = u64::MAX;
     let refused = matrix("integer", "general", &format!("2 2 2\n1 2 {most}\n2 1 1\n")).refused();
     assert_eq!(refused, "trace:4: the messages or bytes of all pairs exceed 64 bits");
 }
 
 #[test]
-fn silent_ranks_can_be_added_but_none_taken_away() {
+fn silent_ranks_can_be_added_but_ranks_cannot_be_removed() {
     let files = matrix("integer", "general", "3 3 1\n1 2 5\n");
     assert_eq!(files.read(|params| params.ranks = Some(5)).graph().ranks(), 5);
     let refused = files.read(|params| params.ranks = Some(2)).result.unwrap_err();
-    assert_eq!(refused.0, "`trace` has 3 ranks, and `ranks` asks for 2");
+    assert_eq!(refused.0, "`trace` has 3 ranks, but `ranks` = 2");
     let refused = files.read(|params| params.ranks = Some(0)).result.unwrap_err();
-    assert_eq!(refused.0, "`ranks` asks for 0 ranks");
+    assert_eq!(refused.0, "`ranks` = 0 is out of range");
 }

@@ -5,7 +5,7 @@ use super::Files;
 /// Three tasks of which the second has two threads, and a second application with one task.
 pub(crate) const HEADER: &str = "#Paraver (12/03/2024 at 10:11):5000_ns:2(4,4):2:3(1:1,2:1,1:2),1:1(1:2)\n";
 
-/// Rank 0 computes for 1 µs and 0.5 µs, rank 1 never, rank 2 has no state.
+/// Rank 0 computes for 1 µs and 0.5 µs, rank 1 does not, and rank 2 lacks states.
 pub(crate) const RECORDS: &str = "c:1:1:3:1:2:3\n\
     1:1:1:1:1:0:1000:1\n\
     1:2:1:2:1:0:1000:3\n\
@@ -24,7 +24,7 @@ fn trace(header: &str, records: &str) -> Files {
 }
 
 #[test]
-fn tasks_send_to_tasks_whatever_their_thread_and_application() {
+fn messages_of_all_threads_and_applications_count_for_their_task() {
     let read = trace(HEADER, RECORDS).auto();
     assert_eq!(read.pairs(), [(0, 1, 2, 4100), (1, 2, 1, 100), (3, 0, 1, 0)]);
     let graph = read.graph();
@@ -35,12 +35,12 @@ fn tasks_send_to_tasks_whatever_their_thread_and_application() {
     assert!(graph.processes.iter().all(|process| process.host.is_none()));
     assert_eq!(
         read.log,
-        ["format: paraver", "warning: collective operations, once for every process, which do not count: 1"]
+        ["format: paraver", "warning: collective operations (once per process), which are not counted: 1"]
     );
 }
 
 #[test]
-fn headers_come_in_several_forms() {
+fn headers_have_several_forms() {
     let record = "3:1:1:1:1:1:1:1:1:2:1:1:1:8:0\n";
     for (header, duration_s) in [
         ("#Paraver (10/04/2001 at 18:21):620244450:0:1:2(1:0,1:0)\n", 620.244_45),
@@ -55,28 +55,28 @@ fn headers_come_in_several_forms() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_line() {
+fn invalid_lines_are_rejected_with_their_number() {
     for (header, what) in [
-        ("#Paraver 12\n", "this is not the header of a Paraver trace"),
+        ("#Paraver 12\n", "not the header of a Paraver trace"),
         ("#Paraver (x):5000_ns\n", "the header ends with the end of the trace"),
-        ("#Paraver (x):5000_h:0:1:1(1:0)\n", "`h` is no unit of time"),
+        ("#Paraver (x):5000_h:0:1:1(1:0)\n", "`h` is not a unit of time"),
         ("#Paraver (x):-5_ns:0:1:1(1:0)\n", "the end of the trace `-5` is negative"),
         ("#Paraver (x):5_ns:0:2:1(1:0)\n", "the header ends before the tasks"),
-        ("#Paraver (x):5_ns:0:1:9000(1:0)\n", "the header lists 1 tasks and says that there are 9000"),
+        ("#Paraver (x):5_ns:0:1:9000(1:0)\n", "the header lists 1 tasks, but declares 9000"),
         ("#Paraver (x):5_ns:0:1:99999999(1:0)\n", "the number of tasks `99999999` is not below 16777217"),
     ] {
         assert_eq!(trace(header, "").refused(), format!("trace:1: {what}"));
     }
     for (record, what) in [
-        ("7:1\n", "`7:1` is no record of Paraver"),
-        ("3:1:1:1:1:1:1:1:1:9:1:1:1:8:0\n", "application 1 has tasks 1 to 3, and this is task 9"),
-        ("3:1:1:0:1:1:1:1:1:1:1:1:1:8:0\n", "application 1 has tasks 1 to 3, and this is task 0"),
-        ("3:1:0:1:1:1:1:1:1:1:1:1:1:8:0\n", "the application is 0, but they count from one"),
+        ("7:1\n", "`7:1` is not a record of Paraver"),
+        ("3:1:1:1:1:1:1:1:1:9:1:1:1:8:0\n", "application 1 has tasks 1 to 3, but this is task 9"),
+        ("3:1:1:0:1:1:1:1:1:1:1:1:1:8:0\n", "application 1 has tasks 1 to 3, but this is task 0"),
+        ("3:1:0:1:1:1:1:1:1:1:1:1:1:8:0\n", "the application is 0, but applications count from one"),
         ("3:1:3:1:1:1:1:1:1:1:1:1:1:8:0\n", "the application `3` is not below 3"),
         ("3:1:1:1:1:1:1:1:1:2:1:1:1:-8:0\n", "the size `-8` is negative"),
-        ("3:1:1:1:1:1:1:1:1:2:1:1:1:8\n", "a message has 14 numbers behind `3:`"),
+        ("3:1:1:1:1:1:1:1:1:2:1:1:1:8\n", "a message must have 14 numbers after `3:`"),
         ("3:1:1:1:1:1:1:1:1:2\n", "the thread is missing"),
-        ("1:1:1:1:1:9:8:1\n", "it ends at 8 and begins at 9"),
+        ("1:1:1:1:1:9:8:1\n", "it ends at 8, before its begin at 9"),
     ] {
         assert_eq!(trace(HEADER, &format!("\n{record}")).refused(), format!("trace:3: {what}"));
     }

@@ -1,11 +1,11 @@
-//! What a file is does not depend on its name.
+//! Formats are recognised by contents, not by file name.
 
 use hopmap_trace::Format;
 
 use super::{Files, import_path};
 
 #[test]
-fn a_matrix_in_csv_is_read_as_trace_csv_reads_it() {
+fn a_csv_matrix_is_recognised() {
     let files = Files::one("# by hand\nbytes,messages,source,destination\n8,1,0,2\n4,1,0,2\n");
     let read = files.auto();
     assert_eq!(read.pairs(), [(0, 2, 2, 12)]);
@@ -17,54 +17,55 @@ fn a_matrix_in_csv_is_read_as_trace_csv_reads_it() {
 }
 
 #[test]
-fn a_format_can_be_asked_for() {
+fn the_format_can_be_set() {
     let files = Files::one("source,destination,messages,bytes\n0,1,1,1\n");
     let refused = import_path(&files.path("trace"), Format::MatrixMarket).unwrap_err().to_string();
-    assert!(refused.ends_with("1: this is not the first line of a Matrix Market matrix"), "{refused}");
+    assert!(refused.ends_with("1: not the first line of a Matrix Market matrix"), "{refused}");
 }
 
-/// What is said of files that are refused by name, with the hint.
-fn said(files: &Files) -> String {
+/// The error message with the hint.
+fn error(files: &Files) -> String {
     let (message, help) = files.auto().result.unwrap_err();
     message + &help
 }
 
 #[test]
-fn what_has_no_pairs_is_refused_by_name() {
-    let one = |bytes: &[u8]| said(&Files::one(bytes));
+fn formats_without_pairs_are_rejected_by_name() {
+    let one = |bytes: &[u8]| error(&Files::one(bytes));
     assert_eq!(
         one(b"@ mpiP\n@ Command : ./lu.S.8\n@ Version                  : 3.5.0\n"),
-        "`trace` is an mpiP report: it sums up messages per call site, and does not say to whom they went | record the \
-         program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver"
+        "`trace` is an mpiP report: it has totals per call site, but no receivers | record the \
+         program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver"
     );
     assert_eq!(
         one(b"Process\tCPU Time\tPID\nlu.S.8\t1.5\t4711\n"),
-        "`trace` is a report of VTune: it holds times per process and function, and no pairs of processes | record the \
+        "`trace` is a report of VTune: it contains times per process and function, but no pairs of processes | record the \
          program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the columns source, \
          destination, messages and bytes"
     );
     assert_eq!(
         one(b"\x00\x0aSLOG 2.0.6 and more bytes"),
-        "`trace` is an SLOG-2 file: it is made from a CLOG-2 file for drawing, and joins messages that lie close \
-         together | give the `.clog2` file it was made from"
+        "`trace` is an SLOG-2 file: it is a rendering of a CLOG-2 file, in which nearby messages \
+         are merged | pass the original `.clog2` file"
     );
-    let archive = "an OTF2 archive: such archives have a stage of their own | use the stage `trace/otf2`";
+    let archive = "an OTF2 archive: another stage reads these archives | use the stage `trace/otf2`";
     assert_eq!(one(b"\x03\x42OTF2\x02\x00"), format!("`trace` is {archive}"));
     assert!(
-        one(b"1:1\n2:2\n").ends_with(
-            "an OTF 1 archive: such archives have a stage of their own | use the stage `trace/otf`"
-        )
+        one(b"1:1\n2:2\n")
+            .ends_with("an OTF 1 archive: another stage reads these archives | use the stage `trace/otf`")
     );
-    assert!(one(b"\x1f\x8b\x08\x00").starts_with("`trace` is compressed: only plain files are read"));
-    let hpctoolkit = "is an HPCToolkit database: it holds samples of where time goes, and no messages";
+    assert!(
+        one(b"\x1f\x8b\x08\x00").starts_with("`trace` is compressed: only uncompressed files are supported")
+    );
+    let hpctoolkit = "is an HPCToolkit database: it contains time samples, but no messages";
     assert!(one(b"HPCTOOLKITprof\x04\x00").contains(hpctoolkit));
-    assert!(said(&Files::new(&[("experiment.xml", "<HPCToolkitExperiment/>")])).contains(hpctoolkit));
-    assert!(said(&Files::new(&[("meta.db", ""), ("profile.db", "")])).contains(hpctoolkit));
-    assert!(said(&Files::new(&[("traces.otf2", ""), ("traces.def", "")])).contains(archive));
+    assert!(error(&Files::new(&[("experiment.xml", "<HPCToolkitExperiment/>")])).contains(hpctoolkit));
+    assert!(error(&Files::new(&[("meta.db", ""), ("profile.db", "")])).contains(hpctoolkit));
+    assert!(error(&Files::new(&[("traces.otf2", ""), ("traces.def", "")])).contains(archive));
 }
 
 #[test]
-fn reading_can_be_stopped() {
+fn reading_can_be_interrupted() {
     let files = Files::one("%%MatrixMarket matrix coordinate integer general\n1 1 0\n");
     let listener = crate::support::Listener { stop_after: Some(0), ..Default::default() };
     listener.progress.lock().unwrap().push((0, 0));
@@ -74,16 +75,16 @@ fn reading_can_be_stopped() {
 }
 
 #[test]
-fn what_is_unknown_is_answered_with_what_is_known() {
+fn errors_of_unknown_formats_list_the_supported_ones() {
     for bytes in ["", "\n\n", "hello\n", "\u{0}\u{1}\u{2}"] {
-        let said = said(&Files::one(bytes));
+        let message = error(&Files::one(bytes));
         assert!(
-            said.starts_with("`trace` looks like nothing that is known | known are clog2, csv, "),
-            "{said}"
+            message.starts_with("`trace` has an unknown format | supported formats: clog2, csv, "),
+            "{message}"
         );
-        assert!(said.ends_with("; `format` says which it is"), "{said}");
+        assert!(message.ends_with("; set one with `format`"), "{message}");
     }
-    assert!(said(&Files::new(&[("notes.txt", "")])).contains("looks like nothing that is known"));
+    assert!(error(&Files::new(&[("notes.txt", "")])).contains("has an unknown format"));
     let missing = import_path(&Files::one("").path("none"), Format::Auto).unwrap_err();
     assert!(missing.to_string().contains(": cannot be read: "), "{missing}");
 }

@@ -7,7 +7,7 @@ use hopmap_trace::Format;
 
 use super::{Files, import_path};
 
-/// Doubles where no type stands; the last rank is silent.
+/// Datatypes default to doubles; the last rank is silent.
 pub(crate) const TAGGED: &str = "0 init 1\n\
     0 comm_size 4\n\
     0 compute 1e6\n\
@@ -23,7 +23,7 @@ pub(crate) const TAGGED: &str = "0 init 1\n\
     3 init 1\n\
     3 barrier\n";
 
-/// Bytes where no type stands, in a file for each rank.
+/// Datatypes default to bytes; one file per rank.
 pub(crate) const INDEX: [(&str, &str); 4] = [
     ("trace", "# one line per rank\nactions/rank0.txt\nactions/rank1.txt\n\nactions/rank2.txt\n"),
     ("actions/rank0.txt", "0 init\n0 send 1 100\n0 send 1 1e3 6\n0 finalize\n"),
@@ -37,8 +37,8 @@ fn actions_with_tags() {
     assert_eq!(read.pairs(), [(0, 1, 1, 80), (0, 2, 1, 1000), (1, 0, 1, 12)]);
     assert_eq!(read.graph().ranks(), 4);
     assert!(read.graph().processes.iter().all(|process| process.compute_s.is_none()));
-    let said = "warning: collective operations and accesses to remote memory, once for every process, which do not count: 2";
-    assert_eq!(read.log, ["format: simgrid", said]);
+    let warning = "warning: collective operations and remote memory accesses (once per process), which are not counted: 2";
+    assert_eq!(read.log, ["format: simgrid", warning]);
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn an_index_of_files_without_tags() {
     assert_eq!(read.graph().ranks(), 3);
     std::fs::remove_file(files.path("actions/rank1.txt")).unwrap();
     let refused = files.refused();
-    assert_eq!(refused, "trace:3: there is no file `actions/rank1.txt`");
+    assert_eq!(refused, "trace:3: file `actions/rank1.txt` does not exist");
 }
 
-/// What SMPI 3.32 writes of one program with all kinds of messages, through communicators of its own.
+/// Output of SMPI 3.32 for a program with all kinds of messages, on its own communicators.
 #[test]
-fn all_that_smpi_writes() {
+fn every_action_of_smpi_is_read() {
     let rank0 = "0 init\n0 compute 1.03874\n0 irecv 1 7 100 0\n0 isend 1 7 100 0\n0 waitall 2\n0 send 1 3 50 7\n\
                  0 Ssend 1 1 10 1\n0 ISsend 1 1 3 1\n0 wait 0 1 1\n0 bsend 1 1 4 1\n0 ibsend 1 1 5 1\n0 Start 1 1 32 1\n\
                  0 send -333 1 9 1\n0 sendRecv 9 1 9 1 3 3\n0 Win_fence\n0 Put 1 0 11 6\n0 Accumulate 1 0 1 1\n\
@@ -67,41 +67,41 @@ fn all_that_smpi_writes() {
     assert_eq!(
         read.log[1..],
         [
-            "warning: collective operations and accesses to remote memory, once for every process, which do not count: 4",
-            "warning: the trace does not say how large elements of the program's own types are: each counts as a byte",
+            "warning: collective operations and remote memory accesses (once per process), which are not counted: 4",
+            "warning: the trace does not contain the sizes of user-defined types: each element counts as one byte",
         ]
     );
 }
 
 #[test]
-fn tags_that_cannot_be_seen_are_asked_for() {
+fn ambiguous_tags_require_an_explicit_format() {
     let files = Files::one("0 init\n1 init\n0 send 1 2 3\n");
-    let asked = "trace: whether its messages have tags cannot be seen: say `format = \"simgrid-tagged\"` or \
+    let asked = "trace: cannot infer whether its messages have tags: set `format = \"simgrid-tagged\"` or \
                  `format = \"simgrid-untagged\"`";
     assert_eq!(files.refused(), asked);
     let bytes = |format| import_path(&files.path("trace"), format).unwrap().bytes();
     assert_eq!((bytes(Format::SimgridTagged), bytes(Format::SimgridUntagged)), (3, 4));
-    // A size with an exponent is no tag, and a large number no type.
+    // A size with an exponent is not a tag, and a large number is not a datatype.
     assert_eq!(Files::one("0 init\n1 init\n0 send 1 2e3 0\n").auto().pairs(), [(0, 1, 1, 16000)]);
     assert_eq!(Files::one("0 init\n1 init\n0 send 1 2 3000\n").auto().pairs(), [(0, 1, 1, 3000)]);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_line() {
+fn invalid_lines_are_rejected_with_their_number() {
     for (actions, what) in [
-        ("0 init\n0 dance\n", "trace:2: `dance` is no action that is known"),
+        ("0 init\n0 dance\n", "trace:2: unknown action `dance`"),
         ("0 init\n0\n", "trace:2: the action is missing"),
         ("0 init\nx init\n", "trace:2: the rank `x` is not a whole number"),
         ("0 init\n99999999 init\n", "trace:2: the rank `99999999` is not below 16777216"),
         ("0 init\n0 send 1\n", "trace:2: `send` has from 2 to 4 arguments"),
         ("0 init\n0 send 1 5.5\n", "trace:2: the size `5.5` is not a whole number"),
         ("0 init\n0 send x 5\n", "trace:2: the destination `x` is not a whole number"),
-        ("0 init\n0 send 1 5\n0 send 1 2 3 4\n", "trace: some messages have a tag and some have none"),
-        ("0 init\n1 init 1\n", "trace: some ranks say `init` with an argument and some without"),
+        ("0 init\n0 send 1 5\n0 send 1 2 3 4\n", "trace: some messages have tags and some do not"),
+        ("0 init\n1 init 1\n", "trace: some ranks have `init` with an argument and some without"),
         ("0 init\n0 sendRecv 8 2 8 2\n", "trace:2: `sendRecv` has 6 arguments"),
-        ("0 init\n0 send 0 1 8 99\n", "trace:2: the datatype `99` is not known"),
-        ("0 init\n0 send 2 8\n2 init\n", "trace: rank 1 of 3 does nothing, not even `init`"),
-        ("0 init\n0 send 1 8\n", "trace: rank 1 of 2 does nothing, not even `init`"),
+        ("0 init\n0 send 0 1 8 99\n", "trace:2: unknown datatype `99`"),
+        ("0 init\n0 send 2 8\n2 init\n", "trace: rank 1 of 3 has no action, not even `init`"),
+        ("0 init\n0 send 1 8\n", "trace: rank 1 of 2 has no action, not even `init`"),
         (
             "0 init 1\n0 send 0 18446744073709551615\n",
             "trace:2: the messages or bytes of all pairs exceed 64 bits",
@@ -116,14 +116,14 @@ const PLATFORM: &str = "<?xml version='1.0'?>\n\
     <platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><cluster id=\"c\" prefix=\"h\" radical=\"0-3\" suffix=\"\" \
     speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/></zone></platform>\n";
 
-/// Runs a program to its end.
+/// Runs a program to completion.
 fn run(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn a_trace_that_smpi_records_gives_what_the_program_sends() {
+fn a_trace_recorded_by_smpi_has_the_messages_of_the_program() {
     if !hopmap_test_support::system_tests() {
         return;
     }

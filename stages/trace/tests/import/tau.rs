@@ -4,7 +4,7 @@ use hopmap_trace::Format;
 
 use super::{Files, import_path};
 
-/// A profile with some events behind the one that is always there.
+/// A profile with some events after the standard ones.
 fn profile(node: u32, metric: &str, events: &[&str]) -> String {
     format!(
         "4 templated_functions{metric}\n\
@@ -38,7 +38,7 @@ pub(crate) fn sample() -> Files {
 }
 
 #[test]
-fn events_of_all_threads_are_messages_of_their_node() {
+fn events_of_all_threads_count_for_their_node() {
     let files = sample();
     let read = files.auto();
     assert_eq!(read.pairs(), [(0, 1, 3, 2304), (1, 0, 3, 4), (1, 1, 1, 10)]);
@@ -49,14 +49,14 @@ fn events_of_all_threads_are_messages_of_their_node() {
     assert_eq!(graph.duration_s, Some(5.0));
     assert_eq!(
         read.log,
-        ["format: tau", "warning: collective operations, once for every process, which do not count: 4"]
+        ["format: tau", "warning: collective operations (once per process), which are not counted: 4"]
     );
-    // One of the files stands for all.
+    // The path of one profile selects all.
     assert_eq!(import_path(&files.path("profile.1.0.0"), Format::Auto).unwrap(), *graph);
 }
 
 #[test]
-fn of_several_metrics_the_clock_is_read() {
+fn the_clock_metric_is_preferred() {
     let files = Files::new(&[
         ("MULTI__PAPI_TOT_CYC/profile.0.0.0", profile(0, "_MULTI_PAPI_TOT_CYC", &[TO_0])),
         ("MULTI__TIME/profile.0.0.0", profile(0, "_MULTI_TIME", &[TO_0])),
@@ -70,11 +70,11 @@ fn of_several_metrics_the_clock_is_read() {
 }
 
 #[test]
-fn profiles_that_do_not_have_all_are_refused() {
+fn incomplete_profiles_are_rejected() {
     let one = |name: &'static str, text: String| Files::new(&[(name, text)]);
     let message = |files: Files| files.refused().split_once(": ").unwrap().1.to_owned();
     let without = one("profile.0.0.0", profile(0, "", &[]));
-    assert_eq!(message(without), "the profiles do not say to which node messages went");
+    assert_eq!(message(without), "the profiles do not contain the receivers of messages");
     assert_eq!(message(one("profile.0.0.0", profile(0, "", &[TO_1]))), "`profile.1.0.0` is missing");
     assert_eq!(message(one("profile.1.0.0", profile(1, "", &[TO_1]))), "`profile.0.0.0` is missing");
     let cut = profile(0, "", &[TO_0]).lines().take(10).flat_map(|line| [line, "\n"]).collect();
@@ -82,7 +82,7 @@ fn profiles_that_do_not_have_all_are_refused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_line() {
+fn invalid_lines_are_rejected_with_their_number() {
     for (event, what) in [
         ("\"Message size sent to node x\" 3 1 1 1 1", "the node `x` is not a whole number"),
         ("\"Message size sent to node 99999999\" 3 1 1 1 1", "the node `99999999` is not below 16777216"),

@@ -1,8 +1,8 @@
-//! What is done with files that may hold anything: reading ends with a result or an error, and all readers agree.
+//! Properties of readers for arbitrary files: reading returns a result or an error, and all readers agree.
 //!
-//! Plain functions, called by tests with damaged files and by the targets in `fuzz/` with whatever the fuzzer thinks of.
-#![allow(dead_code, reason = "every user needs a part of it")]
-#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+//! Plain functions, called by tests with damaged files and by the fuzz targets in `fuzz/`.
+#![allow(dead_code, reason = "every user needs only a part")]
+#![allow(clippy::unwrap_used, reason = "a failure panics")]
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use hopmap_trace::{
     Reader,
 };
 
-/// Runs a stage, which must not panic and not fail without a word.
+/// Runs a stage, which must not panic, and whose errors must have a message.
 fn run<S: Stage>(params: S::Params) -> Result<Outcome, String> {
     S::run(params, Inputs::new(), &Context::detached()).map_err(|error| {
         let message = error.to_string();
@@ -22,13 +22,14 @@ fn run<S: Stage>(params: S::Params) -> Result<Outcome, String> {
 }
 
 fn graph<S: Stage>(params: S::Params) -> Result<TaskGraph, String> {
-    let Outcome::Done(outputs) = run::<S>(params)? else { panic!("reading has no other end") };
+    let Outcome::Done(outputs) = run::<S>(params)? else { panic!("reading has no other outcome") };
     let graph = outputs.get("task-graph").unwrap().downcast_ref::<TaskGraph>().unwrap();
     graph.check().unwrap();
     Ok(graph.clone())
 }
 
-/// Reads an OTF2 archive natively and, where it is built in, with libotf2, and makes a table of messages and a graph of tasks.
+/// Reads an OTF2 archive natively and, if built in, with libotf2, and builds the table of messages and the
+/// task DAG.
 pub(crate) fn otf2(archive: &Path) {
     let archive = || InputPath::new(archive);
     let other = if cfg!(feature = "libotf2") { Reader::Libotf2 } else { Reader::Native };
@@ -36,10 +37,11 @@ pub(crate) fn otf2(archive: &Path) {
         .map(|reader| graph::<Otf2>(Otf2Params { reader, ..Otf2Params::new(archive()) }));
     match (native, library) {
         (Ok(native), Ok(library)) => assert_eq!(native, library),
-        // What the native reader does not know it refuses; else both refuse the same archives.
-        (Err(error), Ok(_)) => assert!(error.contains("does not know"), "{error}"),
-        // libotf2 checks the names of properties of the archive, which mean nothing here.
-        (Ok(_), Err(error)) => assert!(error.contains("roperty"), "only libotf2 refuses it: {error}"),
+        // The native reader rejects what it does not support; otherwise both readers reject the same
+        // archives.
+        (Err(error), Ok(_)) => assert!(error.contains("does not support"), "{error}"),
+        // libotf2 validates the names of archive properties, which hopmap ignores.
+        (Ok(_), Err(error)) => assert!(error.contains("roperty"), "only libotf2 rejects it: {error}"),
         (Err(_), Err(_)) => {}
     }
     let reader = Reader::Native;
@@ -53,7 +55,7 @@ pub(crate) fn otf(archive: &Path) {
     let _ = graph::<Otf>(OtfParams::new(InputPath::new(archive)));
 }
 
-/// Reads a file of another tool, by what is in it and as if it were of some format.
+/// Reads a file of another tool with the recognised format and with a given one.
 pub(crate) fn import(file: &Path, format: Format) {
     for format in [Format::Auto, format] {
         let _ = graph::<Import>(ImportParams { path: InputPath::new(file), format, ranks: None });

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Shared by several tests.
 
 pub(crate) mod body;
 pub(crate) mod writer;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
 use hopmap_trace::{Format, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
 
-/// The reader to compare the native one with, where there is one.
+/// The reader to compare the native one with.
 pub(crate) const OTHER: Reader = if cfg!(feature = "libotf2") { Reader::Libotf2 } else { Reader::Native };
 
 /// A file or folder in `sample-traces`.
@@ -18,12 +18,12 @@ pub(crate) fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-traces").join(name)
 }
 
-/// The folder with traces that are not part of the project.
+/// The folder with traces that are not in the repository.
 pub(crate) fn data() -> Option<PathBuf> {
     hopmap_test_support::given_data().map(|data| data.join("traces"))
 }
 
-/// The OTF2 archives that are not part of the project.
+/// The OTF2 archives that are not in the repository.
 pub(crate) fn archives() -> Vec<PathBuf> {
     let Some(traces) = data() else { return Vec::new() };
     let folders = fs::read_dir(traces).unwrap().map(|entry| entry.unwrap().path());
@@ -33,7 +33,7 @@ pub(crate) fn archives() -> Vec<PathBuf> {
     archives
 }
 
-/// Writes down what a stage says; asks it to stop after some progress.
+/// Records the log of a stage; interrupts it after some progress.
 #[derive(Default)]
 pub(crate) struct Listener {
     pub(crate) lines: Mutex<Vec<String>>,
@@ -56,7 +56,7 @@ impl Observer for Listener {
     }
 }
 
-/// The task graph a stage gives.
+/// The task graph of a stage.
 pub(crate) fn graph<S: Stage>(params: S::Params, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     match S::run(params, Inputs::new(), cx)? {
         Outcome::Done(outputs) => {
@@ -77,7 +77,7 @@ pub(crate) fn read_with(path: &Path, reader: Reader, cx: &Context<'_>) -> miette
     graph::<Otf2>(otf2_params(path, reader), cx)
 }
 
-/// Reads an archive as asked natively and with the other reader: both must give the same graph or the same message.
+/// Reads an archive natively and with the other reader: both must return the same graph or the same error.
 pub(crate) fn read_asked(params: &Otf2Params, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     Otf2::check(params)?;
     let native = graph::<Otf2>(Otf2Params { reader: Reader::Native, ..params.clone() }, cx);
@@ -87,8 +87,8 @@ pub(crate) fn read_asked(params: &Otf2Params, cx: &Context<'_>) -> miette::Resul
     native
 }
 
-/// Reads an archive natively and, unless that was stopped, with the other reader: both must give the same graph or the
-/// same message.
+/// Reads an archive natively and, unless interrupted, with the other reader: both must return the same graph
+/// or the same error.
 pub(crate) fn read_otf2(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     let native = read_with(path, Reader::Native, cx);
     if !native.as_ref().is_err_and(|error| error.to_string().starts_with("stopped after")) {
@@ -108,7 +108,7 @@ pub(crate) fn read_csv(path: &Path) -> miette::Result<TaskGraph> {
     graph::<Import>(params, &Context::detached())
 }
 
-/// A copy of a sample that may be damaged.
+/// A copy of a sample that tests may damage.
 pub(crate) struct Copy {
     folder: tempfile::TempDir,
 }
@@ -143,7 +143,7 @@ impl Copy {
         files
     }
 
-    /// The message with which the copy is refused, without its path.
+    /// The error message for the copy, without its path.
     pub(crate) fn refused(&self) -> String {
         let error = read_otf2(self.path(), &Context::detached()).unwrap_err();
         error.to_string().replace(&format!("{}/", self.path().display()), "")
@@ -158,7 +158,7 @@ fn copy(from: &Path, to: &Path) {
             fs::create_dir(&target).unwrap();
             copy(&entry.path(), &target);
         } else {
-            // Contents only: what is copied may be read-only.
+            // Contents only, because the source may be read-only.
             fs::write(target, fs::read(entry.path()).unwrap()).unwrap();
         }
     }

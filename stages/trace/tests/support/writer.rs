@@ -1,4 +1,4 @@
-//! Writes small OTF2 archives by hand, for what no sample holds.
+//! Writes small OTF2 archives by hand, for cases that samples do not cover.
 #![allow(clippy::unwrap_used, reason = "tests may")]
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
@@ -21,7 +21,7 @@ pub(crate) mod kind {
     pub(crate) const INTER_COMM: u8 = 43;
 }
 
-/// A number as archives store it: a length byte and the bytes that are not zero at the end.
+/// A number in the compressed form of archives: a length byte and the bytes without leading zeros.
 fn compressed(number: u64) -> Vec<u8> {
     if number == u64::MAX {
         return vec![255];
@@ -98,12 +98,12 @@ impl Location {
         self.event(time, &record(kind, parts))
     }
 
-    /// A request that is posted or complete (16, 17), a record of one number.
+    /// A record with one number, such as a request that is posted or completed (16, 17).
     pub(crate) fn request(&mut self, time: u64, kind: u8, request: u64) -> &mut Self {
         self.event(time, &[&[kind], &compressed(request)[..]].concat())
     }
 
-    /// An event with an attribute, without a time of its own.
+    /// An event with an attribute, without a new time.
     pub(crate) fn enter_with_attribute(&mut self, region: u64) -> &mut Self {
         // One attribute of id 0 and type 1, the byte 9.
         self.events.extend([6, 5, 1, 1, 0, 1, 9]);
@@ -118,13 +118,13 @@ impl Location {
         self.event(time, &if enter { record(66, &parts) } else { record(67, &parts[..1]) })
     }
 
-    /// Ids of communicators in the events, from zero, stand for these.
+    /// Maps the ids of communicators in the events, from zero, to these.
     pub(crate) fn communicators_are(&mut self, ids: &[u64]) -> &mut Self {
         const COMMUNICATORS: u8 = 6;
         self.map_ids(COMMUNICATORS, ids)
     }
 
-    /// Ids of some kind in the events, from zero, stand for these.
+    /// Maps ids of some kind in the events, from zero, to these.
     pub(crate) fn map_ids(&mut self, kind: u8, ids: &[u64]) -> &mut Self {
         let mut parts = vec![Byte(kind), Number(ids.len() as u64), Byte(0)];
         parts.extend(ids.iter().map(|id| Number(*id)));
@@ -132,7 +132,7 @@ impl Location {
         self
     }
 
-    /// Ids of some kind in the events stand for others, in pairs.
+    /// Maps ids of some kind in the events, given in pairs.
     pub(crate) fn map_some_ids(&mut self, kind: u8, ids: &[(u64, u64)]) -> &mut Self {
         let mut parts = vec![Byte(kind), Number(ids.len() as u64), Byte(1)];
         parts.extend(ids.iter().flat_map(|(local, global)| [Number(*local), Number(*global)]));
@@ -164,7 +164,7 @@ impl Archive {
         self
     }
 
-    /// The program that recorded it, as it calls itself.
+    /// The name of the program that recorded it.
     pub(crate) fn creator(&mut self, name: &str) -> &mut Self {
         self.creator = Some(name.to_owned());
         self

@@ -1,4 +1,4 @@
-//! Receives definitions and events from libotf2.
+//! Callbacks for definitions and events from libotf2.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::otf2::definitions::{Definitions, Group, Location, LocationGroup, Node
 use crate::otf2::local_definitions::ClockOffsets;
 use crate::otf2::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
 
-/// Runs a callback. A panic must not get into libotf2, so it becomes an error code.
+/// Runs a callback. A panic must not unwind into libotf2, so it becomes an error code.
 pub(super) fn guarded(callback: impl FnOnce()) -> OTF2_CallbackCode {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)) {
         Ok(()) => OTF2_CALLBACK_SUCCESS,
@@ -18,12 +18,12 @@ pub(super) fn guarded(callback: impl FnOnce()) -> OTF2_CallbackCode {
     }
 }
 
-/// What callbacks need to tell a visitor the events. Their user data.
+/// User data of event callbacks.
 pub(super) struct CallbackContext<'a, V> {
     pub(super) visitor: &'a mut V,
     /// Region of every calling context.
     pub(super) contexts: &'a HashMap<u32, u32>,
-    /// What the visitor panicked with. It must not unwind through libotf2 and goes on when that has returned.
+    /// Payload of a panic of the visitor, resumed after libotf2 has returned.
     pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Callbacks<T> {
 }
 
 impl<T> Callbacks<T> {
-    /// What a function of libotf2 made, which gives null when memory is short.
+    /// A set that libotf2 created, or null if memory is exhausted.
     fn new(set: *mut T, delete: unsafe extern "C" fn(*mut T)) -> Option<Self> {
         (!set.is_null()).then(|| Self { set, delete })
     }
@@ -46,14 +46,14 @@ impl<T> Callbacks<T> {
 
 impl<T> Drop for Callbacks<T> {
     fn drop(&mut self) {
-        // SAFETY: made below and freed once; libotf2 copies callbacks when they are registered.
+        // SAFETY: created by `new` and freed only once; libotf2 copies callbacks when they are registered.
         unsafe { (self.delete)(self.set) };
     }
 }
 
-/// Callbacks for the events of a location, whose user data is a [`CallbackContext`] of a visitor of type `V`.
+/// Callbacks for the events of a location, with a [`CallbackContext`] of a visitor of type `V` as user data.
 pub(super) fn of_events<V: Visitor>() -> Option<Callbacks<OTF2_EvtReaderCallbacks>> {
-    // SAFETY: makes a set of callbacks. Every callback has the type its setter takes, so setting it cannot fail.
+    // SAFETY: creates a set of callbacks. Every callback has the type of its setter, so setting cannot fail.
     unsafe {
         let callbacks = Callbacks::new(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete)?;
         let set = callbacks.set;
@@ -81,13 +81,13 @@ pub(super) fn of_events<V: Visitor>() -> Option<Callbacks<OTF2_EvtReaderCallback
     }
 }
 
-/// Tells the visitor behind the user data; stops when it found an event that cannot be, or keeps what it panicked with.
+/// Reports an event to the visitor; stops after an invalid event, and keeps the payload of a panic.
 ///
 /// # Safety
 ///
-/// `user_data` is null or the only pointer in use to a `CallbackContext` of a `V`.
+/// `user_data` is null or the only pointer in use to a `CallbackContext<V>`.
 #[inline]
-unsafe fn tell<V: Visitor>(
+unsafe fn dispatch<V: Visitor>(
     user_data: *mut c_void,
     event: impl FnOnce(&mut CallbackContext<'_, V>),
 ) -> OTF2_CallbackCode {
@@ -109,7 +109,7 @@ unsafe fn tell<V: Visitor>(
     }
 }
 
-/// Declares one callback per event. The user data is what `LocationReader::events` registered.
+/// Declares one callback per event. `LocationReader::events` registers the user data.
 macro_rules! callbacks {
     ($($name:ident($context:ident, $number:ident, $time:ident $(, $argument:tt: $type:ty)*) $body:block)*) => {
         $(
@@ -122,7 +122,7 @@ macro_rules! callbacks {
                 $($argument: $type),*
             ) -> OTF2_CallbackCode {
                 // SAFETY: see above.
-                unsafe { tell::<V>(user_data, |$context| $body) }
+                unsafe { dispatch::<V>(user_data, |$context| $body) }
             }
         )*
     };
@@ -244,8 +244,8 @@ pub(super) fn of_local_definitions() -> Option<Callbacks<OTF2_DefReaderCallbacks
     }
 }
 
-/// Declares one callback per definition. The user data, of the type that is named first, is what `Archive::definitions` or
-/// `LocationReader::definitions` registered, used by nobody else meanwhile.
+/// Declares one callback per definition. `Archive::definitions` or `LocationReader::definitions` registers
+/// the user data, of the given type, without aliases.
 macro_rules! definition_callbacks {
     ($data:ty: $($name:ident($all:ident $(, $argument:tt: $type:ty)*) $body:block)*) => {
         $(
@@ -266,7 +266,7 @@ definition_callbacks! { Definitions:
     }
     string(all, id: OTF2_StringRef, string: *const c_char) {
         if !string.is_null() {
-            // SAFETY: libotf2 passes a text that ends with a zero byte.
+            // SAFETY: libotf2 passes a zero-terminated text.
             let text = unsafe { CStr::from_ptr(string) };
             all.strings.entry(id).or_insert_with(|| text.to_string_lossy().into_owned());
         }

@@ -1,20 +1,20 @@
-//! Checks files before libotf2 reads them.
+//! Validates files before libotf2 reads them.
 //!
-//! libotf2 trusts its input: a file that is cut off makes it read the chunk before once more, for ever, and a
-//! record that is longer than its chunk makes it read memory that is not its own. Here every byte it would
-//! touch is looked at first. That also gives the place of the damage, which libotf2 does not tell. It helps against
-//! damage, not against somebody who changes the files while they are read.
+//! libotf2 trusts its input: a truncated file makes it read the previous chunk again forever, and a record
+//! longer than its chunk makes it read foreign memory. This module validates every byte that libotf2 will
+//! read, and reports the position of damage, which libotf2 does not. It does not protect against changes of
+//! the files while they are read.
 
 use std::path::Path;
 
-use super::Nobody;
+use super::IgnoreAll;
 use super::{ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, EventFile, EventWalk, Stop, record, walk_chunks};
 use crate::TraceError;
 use crate::otf2::record::{Cursor, Flaw};
 use crate::otf2::record_schema;
 use crate::otf2::structure;
 
-/// Checks an event file and counts its events. Chunks are read into a buffer that may be used again.
+/// Validates an event file and counts its events. Chunks are read into a reusable buffer.
 pub(in crate::otf2) fn check_events(
     path: &Path,
     chunk_size: u64,
@@ -26,7 +26,7 @@ pub(in crate::otf2) fn check_events(
     Ok(walk.file())
 }
 
-/// Checks the definitions of a location and counts them.
+/// Validates the definitions of a location and counts them.
 pub(in crate::otf2) fn check_local_definitions(
     path: &Path,
     chunk_size: u64,
@@ -52,7 +52,7 @@ impl EventWalk {
     fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<Stop, Flaw> {
         loop {
             if !cursor.big_endian {
-                cursor.at += structure::pass(cursor.rest(), self, &mut Nobody);
+                cursor.at += structure::pass(cursor.rest(), self, &mut IgnoreAll);
             }
             match self.kind(cursor)? {
                 END_OF_CHUNK => return Ok(Stop::Chunk),
@@ -62,7 +62,7 @@ impl EventWalk {
                     match self.kind(cursor)? {
                         END_OF_CHUNK | END_OF_FILE | ATTRIBUTE_LIST => {
                             cursor.at -= 1;
-                            return Err(cursor.flaw("attributes stand before no event"));
+                            return Err(cursor.flaw("attributes without an event"));
                         }
                         kind => self.event(cursor, kind)?,
                     }
@@ -122,32 +122,32 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn truncation_is_detected_at_every_length() {
         let bytes = two_chunks();
         for length in 0..bytes.len() - 1 {
             let error = events(&bytes[..length]).unwrap_err();
-            let cut = if length == 0 { "the file is empty" } else { "the file is cut off" };
+            let cut = if length == 0 { "the file is empty" } else { "the file is truncated" };
             assert_eq!(error, format!("`FILE` (location 12) is damaged at byte {length}: {cut}"));
         }
     }
 
     #[test]
-    fn damage_is_named_with_its_place() {
+    fn damage_is_reported_with_its_position() {
         let damaged = |at: usize, byte: u8| {
             let mut bytes = two_chunks();
             bytes[at] = byte;
             events(&bytes).unwrap_err().replace("`FILE` (location 12) is damaged at byte ", "")
         };
-        assert_eq!(damaged(0, 4), "0: a chunk does not begin like one");
-        assert_eq!(damaged(1, 0), "1: a chunk does not tell its order of bytes");
-        assert_eq!(damaged(2, 5), "2: the events of a chunk do not follow those before");
-        assert_eq!(damaged(10, 5), "10: a chunk holds more or fewer events than it says");
-        assert_eq!(damaged(27, 9), "27: no record begins with this byte");
-        assert_eq!(damaged(28, 99), "28: a number claims more bytes than it can have");
-        assert_eq!(damaged(40, 200), "41: a record goes on past the end of its data");
-        assert_eq!(damaged(40, 3), "44: a record goes on past the end of its data");
-        assert_eq!(damaged(64 + 34, 0), "98: attributes stand before no event");
-        assert_eq!(damaged(64 + 37, 9), "101: the file goes on behind its end");
+        assert_eq!(damaged(0, 4), "0: invalid start of a chunk");
+        assert_eq!(damaged(1, 0), "1: invalid byte order of a chunk");
+        assert_eq!(damaged(2, 5), "2: the event numbers of a chunk are not consecutive");
+        assert_eq!(damaged(10, 5), "10: wrong number of events in a chunk");
+        assert_eq!(damaged(27, 9), "27: invalid record type");
+        assert_eq!(damaged(28, 99), "28: a number declares too many bytes");
+        assert_eq!(damaged(40, 200), "41: a record exceeds its data");
+        assert_eq!(damaged(40, 3), "44: a record exceeds its data");
+        assert_eq!(damaged(64 + 34, 0), "98: attributes without an event");
+        assert_eq!(damaged(64 + 37, 9), "101: unexpected data after the end of the file");
     }
 
     #[test]
