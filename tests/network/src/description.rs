@@ -3,22 +3,55 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::routes::{Ties, shortest};
 
 /// The most hosts a network can have: those of the last byte of an address.
 const MOST_HOSTS: usize = 200;
 /// The longest latency, in seconds.
 const LONGEST: f64 = 10.0;
+/// Bytes that wait for a shared link before frames are dropped. With smaller queues TCP waits 200 ms for its time-out again and again.
+const QUEUE: u64 = 4 << 20;
+/// Bytes that wait for a link that belongs to one pair of hosts.
+const PAIR_QUEUE: u64 = 64 << 20;
 
-/// Hosts, and what frames meet on their way between them.
+/// Hosts, switches, the directed links between them, and the route of every ordered pair of hosts.
 ///
-/// A frame of `bytes` (Ethernet header included) that is sent at `t` arrives at `max(t, free) + bytes / rate + latency`, where
-/// `free` is when the last byte of the frame before it, of the same ordered pair of hosts, has gone.
+/// Nodes are numbered: hosts first, then switches. Links cut frames through: the head of a frame goes on as soon as it is at the
+/// end of a link, and a link is busy for `bytes / rate` (Ethernet header included) with every frame. On a route without other
+/// traffic a frame takes the sum of the latencies and `bytes / rate` of the slowest link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// `latencies_s[a][b]`: seconds from `a` to `b`, one way. What is on the diagonal has no meaning.
-    pub latencies_s: Vec<Vec<f64>>,
-    /// `rates[a][b]`: bytes per second from `a` to `b`; none where the rate is not limited.
-    pub rates: Vec<Vec<Option<f64>>>,
+    /// Names of the hosts, unique among all nodes.
+    pub hosts: Vec<String>,
+    /// Names of the switches.
+    pub switches: Vec<String>,
+    /// The links.
+    pub links: Vec<Link>,
+    /// By sender, then by receiver: the links that frames take, in order. Empty where they cannot get.
+    pub routes: Vec<Vec<usize>>,
+}
+
+/// A directed link between two nodes, with a queue in front of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The node that sends.
+    pub from: usize,
+    /// The node that receives.
+    pub to: usize,
+    /// Seconds from one end to the other.
+    pub latency_s: f64,
+    /// Bytes per second; none for no limit.
+    pub bytes_per_s: Option<f64>,
+    /// Bytes that may wait; frames that find more are dropped.
+    pub queue_bytes: u64,
+}
+
+impl Link {
+    /// A link with the default queue of 4 MiB.
+    #[must_use]
+    pub fn new(from: usize, to: usize, latency_s: f64, bytes_per_s: Option<f64>) -> Self {
+        Self { from, to, latency_s, bytes_per_s, queue_bytes: QUEUE }
+    }
 }
 
 impl Description {
@@ -28,11 +61,11 @@ impl Description {
         Self::of(hosts, |_, _| latency_s)
     }
 
-    /// The hosts of a tree of switches, without a limit of rates.
+    /// Hosts of a tree whose links are not shared: every ordered pair has a link of its own, without a limit of rates.
     ///
     /// `children` from the root down: `[2, 2, 3]` are two racks of two switches of three hosts. `latencies_s` from the leaves
-    /// up: seconds one way between hosts of one switch, of one rack, of different racks. Where it has fewer values than there are
-    /// levels, the last one stands for all above it.
+    /// up: seconds one way between hosts of one switch, of one rack, of different racks. The last value also holds for all
+    /// levels above it.
     #[must_use]
     pub fn tree(children: &[usize], latencies_s: &[f64]) -> Self {
         let level = |a: usize, b: usize| {
@@ -46,46 +79,160 @@ impl Description {
             }
             level
         };
-        let latency = |level: usize| latencies_s.get(level).or(latencies_s.last()).copied().unwrap_or(0.0);
-        // So many that they are refused are as good as any more.
-        let hosts = children.iter().fold(1_usize, |hosts, &size| hosts.saturating_mul(size));
-        Self::of(hosts.min(MOST_HOSTS + 1), |a, b| latency(level(a, b)))
+        let latency = |level: usize| of_level(latencies_s, level).unwrap_or(0.0);
+        Self::of(leaves(children), |a, b| latency(level(a, b)))
     }
 
-    /// Hosts with the latency, in seconds, that a function tells of every ordered pair.
+    /// Hosts with a link of its own for every ordered pair, whose latency in seconds a function returns.
     #[must_use]
     pub fn of(hosts: usize, latency_s: impl Fn(usize, usize) -> f64) -> Self {
-        let row = |a: usize| (0..hosts).map(|b| if a == b { 0.0 } else { latency_s(a, b) }).collect();
-        Self { latencies_s: (0..hosts).map(row).collect(), rates: vec![vec![None; hosts]; hosts] }
+        let (mut links, mut routes) = (Vec::new(), vec![Vec::new(); hosts * hosts]);
+        for (from, to) in (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))) {
+            if from != to {
+                routes[from * hosts + to].push(links.len());
+                links
+                    .push(Link { queue_bytes: PAIR_QUEUE, ..Link::new(from, to, latency_s(from, to), None) });
+            }
+        }
+        Self { hosts: names("h", hosts), switches: Vec::new(), links, routes }
     }
 
-    /// The same with one rate, in bytes per second, between all hosts.
+    /// Hosts and switches with shared links. Routes have the fewest links; where several have, the link given first is taken.
+    #[must_use]
+    pub fn links(hosts: usize, switches: usize, links: Vec<Link>) -> Self {
+        let routes = shortest(hosts, hosts + switches, &links, Ties::First);
+        Self { hosts: names("h", hosts), switches: names("s", switches), links, routes }
+    }
+
+    /// The hosts and switches of a tree with a link in each direction between a node and its parent.
+    ///
+    /// `children` as in [`Self::tree`]; `bytes_per_s` and `latencies_s` of the links between hosts and their switches, of those
+    /// one level up, and so on. The last value of each also holds for all levels above it; no rate is no limit.
+    #[must_use]
+    pub fn tree_links(children: &[usize], bytes_per_s: &[f64], latencies_s: &[f64]) -> Self {
+        let hosts = leaves(children);
+        let (mut links, mut first, mut width) = (Vec::new(), 0, hosts);
+        for (level, &size) in children.iter().rev().enumerate() {
+            let parents = first + width;
+            for node in 0..width {
+                let (child, parent) = (first + node, parents + node / size.max(1));
+                let latency_s = of_level(latencies_s, level).unwrap_or(0.0);
+                for (from, to) in [(child, parent), (parent, child)] {
+                    links.push(Link::new(from, to, latency_s, of_level(bytes_per_s, level)));
+                }
+            }
+            (first, width) = (parents, width / size.max(1));
+        }
+        Self::links(hosts, first + width - hosts, links)
+    }
+
+    /// The same with one rate, in bytes per second, on all links.
     #[must_use]
     pub fn with_rate(mut self, bytes_per_s: f64) -> Self {
-        self.rates.iter_mut().flatten().for_each(|rate| *rate = Some(bytes_per_s));
+        self.links.iter_mut().for_each(|link| link.bytes_per_s = Some(bytes_per_s));
         self
     }
 
-    /// The number of hosts.
+    /// The same with another route between two hosts, as numbers of links.
     #[must_use]
-    pub fn hosts(&self) -> usize {
-        self.latencies_s.len()
+    pub fn with_route(mut self, from: usize, to: usize, links: Vec<usize>) -> Self {
+        let hosts = self.hosts.len();
+        self.routes[from * hosts + to] = links;
+        self
+    }
+
+    /// The links from one host to another.
+    #[must_use]
+    pub fn route(&self, from: usize, to: usize) -> &[usize] {
+        self.routes.get(from * self.hosts.len() + to).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of a node.
+    pub fn node(&self, name: &str) -> Result<usize, Error> {
+        let mut names = self.hosts.iter().chain(&self.switches);
+        names.clone().position(|node| node == name).ok_or_else(|| {
+            let known: Vec<&str> = names.by_ref().take(8).map(String::as_str).collect();
+            let more = if names.next().is_some() { ", …" } else { "" };
+            Error::Refused(format!("there is no node {name}: the network has {}{more}", known.join(", ")))
+        })
+    }
+
+    /// Seconds from one host to another without other traffic, for frames of no bytes.
+    #[must_use]
+    pub fn latency_s(&self, from: usize, to: usize) -> f64 {
+        self.route(from, to).iter().map(|&link| self.links[link].latency_s).sum()
     }
 
     /// Whether a network can be made of it.
     pub fn check(&self) -> Result<(), Error> {
-        let hosts = self.hosts();
+        let hosts = self.hosts.len();
         if !(2..=MOST_HOSTS).contains(&hosts) {
             return Err(Error::Description(format!("a network has 2 to {MOST_HOSTS} hosts")));
         }
-        if self.latencies_s.iter().any(|row| row.len() != hosts) {
-            return Err(Error::Description(format!("`latencies_s` is not {hosts} times {hosts}")));
+        let mut names: Vec<&str> = self.hosts.iter().chain(&self.switches).map(String::as_str).collect();
+        self.hosts.iter().try_for_each(|name| check_name(name))?;
+        names.sort_unstable();
+        if let Some([twice, _]) = names.array_windows().find(|[a, b]| a == b) {
+            return Err(Error::Description(format!("two nodes are called `{twice}`")));
         }
-        if self.rates.len() != hosts || self.rates.iter().any(|row| row.len() != hosts) {
-            return Err(Error::Description(format!("`rates` is not {hosts} times {hosts}")));
+        self.links.iter().try_for_each(|link| self.check_link(link))?;
+        if self.routes.len() != hosts * hosts {
+            return Err(Error::Description(format!("{} routes for {hosts} hosts", self.routes.len())));
         }
-        self.latencies_s.iter().flatten().try_for_each(|&latency| check_latency(latency))?;
-        self.rates.iter().flatten().try_for_each(|&rate| check_rate(rate))
+        self.routes
+            .iter()
+            .enumerate()
+            .try_for_each(|(pair, route)| self.check_route(pair / hosts, pair % hosts, route))
+    }
+
+    fn check_link(&self, link: &Link) -> Result<(), Error> {
+        let nodes = self.hosts.len() + self.switches.len();
+        if link.from >= nodes || link.to >= nodes || link.from == link.to {
+            let problem =
+                format!("a link from node {} to node {}: there are {nodes} nodes", link.from, link.to);
+            return Err(Error::Description(problem));
+        }
+        check_latency(link.latency_s)?;
+        check_rate(link.bytes_per_s)
+    }
+
+    fn check_route(&self, from: usize, to: usize, route: &[usize]) -> Result<(), Error> {
+        let mut node = from;
+        for &number in route {
+            match self.links.get(number) {
+                Some(link) if link.from == node => node = link.to,
+                _ => break,
+            }
+        }
+        if from != to && !route.is_empty() && node != to {
+            let (from, to) = (&self.hosts[from], &self.hosts[to]);
+            return Err(Error::Description(format!("the route from {from} to {to} is not a path of links")));
+        }
+        Ok(())
+    }
+}
+
+/// The value of a level, from the leaves up; the last one also holds for all levels above it.
+fn of_level(values: &[f64], level: usize) -> Option<f64> {
+    values.get(level).or(values.last()).copied()
+}
+
+/// The number of leaves of a tree; of trees that are refused, some number that is refused too.
+fn leaves(children: &[usize]) -> usize {
+    let leaves = children.iter().fold(1_usize, |leaves, &size| leaves.saturating_mul(size));
+    leaves.min(MOST_HOSTS + 1)
+}
+
+fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix}{number}")).collect()
+}
+
+/// Whether a name can be that of a host and of a file.
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match (1..=63).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with(['-', '.']) {
+        true => Ok(()),
+        false => Err(Error::Description(format!("`{name}` is not the name of a host"))),
     }
 }
 
@@ -107,12 +254,6 @@ pub(crate) fn check_rate(rate: Option<f64>) -> Result<(), Error> {
     }
 }
 
-/// The name of a host.
-#[must_use]
-pub fn host_name(host: usize) -> String {
-    format!("h{host}")
-}
-
 /// The address of a host.
 #[must_use]
 pub fn address(host: usize) -> Ipv4Addr {
@@ -126,16 +267,34 @@ mod tests {
     #[test]
     fn latencies_of_a_tree_are_those_of_the_lowest_common_switch() {
         let tree = Description::tree(&[2, 2, 2], &[1.0, 2.0, 3.0]);
-        assert_eq!(tree.hosts(), 8);
-        assert_eq!(tree.latencies_s[0], [0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0]);
-        assert_eq!(tree.latencies_s[6], [3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 0.0, 1.0]);
+        assert_eq!(tree.hosts.len(), 8);
+        let row = |from| (0..8).map(|to| tree.latency_s(from, to)).collect::<Vec<_>>();
+        assert_eq!(row(0), [0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0]);
+        assert_eq!(row(6), [3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 0.0, 1.0]);
         tree.check().unwrap();
         let uneven = Description::tree(&[2, 3], &[1.0]);
-        assert_eq!(uneven.latencies_s[2], [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]);
+        assert_eq!(
+            (0..6).map(|to| uneven.latency_s(2, to)).collect::<Vec<_>>(),
+            [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+        );
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn links_of_a_tree_lead_up_to_the_lowest_common_switch_and_down() {
+        let tree = Description::tree_links(&[2, 2, 2], &[3e6, 2e6], &[1.0, 0.5, 0.25]);
+        tree.check().unwrap();
+        assert_eq!((tree.hosts.len(), tree.switches.len(), tree.links.len()), (8, 7, 28));
+        let nodes =
+            |from, to| tree.route(from, to).iter().map(|&link| tree.links[link].to).collect::<Vec<_>>();
+        assert_eq!(nodes(0, 1), [8, 1]);
+        assert_eq!(nodes(0, 7), [8, 12, 14, 13, 11, 7]);
+        assert!((tree.latency_s(0, 7) - 3.5).abs() < 1e-12);
+        let rates = tree.route(0, 7).iter().map(|&link| tree.links[link].bytes_per_s.unwrap());
+        assert_eq!(rates.collect::<Vec<_>>(), [3e6, 2e6, 2e6, 2e6, 2e6, 3e6]);
+    }
+
+    #[test]
+    fn descriptions_that_no_network_can_have_are_refused() {
         let message = |description: &Description| description.check().unwrap_err().to_string();
         assert_eq!(message(&Description::uniform(1, 0.0)), "a network has 2 to 200 hosts");
         assert_eq!(message(&Description::uniform(201, 0.0)), "a network has 2 to 200 hosts");
@@ -144,8 +303,18 @@ mod tests {
         assert_eq!(message(&Description::tree(&[usize::MAX, 2], &[])), "a network has 2 to 200 hosts");
         let slow = Description::uniform(2, 0.0).with_rate(0.0);
         assert_eq!(message(&slow), "a rate is 1 to 1e12 bytes per second, not 0");
-        let mut ragged = Description::uniform(2, 0.0);
-        ragged.latencies_s[1].pop();
-        assert_eq!(message(&ragged), "`latencies_s` is not 2 times 2");
+        let star = || Description::tree_links(&[3], &[], &[0.0]);
+        let bent = star().with_route(0, 1, vec![0, 5]);
+        assert_eq!(message(&bent), "the route from h0 to h1 is not a path of links");
+        let far = Description::links(2, 0, vec![Link::new(0, 2, 0.0, None)]);
+        assert_eq!(message(&far), "a link from node 0 to node 2: there are 2 nodes");
+        let mut named = star();
+        named.hosts[1] = "a/b".to_owned();
+        assert_eq!(message(&named), "`a/b` is not the name of a host");
+        named.hosts[1] = "h0".to_owned();
+        assert_eq!(message(&named), "two nodes are called `h0`");
+        named.routes.pop();
+        named.hosts[1] = "b".to_owned();
+        assert_eq!(message(&named), "8 routes for 3 hosts");
     }
 }

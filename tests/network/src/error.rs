@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
+use crate::Measured;
+
 /// Why there is no network, or not the one asked for.
 #[derive(Debug, Error, Diagnostic)]
 #[non_exhaustive]
 pub enum Error {
-    /// A description that makes no sense.
+    /// A description that no network can have.
     #[error("{0}")]
     Description(String),
     /// The program that makes networks is not there.
@@ -30,6 +32,13 @@ pub enum Error {
     /// The network refuses a request.
     #[error("{0}")]
     Refused(String),
+    /// Times that were measured while this machine was too busy.
+    #[error(
+        "this machine was too busy to measure: {} of {} frames late, by up to {:.1} ms; {:.0} % idle",
+        .0.counters.late, .0.counters.delivered, .0.counters.latest_s * 1e3, .0.idle * 100.0
+    )]
+    #[diagnostic(help("try again when nothing else runs, or with fewer hosts, links or frames"))]
+    Busy(Box<Measured>),
     /// The network is gone or does not answer.
     #[error("the network does not answer")]
     Gone(#[source] io::Error),

@@ -23,9 +23,11 @@
 mod control;
 mod description;
 mod error;
+mod machine;
 mod network;
+mod routes;
 
-pub use control::{Answer, CONTROL, Counters, Report, Request, ask};
-pub use description::{Description, address, host_name};
+pub use control::{Answer, CONTROL, Counters, LATE_S, LinkCounters, Report, Request, ask};
+pub use description::{Description, Link, address};
 pub use error::Error;
-pub use network::{Network, PROGRAM};
+pub use network::{Measured, Network, PROGRAM};

@@ -6,16 +6,21 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use hopmap_mpi_environment::AS_ROOT;
 
-use crate::{Answer, CONTROL, Counters, Description, Error, Report, Request, address, ask, host_name};
+use crate::{Answer, CONTROL, Counters, Description, Error, Report, Request, address, ask};
 
 /// The name of the program that makes networks.
 pub const PROGRAM: &str = "hopmap-test-network";
+
+/// The idle fraction of the processors below which nothing can be measured.
+const LEAST_IDLE: f64 = 0.3;
+/// The largest fraction of late frames: a virtual machine loses its processors for some milliseconds now and then.
+const MOST_LATE: f64 = 0.005;
 
 /// A running network; it ends, with every process on its hosts, when this is dropped.
 #[derive(Debug)]
 pub struct Network {
     program: PathBuf,
-    hosts: usize,
+    description: Description,
     /// The first process of the network, through whose files under `/proc` everything of it is reached.
     process: u32,
     child: Child,
@@ -32,7 +37,10 @@ impl Network {
     /// Makes a network with this program.
     pub fn start_with(program: &Path, description: &Description) -> Result<Self, Error> {
         description.check()?;
-        let mut child = Command::new(program)
+        if !program.is_file() {
+            return Err(Error::Program(program.to_owned()));
+        }
+        let mut child = promptly(program)
             .arg("serve")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -40,7 +48,7 @@ impl Network {
             .map_err(|_| Error::Program(program.to_owned()))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let mut network =
-            Self { program: program.to_owned(), hosts: description.hosts(), process: 0, child, input };
+            Self { program: program.to_owned(), description: description.clone(), process: 0, child, input };
         let (Some(input), Some(output)) = (&mut network.input, output) else {
             return Err(Error::Gone(io::ErrorKind::BrokenPipe.into()));
         };
@@ -54,13 +62,20 @@ impl Network {
     /// The number of hosts.
     #[must_use]
     pub fn hosts(&self) -> usize {
-        self.hosts
+        self.description.hosts.len()
     }
 
     /// The name of a host: what `hostname` says on it, and what all hosts know it by.
     #[must_use]
-    pub fn name(&self, host: usize) -> String {
-        host_name(host)
+    pub fn name(&self, host: usize) -> &str {
+        &self.description.hosts[host]
+    }
+
+    /// The name of a host or switch, by its number.
+    fn node_name(&self, node: usize) -> Result<String, Error> {
+        let Description { hosts, switches, .. } = &self.description;
+        let name = hosts.iter().chain(switches).nth(node);
+        name.cloned().ok_or_else(|| Error::Refused(format!("the network has no node {node}")))
     }
 
     /// The address of a host.
@@ -87,16 +102,17 @@ impl Network {
     #[must_use]
     pub fn command(&self, host: usize, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg("enter").arg(self.process.to_string()).arg(host_name(host)).arg("--").arg(program);
+        command.arg("enter").arg(self.process.to_string()).arg(self.name(host)).arg("--").arg(program);
         command
     }
 
-    /// `mpirun` of Open MPI 4 on the first of these hosts, with one slot on each; what is left is the program and its arguments.
+    /// `mpirun` of Open MPI 4 on the first of these hosts, with a rank on each of them in this order; the program and its arguments
+    /// are added. A host may occur more than once.
     ///
     /// Ranks talk over TCP alone and give up their processor when idle, as the hosts share those of this machine.
     #[must_use]
     pub fn mpirun(&self, hosts: &[usize]) -> Command {
-        let names: Vec<String> = hosts.iter().map(|&host| format!("{}:1", host_name(host))).collect();
+        let names: Vec<String> = hosts.iter().map(|&host| format!("{}:1", self.name(host))).collect();
         let agent = format!("{} on", self.program.display());
         let mut command = self.command(hosts.first().copied().unwrap_or(0), "mpirun");
         command.envs(AS_ROOT);
@@ -114,27 +130,48 @@ impl Network {
         command
     }
 
-    /// Changes the latency, in seconds, from one host to another; the way back keeps its own.
+    /// Changes the latency, in seconds, of the link from one node to another; the link back keeps its own.
     pub fn set_latency(&self, from: usize, to: usize, seconds: f64) -> Result<(), Error> {
+        let (from, to) = (self.node_name(from)?, self.node_name(to)?);
         self.ask(&Request::Latency { from, to, seconds }).map(drop)
     }
 
-    /// Changes the rate, in bytes per second, from one host to another; none is no limit.
+    /// Changes the rate, in bytes per second, of the link from one node to another; none is no limit.
     pub fn set_rate(&self, from: usize, to: usize, bytes_per_s: Option<f64>) -> Result<(), Error> {
+        let (from, to) = (self.node_name(from)?, self.node_name(to)?);
         self.ask(&Request::Rate { from, to, bytes_per_s }).map(drop)
     }
 
-    /// Cuts a host off: nothing comes from it or to it.
-    pub fn cut(&self, host: usize) -> Result<(), Error> {
-        self.ask(&Request::Cut { host }).map(drop)
+    /// Cuts a node off: nothing passes it.
+    pub fn cut(&self, node: usize) -> Result<(), Error> {
+        self.ask(&Request::Cut { node: self.node_name(node)? }).map(drop)
     }
 
-    /// Lets a host that was cut take part again.
-    pub fn join(&self, host: usize) -> Result<(), Error> {
-        self.ask(&Request::Join { host }).map(drop)
+    /// Connects a node that was cut off.
+    pub fn join(&self, node: usize) -> Result<(), Error> {
+        self.ask(&Request::Join { node: self.node_name(node)? }).map(drop)
     }
 
-    /// What the switch has done so far.
+    /// Runs something on the network and returns what it returned and what happened meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if more than 0.5 % of the frames were late, or if this machine was less than 30 % idle: what was measured then
+    /// depends on the machine and not on the network.
+    pub fn measure<T>(&self, what: impl FnOnce() -> T) -> Result<(T, Measured), Error> {
+        let (before, times) = (self.counters()?, processor_times()?);
+        let done = what();
+        let (after, [idle, all]) = (self.counters()?, processor_times()?);
+        let idle = (idle - times[0]) as f64 / (all - times[1]).max(1) as f64;
+        let measured = Measured { counters: after.since(&before), idle };
+        let Counters { late, delivered, .. } = measured.counters;
+        match late as f64 > MOST_LATE * delivered as f64 || idle < LEAST_IDLE {
+            true => Err(Error::Busy(Box::new(measured))),
+            false => Ok((done, measured)),
+        }
+    }
+
+    /// What the network has done so far.
     pub fn counters(&self) -> Result<Counters, Error> {
         match self.ask(&Request::Counters)? {
             Answer::Counters(counters) => Ok(counters),
@@ -155,9 +192,44 @@ impl Drop for Network {
     }
 }
 
+/// A command with real-time priority where this user may have that, so that frames leave in time while hosts are busy; hosts do not
+/// inherit it.
+fn promptly(program: &Path) -> Command {
+    let chrt = || {
+        let mut command = Command::new("chrt");
+        command.args(["--fifo", "1"]);
+        command
+    };
+    let is_allowed = chrt().arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    let mut command = if is_allowed { chrt() } else { Command::new(program) };
+    if is_allowed {
+        command.arg(program);
+    }
+    command
+}
+
+/// What happened during a measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// What the network did; `latest_s` and the longest queues are those since it began.
+    pub counters: Counters,
+    /// The idle fraction of the processors of this machine.
+    pub idle: f64,
+}
+
+/// Idle and all time of the processors of this machine, in ticks.
+fn processor_times() -> Result<[u64; 2], Error> {
+    let text = std::fs::read_to_string("/proc/stat").map_err(Error::Gone)?;
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> =
+        line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
+    // After user, nice and system time: idle, and idle while it waits for a disk. Guests are part of user time.
+    Ok([ticks.iter().skip(3).take(2).sum(), ticks.iter().sum()])
+}
+
 /// The number of the network's first process, once the network is there.
 fn await_ready(output: ChildStdout) -> Result<u32, Error> {
-    // Two processes tell, in any order.
+    // Two processes report, in any order.
     let (mut process, mut ready) = (None, false);
     for line in BufReader::new(output).lines() {
         let line = line.map_err(Error::Gone)?;

@@ -53,6 +53,6 @@ fn scripts_make_and_change_networks() {
         .unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "h0\nh1\nthere\n");
     let complaint = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(complaint, "hopmap-test-network: no host h3: the network has h0 to h2\n");
+    assert_eq!(complaint, "hopmap-test-network: there is no node h3: the network has h0, h1, h2\n");
     assert_eq!(output.status.code(), Some(3));
 }

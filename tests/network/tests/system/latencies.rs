@@ -64,7 +64,7 @@ fn what_cannot_be_changed_is_refused() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::uniform(2, 0.0));
     let message = |result: Result<(), hopmap_test_network::Error>| result.unwrap_err().to_string();
-    assert_eq!(message(network.set_latency(0, 2, 1.0)), "no host h2: the network has h0 to h1");
+    assert_eq!(message(network.set_latency(0, 2, 1.0)), "the network has no node 2");
     assert_eq!(message(network.set_latency(0, 1, -1.0)), "a latency is 0 to 10 s, not -1");
     assert_eq!(message(network.set_rate(0, 1, Some(0.0))), "a rate is 1 to 1e12 bytes per second, not 0");
 }

@@ -12,4 +12,6 @@ mod latencies;
 #[cfg(test)]
 mod open_mpi;
 #[cfg(test)]
+mod shared_links;
+#[cfg(test)]
 mod support;

@@ -33,12 +33,16 @@ fn serve(mut stream: UnixStream, links: &Mutex<Links>, counters: &Mutex<Counters
 
 fn answer(request: &Request, links: &Mutex<Links>, counters: &Mutex<Counters>) -> Answer {
     let mut links = lock(links);
-    if let Err(error) = request.check(links.hosts()) {
+    if let Err(error) = request.check(links.description()) {
         return Answer::Refused(error.to_string());
     }
     links.change(request);
     match request {
-        Request::Counters => Answer::Counters(Counters { base_s: links.base_s(), ..*lock(counters) }),
+        Request::Counters => Answer::Counters(Counters {
+            base_s: links.base_s(),
+            links: links.counters(),
+            ..lock(counters).clone()
+        }),
         _ => Answer::Done,
     }
 }

@@ -68,13 +68,14 @@ pub(crate) fn ping(address: SocketAddrV4, count: u32, bytes: u32, timeout: Durat
     Ok(halves)
 }
 
-/// The same between two hosts of the network that this process is the first of, with messages of one byte.
-pub(crate) fn between_hosts(from: usize, to: usize, count: u32) -> Result<Vec<f64>, Error> {
+/// The same between the first two hosts of the network that this process is the first of, with messages of one byte.
+pub(crate) fn between_hosts(hosts: [String; 2], count: u32) -> Result<Vec<f64>, Error> {
+    let [from, to] = hosts;
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         on_host(to, move || {
             let fail = |error| failed("calibration", error);
-            let listener = TcpListener::bind((address(to), 0)).map_err(fail)?;
+            let listener = TcpListener::bind((address(1), 0)).map_err(fail)?;
             let _ = tell.send(listener.local_addr().map_err(fail)?.port());
             let (mut stream, _) = listener.accept().map_err(fail)?;
             answer(&mut stream).map_err(fail)
@@ -82,7 +83,7 @@ pub(crate) fn between_hosts(from: usize, to: usize, count: u32) -> Result<Vec<f6
     });
     let port = told.recv().map_err(|error| failed("calibration", error))?;
     on_host(from, move || {
-        ping(SocketAddrV4::new(address(to), port), count, 1, Duration::from_secs(5))
+        ping(SocketAddrV4::new(address(1), port), count, 1, Duration::from_secs(5))
             .map_err(|error| failed("calibration", error))
     })
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
-use hopmap_test_network::{Error, host_name};
+use hopmap_test_network::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
@@ -19,7 +19,7 @@ use crate::failure::failed;
 use crate::hosts::{enter_network, name_file, network_file};
 
 /// Runs a command on a host of a network, from outside, and ends as it does.
-pub(crate) fn enter(process: u32, host: usize, words: &[OsString]) -> Result<ExitCode, Error> {
+pub(crate) fn enter(process: u32, host: &str, words: &[OsString]) -> Result<ExitCode, Error> {
     let program = std::env::current_exe().map_err(|error| failed("own path", error))?;
     let folder = std::env::current_dir().map_err(|error| failed("working folder", error))?;
     let outside = format!("/proc/{process}");
@@ -32,13 +32,13 @@ pub(crate) fn enter(process: u32, host: usize, words: &[OsString]) -> Result<Exi
         (format!("{outside}/ns/pid"), CloneFlags::CLONE_NEWPID),
         (format!("{outside}/ns/mnt"), CloneFlags::CLONE_NEWNS),
     ];
-    let missing = |error| failed(&format!("no host {} in this network", host_name(host)), error);
+    let missing = |error| failed(&format!("no host {host} in this network"), error);
     let mut open = Vec::new();
     for (file, kind) in namespaces {
         open.push((File::open(file).map_err(missing)?, kind));
     }
     for (file, kind) in open {
-        setns(file, kind).map_err(|error| failed(&host_name(host), error))?;
+        setns(file, kind).map_err(|error| failed(host, error))?;
     }
     std::env::set_current_dir(&folder).map_err(|error| failed(&folder.display().to_string(), error))?;
     // The end that the child inherits tells it whether the other one, which only this process has, is still there.
@@ -46,7 +46,7 @@ pub(crate) fn enter(process: u32, host: usize, words: &[OsString]) -> Result<Exi
     // Only children are in the new PID namespace.
     let mut command = Command::new(program);
     command.arg("bound").arg(life.as_raw_fd().to_string()).arg("--").args(words);
-    command.status().map(ending).map_err(|error| failed(&host_name(host), error))
+    command.status().map(ending).map_err(|error| failed(host, error))
 }
 
 /// A pipe whose end to read is inherited by children and whose end to write is not.
@@ -78,11 +78,10 @@ fn has_ended(life: RawFd) -> io::Result<bool> {
 }
 
 /// Becomes a command on a host of the network that this process is in.
-pub(crate) fn on(host: usize, words: &[OsString]) -> Result<ExitCode, Error> {
-    let name = host_name(host);
+pub(crate) fn on(host: &str, words: &[OsString]) -> Result<ExitCode, Error> {
     enter_network(host)?;
-    let file = File::open(name_file(host)).map_err(|error| failed(&name, error))?;
-    setns(file, CloneFlags::CLONE_NEWUTS).map_err(|error| failed(&name, error))?;
+    let file = File::open(name_file(host)).map_err(|error| failed(host, error))?;
+    setns(file, CloneFlags::CLONE_NEWUTS).map_err(|error| failed(host, error))?;
     let line = words.join(&OsString::from(" "));
     become_command(&["sh".into(), "-c".into(), line])
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use hopmap_test_network::{Error, address, host_name};
+use hopmap_test_network::{Error, address};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::sethostname;
@@ -34,30 +34,29 @@ pub(crate) fn host_of(address: &[u8]) -> Option<usize> {
 }
 
 /// The file that stands for the network namespace of a host.
-pub(crate) fn network_file(host: usize) -> PathBuf {
-    PathBuf::from(format!("/run/netns/{}", host_name(host)))
+pub(crate) fn network_file(host: &str) -> PathBuf {
+    PathBuf::from(format!("/run/netns/{host}"))
 }
 
 /// The file that stands for the UTS namespace of a host.
-pub(crate) fn name_file(host: usize) -> PathBuf {
-    PathBuf::from(format!("/run/names/{}", host_name(host)))
+pub(crate) fn name_file(host: &str) -> PathBuf {
+    PathBuf::from(format!("/run/names/{host}"))
 }
 
 /// Makes the hosts, in namespaces of mounts and processes that are this network's own.
-pub(crate) fn make(hosts: usize) -> Result<(), Error> {
+pub(crate) fn make(hosts: &[String]) -> Result<(), Error> {
     mount_private(hosts)?;
-    for host in 0..hosts {
-        give_name(host)?;
-        ip(&["netns", "add", &host_name(host)], "")?;
+    for name in hosts {
+        give_name(name.clone())?;
+        ip(&["netns", "add", name], "")?;
     }
-    ip(&["-batch", "-"], &(0..hosts).map(wire).collect::<String>())?;
-    for host in 0..hosts {
-        ip(&["-n", &host_name(host), "-batch", "-"], &configure(host, hosts))?;
+    ip(&["-batch", "-"], &hosts.iter().enumerate().map(wire).collect::<String>())?;
+    for (host, name) in hosts.iter().enumerate() {
+        ip(&["-n", name, "-batch", "-"], &configure(host, hosts.len()))?;
         // The switch hands on frames as they are on a wire: of one packet each, with their checksums.
         execute("ethtool", &["-K", &port_name(host), "gro", "off"], "")?;
-        let name = host_name(host);
         let offloads = [
-            "netns", "exec", &name, "ethtool", "-K", "eth0", "tx", "off", "sg", "off", "tso", "off", "gso",
+            "netns", "exec", name, "ethtool", "-K", "eth0", "tx", "off", "sg", "off", "tso", "off", "gso",
             "off",
         ];
         ip(&offloads, "")?;
@@ -65,8 +64,8 @@ pub(crate) fn make(hosts: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn wire(host: usize) -> String {
-    let (port, name) = (port_name(host), host_name(host));
+fn wire((host, name): (usize, &String)) -> String {
+    let port = port_name(host);
     let bytes = hardware_address(host).map(|byte| format!("{byte:02x}")).join(":");
     format!(
         "link add {port} mtu {MTU} type veth peer name eth0 netns {name} address {bytes} mtu {MTU}\n\
@@ -91,7 +90,7 @@ fn configure(host: usize, hosts: usize) -> String {
 }
 
 /// Gives this network its own view of files: its processes, its namespaces and its names of hosts.
-fn mount_private(hosts: usize) -> Result<(), Error> {
+fn mount_private(hosts: &[String]) -> Result<(), Error> {
     let nothing = None::<&str>;
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
         .map_err(|error| forbidden(&format!("private mounts: {error}")))?;
@@ -101,8 +100,8 @@ fn mount_private(hosts: usize) -> Result<(), Error> {
     mount(Some("tmpfs"), "/run", Some("tmpfs"), inert, Some("mode=755"))
         .map_err(|error| failed("mount /run", error))?;
     let mut names = "127.0.0.1 localhost\n".to_owned();
-    for host in 0..hosts {
-        names += &format!("{} {}\n", address(host), host_name(host));
+    for (host, name) in hosts.iter().enumerate() {
+        names += &format!("{} {name}\n", address(host));
     }
     fs::write("/run/hosts", names)
         .and_then(|()| fs::create_dir("/run/names"))
@@ -112,12 +111,12 @@ fn mount_private(hosts: usize) -> Result<(), Error> {
 }
 
 /// Makes the namespace in which `hostname` says the name of a host.
-fn give_name(host: usize) -> Result<(), Error> {
+fn give_name(host: String) -> Result<(), Error> {
     let make = move || -> Result<(), Error> {
         let fail = |error| failed("name of a host", error);
         unshare(CloneFlags::CLONE_NEWUTS).map_err(fail)?;
-        sethostname(host_name(host)).map_err(fail)?;
-        let file = name_file(host);
+        sethostname(&host).map_err(fail)?;
+        let file = name_file(&host);
         File::create(&file).map_err(|error| failed("name of a host", error))?;
         let nothing = None::<&str>;
         mount(Some("/proc/thread-self/ns/uts"), &file, nothing, MsFlags::MS_BIND, nothing).map_err(fail)
@@ -127,23 +126,22 @@ fn give_name(host: usize) -> Result<(), Error> {
 
 /// Does something in the network of a host, in a thread that ends with it.
 pub(crate) fn on_host<T: Send + 'static>(
-    host: usize,
+    host: String,
     what: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     in_thread(move || {
-        enter_network(host)?;
+        enter_network(&host)?;
         what()
     })
 }
 
 /// Moves this thread to the network of a host.
-pub(crate) fn enter_network(host: usize) -> Result<(), Error> {
-    let name = host_name(host);
+pub(crate) fn enter_network(host: &str) -> Result<(), Error> {
     let file = File::open(network_file(host)).map_err(|error| Error::Setup {
-        message: format!("no host {name} here: {error}"),
+        message: format!("no host {host} here: {error}"),
         help: Some("`hopmap-test-network run -- COMMAND` runs a command inside a test network".to_owned()),
     })?;
-    setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(&name, error))
+    setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(host, error))
 }
 
 fn in_thread<T: Send + 'static>(

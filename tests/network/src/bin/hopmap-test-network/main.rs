@@ -5,6 +5,7 @@ mod echo;
 mod enter;
 mod failure;
 mod first;
+mod frames;
 mod hosts;
 mod links;
 mod port;
@@ -16,11 +17,11 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use std::net::SocketAddrV4;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use hopmap_test_network::{Answer, CONTROL, Error, Request, ask};
 use miette::Diagnostic as _;
 
@@ -37,6 +38,14 @@ struct Arguments {
     command: Task,
 }
 
+/// Where a network is described.
+#[derive(Debug, Args)]
+struct Machine {
+    /// A machine that `topology/export` wrote as graph-json, instead of a description on the standard input.
+    #[arg(long)]
+    machine: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Make a network, run a command on its first host and end with its status.
@@ -44,41 +53,30 @@ enum Task {
     /// Run a command on a host; words are put together as ssh does. Inside a network.
     On {
         /// Such as h3.
-        #[arg(value_parser = host)]
-        host: usize,
+        host: String,
         /// The words of the command.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-    /// Change the latency from one host to another. Inside a network.
+    /// Change the latency of the link from one node to another. Inside a network.
     SetLatency {
-        #[arg(value_parser = host)]
-        from: usize,
-        #[arg(value_parser = host)]
-        to: usize,
+        from: String,
+        to: String,
         /// One way.
         seconds: f64,
     },
-    /// Change the rate from one host to another. Inside a network.
+    /// Change the rate of the link from one node to another. Inside a network.
     SetRate {
-        #[arg(value_parser = host)]
-        from: usize,
-        #[arg(value_parser = host)]
-        to: usize,
+        from: String,
+        to: String,
         /// Bytes per second; no limit if left out.
         bytes_per_s: Option<f64>,
     },
-    /// Cut a host off. Inside a network.
-    Cut {
-        #[arg(value_parser = host)]
-        host: usize,
-    },
-    /// Let a host that was cut take part again. Inside a network.
-    Join {
-        #[arg(value_parser = host)]
-        host: usize,
-    },
-    /// What the switch has done so far, as JSON. Inside a network.
+    /// Cut off a host or a switch. Inside a network.
+    Cut { node: String },
+    /// Connect a node that was cut off. Inside a network.
+    Join { node: String },
+    /// Print what the network and each link have done so far, as JSON. Inside a network.
     Counters,
     /// Answer `ping` at this address until killed; says `listening` first.
     Pong { address: SocketAddrV4 },
@@ -97,16 +95,15 @@ enum Task {
     },
     /// Make the network that is described on the standard input, until that ends; for the library.
     #[command(hide = true)]
-    Serve,
+    Serve(Machine),
     /// The first process of a network.
     #[command(hide = true)]
-    First,
+    First(Machine),
     /// Run a command on a host of the network with this first process; for the library.
     #[command(hide = true)]
     Enter {
         process: u32,
-        #[arg(value_parser = host)]
-        host: usize,
+        host: String,
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
@@ -117,12 +114,6 @@ enum Task {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-}
-
-fn host(name: &str) -> Result<usize, String> {
-    name.strip_prefix('h')
-        .and_then(|number| number.parse().ok())
-        .ok_or_else(|| "hosts are h0, h1, …".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -142,11 +133,11 @@ fn main() -> ExitCode {
 fn perform(task: Task) -> Result<ExitCode, Error> {
     match task {
         Task::Run(options) => run::run(&options),
-        Task::On { host, words } => enter::on(host, &words),
+        Task::On { host, words } => enter::on(&host, &words),
         Task::SetLatency { from, to, seconds } => tell(&Request::Latency { from, to, seconds }),
         Task::SetRate { from, to, bytes_per_s } => tell(&Request::Rate { from, to, bytes_per_s }),
-        Task::Cut { host } => tell(&Request::Cut { host }),
-        Task::Join { host } => tell(&Request::Join { host }),
+        Task::Cut { node } => tell(&Request::Cut { node }),
+        Task::Join { node } => tell(&Request::Join { node }),
         Task::Counters => tell(&Request::Counters),
         Task::Pong { address } => {
             echo::pong(address, &mut || say("listening")).map_err(|error| at(address, &error))?;
@@ -161,9 +152,9 @@ fn perform(task: Task) -> Result<ExitCode, Error> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Task::Serve => serve::serve(),
-        Task::First => first::first(),
-        Task::Enter { process, host, words } => enter::enter(process, host, &words),
+        Task::Serve(Machine { machine }) => serve::serve(machine.as_deref()),
+        Task::First(Machine { machine }) => first::first(machine.as_deref()),
+        Task::Enter { process, host, words } => enter::enter(process, &host, &words),
         Task::Bound { life, words } => enter::bound(life, &words),
     }
 }

@@ -1,6 +1,8 @@
 //! The process that makes a network: it leaves for new namespaces and waits for the first process in them.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use hopmap_test_network::{Error, Report};
@@ -9,10 +11,10 @@ use nix::unistd::{Gid, Uid};
 
 use crate::failure::{failed, say};
 
-/// Makes the network that is described on the standard input, which lives as long as that is open.
+/// Makes the network of a machine, or the one described on the standard input; it lives as long as that is open.
 ///
 /// Everything is told on the standard output, failures too.
-pub(crate) fn serve() -> Result<ExitCode, Error> {
+pub(crate) fn serve(machine: Option<&Path>) -> Result<ExitCode, Error> {
     if let Err(error) = leave() {
         report(&error);
         return Ok(ExitCode::FAILURE);
@@ -21,6 +23,7 @@ pub(crate) fn serve() -> Result<ExitCode, Error> {
     // The first child of a process with a new PID namespace is the first process there; all others end with it.
     let mut child = Command::new(program)
         .arg("first")
+        .args(machine.iter().flat_map(|path| [OsStr::new("--machine"), path.as_os_str()]))
         .stdin(Stdio::inherit())
         .spawn()
         .map_err(|error| failed("first process of the network", error))?;

@@ -1,16 +1,15 @@
-//! The switch: holds every frame until it is due.
+//! The network between the hosts: holds every frame until it is due.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 
-use hopmap_test_network::{Counters, Error};
+use hopmap_test_network::{Counters, Error, LATE_S};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::frames::Frames;
 use crate::hosts::{host_of, lock};
 use crate::links::Links;
 use crate::port::{FRAME, Port};
@@ -22,33 +21,22 @@ const BATCH: usize = 32;
 /// The longest header of a frame that has addresses: two of six bytes and a type.
 const HEADER: usize = 14;
 
-/// A switch with a port for every host.
+/// All switches and links, with a port for every host.
 #[derive(Debug)]
 pub(crate) struct Switch {
     ports: Vec<Port>,
     links: Arc<Mutex<Links>>,
     counters: Arc<Mutex<Counters>>,
-    waiting: BinaryHeap<Reverse<Frame>>,
-    /// Frames taken so far, which orders those that are due at the same time.
-    taken: u64,
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Frame {
-    due: u64,
-    number: u64,
-    to: usize,
-    bytes: Box<[u8]>,
+    frames: Frames,
 }
 
 impl Switch {
     pub(crate) fn new(hosts: usize, links: Arc<Mutex<Links>>) -> Result<Self, Error> {
         let ports = (0..hosts).map(Port::open).collect::<Result<_, _>>()?;
-        let counters = Arc::default();
-        Ok(Self { ports, links, counters, waiting: BinaryHeap::new(), taken: 0 })
+        Ok(Self { ports, links, counters: Arc::default(), frames: Frames::default() })
     }
 
-    /// What it has done so far, for others to look at.
+    /// What it has done so far; the counters of links are those of [`Links`].
     pub(crate) fn counters(&self) -> Arc<Mutex<Counters>> {
         Arc::clone(&self.counters)
     }
@@ -66,12 +54,12 @@ impl Switch {
         }
     }
 
-    /// Sleeps until shortly before a frame is due or until one comes; tells which ports have some.
+    /// Sleeps until shortly before an event is due or until a frame comes; returns the ports that have some.
     fn wait(&self) -> Vec<usize> {
         let mut polled: Vec<PollFd> =
             self.ports.iter().map(|port| PollFd::new(port.as_fd(), PollFlags::POLLIN)).collect();
-        let timeout = self.waiting.peek().map(|Reverse(frame)| {
-            let rest = frame.due.saturating_sub(now()).saturating_sub(SPIN);
+        let timeout = self.frames.next().map(|(due, is_exact)| {
+            let rest = due.saturating_sub(now()).saturating_sub(if is_exact { SPIN } else { 0 });
             TimeSpec::new((rest / 1_000_000_000).cast_signed(), (rest % 1_000_000_000).cast_signed())
         });
         if timeout.is_none() {
@@ -97,24 +85,25 @@ impl Switch {
                 continue;
             }
             let Some(to) = host_of(&bytes[..6]) else { continue };
-            let Some(due) = links.due(port, to, length, arrival(came)) else {
+            if !self.frames.enter(&mut links, (port, to), bytes[..length].into(), arrival(came)) {
                 lock(&self.counters).dropped += 1;
-                continue;
-            };
-            self.taken += 1;
-            self.waiting.push(Reverse(Frame { due, number: self.taken, to, bytes: bytes[..length].into() }));
+            }
         }
     }
 
     /// Hands on every frame that is due.
     fn deliver(&mut self) {
-        while self.waiting.peek().is_some_and(|Reverse(frame)| frame.due <= now()) {
-            let Some(Reverse(frame)) = self.waiting.pop() else { return };
-            let delivered = self.ports[frame.to].send(&frame.bytes);
+        let mut links = lock(&self.links);
+        while let Some(arrived) = self.frames.arrive(&mut links, now()) {
             let mut counters = lock(&self.counters);
-            match delivered {
-                true => counters.delivered += 1,
-                false => counters.dropped += 1,
+            match arrived {
+                Ok(frame) if self.ports[frame.to].send(&frame.bytes) => {
+                    let late_s = now().saturating_sub(frame.due()) as f64 / 1e9 - links.base_s();
+                    counters.delivered += 1;
+                    counters.late += u64::from(late_s > LATE_S);
+                    counters.latest_s = counters.latest_s.max(late_s);
+                }
+                _ => counters.dropped += 1,
             }
         }
     }
