@@ -91,7 +91,7 @@ fn two_agents_measure_each_other_and_end() {
     }
     connections.into_iter().for_each(|connection| connection.end().unwrap());
     for agent in &mut agents {
-        assert_eq!(agent.said(), "ended by its coordinator\n");
+        assert_eq!(agent.said(), "stopped by its coordinator\n");
     }
 }
 
@@ -100,7 +100,7 @@ fn an_agent_ends_when_its_standard_input_is_closed() {
     let mut agent = Started::new(&[]);
     let mut connection = agent.connect();
     agent.input = None;
-    assert_eq!(agent.said(), "ended, as standard input is closed\n");
+    assert_eq!(agent.said(), "stopped, standard input was closed\n");
     assert!(matches!(connection.describe(), Err(ClientError::Gone { .. })));
 }
 
@@ -108,7 +108,7 @@ fn an_agent_ends_when_its_standard_input_is_closed() {
 fn an_agent_ends_when_its_time_is_over() {
     let mut agent = Started::new(&["--seconds", "1"]);
     let _held = agent.connect();
-    assert_eq!(agent.said(), "ended after 1 s\n");
+    assert_eq!(agent.said(), "stopped after 1 s\n");
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn strangers_are_turned_away_and_others_served_meanwhile() {
     assert!(matches!(refused, ClientError::Refused { .. }), "{refused}");
     agent.connect().end().unwrap();
     let said = agent.said();
-    assert!(said.contains("who does not speak hopmap's protocol"), "{said}");
-    assert!(said.contains("who does not know the token"), "{said}");
+    assert!(said.contains("which does not use hopmap's protocol"), "{said}");
+    assert!(said.contains("which does not know the token"), "{said}");
     assert!(!said.to_lowercase().contains(&DIGITS[..16].to_lowercase()), "{said}");
 }
 
@@ -134,7 +134,7 @@ fn measurements_that_nobody_should_do_are_refused() {
     let agent = Started::new(&[]);
     let mut connection = agent.connect();
     let error = connection.measure(agent.address(), &sampling(&[MESSAGE_BYTES + 1], 1), 5.0).unwrap_err();
-    assert!(error.to_string().ends_with("messages have 1 to 67108864 bytes"), "{error}");
+    assert!(error.to_string().ends_with("message sizes must be from 1 to 67108864 bytes"), "{error}");
     connection.describe().unwrap();
 }
 
@@ -165,7 +165,7 @@ fn a_token_file_that_others_can_read_is_refused() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(sandbox.seen(&["agent", "--bind", "127.0.0.1", "--token-file", "token"]), @r#"
             ------- stderr -------
-            error: token can be read by others
+            error: token is readable by other users
               help: chmod 600 token
             [exit code 2]
             "#);
@@ -182,38 +182,38 @@ fn what_is_wrong_with_the_start_is_said() {
     insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @r#"
     ------- stderr -------
     error: no token in token: a token has 64 hexadecimal digits, and this text has 11 letters
-      help: make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+      help: create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @r#"
     ------- stderr -------
     error: cannot read absent: No such file or directory (os error 2)
-      help: make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+      help: create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @r#"
     ------- stderr -------
     error: no token in the first line of standard input: a token has 64 hexadecimal digits, and this text has 0 letters
-      help: make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+      help: create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @r#"
     ------- stderr -------
-    error: an agent listens on one address, and 0.0.0.0 is all of them
-      help: name one address of this host, or a network that it is in, such as 10.1.0.0/16
+    error: an agent listens on a single address, but 0.0.0.0 means all addresses
+      help: give one address of this host, or a network of it, such as 10.1.0.0/16
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "node-7"]), @r#"
     ------- stderr -------
     error: `node-7` is neither an address nor a network
-      help: write 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16
+      help: give 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16
     [exit code 2]
     "#);
     sandbox.write("token", DIGITS);
     insta::assert_snapshot!(seen(&["--name", "a b", "--token-file", "token"]), @r#"
     ------- stderr -------
-    error: a host cannot be called "a b"
-      help: give its name with --name: no spaces, no control characters, at most 255 bytes
+    error: invalid host name "a b"
+      help: set the name with --name: no spaces or control characters, at most 255 bytes
     [exit code 2]
     "#);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -225,29 +225,28 @@ fn what_is_wrong_with_the_start_is_said() {
 #[test]
 fn help_says_what_an_agent_is() {
     insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @r#"
-    Measure messages on this host for a coordinator that knows the token
+    Measure message times on this host for a coordinator that knows the token
 
     Usage: hopmap agent [OPTIONS]
 
     Options:
-          --bind <ADDRESS>     Address of this host to listen on, with a port if it is to be a certain
-                               one; or a network that this host is in, such as 10.1.0.0/16 [default: the
-                               address that the name of this host stands for]
+          --bind <ADDRESS>     Listen address of this host, optionally with a port, or a network of this
+                               host such as 10.1.0.0/16 [default: the address of the host name]
           --json               Print results as JSON
       -q, --quiet              Print nothing but errors
-          --seconds <SECONDS>  How long to live at most [default: 600]
-          --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, else the host name]
-          --token-file <FILE>  File whose first line is the token
+          --seconds <SECONDS>  Time limit, after which the agent exits [default: 600]
+          --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, otherwise the host name]
+          --token-file <FILE>  File with the token on its first line
       -h, --help               Print help
       -V, --version            Print version
 
-    `topology/probe` starts agents by itself and gives them a token. By hand, the token is 64
-    hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line of
-    --token-file, or in the first line of standard input; it is never an argument, which everybody on
-    the host could read. Who does not know the token is turned away.
+    `topology/probe` starts agents itself and passes them a token. When an agent is started by hand,
+    the token is 64 hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line
+    of --token-file, or in the first line of standard input. It is never an argument, which all users of
+    the host could read. Callers without the token are rejected.
 
-    When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when
-    its coordinator says so, when its standard input is closed, or after --seconds.
+    A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It stops at the request of
+    its coordinator, when its standard input is closed, or after --seconds.
 
     Examples:
       (umask 077; openssl rand -hex 32 > token)

@@ -48,7 +48,7 @@ fn several_faults_at_once() {
        : ^^|^
        :   `-- add `shape`
        `----
-      help: shape: The shape of the network, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
+      help: shape: Shape of the network, innermost first: `tree:2x4x2` has two cores per host, four hosts per switch and two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
     error: topology/synthetic has no parameter `shap`
        ,-[p.toml:7:10]
      6 | uses = "topology/synthetic"
@@ -141,7 +141,7 @@ fn a_value_of_the_wrong_type() {
        :                  |
        :                  `-- here
        `----
-      help: shape: The shape of the network, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
+      help: shape: Shape of the network, innermost first: `tree:2x4x2` has two cores per host, four hosts per switch and two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
     error: `costs[1]`: invalid type: string "ten", expected f64
        ,-[p.toml:3:33]
      2 | uses = "topology/synthetic"
@@ -149,7 +149,7 @@ fn a_value_of_the_wrong_type() {
        :                                 ^^|^^
        :                                   `-- here
        `----
-      help: costs: Of a tree, the cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances of `KaHIP`). Without it 1, 10, 100, and so on
+      help: costs: Costs between slots of a tree by the level on which they first meet, innermost first, non-decreasing (the distances of `KaHIP`). By default 1, 10, 100, and so on
     2 errors
     [exit code 2]
     "#);
@@ -159,14 +159,14 @@ fn a_value_of_the_wrong_type() {
 fn a_shape_that_is_none() {
     insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"cube:2x2\", costs = [1, 10] }\n"), @r#"
     ------- stderr -------
-    error: shape `cube:2x2` is of no known kind
+    error: shape `cube:2x2` is unknown
        ,-[p.toml:3:1]
      2 | uses = "topology/synthetic"
      3 | with = { shape = "cube:2x2", costs = [1, 10] }
        : ^^|^
        :   `-- here
        `----
-      help: write `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or `dragonfly:4x8x4`
+      help: give `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or `dragonfly:4x8x4`
     [exit code 2]
     "#);
 }

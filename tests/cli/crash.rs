@@ -93,7 +93,7 @@ fn a_killed_search_goes_on_with_its_state() {
     sandbox.stdout(&["gc"]);
     let output = sandbox.output(&["run", "ring.toml"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("goes on after epoch"), "{said}");
+    assert!(said.contains("resumes an interrupted search after epoch"), "{said}");
     assert_eq!(states(), 0);
     let after = digests(&sandbox);
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();

@@ -22,20 +22,20 @@ fn raw_dumps_and_netlocs_file_are_one_machine() {
     system-graph DIGEST file
     ------- stderr -------
     format: netloc
-    bandwidths that netloc computed wrong, here from width and speed: 120 of 120 links
+    bandwidths computed incorrectly by netloc, recomputed from width and speed: 120 of 120 links
     ");
     insta::assert_snapshot!(exec("topology/import", &raw, "raw"), @r"
     system-graph DIGEST raw
     ------- stderr -------
     format: netloc-raw
-    ports without a cable, left out: 32
+    ports without a cable, ignored: 32
     ");
     assert_eq!(digest(&sandbox, "raw"), digest(&sandbox, "file"));
     let links = sandbox.stdout(&["show", "raw", "--table", "links", "--format", "csv"]);
     assert_eq!(links.lines().count(), 1 + 120);
     assert_eq!(links.matches(",4000000000.0,").count(), 120, "{links}");
     let refused = exec("topology/hwloc", &file, "hwloc");
-    assert!(refused.contains("this is netloc, which this stage does not read"), "{refused}");
+    assert!(refused.contains("this stage does not read the format netloc"), "{refused}");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn chosen_hosts_cost_what_is_asked_for() {
     ");
     insta::assert_snapshot!(choose(&["--with", "cost=latency"]), @r"
     ------- stderr -------
-    error: the link from `node01` to `leaf1 36-port` does not say its latency
-      help: give `link_latency_s`, the seconds that such a link takes, such as 1.5e-7
+    error: the link from `node01` to `leaf1 36-port` has no latency
+      help: give `link_latency_s`, the latency of such links in seconds, such as 1.5e-7
     [exit code 1]
     ");
     insta::assert_snapshot!(choose(&["--with", "cost=time"]), @r#"
@@ -100,7 +100,7 @@ fn chosen_hosts_cost_what_is_asked_for() {
      2 | |-> cost = "time"
        : `---- here
        `----
-      help: `cost = "time"` is that of a message of `bytes` bytes
+      help: `cost = "time"` needs the message size `bytes`
     [exit code 2]
     "#);
     choose(&[
@@ -132,9 +132,9 @@ fn machines_are_written_for_other_tools() {
     insta::assert_snapshot!(export("slurm-conf"), @r"
     text-file DIGEST text
     ------- stderr -------
-    warning: the file does not hold which cables there are: 1 switches of a tree are several switches of the machine that join the same
-    warning: the file does not hold the names of 5 switches as they are: Slurm takes 64 letters, digits, `-`, `_` and `.`
-    warning: the file does not hold bandwidths and latencies of links
+    warning: not represented in the file: individual cables: 1 switches of the tree represent several equivalent switches each
+    warning: not represented in the file: the names of 5 switches: Slurm accepts at most 64 letters, digits, `-`, `_` and `.`
+    warning: not represented in the file: bandwidths and latencies of links
     ");
     insta::assert_snapshot!(sandbox.read("text/files/topology.conf"), @r"
     # hopmap system-graph 5616886d0ade6cd6e557591cfde0b19351b7d08db5945ba55b647f1042f1c3fd
@@ -156,8 +156,8 @@ fn machines_are_written_for_other_tools() {
     insta::assert_snapshot!(export("kahip"), @r"
     text-file DIGEST text
     ------- stderr -------
-    warning: the file does not hold names of hosts: slots are numbered as here
-    warning: the file does not hold switches, links and routes: only what slots cost between each other
+    warning: not represented in the file: host names: slots are numbered in machine order
+    warning: not represented in the file: switches, links and routes: only costs between slots are written
     ");
 }
 
@@ -189,14 +189,14 @@ fn what_is_no_machine_is_said() {
     };
     insta::assert_snapshot!(import("poem.txt"), @r"
     ------- stderr -------
-    error: DIR/poem.txt: this is no description of a machine that is known here
-      help: say what it is with `format`; `hopmap stages topology/import` lists the formats
+    error: DIR/poem.txt: unknown machine topology format
+      help: set `format`; `hopmap stages topology/import` lists the supported formats
     [exit code 1]
     ");
     insta::assert_snapshot!(import("empty"), @r"
     ------- stderr -------
-    error: DIR/empty: this is no description of a machine that is known here
-      help: say what it is with `format`; `hopmap stages topology/import` lists the formats
+    error: DIR/empty: unknown machine topology format
+      help: set `format`; `hopmap stages topology/import` lists the supported formats
     [exit code 1]
     ");
     insta::assert_snapshot!(import("missing"), @r"
@@ -210,7 +210,7 @@ fn what_is_no_machine_is_said() {
     error: `path` is missing
        ,-[--with:1:1]
        `----
-      help: name the file or folder that describes the machine
+      help: give the file or folder that describes the machine
     [exit code 2]
     ");
     sandbox.write(
@@ -221,8 +221,8 @@ fn what_is_no_machine_is_said() {
     insta::assert_snapshot!(import("bomb.xml"), @r"
     ------- stderr -------
     format: hwloc
-    error: DIR/bomb.xml:2: the document type declares entities or elements of its own, as an XML bomb does
-      help: no program that describes machines writes such a thing: take it out
+    error: DIR/bomb.xml:2: the document type declares entities or elements, as an XML bomb does
+      help: remove it; topology files do not need it
     [exit code 1]
     ");
 }

@@ -79,8 +79,8 @@ fn a_machine_without_latencies_ends_in_one_error() {
     let error = said.lines().skip_while(|line| !line.starts_with("error")).take(3);
     insta::assert_snapshot!(error.collect::<Vec<_>>().join("\n"), @"
     error: stage `placement` (p.toml:9)
-      `-> the weight is `time`, but the machine does not say what latency there is between its hosts
-      help: give `weight = { time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`, or a machine whose links have a latency and a bandwidth, as topology/probe measures them between two hosts or more
+      `-> weight `time` needs the latency between hosts, which the machine topology does not contain
+      help: give `weight = { time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`, or use a machine topology with link latencies and bandwidths, which topology/probe measures between at least two hosts
     ");
     let given = "weight = { time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e9 } }";
     sandbox.edit("p.toml", "weight = \"time\"", given);

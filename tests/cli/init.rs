@@ -158,7 +158,7 @@ fn a_trace_and_a_shape_become_defaults() {
         :   `-- here
      22 | 
         `----
-      help: give one cost for every level of the shape, innermost first, or none for 1, 10, 100, and so on
+      help: give one cost for every level of the shape, innermost first, or omit `costs` for 1, 10, 100, and so on
     [exit code 2]
     "#);
     sandbox.stdout(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 20]", "-p", "out=results"]);
@@ -264,7 +264,7 @@ fn mistakes_make_nothing() {
     ");
     assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @r#"
     ------- stderr -------
-    error: level 0 of shape `tree:` is ``, which is not a whole number above zero
+    error: level 0 of shape `tree:` is ``, which is not a positive integer
         ,-[place.toml:21:1]
      20 | uses = "topology/synthetic"
      21 | with = { shape = "${params.shape}", costs = "${params.costs}" }
@@ -272,7 +272,7 @@ fn mistakes_make_nothing() {
         :   `-- here
      22 | 
         `----
-      help: write the branches of every level, innermost first: `tree:2x4x2`
+      help: give the branches of every level, innermost first: `tree:2x4x2`
     [exit code 2]
     "#);
     assert!(!sandbox.path().join("x").exists());

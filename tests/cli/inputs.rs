@@ -190,7 +190,7 @@ fn what_is_no_file_is_refused_at_once() {
     error: stage `program` (p.toml:3)
       |-> cannot read DIR/pipe.csv
       `-> it is a named pipe, not a file
-      help: write what it gives into a file, and name that file
+      help: redirect its output to a file and give the path of that file
     [exit code 1]
     "#);
 }

@@ -180,34 +180,34 @@ fn bad_commands_and_lists_end_in_one_message() {
      2 | |-> start = "ssh {host} hopmap agent"
        : `---- here
        `----
-      help: write names with ranges in brackets: node[001-128,200],login1
+      help: give names with ranges in brackets: node[001-128,200],login1
     "#);
     insta::assert_snapshot!(said("a,b,a", "ssh {host} hopmap agent", &[]), @r#"
     Some(2)
-    error: host `a` is named twice
+    error: host `a` is listed twice
        ,-[--with:1:1]
      1 | ,-> hosts = "a,b,a"
      2 | |-> start = "ssh {host} hopmap agent"
        : `---- here
        `----
-      help: name every host once; processes on one host are told apart by themselves
+      help: list every host once; processes on one host are distinguished automatically
     "#);
     insta::assert_snapshot!(said("a,b", "/no/such/agent {host}", &[]), @r"
     Some(1)
     a,b are down: cannot run `/no/such/agent`: No such file or directory (os error 2)
     error: none of the 2 hosts answered; a: cannot run `/no/such/agent`: No such file or directory (os error 2)
-      help: `start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example `ssh a hopmap agent --version`
+      help: `start` must run `hopmap agent` on a host and forward its standard input; try it by hand, for example `ssh a hopmap agent --version`
     ");
     insta::assert_snapshot!(said("a,b", "echo {host}", &[]), @r"
     Some(1)
     a,b are down: the command ended (exit status: 0) before its agent was ready
     error: none of the 2 hosts answered; a: the command ended (exit status: 0) before its agent was ready
-      help: `start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example `ssh a hopmap agent --version`
+      help: `start` must run `hopmap agent` on a host and forward its standard input; try it by hand, for example `ssh a hopmap agent --version`
     ");
     insta::assert_snapshot!(said("a", &agent(), &inside), @r"
     Some(1)
-    error: `a` is alone: there are no two hosts or cores to measure
-      help: name at least two hosts, or start at least two processes
+    error: `a` has no partner: a measurement needs two hosts or cores
+      help: give at least two hosts, or start at least two processes
     ");
     insta::assert_snapshot!(said("a,b", "ssh {host} hopmap agent", &["--with", "sizes=[0]"]), @r#"
     Some(2)
@@ -218,7 +218,7 @@ fn bad_commands_and_lists_end_in_one_message() {
      3 | |-> sizes = [0]
        : `---- here
        `----
-      help: sizes are from 1 byte to 64 MiB (67108864)
+      help: sizes must be from 1 byte to 64 MiB (67108864)
     "#);
 }
 

@@ -280,7 +280,7 @@ fn what_was_stopped_early_is_shown_and_gone_on_with() {
     let digits = &artifact.file_name().unwrap().to_str().unwrap()[..12];
     assert_eq!(sandbox.artifact(digits), artifact);
     let said = sandbox.seen(&["run", "ring.toml", "--deadline", "1s"]);
-    assert!(said.contains("placement: goes on after epoch"), "{said}");
+    assert!(said.contains("placement: resumes an interrupted search after epoch"), "{said}");
     // What belongs to another key is over when the cell has a result.
     sandbox.edit("ring.toml", "evaluations = 1000000000000", "evaluations = 20000");
     sandbox.stdout(&["run", "ring.toml"]);

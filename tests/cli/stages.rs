@@ -18,14 +18,14 @@ fn all_stages_and_one() {
     trace/export          Export a communication matrix as a text file
     trace/summary         Summarise a program: totals, imbalance, heaviest pairs, phases
     trace/generate        Generate an OTF2 trace of a program with known messages
-    topology/synthetic    A machine whose network is a tree, fat tree, torus, mesh, ring or dragonfly
-    topology/probe        A machine as its messages measure it, between MPI ranks or agents
-    topology/levels       The levels of a machine, from what was measured between its slots
-    topology/import       A machine out of a file or folder, recognised by what is in it
-    topology/hwloc        The inside of hosts as hwloc describes it; this machine without a path
-    topology/export       A machine as a text file for other tools
-    select/nodes          The free hosts that are nearest to each other, for a job
-    select/hosts          The machine of hosts that are named, and what messages between them cost
+    topology/synthetic    Generate a machine topology: tree, fat tree, torus, mesh, ring or dragonfly
+    topology/probe        Measure a machine by messages between MPI ranks or agents
+    topology/levels       Infer the levels of a machine from measurements between its slots
+    topology/import       Import a machine topology from a file or folder; the format is detected
+    topology/hwloc        Import the cores and caches of hosts from hwloc; by default of this machine
+    topology/export       Write a machine topology as a text file for other tools
+    select/nodes          Choose nearby free hosts for a job
+    select/hosts          Restrict a machine topology to given hosts, optionally with new costs
     stored/task-graph     Read a task graph from a folder
     stored/system-graph   Read a system graph from a folder
     stored/mapping        Read a mapping from a folder

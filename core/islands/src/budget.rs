@@ -1,4 +1,4 @@
-//! How many islands search and how long, and islands that know nothing of each other.
+//! Search budgets, and searches of independent islands.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::meter::{Meter, Progress, share};
 use crate::spread::Spread;
 
-/// Most islands of a search.
+/// Largest number of islands of a search.
 const MAX_ISLANDS: u32 = 4096;
-/// Part of a budget in seconds that is left to the final descent.
+/// Fraction of a time limit that is reserved for the final local search.
 const DESCENT_SHARE: f64 = 0.1;
 
-/// How many islands search, and how long.
+/// Number of islands and their budget: evaluations or wall-clock time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     evaluations: Option<u64>,
@@ -25,71 +25,71 @@ pub struct Budget {
     islands: u32,
 }
 
-/// A solution and what it costs.
+/// A solution and its cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate<S> {
-    /// Its cost; less is better.
+    /// The cost; lower is better.
     pub cost: i64,
     /// The solution.
     pub solution: S,
 }
 
-/// What one island found.
+/// The result of one island.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Island<S> {
-    /// The best.
+    /// The best solution.
     pub best: Candidate<S>,
-    /// Evaluations that it took.
+    /// Evaluations spent.
     pub evaluations: u64,
-    /// Evaluations and the cost that they led to.
+    /// Best cost over evaluations, for the convergence curve.
     pub convergence: Vec<(u64, i64)>,
-    /// Whether the context asked it to stop.
+    /// Whether the context stopped the search.
     pub interrupted: bool,
-    /// How often it did something, by name.
+    /// Event counts by name.
     pub counts: Counts,
 }
 
-/// How often something was done, by name.
+/// How often an event occurred, by name.
 pub type Counts = BTreeMap<String, u64>;
 
-/// What all islands found.
+/// The combined result of all islands.
 #[derive(Debug, Clone)]
 pub struct SearchResult<S> {
-    /// The best of all islands, the lowest of equals.
+    /// The best solution of all islands; ties go to the lowest island.
     pub best: Candidate<S>,
-    /// The best of every island.
+    /// The best solution of each island.
     pub bests: Vec<Candidate<S>>,
-    /// Evaluations of all islands together.
+    /// Evaluations of all islands.
     pub evaluations: u64,
-    /// The best cost of every island over its evaluations, island by island.
+    /// Best cost of each island over its evaluations, island by island.
     pub convergence: Vec<Point>,
-    /// Whether the search came to its end and was not told to stop before.
+    /// Whether the search ended by itself, rather than being stopped.
     pub complete: bool,
-    /// How often the island that did it most did something.
+    /// Event counts: for each event, the maximum over the islands.
     pub counts: Counts,
 }
 
 impl<S: Clone> SearchResult<S> {
-    /// What took no search.
+    /// The result of a solution that needed no search.
     pub fn at_once(best: Candidate<S>) -> Self {
         let (bests, convergence, counts) = (vec![best.clone()], Vec::new(), Counts::new());
         Self { best, bests, evaluations: 0, convergence, complete: true, counts }
     }
 }
 
-/// The best cost of an island after a number of evaluations.
+/// One point of a convergence curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// The island.
+    /// Island index.
     pub island: u32,
     /// Evaluations spent by the island.
     pub evaluations: u64,
-    /// Its best cost so far.
+    /// Best cost so far.
     pub cost: i64,
 }
 
 impl Budget {
-    /// Checks the parameters.
+    /// Validates the parameters.
     pub fn new(
         evaluations: Option<u64>,
         time_limit_s: Option<f64>,
@@ -110,13 +110,13 @@ impl Budget {
         self.islands
     }
 
-    /// How long all islands may take together, if that is limited.
+    /// Time limit of all islands together, if there is one.
     #[must_use]
     pub fn time(&self) -> Option<Duration> {
         self.time
     }
 
-    /// A part of the budget for work that comes first, at most so many evaluations for every island.
+    /// A fraction of the budget for a preliminary phase, at most `most` evaluations per island.
     #[must_use]
     pub fn part(&self, share: f64, most: u64) -> Self {
         let evaluations = self.evaluations.map_or(most, |all| most.min((share * all as f64) as u64)).max(1);
@@ -127,7 +127,7 @@ impl Budget {
         }
     }
 
-    /// What is left of the budget after so many evaluations of every island and so much time.
+    /// The budget that remains after `evaluations` of each island and after `time`.
     #[must_use]
     pub fn after(&self, evaluations: u64, time: Duration) -> Self {
         Self {
@@ -137,7 +137,7 @@ impl Budget {
         }
     }
 
-    /// Evaluations of one island before its descent; `default` where nothing is limited.
+    /// Evaluations of one island before its final local search; `default` without a limit.
     #[must_use]
     pub fn evaluations(&self, default: u64) -> u64 {
         match (self.evaluations, self.time) {
@@ -147,11 +147,11 @@ impl Budget {
         }
     }
 
-    /// Searches on every island, on as many threads and processes as the context has.
+    /// Runs independent searches on all islands, distributed over the threads and processes of the context.
     ///
-    /// Every island gets `evaluations`, or `default` where nothing is limited. A budget in seconds is the time of all islands
-    /// together, from now on: those that have to take turns share what is left of it, and a tenth of the share of each is left to
-    /// what comes after [`Meter::begin_descent`].
+    /// Each island gets `evaluations`, or `default` without a limit. A time limit applies to all islands
+    /// together, starting now. Islands that share a thread run one after the other and divide the remaining
+    /// time; a tenth of each share is reserved for the phase after [`Meter::begin_descent`].
     pub fn search<S, E>(
         &self,
         default: u64,
@@ -185,7 +185,7 @@ impl Budget {
     }
 }
 
-/// A limit in seconds as a time above zero.
+/// A time limit in seconds as a positive duration.
 pub fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, SearchError> {
     let time = |seconds| match Duration::try_from_secs_f64(seconds) {
         Ok(time) if !time.is_zero() => Ok(time),
@@ -194,13 +194,13 @@ pub fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, SearchError>
     seconds.map(time).transpose()
 }
 
-/// How many of so many islands take turns on one thread.
+/// Number of islands that run one after the other on one thread.
 pub(crate) fn row(islands: usize, cx: &Context<'_>) -> usize {
     let threads = cx.threads().min(rayon::current_num_threads()).max(1);
     islands.div_ceil(threads).max(1)
 }
 
-/// Joins the islands; the best one wins, the lowest of equals.
+/// Combines the results; the best island wins, ties go to the lowest index.
 pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>, SearchError> {
     let mut evaluations = 0;
     let mut complete = true;
@@ -227,25 +227,25 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>,
     Ok(SearchResult { best, bests, evaluations, convergence, complete, counts })
 }
 
-/// Parameters that make no search.
+/// An invalid search budget.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SearchError {
-    /// There are no islands, or far too many.
+    /// The number of islands is zero or too large.
     #[error("islands is {islands}")]
     #[diagnostic(help("give a number of islands from 1 to {MAX_ISLANDS}"))]
     Islands {
-        /// The parameter.
+        /// The parameter value.
         islands: u32,
     },
-    /// The budget is empty.
+    /// The number of evaluations is zero.
     #[error("evaluations is 0")]
     #[diagnostic(help("give every island at least one evaluation, or leave `evaluations` out"))]
     Evaluations,
-    /// The budget is not a time.
+    /// The time limit is not a positive finite time.
     #[error("time_limit_s is {seconds}")]
     #[diagnostic(help("give a time above zero, or leave `time_limit_s` out"))]
     TimeLimit {
-        /// The parameter.
+        /// The parameter value.
         seconds: f64,
     },
 }
@@ -254,7 +254,7 @@ pub enum SearchError {
 mod tests {
     use super::*;
 
-    /// An island that searches, and then descends, for as long as it may.
+    /// An island that spends its search budget, then its local-search budget.
     fn spend(meter: &mut Meter<'_>) -> Island<()> {
         let begin = Instant::now();
         while meter.look() {
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn all_islands_of_a_search_have_one_deadline_and_take_fair_turns() {
-        // More threads than the pool has must not make it longer.
+        // More threads than the pool has must not extend the time.
         for (islands, threads, in_pool) in [(4, 1, 1), (4, 4, 1), (3, 2, 2), (5, 2, 2), (2, 2, 2)] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(in_pool).build().unwrap();
             let budget = Budget::new(None, Some(0.3), islands).unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_parameters_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let message = |evaluations, seconds, islands| {
             Budget::new(evaluations, seconds, islands).unwrap_err().to_string()
         };

@@ -1,4 +1,4 @@
-//! Islands that exchange what they found after every epoch.
+//! Island searches that exchange solutions after every epoch (migration).
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,59 +13,60 @@ use crate::budget::{Budget, Candidate, Counts, Island, SearchResult, join, row};
 use crate::meter::{Meter, Progress, share};
 use crate::spread::{IslandState, Spread, State, load, parse, written};
 
-/// Time before the state is saved for the first time; every time it is twice as long, up to the longest.
+/// Time before the first checkpoint of the search state; the interval then doubles up to a maximum.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(8);
-/// Into so many turns a budget in seconds is divided at least, where no state is saved.
+/// Minimum number of time slices of a time limit when no state is saved.
 const TURNS: u32 = 16;
 
-/// A search whose islands exchange what they found after every epoch.
+/// A search whose islands exchange solutions after every epoch.
 ///
-/// An island is everything that its future depends on, the state of its generator included: what is written down after an epoch
-/// and read again goes on as if nothing had happened.
+/// An island holds all state that its future depends on, including its random number generator: an island
+/// that is saved after an epoch and loaded again continues identically.
 pub trait Evolution: Sync {
-    /// The state of an island.
+    /// State of an island.
     type Island: Clone + Serialize + DeserializeOwned + Send + Sync;
-    /// What is looked for.
+    /// Candidate solution.
     type Solution: Serialize + DeserializeOwned + Clone + Send + Sync;
 
-    /// Part of a budget in seconds that is left to [`finish`](Self::finish).
+    /// Fraction of a time limit that is reserved for [`finish`](Self::finish).
     const FINISH_SHARE: f64 = 0.0;
 
-    /// An island before the first epoch.
+    /// Creates an island before the first epoch.
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Self::Island, Error>;
 
-    /// Takes an island through an epoch; `false` if it has come to its end. What it takes from the meter is its budget.
+    /// Runs one epoch on an island within the budget of the meter; `false` if the island has converged.
     fn advance(&self, island: &mut Self::Island, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error>;
 
-    /// The best that an island has ever seen.
+    /// The best solution that an island has found so far.
     fn best(&self, island: &Self::Island) -> Candidate<Self::Solution>;
 
-    /// Makes the most of what was found when the search is over; [`Meter::begin_descent`] gives it evaluations of its own.
+    /// Improves the result after the search, for example by local search; [`Meter::begin_descent`] grants the
+    /// evaluations for it.
     fn finish(&self, island: &mut Self::Island, meter: &mut Meter<'_>) -> Result<(), Error> {
         let _ = (island, meter);
         Ok(())
     }
 
-    /// Who hears what an island sends after an epoch.
+    /// Which islands receive the solutions that an island sends after an epoch.
     fn exchange(&self, epoch: u64) -> Exchange {
         let _ = epoch;
         Exchange::Nobody
     }
 
-    /// What an island sends after an epoch.
+    /// Solutions that an island sends after an epoch.
     fn send(&self, island: &Self::Island, epoch: u64) -> Vec<Candidate<Self::Solution>> {
         let _ = epoch;
         vec![self.best(island)]
     }
 
-    /// How often an island has done what users want to know of.
+    /// Event counts of an island for the search statistics.
     fn counts(&self, island: &Self::Island) -> Counts {
         let _ = island;
         Counts::new()
     }
 
-    /// Takes in what was sent.
+    /// Receives solutions of other islands.
     fn receive(&self, island: &mut Self::Island, epoch: u64, heard: Vec<Candidate<Self::Solution>>) {
         let _ = (island, epoch, heard);
     }
@@ -75,20 +76,21 @@ pub trait Evolution: Sync {
 struct LocalIsland<'m, I> {
     state: IslandState<I>,
     meter: Meter<'m>,
-    /// What it was before the epoch in which it was interrupted.
+    /// The state before the epoch that was interrupted.
     before: Option<IslandState<I>>,
 }
 
 impl<I> LocalIsland<'_, I> {
-    /// Whether it is neither at its end nor out of budget.
+    /// Whether the island has neither converged nor exhausted its budget.
     fn is_open(&self) -> bool {
         !self.state.is_finished && !self.meter.is_out()
     }
 }
 
 impl Budget {
-    /// Runs a search until every island has come to its end or has spent its budget, which is `default` evaluations where
-    /// nothing is limited. Where the context has a file for the state, it is saved every few seconds and taken up again.
+    /// Runs a search until every island has converged or spent its budget, `default` evaluations without a
+    /// limit. If the context has a state file, the state is saved periodically and an interrupted search
+    /// resumes from it.
     pub fn evolve<E: Evolution>(
         &self,
         evolution: &E,
@@ -115,13 +117,14 @@ impl Budget {
             }
             None => begin_all(evolution, spread.own(), cx, meter)?,
         };
-        // An island whose beginning was interrupted cannot go on as if nothing had happened.
+        // An island whose initialization was interrupted cannot be resumed identically.
         let spoiled = own.iter().any(|own| own.meter.interrupted());
         let (mut saved, mut interval) = (Instant::now(), FIRST_INTERVAL);
         loop {
             let pause = match cx.state() {
                 Some(_) => Some(saved + interval),
-                // Islands on one thread take turns often, so that each knows early how far it will get.
+                // Islands on one thread alternate often, so that each can soon estimate how many evaluations
+                // it will get.
                 None => match left {
                     Some(left) => Some(Instant::now() + (left / TURNS).min(LONGEST_INTERVAL)),
                     None => spread.is_shared().then(|| Instant::now() + LONGEST_INTERVAL),
@@ -163,7 +166,7 @@ impl Budget {
     }
 }
 
-/// Begins all islands of this process.
+/// Initializes all islands of this process.
 fn begin_all<'m, E: Evolution>(
     evolution: &E,
     islands: Range<u32>,
@@ -190,8 +193,8 @@ fn begin_all<'m, E: Evolution>(
     Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// Takes every island of this process up to its next exchange, unless it is time for a pause before, or for another island on the
-/// same thread. Islands wait for each other at exchanges and pauses only.
+/// Advances every island of this process to its next exchange, unless a checkpoint is due or another island
+/// on the same thread has its turn. Islands synchronize at exchanges and checkpoints only.
 fn advance<E: Evolution>(
     evolution: &E,
     own: &mut [LocalIsland<'_, E::Island>],
@@ -205,7 +208,8 @@ fn advance<E: Evolution>(
     })
 }
 
-/// Gives every island of this process its turn, and says how many turns are left on its thread, this one among them.
+/// Runs every island of this process once; passes the number of islands left on its thread, including the
+/// current one.
 fn take_turns<'m, I: Send>(
     own: &mut [LocalIsland<'m, I>],
     cx: &Context<'_>,
@@ -219,7 +223,7 @@ fn take_turns<'m, I: Send>(
 }
 
 impl<I: Clone> LocalIsland<'_, I> {
-    /// Goes on to the next exchange, or until it is time for others; at least by an epoch.
+    /// Advances to the next exchange or to the end of the time slice, by at least one epoch.
     fn advance<E: Evolution<Island = I>>(
         &mut self,
         evolution: &E,
@@ -244,13 +248,13 @@ impl<I: Clone> LocalIsland<'_, I> {
     }
 }
 
-/// The exchange, if every island that is not at its end waits for it; `false` if there is nothing to go on with.
+/// Performs the exchange if every active island has reached it; `false` if no island can continue.
 fn meet<E: Evolution>(
     evolution: &E,
     spread: &Spread<'_>,
     own: &mut [LocalIsland<'_, E::Island>],
 ) -> Result<bool, Error> {
-    // Islands that stopped for the clock or the user stop all others, which must not wait for them.
+    // Islands that stopped at a deadline or an interrupt stop all others, which must not wait for them.
     let open = own.iter().any(LocalIsland::is_open);
     let under_way = own.iter().any(|own| own.is_open() && !own.state.waits);
     let stopped = own.iter().any(|own| own.meter.was_stopped());
@@ -273,7 +277,7 @@ fn meet<E: Evolution>(
 }
 
 impl<I> IslandState<I> {
-    /// Notes the best cost after so many evaluations.
+    /// Records the best cost after `evaluations`.
     fn note(&mut self, cost: i64, evaluations: u64) {
         self.evaluations = evaluations;
         if self.convergence.last().is_none_or(|&(_, before)| cost < before) {
@@ -282,7 +286,7 @@ impl<I> IslandState<I> {
     }
 }
 
-/// The state of a run that was killed; the first process reads it for all.
+/// Loads the state of an interrupted run; the first process reads the file for all.
 fn resume<I: DeserializeOwned>(
     spread: &Spread<'_>,
     islands: u32,
@@ -295,14 +299,15 @@ fn resume<I: DeserializeOwned>(
     match &state {
         Some(state) => {
             let epoch = state.islands.iter().map(|island| island.epoch).max().unwrap_or(0);
-            cx.log(format!("goes on after epoch {epoch} of a run that did not end"));
+            cx.log(format!("resumes an interrupted search after epoch {epoch}"));
         }
-        None => cx.log("the state of a run that did not end cannot be read; begins anew"),
+        None => cx.log("cannot read the state of the interrupted search; starting over"),
     }
     Ok(state)
 }
 
-/// Saves the state of all islands, those that were interrupted as they were before; the first process writes it.
+/// Saves the state of all islands; an interrupted island is saved as it was before its epoch. The first
+/// process writes the file.
 fn save<I: Serialize>(
     spread: &Spread<'_>,
     elapsed: Duration,
@@ -320,20 +325,20 @@ fn save<I: Serialize>(
     }
 }
 
-/// Who hears what an island sends after an epoch.
+/// Which islands receive the solutions that an island sends after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exchange {
-    /// Nobody.
+    /// No exchange.
     Nobody,
     /// The next island of the ring.
     Ring,
-    /// Everybody hears the best of all that was sent, the lowest island among equals.
+    /// All islands receive the best solution of all; ties go to the lowest island.
     Best,
-    /// Everybody hears all, in the order of the islands.
+    /// All islands receive all solutions, ordered by island.
     Everybody,
 }
 
-/// What every own island hears; `sent` is what each of them sends.
+/// The solutions that each island of this process receives; `sent` holds those that each of them sends.
 fn deliver<S>(
     exchange: Exchange,
     spread: &Spread<'_>,

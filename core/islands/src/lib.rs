@@ -1,9 +1,9 @@
-//! Parallel search: budgets, islands over threads and processes, and searches that survive a kill.
+//! Parallel search: budgets, islands over threads and processes, and resumable searches.
 //!
-//! A [`Budget`] is a number of evaluations or seconds for a number of islands. [`Budget::search`] runs islands that know nothing of
-//! each other; [`Budget::evolve`] runs an [`Evolution`], whose islands exchange what they found after every epoch. Both spread the
-//! islands over the threads of the context and over its processes, and give the same with any number of either, unless
-//! the budget is a time.
+//! A [`Budget`] limits the evaluations or the time of a number of islands. [`Budget::search`] runs
+//! independent islands; [`Budget::evolve`] runs an [`Evolution`], whose islands exchange solutions after
+//! every epoch. Both distribute the islands over the threads and processes of the context. Results do not
+//! depend on the number of either, unless the budget is a time limit.
 
 mod budget;
 mod evolution;

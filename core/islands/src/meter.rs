@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 
-/// Evaluations between two looks at the clock, the context and the progress.
+/// Evaluations between two checks of the clock, the context and the progress.
 const INTERVAL: u64 = 4096;
-/// Fewest evaluations that a final descent may take.
+/// Minimum number of evaluations granted to a final local search.
 const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
-/// Evaluations of all islands together.
+/// Evaluations of all islands, for the progress display.
 pub struct Progress {
     done: AtomicU64,
-    /// Zero where only time is limited.
+    /// Zero if only the time is limited.
     total: u64,
 }
 
 impl Progress {
-    /// Of so many in all, if that is known.
+    /// Progress out of `total` evaluations, if the total is known.
     #[must_use]
     pub fn new(total: Option<u64>) -> Self {
         Self { done: AtomicU64::new(0), total: total.filter(|&total| total < u64::MAX).unwrap_or(0) }
@@ -30,29 +30,30 @@ impl Progress {
     }
 }
 
-/// The budget of one island.
+/// Meters the budget of one island.
 pub struct Meter<'a> {
     spent: u64,
     limit: u64,
-    /// When to look up next.
+    /// Evaluations at the next check.
     next: u64,
     reported: u64,
     deadline: Option<Instant>,
-    /// When the descent has to end.
+    /// Deadline of the final local search.
     end: Option<Instant>,
     cx: Context<'a>,
     progress: &'a Progress,
     interrupted: bool,
     late: bool,
-    /// Whether more was asked for than was left.
+    /// Whether more evaluations were requested than were left.
     exhausted: bool,
     begin: Instant,
-    /// Evaluations before it began.
+    /// Evaluations before the search was resumed.
     resumed_at: u64,
 }
 
 impl<'a> Meter<'a> {
-    /// So many evaluations, until a deadline of the search, then one of its descent.
+    /// A budget of `limit` evaluations until the deadline of the search, followed by a local search until its
+    /// own deadline.
     #[must_use]
     pub fn new(
         limit: u64,
@@ -77,13 +78,13 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The same after so many evaluations.
+    /// The same budget with `spent` evaluations already used.
     #[must_use]
     pub fn after(self, spent: u64) -> Self {
         Self { spent, next: spent, reported: spent, resumed_at: spent, ..self }
     }
 
-    /// Takes one evaluation; `false` if there is none left.
+    /// Takes one evaluation; `false` if none is left.
     #[inline]
     pub fn take(&mut self) -> bool {
         if self.spent == self.next && !self.look() {
@@ -93,7 +94,7 @@ impl<'a> Meter<'a> {
         true
     }
 
-    /// Takes so many evaluations at once; `false`, and none is taken, if there are not so many left.
+    /// Takes `evaluations` at once; takes none and returns `false` if fewer are left.
     pub fn take_all(&mut self, evaluations: u64) -> bool {
         if self.spent.saturating_add(evaluations) >= self.next && !self.look() {
             return false;
@@ -107,7 +108,8 @@ impl<'a> Meter<'a> {
         true
     }
 
-    /// Allows as many evaluations again, and never fewer than some, until the end; `false` if the context asked to stop.
+    /// Grants the evaluations spent so far once more, but at least `DESCENT_EVALUATIONS`, until the final
+    /// deadline; `false` if the context requested a stop.
     pub fn begin_descent(&mut self) -> bool {
         self.limit = self.spent.saturating_add(self.limit.max(DESCENT_EVALUATIONS));
         self.deadline = self.end;
@@ -116,7 +118,7 @@ impl<'a> Meter<'a> {
         !self.interrupted
     }
 
-    /// Leaves a share of the time until the end to islands that have their turn on the same thread after this one.
+    /// Leaves a share of the remaining time to the islands that follow on the same thread.
     pub(crate) fn leave_turns(&mut self, turns: usize) {
         let now = Instant::now();
         self.end = self.end.map(|end| now + share(end.saturating_duration_since(now), turns));
@@ -128,20 +130,20 @@ impl<'a> Meter<'a> {
         self.exhausted || self.was_stopped() || self.spent >= self.limit
     }
 
-    /// Whether the clock or the context stopped it.
+    /// Whether a deadline or the context stopped the search.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.interrupted || self.late
     }
 
-    /// Evaluations left, were it not for the clock.
+    /// Evaluations left, ignoring time limits.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.spent)
     }
 
-    /// Evaluations that are likely to be left: all of a budget of evaluations; of one in seconds, as many as the time will take
-    /// at the speed so far, or none before there is one.
+    /// Expected number of remaining evaluations. For a time limit it is extrapolated from the speed so far,
+    /// and zero before there is a measurement.
     #[must_use]
     pub fn outlook(&self) -> u64 {
         let Some(deadline) = self.deadline else { return self.left() };
@@ -158,19 +160,19 @@ impl<'a> Meter<'a> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Evaluations taken so far.
+    /// Evaluations spent.
     #[must_use]
     pub fn spent(&self) -> u64 {
         self.spent
     }
 
-    /// Whether the context asked to stop.
+    /// Whether the context requested a stop.
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.interrupted
     }
 
-    /// Looks at the clock and the context now, for evaluations that take long; `false` if none is left.
+    /// Checks the clock and the context now, for long evaluations; `false` if the budget is exhausted.
     #[cold]
     pub fn look(&mut self) -> bool {
         self.progress.add(self.spent - self.reported, &self.cx);
@@ -182,7 +184,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// What each of so many turns has of the time that is left.
+/// The share of the remaining time that each of `turns` turns gets.
 pub(crate) fn share(left: Duration, turns: usize) -> Duration {
     left.div_f64(turns.max(1) as f64)
 }

@@ -1,4 +1,4 @@
-//! Islands spread over processes, and the state of a search in a file, so that it goes on after a kill.
+//! Distribution of islands over processes, and the state file that lets a search resume.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Islands over processes: each has a run of them, as equal as possible.
+/// Islands distributed over processes in contiguous blocks of nearly equal size.
 pub(crate) struct Spread<'c> {
     islands: u32,
     communicator: Option<&'c dyn Communicator>,
@@ -31,17 +31,17 @@ impl<'c> Spread<'c> {
         begin(process)..begin(process + 1)
     }
 
-    /// Whether this process speaks for all.
+    /// Whether this is the first process, which reads and writes files for all.
     pub(crate) fn is_first(&self) -> bool {
         self.communicator.is_none_or(|communicator| communicator.process() == 0)
     }
 
-    /// Whether there are processes beside this one.
+    /// Whether there are other processes.
     pub(crate) fn is_shared(&self) -> bool {
         self.communicator.is_some()
     }
 
-    /// The values of all processes in their order; of islands, in the order of the islands.
+    /// Gathers values of all processes in process order; values of islands are thus in island order.
     pub(crate) fn gather<V: Serialize + DeserializeOwned>(&self, own: Vec<V>) -> Result<Vec<V>, Error> {
         let Some(communicator) = self.communicator else { return Ok(own) };
         let mut all = Vec::new();
@@ -51,14 +51,14 @@ impl<'c> Spread<'c> {
         Ok(all)
     }
 
-    /// What every own island hears from the one before it in the ring.
+    /// The value that each island of this process receives from its predecessor in the ring.
     pub(crate) fn rotate<V: Clone + Serialize + DeserializeOwned>(
         &self,
         own: Vec<V>,
     ) -> Result<Vec<V>, Error> {
         let before = match self.communicator {
             None => own.last().cloned().into_iter().collect(),
-            // Some processes have no island to pass on what they hear.
+            // Processes without islands do not forward messages.
             Some(communicator) if self.islands < communicator.processes() => {
                 let all = self.gather(own.clone())?;
                 let first = self.own().start as usize;
@@ -83,22 +83,20 @@ fn read<V: DeserializeOwned>(process: u32, bytes: &[u8]) -> Result<Vec<V>, Distr
         .map_err(|error| DistributedError::Message { process, problem: error.to_string() })
 }
 
-/// A search between two epochs, its islands as they were written down or as they are.
+/// A search between two epochs; its islands are serialized or live.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct State<I> {
-    /// Seconds that it took so far.
+    /// Seconds spent so far.
     pub(crate) seconds: f64,
-    /// All islands.
     pub(crate) islands: Vec<I>,
 }
 
-/// An island between two epochs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IslandState<I> {
     pub(crate) island: I,
-    /// Its next epoch.
+    /// The next epoch.
     pub(crate) epoch: u64,
-    /// Whether it has to hear from the others before that.
+    /// Whether it waits for an exchange before that epoch.
     pub(crate) waits: bool,
     pub(crate) evaluations: u64,
     pub(crate) is_finished: bool,
@@ -106,14 +104,14 @@ pub(crate) struct IslandState<I> {
 }
 
 impl State<Box<RawValue>> {
-    /// Replaces the file, whole or not at all.
+    /// Replaces the file atomically.
     pub(crate) fn save(&self, file: &Path) -> Result<(), Error> {
         let text = serde_json::to_vec(self).map_err(unwritable)?;
         Ok(replace_file(file, &text)?)
     }
 }
 
-/// An island as it is written down.
+/// Serializes an island.
 pub(crate) fn written<I: Serialize>(island: &IslandState<I>) -> Result<Box<RawValue>, DistributedError> {
     serde_json::value::to_raw_value(island).map_err(unwritable)
 }
@@ -122,33 +120,33 @@ pub(crate) fn unwritable(error: impl Display) -> DistributedError {
     DistributedError::Unwritable { problem: error.to_string() }
 }
 
-/// The text of a file that holds a state; `None` without one.
+/// Reads a state file; `None` if there is none.
 pub(crate) fn load(file: &Path) -> Option<String> {
     std::fs::read_to_string(file).ok()
 }
 
-/// The state in a text, if it is one of so many islands.
+/// Parses a state; `None` unless it has `islands` islands.
 pub(crate) fn parse<I: DeserializeOwned>(text: &str, islands: u32) -> Option<State<IslandState<I>>> {
     let state: State<IslandState<I>> = serde_json::from_str(text).ok()?;
     (state.islands.len() == islands as usize).then_some(state)
 }
 
-/// Processes that do not understand each other.
+/// Errors in messages between processes of a search.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum DistributedError {
-    /// A message that is none.
-    #[error("process {process} sent something else than was expected: {problem}")]
-    #[diagnostic(help("start the same version of hopmap-ranks everywhere"))]
+    /// A malformed message.
+    #[error("unexpected message from process {process}: {problem}")]
+    #[diagnostic(help("start the same version of hopmap-ranks on all hosts"))]
     Message {
-        /// Who sent it.
+        /// The sender.
         process: u32,
-        /// What is wrong with it.
+        /// What is malformed.
         problem: String,
     },
-    /// What is to be sent cannot be written down.
-    #[error("the state of a search cannot be written down: {problem}")]
+    /// The message cannot be serialized.
+    #[error("cannot serialize the state of a search: {problem}")]
     Unwritable {
-        /// Why.
+        /// The cause.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Searches on islands: the same for any number of processes, threads and interruptions.
+//! Island searches: results do not depend on processes, threads and interruptions.
 
 mod common;
 
@@ -46,41 +46,41 @@ fn stopped(climb: &Climb, budget: &Budget, patience: u64, file: &Path) -> Search
 }
 
 #[test]
-fn a_stopped_search_goes_on_where_it_was() {
+fn a_stopped_search_resumes_where_it_was_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state");
     let climb = Climb { exchange: Exchange::Ring };
     let budget = Budget::new(Some(40_000), None, 3).unwrap();
-    let whole = summary(&run(&climb, &budget, &Context::detached()));
+    let uninterrupted = summary(&run(&climb, &budget, &Context::detached()));
     let first = stopped(&climb, &budget, 9, &file);
     assert!(!first.complete && file.exists());
-    assert!(first.evaluations < whole.2);
+    assert!(first.evaluations < uninterrupted.2);
     let second = run(&climb, &budget, &Context::detached().with_state(&file));
     assert!(second.complete);
-    assert_eq!(summary(&second), whole);
+    assert_eq!(summary(&second), uninterrupted);
 }
 
 #[test]
-fn a_damaged_state_is_no_state() {
+fn a_damaged_state_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state");
     let climb = Climb { exchange: Exchange::Best };
     let budget = Budget::new(Some(500), None, 2).unwrap();
-    let whole = summary(&run(&climb, &budget, &Context::detached()));
+    let uninterrupted = summary(&run(&climb, &budget, &Context::detached()));
     for text in ["", "{", "{\"epoch\":1,\"seconds\":0.0,\"islands\":[]}"] {
         std::fs::write(&file, text).unwrap();
-        assert_eq!(summary(&run(&climb, &budget, &Context::detached().with_state(&file))), whole);
+        assert_eq!(summary(&run(&climb, &budget, &Context::detached().with_state(&file))), uninterrupted);
     }
 }
 
 #[test]
-fn a_budget_in_seconds_ends() {
+fn a_time_limit_ends_the_search() {
     let budget = Budget::new(None, Some(0.05), 3).unwrap();
     let found = run(&Climb { exchange: Exchange::Ring }, &budget, &Context::detached());
     assert!(found.complete && found.evaluations > 0);
 }
 
-/// Counts the epochs of every island, each of which takes a millisecond.
+/// Counts the epochs of each island; an epoch takes a millisecond.
 struct Ticks([AtomicU64; 4]);
 
 impl Evolution for Ticks {
@@ -113,7 +113,7 @@ impl Evolution for Ticks {
 }
 
 #[test]
-fn islands_that_take_turns_share_the_time_and_its_end() {
+fn islands_on_one_thread_share_the_time_limit() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     for (threads, file) in [(1, false), (2, false), (2, true)] {
         let folder = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn islands_that_take_turns_share_the_time_and_its_end() {
 }
 
 #[test]
-fn processes_that_say_something_else_are_named() {
+fn processes_with_unexpected_messages_are_named() {
     struct Babel;
     impl hopmap_model::Communicator for Babel {
         fn process(&self) -> u32 {
@@ -146,21 +146,21 @@ fn processes_that_say_something_else_are_named() {
             Ok(vec![bytes, b"what?".to_vec()])
         }
         fn send(&self, _: u32, _: Vec<u8>) -> Result<(), hopmap_model::Error> {
-            unreachable!("searches talk in rings")
+            unreachable!("searches communicate in rings")
         }
         fn receive(&self, _: u32) -> Result<Vec<u8>, hopmap_model::Error> {
-            unreachable!("searches talk in rings")
+            unreachable!("searches communicate in rings")
         }
         fn time(&self, _: u32, _: u64, _: u32) -> Result<Vec<f64>, hopmap_model::Error> {
-            unreachable!("searches time nothing")
+            unreachable!("searches measure no time")
         }
         fn answer(&self, _: u32, _: u64, _: u32) -> Result<(), hopmap_model::Error> {
-            unreachable!("searches time nothing")
+            unreachable!("searches measure no time")
         }
     }
     let budget = Budget::new(Some(10), None, 2).unwrap();
     let cx = Context::detached().with_communicator(&Babel);
     let error = budget.evolve(&Climb { exchange: Exchange::Best }, 10, &cx).unwrap_err();
-    assert!(error.to_string().starts_with("process 1 sent something else"), "{error}");
+    assert!(error.to_string().starts_with("unexpected message from process 1"), "{error}");
     assert!(matches!(Budget::new(Some(1), None, 0), Err(SearchError::Islands { islands: 0 })));
 }

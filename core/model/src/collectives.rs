@@ -44,7 +44,7 @@ pub enum CollectiveOperation {
 }
 
 impl CollectiveOperation {
-    /// All operations, each with its name in MPI without `MPI_`, in small letters.
+    /// All operations with their MPI names, in lower case and without `MPI_`.
     pub const NAMES: [(Self, &'static str); 17] = [
         (Self::Barrier, "barrier"),
         (Self::Broadcast, "bcast"),
@@ -82,13 +82,13 @@ impl CollectiveOperation {
         Self::NAMES[self as usize].1
     }
 
-    /// The operation of a name.
+    /// The operation with a given name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(operation, _)| operation)
     }
 
-    /// One process is the origin or the end of all data.
+    /// Whether one process is the source or the destination of all data.
     #[must_use]
     pub fn has_root(self) -> bool {
         use CollectiveOperation::{Broadcast, Gather, GatherV, Reduce, Scatter, ScatterV};
@@ -102,35 +102,36 @@ impl fmt::Display for CollectiveOperation {
     }
 }
 
-/// The collective operations of a program; empty if nobody asked for them.
+/// The collective operations of a program; empty if they were not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollectiveTable {
-    /// The ranks of every communicator in the order of their ranks in it, each list once. Lists are sorted.
+    /// The ranks of each communicator in the order of their ranks in it. Lists are sorted and unique.
     pub communicators: Vec<Vec<u32>>,
-    /// The operations, sorted by communicator, operation, root and bytes, each once.
+    /// The operations, sorted by communicator, operation, root and bytes, without duplicates.
     pub calls: Vec<CollectiveCalls>,
 }
 
-/// Equal collective operations.
+/// Identical collective operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectiveCalls {
     /// Index of the communicator.
     pub communicator: u32,
-    /// What they do.
+    /// Kind of the operation.
     pub operation: CollectiveOperation,
     /// Rank of the root in the communicator, if the operation has one.
     pub root: Option<u32>,
-    /// Bytes of a block. It is the vector of a broadcast, reduction or scan; what each process gives to a gather or
-    /// allgather or gets from a scatter or reduce-scatter; what goes from each to each in an alltoall.
+    /// Bytes of a block: the vector of a broadcast, reduction or scan; the contribution of each process to a
+    /// gather or allgather; the share of each process of a scatter or reduce-scatter; the block between each
+    /// pair of an alltoall.
     pub bytes: u64,
-    /// How many there are, one for all processes of the communicator together.
+    /// Number of calls; a call by all processes of the communicator counts once.
     pub calls: u64,
-    /// How many of them have blocks of different lengths, of which `bytes` is the mean, rounded up.
+    /// Number of calls with blocks of different lengths; `bytes` is then the mean, rounded up.
     pub uneven: u64,
 }
 
 impl CollectiveCalls {
-    /// What tells the operations apart.
+    /// The key that distinguishes operations.
     #[must_use]
     pub fn key(&self) -> (u32, CollectiveOperation, Option<u32>, u64) {
         (self.communicator, self.operation, self.root, self.bytes)
@@ -144,14 +145,14 @@ impl CollectiveTable {
         self.communicators.is_empty() && self.calls.is_empty()
     }
 
-    /// How many operations there are.
+    /// Total number of calls.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.calls.iter().map(|calls| calls.calls).fold(0, u64::saturating_add)
     }
 
-    /// Checks that communicators have members among `processes` and stand once, and that operations name existing
-    /// communicators and roots and are sorted.
+    /// Checks that communicators are sorted and unique and have members among `processes`, and that
+    /// operations are sorted and refer to existing communicators and roots.
     pub fn check(&self, processes: usize) -> Result<(), CollectiveTableError> {
         for (index, members) in self.communicators.iter().enumerate() {
             if members.is_empty() {
@@ -190,14 +191,14 @@ impl CollectiveTable {
     }
 }
 
-/// Collective operations that contradict themselves.
+/// An inconsistent table of collective operations.
 #[derive(Debug, thiserror::Error, Diagnostic, PartialEq, Eq)]
 pub enum CollectiveTableError {
     /// A communicator is empty.
     #[error("communicator {0} has no members")]
     NoMembers(usize),
-    /// A communicator has a rank that does not exist.
-    #[error("communicator {index} names rank {rank}, but the graph has {processes} processes")]
+    /// A communicator contains a rank that does not exist.
+    #[error("communicator {index} contains rank {rank}, but the graph has {processes} processes")]
     NoSuchRank {
         /// Index of the communicator.
         index: usize,
@@ -206,28 +207,30 @@ pub enum CollectiveTableError {
         /// Number of processes.
         processes: usize,
     },
-    /// Communicators are not sorted, or one stands twice.
-    #[error("communicator {0} is not behind the one before it: they are sorted and each stands once")]
+    /// Communicators are not sorted or not unique.
+    #[error("communicator {0} is out of order: communicators must be sorted and unique")]
     Communicators(usize),
-    /// An operation is one of a communicator that does not exist.
-    #[error("collective operation {index} names communicator {communicator}, but there are {communicators}")]
+    /// An operation refers to a communicator that does not exist.
+    #[error(
+        "collective operation {index} refers to communicator {communicator}, but there are {communicators}"
+    )]
     NoSuchCommunicator {
         /// Index of the operation.
         index: usize,
         /// The communicator.
         communicator: u32,
-        /// How many there are.
+        /// Number of communicators.
         communicators: usize,
     },
-    /// An operation that needs a root has none, or the other way round.
-    #[error("collective operation {index}: {operation} {}", if operation.has_root() { "needs a root" } else { "has no root" })]
+    /// A rooted operation has no root, or another operation has one.
+    #[error("collective operation {index}: {operation} {}", if operation.has_root() { "needs a root" } else { "must not have a root" })]
     Root {
         /// Index of the operation.
         index: usize,
         /// The operation.
         operation: CollectiveOperation,
     },
-    /// The root is none of the members.
+    /// The root is not a member of the communicator.
     #[error(
         "collective operation {index} has rank {root} as root, but its communicator has {members} members"
     )]
@@ -236,14 +239,14 @@ pub enum CollectiveTableError {
         index: usize,
         /// The root.
         root: u32,
-        /// How many members there are.
+        /// Number of members.
         members: usize,
     },
-    /// An operation was never called, or had blocks of different lengths more often than that.
-    #[error("collective operation {0} has no calls, or more with uneven blocks than in all")]
+    /// An operation has no calls, or more uneven calls than calls.
+    #[error("collective operation {0} has no calls, or more uneven calls than calls")]
     Calls(usize),
-    /// Operations are not sorted, or one stands twice.
-    #[error("collective operation {0} is not behind the one before it: they are sorted and each stands once")]
+    /// Operations are not sorted or not unique.
+    #[error("collective operation {0} is out of order: operations must be sorted and unique")]
     Unsorted(usize),
 }
 
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back_to_their_operations() {
+    fn names_map_back_to_their_operations() {
         for operation in CollectiveOperation::ALL {
             assert_eq!(CollectiveOperation::of_name(operation.name()), Some(operation));
         }
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn inconsistent_tables_are_rejected() {
         use CollectiveTableError as Error;
         let one = calls(0, AllReduce, None);
         assert_eq!(check(&[&[]], &[]), Err(Error::NoMembers(0)));

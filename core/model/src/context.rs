@@ -1,23 +1,24 @@
-//! What the engine lends a stage while it runs: threads, deadline, log and state, the processes it runs on, and seeds.
+//! The runtime environment of a stage: threads, deadline, log, search state, communicator and seeds.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What a stage fails with: any diagnostic, so that a message keeps its place and its hint up to the user.
+/// The error type of stages: any diagnostic, so that source position and hint reach the user.
 pub type Error = miette::Report;
 
-/// Receives what a running stage has to say and tells it when to stop. The engine implements it.
+/// Receives progress and log lines of a running stage and requests its cancellation. The engine implements
+/// it.
 pub trait Observer: Sync {
-    /// `done` of `total` units of work are finished; `total` is zero when it is not known.
+    /// `done` of `total` units of work are finished; `total` is zero if unknown.
     fn progress(&self, done: u64, total: u64);
     /// One line for the log of the stage.
     fn log(&self, line: &str);
-    /// Whether the user asked to stop.
+    /// Whether the user requested cancellation.
     fn cancelled(&self) -> bool;
 }
 
-/// What the engine lends a stage while it runs.
+/// The runtime environment that the engine provides to a stage.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     threads: usize,
@@ -35,70 +36,72 @@ impl<'a> Context<'a> {
         Self { threads, deadline, scratch: None, state: None, communicator: None, observer }
     }
 
-    /// The same context with a folder for files that are too large for memory, on the file system of the results.
+    /// Sets the folder for files that are too large for memory, on the file system of the results.
     #[must_use]
     pub fn with_scratch(self, folder: &'a Path) -> Self {
         Self { scratch: Some(folder), ..self }
     }
 
-    /// The same context with a file in which the stage may keep the state of a search.
+    /// Sets the file in which the stage may save the state of a search.
     #[must_use]
     pub fn with_state(self, file: &'a Path) -> Self {
         Self { state: Some(file), ..self }
     }
 
-    /// The same context without that file, for work on the side.
+    /// Removes the state file, for secondary work.
     #[must_use]
     pub fn without_state(self) -> Self {
         Self { state: None, ..self }
     }
 
-    /// The same context for one of several processes that run the stage together.
+    /// Sets the communicator, for one of several processes that run the stage together.
     #[must_use]
     pub fn with_communicator(self, communicator: &'a dyn Communicator) -> Self {
         Self { communicator: Some(communicator), ..self }
     }
 
-    /// The same context for work that may use `threads` cores.
+    /// Sets the number of cores.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// A context without an observer, for tests and benches.
+    /// A context without an observer, for tests and benchmarks.
     #[must_use]
     pub fn detached() -> Context<'static> {
-        struct Nobody;
-        impl Observer for Nobody {
+        struct NoObserver;
+        impl Observer for NoObserver {
             fn progress(&self, _: u64, _: u64) {}
             fn log(&self, _: &str) {}
             fn cancelled(&self) -> bool {
                 false
             }
         }
-        Context::new(1, None, &Nobody)
+        Context::new(1, None, &NoObserver)
     }
 
-    /// Cores the stage may use. Never changes a result; a stage runs inside a rayon pool of at least this size.
+    /// Number of cores the stage may use. It never changes a result. A stage runs inside a rayon pool of at
+    /// least this size.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// When the stage has to deliver what it has.
+    /// When the stage must return its best result so far.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Where files go that are too large for memory. Whoever puts one there removes it; after a crash the engine does.
+    /// Folder for files that are too large for memory. The stage removes its files; after a crash the engine
+    /// does.
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         self.scratch.map_or_else(std::env::temp_dir, Path::to_owned)
     }
 
-    /// The file in which the stage may keep the state of a search, so that a run that was killed goes on where it was. It
-    /// belongs to this very stage with these very parameters and inputs; whoever lends it removes it when the stage is done.
+    /// The file in which the stage may save the state of a search, so that a killed run can resume. The file
+    /// is specific to the stage, its parameters and its inputs; the engine removes it when the stage is done.
     #[must_use]
     pub fn state(&self) -> Option<&'a Path> {
         self.state
@@ -110,13 +113,13 @@ impl<'a> Context<'a> {
         self.communicator
     }
 
-    /// Whether to stop now, because of an interrupt or a deadline.
+    /// Whether to stop now because of an interrupt or a deadline.
     #[must_use]
     pub fn should_stop(&self) -> bool {
         self.observer.cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Reports `done` of `total` units; `total` is zero when it is not known.
+    /// Reports `done` of `total` units; `total` is zero if unknown.
     pub fn progress(&self, done: u64, total: u64) {
         self.observer.progress(done, total);
     }
@@ -127,40 +130,44 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The processes that a distributed stage runs on, numbered from zero. All call the same functions in the same order.
+/// The processes of a distributed stage, numbered from zero. All processes call the same functions in the
+/// same order.
 ///
-/// What a search does with it must not show in its result: a fixed number of islands gives the same answer on any number of
-/// processes. MPI implements it in the binary `hopmap-ranks`; a stage without a launcher runs without one.
+/// The result of a search must not depend on it: a fixed number of islands gives the same result on any
+/// number of processes. The binary `hopmap-ranks` implements it with MPI; a stage without a launcher has no
+/// communicator.
 pub trait Communicator: Sync {
-    /// Number of this process.
+    /// Rank of this process.
     fn process(&self) -> u32;
 
     /// Number of processes.
     fn processes(&self) -> u32;
 
-    /// Sends bytes to the next process of the ring and gives what the one before sent.
+    /// Sends bytes to the next process of the ring; returns those of the previous one.
     fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Error>;
 
-    /// What every process gives, in their order, on every process.
+    /// Gathers the bytes of all processes, in process order, on every process.
     fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error>;
 
     /// Sends bytes to one process, which calls [`receive`](Self::receive).
     fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error>;
 
-    /// The next bytes that one process sends.
+    /// Receives the next bytes from one process.
     fn receive(&self, process: u32) -> Result<Vec<u8>, Error>;
 
-    /// Sends so many messages of so many bytes to a process, each after the answer of one byte to the one before, and gives
-    /// how many seconds each took with its answer. The other process calls [`answer`](Self::answer) at the same time.
+    /// Ping-pong: sends `messages` messages of `bytes` bytes to a process, each after the one-byte reply to
+    /// the previous one, and returns the round-trip times in seconds. The other process calls
+    /// [`answer`](Self::answer) at the same time.
     fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error>;
 
-    /// The other side of [`time`](Self::time).
+    /// The replying side of [`time`](Self::time).
     fn answer(&self, process: u32, bytes: u64, messages: u32) -> Result<(), Error>;
 }
 
-/// The seed of one random stream: BLAKE3 over the kind of the stage, its `seed` parameter and the island.
+/// The seed of a random stream: BLAKE3 over the stage kind, its `seed` parameter and the island.
 ///
-/// Streams of different stages, seeds or islands are independent, and none depends on the number of threads.
+/// Streams of different stages, seeds or islands are independent. They do not depend on the number of
+/// threads.
 #[must_use]
 pub fn seed_stream(kind: &str, seed: u64, island: u64) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
@@ -177,7 +184,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_part_gives_another_stream() {
+    fn every_part_changes_the_stream() {
         let streams: BTreeSet<_> = [("a", 1, 0), ("b", 1, 0), ("a", 2, 0), ("a", 1, 1)]
             .map(|(kind, seed, island)| seed_stream(kind, seed, island))
             .into();

@@ -1,5 +1,5 @@
-//! The costs between the slots of a machine; those that follow from routes are also written down, as a tree where they are one, else for
-//! every pair.
+//! Costs between the slots of a machine. Costs that follow from routes can be converted to levels of a tree,
+//! or else to a matrix.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -13,11 +13,11 @@ use crate::{
 
 const MICROSECONDS: f64 = 1e6;
 
-/// The costs between the slots of a machine, whatever its cost model is.
+/// The costs between the slots of a machine under any cost model.
 #[derive(Debug, Clone)]
 pub struct Costs<'a> {
     system: &'a SystemGraph,
-    /// Where costs follow from routes, the paths of the machine, if it has links.
+    /// The paths of the machine, if costs follow from routes and there are links.
     paths: Option<Cow<'a, Paths>>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Costs<'a> {
         Self { system, paths: if is_routed { Paths::new(system).map(Cow::Owned) } else { None } }
     }
 
-    /// The same with the paths of the machine, where they are known already.
+    /// The same with paths that are already computed.
     #[must_use]
     pub fn with_paths(system: &'a SystemGraph, paths: Option<&'a Paths>) -> Self {
         match paths {
@@ -36,8 +36,8 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Cost from a slot to another; infinite if no message gets there. From a slot to itself it is zero, unless a matrix says
-    /// otherwise.
+    /// Cost from one slot to another; infinite if unreachable. From a slot to itself it is zero, unless a
+    /// matrix defines it.
     #[must_use]
     pub fn between(&self, a: u32, b: u32) -> f64 {
         let system = self.system;
@@ -76,7 +76,7 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// What the links of a way have together.
+/// Sums over the links of a path.
 #[derive(Debug, Clone, Copy)]
 struct LinkSum {
     latency_s: f64,
@@ -103,40 +103,40 @@ impl LinkSum {
     }
 }
 
-/// Costs that follow from routes cannot be written down.
+/// Costs that follow from routes cannot be converted.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum CostsError {
-    /// No message gets from one host to another.
-    #[error("no message gets from host `{from}` to host `{to}`")]
+    /// A host cannot reach another one.
+    #[error("host `{from}` cannot reach host `{to}`")]
     #[diagnostic(help(
-        "their switches are not joined, or the forwarding tables do not know the way; choose hosts that reach each other \
+        "their switches are not connected, or the forwarding tables have no route; choose hosts that reach each other \
          with select/hosts"
     ))]
     NoRoute {
-        /// Name of the host that sends.
+        /// Name of the sending host.
         from: String,
-        /// Name of the host that is not reached.
+        /// Name of the unreachable host.
         to: String,
     },
-    /// There would be too many pairs.
+    /// The matrix would be too large.
     #[error(
-        "the costs between {slots} slots follow from routes and are no tree, and at most {most} × {most} are written down"
+        "the costs between {slots} slots follow from routes and do not form a tree; a matrix has at most {most} × {most} entries"
     )]
     #[diagnostic(help("choose the hosts of the job with select/hosts or select/nodes first"))]
     TooMany {
         /// Number of slots.
         slots: usize,
-        /// Most that are written down.
+        /// Largest number of slots of a matrix.
         most: usize,
     },
 }
 
-/// Most classes of hosts between which all ways are looked at.
+/// Largest number of host classes between which all paths are examined.
 const MOST_CLASSES: usize = 4096;
-/// Most different costs between hosts that are levels of a tree.
+/// Largest number of distinct costs between hosts for levels of a tree.
 const MOST_LEVELS: usize = 32;
 
-/// A host: its node, its first slot and the number of its slots.
+/// A host: node, first slot and number of slots.
 type Host = (u32, u32, u32);
 
 impl SystemGraph {
@@ -146,8 +146,8 @@ impl SystemGraph {
         Costs::new(self)
     }
 
-    /// The machine with costs as levels or as a matrix: as levels where they are those of a tree, else as a matrix of at most
-    /// `most` slots. A machine with such costs is given as it is.
+    /// Converts costs to levels if they form a tree, otherwise to a matrix of at most `most` slots. Returns a
+    /// machine with explicit costs unchanged.
     pub fn explicit(&self, most: usize) -> Result<Cow<'_, Self>, CostsError> {
         let CostModel::Routes(routes) = &self.cost else { return Ok(Cow::Borrowed(self)) };
         let cost = match self.levels(routes)? {
@@ -189,7 +189,7 @@ impl SystemGraph {
         let hosts: Vec<Host> = self.hosts().collect();
         let count = hosts.len();
         let mut between = vec![0.0; count * count];
-        // By destination: what is known of the ways there serves all sources.
+        // By destination: the distances to a destination serve all sources.
         for (column, &to) in hosts.iter().enumerate() {
             for (row, &from) in hosts.iter().enumerate() {
                 between[row * count + column] = self.way(&costs, from, to)?;
@@ -208,7 +208,7 @@ impl SystemGraph {
         Ok(cost)
     }
 
-    /// The costs as levels; `None` if they are not those of a tree, or if there are too many hosts to tell.
+    /// The costs as levels; `None` if they do not form a tree or there are too many hosts to check.
     fn levels(&self, routes: &RouteCosts) -> Result<Option<Levels>, CostsError> {
         let hosts: Vec<Host> = self.hosts().collect();
         if hosts.len() < 2 {
@@ -226,7 +226,7 @@ impl SystemGraph {
         let Some(groups) = between.groups() else { return Ok(None) };
         let mut levels = routes.inside.clone();
         for (step, groups) in between.steps.iter().zip(groups) {
-            // Below the cost between two hosts of a class each is on its own.
+            // Below the cost between two hosts of a class, each host is its own group.
             let is_apart =
                 |class: usize| classes.members[class].len() > 1 && between.of(class, class) > *step;
             let mut numbers: HashMap<(usize, Option<usize>), u32> = HashMap::new();
@@ -243,7 +243,7 @@ impl SystemGraph {
         Ok(Some(levels))
     }
 
-    /// The costs between classes; `None` if there are too many different ones.
+    /// The costs between classes; `None` if there are too many distinct ones.
     fn between(&self, hosts: &[Host], classes: &Classes) -> Result<Option<Between>, CostsError> {
         let costs = self.costs();
         let members = &classes.members;
@@ -252,7 +252,7 @@ impl SystemGraph {
         let mut between = vec![0.0; count * count];
         for a in 0..count {
             for b in 0..count {
-                // Two hosts of a class are as far apart as any two of it.
+                // All pairs of hosts of a class have the same cost.
                 let pair = match members[a].as_slice() {
                     [_] if a == b => continue,
                     [first, second, ..] if a == b => [*first, *second],
@@ -267,14 +267,14 @@ impl SystemGraph {
                 }
             }
         }
-        // The bits of numbers that are not negative are in the order of the numbers.
+        // The bit patterns of non-negative floats are ordered like the numbers.
         Ok(Some(Between { costs: between, count, steps: steps.into_iter().map(f64::from_bits).collect() }))
     }
 }
 
 impl SystemGraph {
-    /// The same machine with costs that follow from its links. The groups inside hosts stay; their costs do where the metric
-    /// stays, else they are [steps](RouteMetric::steps).
+    /// The same machine with costs that follow from its links. The groups inside hosts stay. Their costs stay
+    /// if the metric does; otherwise they are [steps](RouteMetric::steps).
     pub fn with_metric(&self, metric: RouteMetric) -> Result<Self, SystemGraphError> {
         let inside = match &self.cost {
             CostModel::Routes(routes) if routes.metric == metric => routes.inside.clone(),
@@ -313,7 +313,7 @@ impl SystemGraph {
 struct Between {
     costs: Vec<f64>,
     count: usize,
-    /// All different ones, rising.
+    /// All distinct costs, ascending.
     steps: Vec<f64>,
 }
 
@@ -322,7 +322,7 @@ impl Between {
         self.costs[a * self.count + b]
     }
 
-    /// For every step the group of every class, if classes that cost at most so much are together and no others are.
+    /// For each step the group of each class, if the classes within that cost form an equivalence relation.
     fn groups(&self) -> Option<Vec<Vec<usize>>> {
         self.steps.iter().map(|&step| self.groups_of(step)).collect()
     }
@@ -342,25 +342,26 @@ impl Between {
     }
 }
 
-/// How a host hangs on the network: the switches of its ports, the direction, and what a link takes.
+/// Attachment of a host to the network: the switches of its ports, the direction, and the link attributes.
 type Ports = Vec<(u32, bool, Width)>;
 
-/// Latency and bandwidth of a link, as bits.
+/// Latency and bandwidth of a link, as bit patterns.
 type Width = (Option<u64>, Option<u64>);
 
-/// Hosts by class: the ways between hosts of two classes all cost the same.
+/// Hosts by class: all paths between hosts of two classes have the same cost.
 ///
-/// Hosts that one link joins to the same switch are of one class where only the number of links counts, or where all links between
-/// switches are alike. With forwarding tables or links between hosts every host is a class of its own.
+/// Hosts attached to the same switch by one link form a class if only the number of links counts, or if all
+/// links between switches are equal. With forwarding tables or links between hosts, every host is its own
+/// class.
 struct Classes {
-    /// The class of every host, in the order of the slots.
+    /// The class of each host, in slot order.
     of: Vec<usize>,
     /// The hosts of every class.
     members: Vec<Vec<usize>>,
 }
 
 impl Classes {
-    /// Of hosts given by node, first slot and number of slots.
+    /// Classifies hosts given by node, first slot and number of slots.
     fn new(system: &SystemGraph, hosts: &[(u32, u32, u32)], metric: RouteMetric) -> Self {
         let of = match is_regular(system, metric) {
             true => by_ports(system, hosts),
@@ -372,7 +373,7 @@ impl Classes {
     }
 }
 
-/// Whether ways with equally many links between switches cost the same.
+/// Whether paths with equal numbers of links between switches have equal costs.
 fn is_regular(system: &SystemGraph, metric: RouteMetric) -> bool {
     let is_host = |node: u32| system.nodes[node as usize].kind == NodeKind::Host;
     let mut between = system.links.iter().filter(|link| !is_host(link.source) && !is_host(link.destination));

@@ -1,4 +1,5 @@
-//! Artifacts that are files of other programs, which stay as they are: traces, series of checkpoints, stores of checkpoints, and texts.
+//! Artifacts that are files in foreign formats and remain unchanged: traces, series of checkpoints,
+//! checkpoint stores, and texts.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,51 +8,52 @@ use std::sync::Arc;
 
 use crate::Artifact;
 
-/// Files by their names within an artifact, with `/` between folders. They may be large, so they stay on disk.
+/// Files by their names within an artifact, with `/` between folders. They may be large, so they remain on
+/// disk.
 #[derive(Debug, Clone, Default)]
 pub struct FileSet {
     files: BTreeMap<String, PathBuf>,
-    /// Held for what it does when it goes.
+    /// Held for its destructor.
     keeper: Option<Arc<dyn Keeper>>,
 }
 
-/// Something that keeps files on disk while it lives, such as a temporary folder.
+/// A guard that keeps files on disk while it exists, such as a temporary folder.
 pub trait Keeper: Any + Send + Sync + std::fmt::Debug {}
 
 impl<T: Any + Send + Sync + std::fmt::Debug> Keeper for T {}
 
 impl FileSet {
-    /// Where the files are, by their names.
+    /// The paths of the files by name.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, PathBuf> {
         &self.files
     }
 
-    /// Whether the files were made for this artifact, so that nobody else changes them.
+    /// Whether the artifact owns the files, so that nothing else changes them.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.keeper.is_some()
     }
 }
 
-/// What all artifacts that have a set of files can do.
+/// Methods of all artifacts that have a set of files.
 macro_rules! has_files {
     ($artifact:ident) => {
         impl $artifact {
-            /// Lets something live as long as the artifact does.
+            /// Ties the lifetime of a guard to the artifact.
             #[must_use]
             pub fn kept_by(mut self, keeper: impl Keeper) -> Self {
                 self.files.keeper = Some(Arc::new(keeper));
                 self
             }
 
-            /// The files, and whether they were made for this artifact.
+            /// The files and their ownership.
             #[must_use]
             pub fn file_set(&self) -> &FileSet {
                 &self.files
             }
 
-            /// Where the files are, by their names within the artifact.
+            /// The paths of the files by their names within the artifact.
             #[must_use]
             pub fn files(&self) -> &BTreeMap<String, PathBuf> {
                 self.files.files()
@@ -69,13 +71,13 @@ pub struct TraceArchive {
 has_files!(TraceArchive);
 
 impl TraceArchive {
-    /// An archive of files, by their names within it, that others keep.
+    /// An archive of external files by their names within it.
     #[must_use]
     pub fn new(files: BTreeMap<String, PathBuf>) -> Self {
         Self { files: FileSet { files, keeper: None } }
     }
 
-    /// Where a file is.
+    /// The path of a file.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&Path> {
         self.files().get(name).map(PathBuf::as_path)
@@ -88,7 +90,8 @@ impl Artifact for TraceArchive {
 
 /// The files of a series of checkpoints of one program.
 ///
-/// A file is named `CHECKPOINT/PATH`. The checkpoints are in the order of their names, which have the same number of digits.
+/// Files are named `CHECKPOINT/PATH`. Checkpoints are ordered by name; all names have the same number of
+/// digits.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointSeries {
     files: FileSet,
@@ -97,20 +100,20 @@ pub struct CheckpointSeries {
 has_files!(CheckpointSeries);
 
 impl CheckpointSeries {
-    /// A series of files, by their names within it, that others keep.
+    /// A series of external files by their names within it.
     #[must_use]
     pub fn new(files: BTreeMap<String, PathBuf>) -> Self {
         Self { files: FileSet { files, keeper: None } }
     }
 
-    /// The names of the checkpoints, in their order.
+    /// The names of the checkpoints, in order.
     #[must_use]
     pub fn checkpoints(&self) -> BTreeSet<&str> {
         let names = self.files().keys().filter_map(|name| name.split_once('/'));
         names.map(|(checkpoint, _)| checkpoint).collect()
     }
 
-    /// The files of a checkpoint, by their names within it, and where they are.
+    /// The files of a checkpoint: names within it and paths.
     pub fn files_of(&self, checkpoint: &str) -> impl Iterator<Item = (&str, &Path)> {
         self.files().iter().filter_map(move |(name, path)| {
             let (of, name) = name.split_once('/')?;
@@ -123,41 +126,41 @@ impl Artifact for CheckpointSeries {
     const KIND: &'static str = "checkpoints";
 }
 
-/// A store of the checkpoints of a series: its files, and what each checkpoint took.
+/// A store of the checkpoints of a series: its files and statistics per checkpoint.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointStore {
-    /// The checkpoints by their numbers, from 1.
+    /// The checkpoints by number, from 1.
     pub checkpoints: Vec<StoredCheckpoint>,
     files: FileSet,
 }
 
-/// What a checkpoint took.
+/// Storage statistics of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoredCheckpoint {
     /// Its number, from 1.
     pub checkpoint: u32,
     /// Its name in the series.
     pub name: String,
-    /// How many files it has.
+    /// Number of files.
     pub files: u32,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Of these, zeros.
+    /// Bytes that are zero.
     pub zero_bytes: u64,
-    /// Of these, as in the checkpoint before at the same places.
+    /// Bytes equal to those at the same position in the previous checkpoint.
     pub unchanged_bytes: u64,
-    /// Of these, known from elsewhere.
+    /// Bytes that duplicate data stored elsewhere.
     pub known_bytes: u64,
-    /// Of these, new.
+    /// New bytes.
     pub new_bytes: u64,
-    /// Bytes it took on disk, with everything that is needed to find them.
+    /// Bytes on disk, including the index data.
     pub stored_bytes: u64,
 }
 
 has_files!(CheckpointStore);
 
 impl CheckpointStore {
-    /// A store of files, by their names within it, that others keep.
+    /// A store of external files by their names within it.
     #[must_use]
     pub fn new(checkpoints: Vec<StoredCheckpoint>, files: BTreeMap<String, PathBuf>) -> Self {
         Self { checkpoints, files: FileSet { files, keeper: None } }
@@ -168,12 +171,12 @@ impl Artifact for CheckpointStore {
     const KIND: &'static str = "checkpoint-store";
 }
 
-/// A text file in a format of other programs.
+/// A text file in a foreign format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFile {
     /// File name, such as `matrix.csv`.
     pub name: String,
-    /// The whole text.
+    /// The content.
     pub text: String,
 }
 
@@ -181,14 +184,15 @@ impl Artifact for TextFile {
     const KIND: &'static str = "text-file";
 }
 
-/// A text file that starts the ranks where a mapping puts them.
+/// A launch file, which starts the ranks as a mapping specifies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchFile {
     /// File name, such as `rankfile`.
     pub name: String,
-    /// The whole text.
+    /// The content.
     pub text: String,
-    /// The command that uses it. `{file}` stands for the path of the file, `{program}` for the program and its arguments.
+    /// The command that uses it, with the placeholders `{file}` for the path of the file and `{program}` for
+    /// the program and its arguments.
     pub command: String,
 }
 
@@ -201,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_belong_to_the_checkpoint_that_their_name_begins_with() {
+    fn the_first_part_of_a_name_is_the_checkpoint() {
         let names = ["02/a", "01/b/c", "01/a", "10/a"];
         let files = names.map(|name| (name.to_owned(), Path::new("/somewhere").join(name)));
         let series = CheckpointSeries::new(files.into());

@@ -1,4 +1,4 @@
-//! Paths among the parameters of a stage, and the one way in which the files are opened that people give to stages.
+//! Path parameters of stages, and the only functions that open user files.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,34 +13,34 @@ use rustix::fs::OFlags;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Why something is not read that could be opened. It comes as the inner error of an [`io::Error`].
+/// Why an existing path is not read. It is the inner error of an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// It is a folder.
+    /// The path is a folder.
     #[error("it is a folder, not a file")]
     Folder,
-    /// Whoever reads it might wait for ever, or never come to its end.
+    /// The path is a pipe or device, which may block or never end.
     #[error("it is {0}, not a file")]
     NoFile(&'static str),
-    /// It would take too much memory.
+    /// The file would take too much memory.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
 }
 
 impl InputError {
-    /// The reason inside an error of the system, if it is one of these.
+    /// Extracts this error from an I/O error.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
 
-    /// What to do.
+    /// A hint.
     #[must_use]
     pub fn help(self) -> &'static str {
         match self {
-            Self::Folder => "name a file in it",
-            Self::NoFile(_) => "write what it gives into a file, and name that file",
-            Self::TooLarge(_) => "is it the right file?",
+            Self::Folder => "give the path of a file in it",
+            Self::NoFile(_) => "redirect its output to a file and give the path of that file",
+            Self::TooLarge(_) => "check that it is the right file",
         }
     }
 }
@@ -56,17 +56,17 @@ impl From<InputError> for io::Error {
     }
 }
 
-/// Opens a file for reading. Anything else, such as a named pipe or a device, is refused without waiting for it.
+/// Opens a file for reading. Rejects anything else, such as a named pipe or a device, without blocking.
 pub fn open_input(path: &Path) -> io::Result<File> {
     open(path, OFlags::empty())
 }
 
-/// The same where a symbolic link is refused, too.
+/// The same, but rejects symbolic links as well.
 pub fn open_input_itself(path: &Path) -> io::Result<File> {
     open(path, OFlags::NOFOLLOW)
 }
 
-/// Reads a whole file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_input(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -77,10 +77,11 @@ pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn open(path: &Path, more: OFlags) -> io::Result<File> {
-    // Nobody waits for the other end of a pipe, and no terminal becomes ours. For files neither means anything.
+    // Do not wait for the other end of a pipe, and do not acquire a controlling terminal. Both flags have no
+    // effect on regular files.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    // What was opened, not what stood there a moment before.
+    // Check the opened file, which may differ from an earlier stat of the path.
     let kind = file.metadata()?.file_type();
     match kind {
         _ if kind.is_file() => note(path),
@@ -91,7 +92,8 @@ fn open(path: &Path, more: OFlags) -> io::Result<File> {
     Ok(file)
 }
 
-/// Notes which inputs are opened below a folder, by whatever thread, as long as it lives. Tests hold that against keys.
+/// Records the inputs opened below a folder by any thread, as long as it exists. Tests compare them with
+/// keys.
 #[derive(Debug)]
 pub struct InputRecord(Arc<Notes>);
 
@@ -104,7 +106,7 @@ struct Notes {
 static RECORDS: Mutex<Vec<Arc<Notes>>> = Mutex::new(Vec::new());
 
 impl InputRecord {
-    /// Begins to note.
+    /// Starts recording.
     #[must_use]
     pub fn below(folder: &Path) -> Self {
         let notes = Arc::new(Notes { folder: folder.to_owned(), opened: Mutex::default() });
@@ -112,7 +114,7 @@ impl InputRecord {
         Self(notes)
     }
 
-    /// What has been opened so far.
+    /// The files opened so far.
     #[must_use]
     pub fn opened(&self) -> BTreeSet<PathBuf> {
         self.0.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -140,8 +142,8 @@ pub const INPUT_PATH_FORMAT: &str = "input-path";
 /// A file or folder named by a parameter.
 ///
 /// The engine resolves it against the pipeline file or the working directory before the stage sees it. It
-/// serialises to nothing but a marker: what enters a key are the names and contents of the files that
-/// [`Stage::reads`](crate::Stage::reads) lists, never where they lie.
+/// serializes to a marker only: the key contains the names and contents of the files that
+/// [`Stage::reads`](crate::Stage::reads) lists, never their location.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub struct InputPath {
@@ -157,19 +159,19 @@ impl InputPath {
         Self { path: path.into(), name: None }
     }
 
-    /// A file found behind a path parameter, under the name by which it enters the key.
+    /// A file found through a path parameter, with its name in the key.
     #[must_use]
     pub fn named(path: impl Into<PathBuf>, name: impl Into<String>) -> Self {
         Self { path: path.into(), name: Some(name.into()) }
     }
 
-    /// Where it is.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name by which it enters the key: relative to the parameter, with `/` between folders.
+    /// The name in the key: relative to the parameter, with `/` between folders.
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         match &self.name {
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_are_opened_and_nobody_waits_for_a_pipe() {
+    fn only_files_are_opened_and_pipes_do_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_has_what_any_thread_opens_below_its_folder() {
+    fn a_record_contains_files_opened_by_any_thread_below_its_folder() {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let record = InputRecord::below(folder.path());
         let paths = [folder.path().join("a"), other.path().join("b")];
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_never_shows_when_serialised() {
+    fn the_path_is_not_serialized() {
         let one = serde_json::to_string(&InputPath::new("/a/x.otf2")).unwrap();
         let other = serde_json::to_string(&InputPath::new("/b/y.otf2")).unwrap();
         assert_eq!(one, other);

@@ -1,7 +1,7 @@
-//! What hopmap's stages exchange, and the trait every stage implements.
+//! The data that hopmap's stages exchange, and the trait that every stage implements.
 //!
-//! Pure types: no file formats, no Arrow, no printing. A stage takes values of these types through its ports
-//! and gives back others; `hopmap-artifact` turns them into Parquet and back.
+//! Pure types: no file formats, no Arrow, no printing. A stage takes values of these types from its input
+//! ports and returns others; `hopmap-artifact` converts them to Parquet and back.
 //!
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 

@@ -1,4 +1,4 @@
-//! The mapping: which slot every rank takes, and its metrics beside the placements it has to beat.
+//! The mapping: the slot of every rank, and its metrics compared with baseline mappings.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use miette::Diagnostic;
 
 use crate::{Artifact, SystemGraph, Weight};
 
-/// Which slot of a machine every rank of a program takes. Self-contained: launch files need nothing else.
+/// The slot of every rank of a program on a machine. Self-contained: launch files need nothing else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
-    /// Where every rank runs; the index is the rank.
+    /// Location of each rank; the index is the rank.
     pub ranks: Vec<Placement>,
     /// All hosts of the machine in slot order.
     pub hosts: Vec<HostSlots>,
-    /// What edges weighed when the mapping was made.
+    /// Edge weight used to compute the mapping.
     pub weight: Weight,
-    /// Quality by the name of the metric, such as `F`.
+    /// Quality metrics by name, such as `F`.
     pub metrics: BTreeMap<String, f64>,
-    /// The best cost over the search.
+    /// The best cost during the search.
     pub convergence: Vec<ConvergencePoint>,
-    /// Whether the search ran to its end.
+    /// Whether the search ended by itself.
     pub complete: bool,
 }
 
-/// Where one rank runs.
+/// Location of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
     /// Slot of the machine.
@@ -34,10 +34,10 @@ pub struct Placement {
     pub core: Option<u32>,
 }
 
-/// A host and the slots it has.
+/// A host and its slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostSlots {
-    /// Name that launchers know.
+    /// Host name, as launchers know it.
     pub host: String,
     /// Its first slot.
     pub first_slot: u32,
@@ -45,7 +45,7 @@ pub struct HostSlots {
     pub slots: u32,
 }
 
-/// The best cost an island had found after a number of evaluations.
+/// The best cost that an island had found after a number of evaluations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvergencePoint {
     /// The island.
@@ -96,7 +96,7 @@ impl Mapping {
         &self.hosts[self.ranks[rank].host as usize].host
     }
 
-    /// Checks that every rank has a slot of its own, on the host it names, and that hosts follow each other.
+    /// Checks that every rank has its own slot, on its own host, and that the slots of hosts are consecutive.
     pub fn check(&self) -> Result<(), MappingError> {
         let mut next = 0;
         for host in &self.hosts {
@@ -127,7 +127,7 @@ impl Artifact for Mapping {
     const KIND: &'static str = "mapping";
 }
 
-/// A mapping that contradicts itself.
+/// An inconsistent mapping.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MappingError {
     /// A rank is on a slot that does not exist.
@@ -150,16 +150,16 @@ pub enum MappingError {
         /// Another rank on it.
         second: usize,
     },
-    /// A rank's slot is not on the host it names.
-    #[error("rank {rank} is on slot {slot}, which is not on the host it names")]
+    /// The slot of a rank is not on the host of the rank.
+    #[error("rank {rank} is on slot {slot}, which is not on its host")]
     WrongHost {
         /// The rank.
         rank: usize,
         /// The slot.
         slot: u32,
     },
-    /// The slots of the hosts do not follow each other.
-    #[error("host `{host}` begins at slot {first_slot} and not at {expected}")]
+    /// The slots of the hosts are not consecutive.
+    #[error("host `{host}` begins at slot {first_slot} instead of {expected}")]
     HostGap {
         /// The host.
         host: String,
@@ -170,41 +170,42 @@ pub enum MappingError {
     },
 }
 
-/// Metrics of one mapping beside linear, round-robin and random placements of the same ranks on the same machine.
+/// Metrics of a mapping, compared with linear, round-robin and random mappings of the same ranks on the same
+/// machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
-    /// One row for the mapping, one for linear, one for round-robin, one for every random sample.
+    /// One row for the mapping, one for linear, one for round-robin, one per random sample.
     pub placements: Vec<PlacementMetrics>,
     /// Medians and ratios by name, such as `F_over_linear`.
     pub summary: BTreeMap<String, f64>,
 }
 
-/// The metrics of one placement.
+/// The metrics of one mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlacementMetrics {
-    /// Where the placement comes from.
+    /// Origin of the mapping.
     pub origin: PlacementOrigin,
     /// Number of the random sample; zero for others.
     pub sample: u32,
-    /// Values by the name of the metric, such as `F`. One that the machine does not define is missing.
+    /// Metrics by name, such as `F`. Metrics that the machine does not define are missing.
     pub values: BTreeMap<String, f64>,
 }
 
-/// Where a placement comes from.
+/// Origin of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlacementOrigin {
     /// The mapping under evaluation.
     Mapping,
     /// Rank `i` on slot `i`.
     Linear,
-    /// Rank `i` on the host of its turn.
+    /// Ranks dealt out to hosts in turn.
     RoundRobin,
-    /// Ranks on slots drawn at random.
+    /// Random slots.
     Random,
 }
 
 impl PlacementOrigin {
-    /// All of them.
+    /// All origins.
     pub const ALL: [Self; 4] = [Self::Mapping, Self::Linear, Self::RoundRobin, Self::Random];
 
     /// Name in tables and reports.
@@ -230,7 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn placements_name_host_and_core() {
+    fn placements_have_host_and_core() {
         let mapping = Mapping::new(&[7, 0, 2], &small_tree(), Weight::Bytes).unwrap();
         assert_eq!([0, 1, 2].map(|rank| mapping.host_of(rank).to_owned()), ["h3", "h0", "h1"]);
         assert_eq!(mapping.ranks[0], Placement { slot: 7, host: 3, core: Some(1) });
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ranks_on_a_slot_are_refused() {
+    fn two_ranks_on_a_slot_are_rejected() {
         let error = Mapping::new(&[1, 1], &small_tree(), Weight::Bytes).unwrap_err();
         assert_eq!(error.to_string(), "ranks 0 and 1 are both on slot 1");
         assert!(matches!(

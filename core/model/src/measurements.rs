@@ -1,4 +1,4 @@
-//! What probing measured: how long messages of several sizes took between the endpoints of a machine.
+//! Results of probing: message times for several sizes between the endpoints of a machine.
 
 use std::collections::BTreeMap;
 
@@ -6,87 +6,88 @@ use miette::Diagnostic;
 
 use crate::{Artifact, NodeState};
 
-/// What probing measured.
+/// Results of probing.
 ///
-/// Hosts are measured between their first endpoints, which speak for all of them; endpoints of one host among each other.
+/// Between hosts, the first endpoint of each host is measured and represents the host. All endpoints within a
+/// host are measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measurements {
-    /// Who was asked, host by host; the index is the endpoint.
+    /// The probed endpoints, host by host; the index is the endpoint.
     pub endpoints: Vec<Endpoint>,
-    /// How long messages took, by source, destination, phase and bytes.
+    /// Message times, by source, destination, phase and bytes.
     pub samples: Vec<Sample>,
-    /// What time depends on, by source, destination and first size.
+    /// Fitted latency and bandwidth, by source, destination and first size.
     pub fits: Vec<Fit>,
 }
 
-/// A process or a core that was asked to send and answer.
+/// A process or core that took part in the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Name of its host.
     pub host: String,
-    /// Which core of the host it was on, or how many processes of the host stand before it.
+    /// Core of the host, or index among the processes of the host.
     pub core: u32,
     /// Whether it answered.
     pub state: NodeState,
 }
 
-/// What else was going on while a message was timed.
+/// Load on the network during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProbePhase {
-    /// Every endpoint had one partner, and all pairs sent small messages at once.
+    /// All pairs exchanged small messages at once; every endpoint had one partner.
     Latency,
     /// Few pairs sent at once.
     Isolated,
-    /// Every endpoint had one partner, and all pairs sent at once.
+    /// All pairs exchanged messages at once; every endpoint had one partner.
     Loaded,
 }
 
-/// How long messages of one size took from one endpoint to another, each with its answer of one byte.
+/// Times of messages of one size from one endpoint to another, each including the one-byte reply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Endpoint that sent and timed.
+    /// Endpoint that sent and measured.
     pub source: u32,
-    /// Endpoint that answered.
+    /// Endpoint that replied.
     pub destination: u32,
-    /// What else was going on.
+    /// Load on the network.
     pub phase: ProbePhase,
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub bytes: u64,
-    /// Number of messages that were timed.
+    /// Number of measured messages.
     pub messages: u64,
     /// Shortest time, in seconds.
     pub minimum_s: f64,
-    /// A tenth took no longer.
+    /// First decile, in seconds.
     pub first_decile_s: f64,
-    /// Half took no longer.
+    /// Median, in seconds.
     pub median_s: f64,
-    /// Nine tenths took no longer.
+    /// Ninth decile, in seconds.
     pub ninth_decile_s: f64,
-    /// Longest time.
+    /// Longest time, in seconds.
     pub maximum_s: f64,
 }
 
-/// The time of a message of D bytes is L + D / S from some size on (t = L·N + D/S for N messages).
+/// Fitted message time L + D / S for D bytes, valid from a given size (t = L·N + D/S for N messages).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// Endpoint that sends.
+    /// Sending endpoint.
     pub source: u32,
-    /// Endpoint that receives.
+    /// Receiving endpoint.
     pub destination: u32,
-    /// Fewest bytes of a message for which this holds; up to those of the next fit of the pair.
+    /// Smallest message size of the fit, which extends to that of the next fit of the pair.
     pub from_bytes: u64,
     /// L, in seconds.
     pub latency_s: f64,
-    /// S; unknown where time did not grow with size.
+    /// S; `None` if the time did not grow with the size.
     pub bandwidth_bytes_per_s: Option<f64>,
 }
 
-/// Two different endpoints, the smaller one first.
+/// Two distinct endpoints, the smaller one first.
 pub type Pair = (u32, u32);
 
 impl Measurements {
-    /// Seconds on the way of the smallest message between two endpoints: half of the shortest time there and back in either
-    /// direction, as clocks of two hosts cannot be compared.
+    /// One-way time of the smallest message between two endpoints in seconds: half of the shortest round trip
+    /// in either direction, since clocks of two hosts cannot be compared.
     #[must_use]
     pub fn latencies(&self) -> BTreeMap<Pair, f64> {
         let mut smallest: BTreeMap<Pair, (u64, f64)> = BTreeMap::new();
@@ -101,7 +102,7 @@ impl Measurements {
         smallest.into_iter().map(|(pair, (_, latency))| (pair, latency)).collect()
     }
 
-    /// Bytes per second of large messages by source and destination: S of the last fit.
+    /// Bandwidth of large messages in bytes per second, by source and destination: S of the last fit.
     #[must_use]
     pub fn bandwidths(&self) -> BTreeMap<(u32, u32), f64> {
         let known = self.fits.iter().filter_map(|fit| {
@@ -110,7 +111,7 @@ impl Measurements {
         known.collect()
     }
 
-    /// Names of the hosts in the order of their endpoints, with their first endpoint and how many they have.
+    /// Hosts in endpoint order: name, first endpoint, number of endpoints.
     pub fn hosts(&self) -> impl Iterator<Item = (&str, u32, u32)> + '_ {
         let mut first = 0;
         self.endpoints.chunk_by(|a, b| a.host == b.host).map(move |endpoints| {
@@ -120,7 +121,7 @@ impl Measurements {
         })
     }
 
-    /// The part of the hosts that answered, from 0 to 1.
+    /// Fraction of hosts that answered.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         let (mut up, mut all) = (0_u32, 0_u32);
@@ -131,7 +132,8 @@ impl Measurements {
         if all == 0 { 1.0 } else { f64::from(up) / f64::from(all) }
     }
 
-    /// Checks that every host stands once, that samples and fits join two endpoints, their order and their numbers.
+    /// Checks that the endpoints of a host are consecutive, and that samples and fits are sorted, refer to
+    /// two endpoints and have valid values.
     pub fn check(&self) -> Result<(), MeasurementsError> {
         let mut names = std::collections::HashSet::new();
         if let Some((name, ..)) = self.hosts().find(|(name, ..)| !names.insert(*name)) {
@@ -182,22 +184,22 @@ impl Artifact for Measurements {
     const KIND: &'static str = "measurements";
 }
 
-/// Measurements that contradict themselves.
+/// Inconsistent measurements.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MeasurementsError {
-    /// The endpoints of a host are not together.
-    #[error("the endpoints of host `{0}` are not one behind the other")]
+    /// The endpoints of a host are not consecutive.
+    #[error("the endpoints of host `{0}` are not consecutive")]
     ScatteredEndpoints(String),
-    /// A sample or a fit does not join two endpoints, or holds an impossible number.
-    #[error("{what} {index} does not join two endpoints, or has numbers that cannot be")]
+    /// A sample or fit does not refer to two endpoints, or has an invalid value.
+    #[error("{what} {index} does not refer to two endpoints, or has invalid values")]
     Row {
         /// `sample` or `fit`.
         what: &'static str,
         /// Its index.
         index: usize,
     },
-    /// Samples or fits are not sorted, or one is there twice.
-    #[error("{what} {index} does not come after the one before it")]
+    /// Samples or fits are not sorted or not unique.
+    #[error("{what} {index} is out of order or a duplicate")]
     Order {
         /// `sample` or `fit`.
         what: &'static str,
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_is_half_of_the_shortest_time_of_the_smallest_message_in_either_direction() {
+    fn latency_is_half_of_the_shortest_round_trip_of_the_smallest_message() {
         let measured = two_hosts();
         measured.check().unwrap();
         assert_eq!(measured.latencies(), [((0, 2), 3e-6)].into());
@@ -261,18 +263,18 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn inconsistencies_are_reported() {
         let broken = |change: fn(&mut Measurements)| {
             let mut measured = two_hosts();
             change(&mut measured);
             measured.check().unwrap_err().to_string()
         };
         let scattered = |m: &mut Measurements| m.endpoints.push(m.endpoints[0].clone());
-        assert!(broken(scattered).contains("`a` are not one behind the other"));
-        assert!(broken(|m| m.samples[0].destination = 0).starts_with("sample 0 does not join"));
-        assert!(broken(|m| m.samples[1].maximum_s = 0.0).starts_with("sample 1 does not join"));
-        assert!(broken(|m| m.samples.swap(0, 1)).starts_with("sample 1 does not come after"));
-        assert!(broken(|m| m.fits[1].destination = 9).starts_with("fit 1 does not join"));
-        assert!(broken(|m| m.fits[1].from_bytes = 1).starts_with("fit 1 does not come after"));
+        assert!(broken(scattered).contains("`a` are not consecutive"));
+        assert!(broken(|m| m.samples[0].destination = 0).starts_with("sample 0 does not refer"));
+        assert!(broken(|m| m.samples[1].maximum_s = 0.0).starts_with("sample 1 does not refer"));
+        assert!(broken(|m| m.samples.swap(0, 1)).starts_with("sample 1 is out of order"));
+        assert!(broken(|m| m.fits[1].destination = 9).starts_with("fit 1 does not refer"));
+        assert!(broken(|m| m.fits[1].from_bytes = 1).starts_with("fit 1 is out of order"));
     }
 }

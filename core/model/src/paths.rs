@@ -1,4 +1,4 @@
-//! Paths between nodes over the links of a machine; those in a tree are here, those in other networks in `network`.
+//! Paths between nodes over the links of a machine. This file handles trees, `network` all other networks.
 
 mod network;
 
@@ -9,9 +9,10 @@ use crate::{LinkState, NodeState, SystemGraph};
 
 use network::{Neighbours, Network};
 
-/// The paths that messages take between the nodes of a machine: as its forwarding tables say, else over the fewest links.
+/// The paths of messages between the nodes of a machine: by its forwarding tables, otherwise over the fewest
+/// links.
 ///
-/// Links and nodes that are down carry nothing.
+/// Links and nodes that are down are not used.
 #[derive(Debug, Clone)]
 pub struct Paths(Kind);
 
@@ -41,7 +42,7 @@ impl Paths {
         }
     }
 
-    /// Number of links from one node to another, zero to itself; `None` if there is no way.
+    /// Number of links from one node to another, zero to itself; `None` if unreachable.
     #[must_use]
     pub fn hops(&self, a: u32, b: u32) -> Option<u32> {
         match &self.0 {
@@ -51,8 +52,8 @@ impl Paths {
         }
     }
 
-    /// Visits the links from `a` to `b`, in the order of the way unless the links form a tree; `false`, and nothing is visited, if there
-    /// is no way.
+    /// Visits the links from `a` to `b`, in path order unless the links form a tree. Returns `false` and
+    /// visits nothing if `b` is unreachable.
     pub fn walk(&self, a: u32, b: u32, mut visit: impl FnMut(u32)) -> bool {
         match &self.0 {
             Kind::Tree(tree) => tree.walk(a, b, visit),
@@ -68,7 +69,7 @@ impl Paths {
         true
     }
 
-    /// The links from `a` to `b` in order; `None` if there is no way.
+    /// The links from `a` to `b` in order; `None` if unreachable.
     #[must_use]
     pub fn path(&self, a: u32, b: u32) -> Option<Vec<u32>> {
         match &self.0 {
@@ -84,7 +85,7 @@ impl Paths {
 
 const NONE: u32 = u32::MAX;
 
-/// Paths between the nodes of a machine whose links form a tree with one link each way: there is exactly one between two nodes.
+/// Paths in a machine whose links form a tree with one link in each direction; paths are unique.
 #[derive(Debug, Clone)]
 pub struct Tree {
     parent: Vec<u32>,
@@ -95,7 +96,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Roots the tree at its last node; `None` if the links form no tree, or if one of them or a node is down.
+    /// Roots the tree at its last node; `None` if the links do not form a tree, or if a link or node is down.
     fn new(system: &SystemGraph) -> Option<Self> {
         let nodes = system.nodes.len();
         let is_down = system.links.iter().any(|link| link.state == LinkState::Down)
@@ -139,7 +140,7 @@ impl Tree {
         (0..nodes as u32).all(|node| node == root || tree.up[node as usize] != NONE).then_some(tree)
     }
 
-    /// The next node towards the root; `None` of the root.
+    /// The next node towards the root; `None` for the root.
     #[must_use]
     pub fn parent(&self, node: u32) -> Option<u32> {
         Some(self.parent[node as usize]).filter(|&parent| parent != NONE)

@@ -1,5 +1,4 @@
-//! Routes of streams and the tables of switches that make them, why there are none, and what happens to them when a part of the machine
-//! fails.
+//! Routes of streams, switch tables that implement them, infeasibility diagnoses, and effects of failures.
 
 use std::collections::BTreeMap;
 
@@ -8,69 +7,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::Artifact;
 
-/// The way of every stream through a network.
+/// The routes of all streams through a network.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Routes {
     /// The routes.
     pub routes: Vec<Route>,
-    /// What a route is one of.
+    /// What a route represents.
     pub counting: Counting,
-    /// The cycle of links that wait for each other, each for the next and the last for the first; empty if there is none.
+    /// A cycle of links in the channel dependency graph, each waiting for the next; empty if there is none
+    /// (deadlock-free).
     pub cycle: Vec<u32>,
-    /// Quality by the name of the metric, such as `objective`.
+    /// Quality metrics by name, such as `objective`.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// What a route is one of.
+/// What a route represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counting {
-    /// Every stream between two processes has a route of its own.
+    /// Each stream between two processes has its own route.
     #[default]
     Streams,
-    /// All streams from one host to another are one stream of their bandwidth together.
+    /// All streams from one host to another are combined into one with their total bandwidth.
     HostPairs,
 }
 
-/// The way from a host to another.
+/// The route from one host to another.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
-    /// Node id of the host that sends.
+    /// Node id of the sending host.
     pub source: u32,
-    /// Node id of the host that receives; may be the same.
+    /// Node id of the receiving host; may be the same.
     pub destination: u32,
-    /// Bandwidth that it takes of every link.
+    /// Bandwidth it uses on every link.
     pub bandwidth_bytes_per_s: f64,
-    /// Indexes of the streams that take it.
+    /// Indexes of its streams.
     pub streams: Vec<u32>,
     /// Indexes of its links, first to last; none inside a host.
     pub links: Vec<u32>,
 }
 
-/// The tables of all switches.
+/// The forwarding tables of all switches.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tables {
-    /// The entries, sorted by switch, input port (the table of the whole switch first) and destination.
+    /// The entries, sorted by switch, input port (the table of the entire switch first) and destination.
     pub entries: Vec<TableEntry>,
-    /// Quality by the name of the metric, such as `entries`.
+    /// Metrics by name, such as `entries`.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// Where a switch sends what is for a host.
+/// An entry of a forwarding table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TableEntry {
     /// Node id of the switch.
     pub switch: u32,
-    /// The port whose table it is in; nothing for the table of the whole switch.
+    /// Input port of the table; `None` for the table of the entire switch.
     pub input_port: Option<u32>,
-    /// Node id of the host that a packet is for.
+    /// Node id of the destination host.
     pub destination: u32,
-    /// The port that it leaves by.
+    /// Output port.
     pub output_port: u32,
 }
 
 impl Tables {
-    /// Checks that entries are sorted and that no table says two things of one destination.
+    /// Checks that entries are sorted and that no table has two entries for one destination.
     pub fn check(&self) -> Result<(), TablesError> {
         let key = |entry: &TableEntry| (entry.switch, entry.input_port, entry.destination);
         for (index, pair) in self.entries.windows(2).enumerate() {
@@ -93,46 +93,45 @@ impl Artifact for Tables {
     const KIND: &'static str = "tables";
 }
 
-/// Tables that contradict themselves.
+/// Inconsistent tables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum TablesError {
     /// Two entries for one destination in one table.
-    #[error("entry {0} is for the same table and destination as the one before it")]
+    #[error("entry {0} has the same table and destination as the previous entry")]
     Twice(usize),
     /// Entries are not sorted.
-    #[error(
-        "entry {0} belongs before the one before it: they are sorted by switch, input port and destination"
-    )]
+    #[error("entry {0} is out of order: entries must be sorted by switch, input port and destination")]
     Unsorted(usize),
 }
 
-/// Why there is no solution, and what would have to be different.
+/// Infeasibility diagnosis: why there is no solution and which constraints to relax.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Diagnosis {
-    /// Each with what would cure it; those of one remedy are all needed, and any one remedy is enough.
+    /// The causes, grouped by remedy. All causes of one remedy must be fixed together; any one remedy
+    /// suffices.
     pub causes: Vec<Cause>,
     /// Sums by name, such as `largest_link_shortage`.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// A part of a machine or of a program that is short of something.
+/// A resource shortage of the machine or the program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
-    /// Number of the remedy that it is a part of.
+    /// Number of the remedy it belongs to.
     pub remedy: u32,
-    /// What kind of thing it is.
+    /// Kind of the part.
     pub part: Part,
-    /// Its name; that of the rule where a rule about such parts is in the way.
+    /// Name of the part, or of a rule about such parts.
     pub name: String,
-    /// What is there, if it is an amount.
+    /// Available amount, if it is quantitative.
     pub there: Option<f64>,
-    /// What is needed, if it is an amount.
+    /// Required amount, if it is quantitative.
     pub needed: Option<f64>,
-    /// The whole in words.
+    /// Description in words.
     pub words: String,
 }
 
-/// A kind of part of a machine or of a program.
+/// Kinds of parts of a machine or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -148,35 +147,35 @@ pub enum Part {
     Stream,
 }
 
-/// What happens when any one part of a machine fails.
+/// Effects of the failure of any single part of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Failures {
-    /// One for every part that was taken away.
+    /// One entry per failed part.
     pub failures: Vec<Failure>,
     /// Sums by name, such as `survived`.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// What happens when a part of a machine fails.
+/// Effects of the failure of one part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
-    /// What kind of part.
+    /// Kind of the part.
     pub part: Part,
     /// Its name.
     pub name: String,
-    /// Whether there is an answer without it; nothing if that was not found out.
+    /// Whether a solution exists without it; `None` if undetermined.
     pub survived: Option<bool>,
-    /// The objective of the answer without it.
+    /// Objective of the solution without it.
     pub objective: Option<f64>,
     /// Length of the longest route then.
     pub longest: Option<u32>,
-    /// Processes that go to another host.
+    /// Number of processes that move to another host.
     pub moved: u32,
-    /// Streams between the same hosts as before that take another way.
+    /// Number of streams between unchanged hosts that take another route.
     pub rerouted: u32,
-    /// Entries of tables that are new or different.
+    /// Number of table entries that are new or different.
     pub changed_entries: u32,
-    /// What is short, in words; empty where it is survived.
+    /// Description of the shortage; empty if the failure is survived.
     pub shortage: String,
 }
 

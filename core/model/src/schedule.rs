@@ -1,4 +1,4 @@
-//! The schedule: when every task runs, and on which processor.
+//! The schedule: start, finish and processor of every task.
 
 use std::collections::BTreeMap;
 
@@ -8,63 +8,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Artifact, ConvergencePoint};
 
-/// When every task of a program runs, and on which processor.
+/// Start, finish and processor of every task of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Schedule {
-    /// When and where every task runs; the index is the number of the task.
+    /// The scheduled tasks; the index is the number of the task.
     pub tasks: Vec<ScheduledTask>,
     /// The processors.
     pub processors: Vec<Processor>,
-    /// What the tasks are called, or nothing where they have numbers only.
+    /// Names of the tasks; empty if they have numbers only.
     pub names: Vec<String>,
-    /// What a message costs.
+    /// Cost model of messages.
     pub model: DelayModel,
-    /// Quality by the name of the metric, such as `makespan`.
+    /// Quality metrics by name, such as `makespan`.
     pub metrics: BTreeMap<String, f64>,
-    /// The best makespan over the search.
+    /// The best makespan during the search.
     pub convergence: Vec<ConvergencePoint>,
-    /// Whether the search ran to its end.
+    /// Whether the search ended by itself.
     pub complete: bool,
 }
 
-/// When and where a task runs.
+/// A scheduled task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScheduledTask {
     /// Index into [`Schedule::processors`].
     pub processor: u32,
-    /// Its turn on the processor, from 0: what PARUS calls its rank.
+    /// Position in the order of the processor, from 0: the rank in PARUS.
     pub turn: u32,
     /// When it begins.
     pub start: f64,
     /// When it is done.
     pub finish: f64,
-    /// The task without which it would have begun earlier: the one before it on the processor, or one that sends to it.
+    /// The critical predecessor, without which it could have started earlier: the previous task on the
+    /// processor, or a sender.
     pub waits_for: Option<u32>,
-    /// The process of the program that it belongs to, if that is settled.
+    /// Process of the program, if assigned.
     pub process: Option<u32>,
 }
 
-/// Something that runs one task at a time.
+/// A unit that runs one task at a time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Processor {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// When it can begin.
+    /// Time from which it is available.
     pub available: f64,
-    /// The slot of the machine that it is, if there is a machine.
+    /// Its slot of the machine, if there is a machine.
     pub slot: Option<u32>,
 }
 
-/// What a message from one task to another costs.
+/// Cost model of messages between tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayModel {
-    /// A task begins when all messages to it have arrived; between two processors a message takes its time while both compute, on
-    /// one processor it takes none. The classic delay model.
+    /// A task starts when all its messages have arrived. Messages between processors overlap with
+    /// computation; messages within a processor take no time. The classic delay model.
     #[default]
     Overlap,
-    /// A task begins when all tasks before it are done; its processor first receives, for as long as the longest message to it
-    /// takes, and then computes. The model of PARUS.
+    /// A task starts when all its predecessors have finished. Its processor first receives, for as long as
+    /// the longest message takes, and then computes. The model of PARUS.
     Receive,
 }
 
@@ -80,13 +81,13 @@ impl DelayModel {
 }
 
 impl Schedule {
-    /// When the last task is done.
+    /// Finish time of the last task.
     #[must_use]
     pub fn makespan(&self) -> f64 {
         self.tasks.iter().map(|task| task.finish).fold(0.0, f64::max)
     }
 
-    /// The tasks of every processor by their turns.
+    /// The tasks of each processor in order.
     #[must_use]
     pub fn turns(&self) -> Vec<Vec<u32>> {
         let mut turns = vec![Vec::new(); self.processors.len()];
@@ -99,7 +100,8 @@ impl Schedule {
         turns
     }
 
-    /// For every task its turn among the tasks of its process, from 0: the segment of a trace; nothing without a process.
+    /// For each task its position among the tasks of its process, from 0 (the segment of a trace); `None`
+    /// without a process.
     #[must_use]
     pub fn segments(&self) -> Vec<Option<u32>> {
         let mut segments = vec![None; self.tasks.len()];
@@ -114,7 +116,8 @@ impl Schedule {
         segments
     }
 
-    /// The tasks that the makespan follows from, first to last: none could begin or end later without delaying the last.
+    /// The critical path, first to last: none of its tasks can start or finish later without delaying the
+    /// last one.
     #[must_use]
     pub fn critical_path(&self) -> Vec<u32> {
         let last = (0..self.tasks.len() as u32)
@@ -128,7 +131,8 @@ impl Schedule {
         path
     }
 
-    /// The share of time that every processor idles between when it can begin and the makespan; nothing where that is no time.
+    /// Idle fraction of each processor between its availability and the makespan; `None` if that interval is
+    /// empty.
     #[must_use]
     pub fn idle(&self) -> Vec<f64> {
         let makespan = self.makespan();
@@ -144,14 +148,14 @@ impl Schedule {
         idle
     }
 
-    /// What a task is called: its name, else its number.
+    /// Display name of a task: its name, otherwise its number.
     #[must_use]
     pub fn name(&self, task: u32) -> String {
         self.names.get(task as usize).cloned().unwrap_or_else(|| task.to_string())
     }
 
-    /// Checks that tasks run on processors that exist, one after the other in their turns and not before the processor can
-    /// begin, and that none waits for one that is done later.
+    /// Checks that tasks run on existing processors, one at a time in their order and not before the
+    /// processor is available, and that critical predecessors finish first.
     pub fn check(&self) -> Result<(), ScheduleError> {
         if !self.names.is_empty() && self.names.len() != self.tasks.len() {
             return Err(ScheduleError::Names { names: self.names.len(), tasks: self.tasks.len() });
@@ -173,7 +177,7 @@ impl Schedule {
             }
         }
         self.check_turns()?;
-        // Tasks without work may begin and end at one moment: only then could they wait for each other.
+        // Tasks without work may start and finish at the same time; only these could wait for each other.
         let mut steps = vec![0u8; self.tasks.len()];
         for first in 0..self.tasks.len() {
             let mut at = Some(first);
@@ -216,10 +220,10 @@ impl Artifact for Schedule {
     const KIND: &'static str = "schedule";
 }
 
-/// A schedule that contradicts itself.
+/// An inconsistent schedule.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
 pub enum ScheduleError {
-    /// Some tasks have names and others have none.
+    /// Only some tasks have names.
     #[error("there are {names} names for {tasks} tasks")]
     Names {
         /// Number of names.
@@ -227,7 +231,7 @@ pub enum ScheduleError {
         /// Number of tasks.
         tasks: usize,
     },
-    /// A task runs nowhere.
+    /// A task is on a processor that does not exist.
     #[error("task {task} runs on processor {processor}, but there are {processors}")]
     NoSuchProcessor {
         /// The task.
@@ -237,40 +241,40 @@ pub enum ScheduleError {
         /// Number of processors.
         processors: usize,
     },
-    /// A task ends before it begins, or begins before its processor can.
-    #[error("task {task} runs from {start} to {finish}, which cannot be")]
+    /// A task finishes before it starts, or starts before its processor is available.
+    #[error("task {task} runs from {start} to {finish}, which is impossible")]
     Times {
         /// The task.
         task: u32,
-        /// When it begins.
+        /// Start time.
         start: f64,
-        /// When it is done.
+        /// Finish time.
         finish: f64,
     },
-    /// A task waits for one that is done later.
-    #[error("task {task} waits for task {before}, which is not done when it begins")]
+    /// A task starts before its critical predecessor finishes.
+    #[error("task {task} waits for task {before} but starts before that finishes")]
     WaitsForLater {
         /// The task.
         task: u32,
-        /// What it waits for.
+        /// Its predecessor.
         before: u32,
     },
-    /// Turns on a processor do not count from zero.
-    #[error("task {task} has turn {turn} on its processor where turn {expected} should be")]
+    /// The turns on a processor are not consecutive from zero.
+    #[error("task {task} has turn {turn} on its processor instead of turn {expected}")]
     Turns {
         /// The task.
         task: u32,
         /// Its turn.
         turn: u32,
-        /// The turn that nobody has.
+        /// The expected turn.
         expected: u32,
     },
-    /// Two tasks run at once on one processor, or not in their turns.
-    #[error("task {second} begins before task {first} is done, whose turn on the processor comes first")]
+    /// Two tasks overlap on one processor, or are out of order.
+    #[error("task {second} starts before task {first} finishes, which precedes it on the processor")]
     Overlap {
-        /// The task whose turn is first.
+        /// The earlier task.
         first: u32,
-        /// The task whose turn is next.
+        /// The later task.
         second: u32,
     },
 }
@@ -279,7 +283,7 @@ pub enum ScheduleError {
 mod tests {
     use super::*;
 
-    /// Task 0 and 1 on the first processor, 2 on the second, which waits for a message from 0.
+    /// Tasks 0 and 1 on the first processor; task 2 on the second waits for a message from 0.
     fn small() -> Schedule {
         let task = |processor, turn, start, finish, waits_for| ScheduledTask {
             processor,
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn inconsistencies_are_reported() {
         let broken = |change: fn(&mut Schedule)| {
             let mut schedule = small();
             change(&mut schedule);
@@ -324,10 +328,10 @@ mod tests {
         assert!(broken(|s| s.tasks[2].processor = 7).contains("processor 7, but there are 2"));
         assert!(broken(|s| s.tasks[2].finish = 1.0).contains("runs from 3 to 1"));
         assert!(broken(|s| s.processors[0].available = 1.0).contains("task 0 runs from 0"));
-        assert!(broken(|s| s.tasks[1].turn = 2).contains("turn 2 on its processor where turn 1"));
+        assert!(broken(|s| s.tasks[1].turn = 2).contains("turn 2 on its processor instead of turn 1"));
         assert!(broken(|s| s.tasks[1].start = 1.0).contains("waits for task 0"));
         let overlapping = broken(|s| (s.tasks[1].start, s.tasks[1].waits_for) = (1.0, None));
-        assert!(overlapping.contains("begins before task 0"));
+        assert!(overlapping.contains("starts before task 0"));
         let circle = broken(|s| {
             s.tasks[0].finish = 0.0;
             s.tasks[1].start = 0.0;

@@ -2,17 +2,19 @@
 //!
 //! # Contract
 //!
-//! `hopmap_model::Stage` has associated functions only: a stage has no state but its parameters and inputs. `ports()` are typed
-//! and checked before anything runs. `check()` says what the types of the parameters
-//! cannot, such as a value that needs a library which the build lacks; `libraries()` lists these for `hopmap stages`. `reads()` lists
-//! every file behind a path parameter; such files are opened with `open_input` or `read_input`, and the stage gets a sample in
-//! `engine/input_tests.rs`. `observes()` marks a stage that looks at the world. `run()` ends `Done`, `Infeasible` (there is no solution,
-//! and that is an answer) or `Partial` (stopped by an interrupt or a deadline, with the best so far). `src/registry.rs` erases the
-//! types, once.
+//! `hopmap_model::Stage` has associated functions only: the only state of a stage is its parameters and
+//! inputs. `ports()` are typed and checked before anything runs. `check()` rejects invalid parameter values
+//! that the types allow, such as a value that needs a library missing from the build; `libraries()` lists
+//! these for `hopmap stages`. `reads()` lists every file behind a path parameter; such files are opened with
+//! `open_input` or `read_input`, and the stage gets a sample in `engine/input_tests.rs`. `observes()` marks a
+//! volatile stage, which observes the machine. `run()` returns `Done`, `Infeasible` (no solution exists,
+//! which is a cached result) or `Partial` (stopped by an interrupt or a deadline, with the best result so
+//! far). `src/registry.rs` erases the types, once.
 //!
-//! A stage gets a `Context`: cores, deadline, cancellation, progress, log, a file for the state of its search. It runs inside a rayon
-//! pool of exactly these cores, which no other cell has meanwhile, or, where it is `distributed()` and the pipeline has a `launcher`, as
-//! one of several processes, which it reaches through a `Communicator`.
+//! A stage gets a `Context`: cores, deadline, cancellation, progress, log, and a state file for its search.
+//! It runs inside a rayon pool of exactly these cores, which are exclusive to the cell. If it is
+//! `distributed()` and the pipeline has a `launcher`, it runs as one of several processes, connected by a
+//! `Communicator`.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -25,47 +27,47 @@ use serde::de::DeserializeOwned;
 
 use crate::{Context, Error, InputPath};
 
-/// A model type that can travel through a port.
+/// A model type that can pass through a port.
 pub trait Artifact: Any + Send + Sync {
     /// Name of the kind in ports, pipelines and stores, such as `task-graph`.
     const KIND: &'static str;
 }
 
-/// A value of some artifact kind, its type erased.
+/// A value of some artifact kind, type-erased.
 pub type Value = Arc<dyn Any + Send + Sync>;
 
-/// Whether a port takes or gives.
+/// Direction of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// The stage needs a value here.
+    /// Input of the stage.
     In,
-    /// The stage gives a value here.
+    /// Output of the stage.
     Out,
 }
 
-/// How many values a port takes.
+/// Number of values of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arity {
     /// Exactly one.
     One,
-    /// One or none.
+    /// None or one.
     Optional,
-    /// Any number, in the order the pipeline names them.
+    /// Any number, in pipeline order.
     Many,
 }
 
-/// A typed opening of a stage.
+/// A typed input or output of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Port {
     /// Name in `needs` and `save`.
     pub name: &'static str,
-    /// Artifact kind that passes through.
+    /// Artifact kind.
     pub kind: &'static str,
     /// In or out.
     pub direction: Direction,
-    /// How many values it takes; an output gives exactly one, or perhaps none if it is optional.
+    /// Number of values; an output gives exactly one, or none or one if it is optional.
     pub arity: Arity,
 }
 
@@ -88,66 +90,69 @@ impl Port {
         Self { name, kind: A::KIND, direction: Direction::In, arity: Arity::Many }
     }
 
-    /// An output.
+    /// An output that is always present.
     #[must_use]
     pub const fn output<A: Artifact>(name: &'static str) -> Self {
         Self { name, kind: A::KIND, direction: Direction::Out, arity: Arity::One }
     }
 
-    /// An output at which there may be nothing.
+    /// An optional output.
     #[must_use]
     pub const fn possible<A: Artifact>(name: &'static str) -> Self {
         Self { name, kind: A::KIND, direction: Direction::Out, arity: Arity::Optional }
     }
 }
 
-/// One step of a pipeline: an algorithm or a format, its parameters, and what goes in and out.
+/// One step of a pipeline: an algorithm or a file format, with its parameters, inputs and outputs.
 ///
-/// All functions are associated: a stage has no state but its parameters and its inputs.
+/// All functions are associated: the only state of a stage is its parameters and inputs.
 pub trait Stage {
-    /// The keys of `with` in a pipeline file. Serialised values enter the key; doc comments are the help text.
+    /// The keys of `with` in a pipeline file. The serialized values are part of the key; the doc comments are
+    /// the help text.
     type Params: DeserializeOwned + Serialize + JsonSchema + Send + Sync;
 
     /// Crate and name, such as `map/annealing`.
     const KIND: &'static str;
 
-    /// One line for `hopmap stages`.
+    /// One line for `hopmap stages`: a short verb phrase.
     const SUMMARY: &'static str;
 
-    /// Enters the key; raised whenever the same inputs give other results than before.
+    /// Part of the key; increased whenever the same inputs and parameters give different results.
     const REVISION: u32;
 
-    /// Everything that goes in and out. Outputs of a released stage are never added to.
+    /// All inputs and outputs. The outputs of a released stage never grow.
     fn ports() -> &'static [Port];
 
-    /// Libraries that some values of its parameters need, whether this build has them or not. `check` refuses such a value
-    /// in a build without the library.
+    /// Libraries that some parameter values need, whether or not this build has them. `check` rejects such
+    /// values in a build without the library.
     #[must_use]
     fn libraries() -> &'static [&'static Library] {
         &[]
     }
 
-    /// Checks what the types of the parameters cannot say, such as a value for which this build lacks a library. Called
-    /// before anything runs.
+    /// Rejects invalid parameter values that the types allow, such as a value whose library is missing from
+    /// the build. Called before anything runs.
     fn check(params: &Self::Params) -> Result<(), Error> {
         let _ = params;
         Ok(())
     }
 
-    /// The parameters that `preset = name` stands for, of which those given in the file go before. The key has all of them.
+    /// The parameters of `preset = name`; explicit parameters override them. The key contains all of them.
     #[must_use]
     fn preset(name: &str) -> Option<Self::Params> {
         let _ = name;
         None
     }
 
-    /// Every file behind a path parameter. Names below the parameter's path and contents enter the key.
+    /// Every file behind a path parameter. Contents, and names relative to the parameter, are part of the
+    /// key.
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         let _ = params;
         Ok(Vec::new())
     }
 
-    /// Whether the result depends on the world outside the inputs (a probe, this machine, a queue).
+    /// Whether the stage is volatile: its result depends on more than its inputs (a probe, this machine, a
+    /// queue).
     fn observes(params: &Self::Params) -> bool {
         let _ = params;
         false
@@ -159,18 +164,18 @@ pub trait Stage {
         false
     }
 
-    /// Does the work.
+    /// Runs the stage.
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
 }
 
-/// How a stage ended when it did not fail.
+/// The result of a stage that did not fail.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The answer.
+    /// Complete results.
     Done(Outputs),
-    /// There is no solution, and this is the diagnosis. Cached; dependents do not run.
+    /// Infeasible, with a diagnosis. Cached; dependent stages do not run.
     Infeasible(Outputs),
-    /// Stopped early by an interrupt or a deadline, with the best found so far. Never cached.
+    /// Stopped early by an interrupt or a deadline, with the best result so far. Never cached.
     Partial(Outputs),
 }
 
@@ -181,7 +186,7 @@ pub struct Input<A> {
     pub value: Arc<A>,
     /// Digest of the artifact, in hexadecimal.
     pub digest: String,
-    /// Where it comes from in words, such as `placement[seed=3]`.
+    /// Display name of its origin, such as `placement[seed=3]`.
     pub label: String,
 }
 
@@ -192,28 +197,28 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// No inputs yet.
+    /// No inputs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Connects one more value to a port.
+    /// Connects a further value to a port.
     pub fn connect(&mut self, port: &str, value: Value, digest: String, label: String) {
         self.ports.entry(port.to_owned()).or_default().push((value, digest, label));
     }
 
-    /// The one value of a port.
+    /// The single value of a port.
     pub fn one<A: Artifact>(&self, port: &'static str) -> Result<Input<A>, PortError> {
         self.optional(port)?.ok_or(PortError::Unconnected { port })
     }
 
-    /// The value of a port that may be unconnected.
+    /// The value of an optional port.
     pub fn optional<A: Artifact>(&self, port: &'static str) -> Result<Option<Input<A>>, PortError> {
         Ok(self.many(port)?.pop())
     }
 
-    /// All values of a port, in the order in which they were connected.
+    /// All values of a port, in connection order.
     pub fn many<A: Artifact>(&self, port: &'static str) -> Result<Vec<Input<A>>, PortError> {
         let values = self.ports.get(port).map(Vec::as_slice).unwrap_or_default();
         values
@@ -228,7 +233,7 @@ impl Inputs {
     }
 }
 
-/// What a stage gives back: one value per output port.
+/// The outputs of a stage: one value per output port.
 #[derive(Debug, Default)]
 pub struct Outputs {
     values: BTreeMap<&'static str, Value>,
@@ -236,7 +241,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Nothing yet.
+    /// No outputs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -249,14 +254,14 @@ impl Outputs {
         self
     }
 
-    /// Marks the result as shaped by a budget in seconds: it cannot be made again bit for bit.
+    /// Marks the result as dependent on a time limit: it is not reproducible bit for bit.
     #[must_use]
     pub fn timed(mut self, timed: bool) -> Self {
         self.timed = timed;
         self
     }
 
-    /// Whether a budget in seconds shaped the result.
+    /// Whether the result depends on a time limit.
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.timed
@@ -269,50 +274,51 @@ impl Outputs {
     }
 }
 
-/// A stage was wired or written wrongly. The engine checks ports when planning, so users do not meet this.
+/// A wrongly connected or implemented stage. The engine checks ports when planning, so users do not see this
+/// error.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum PortError {
-    /// Nothing is connected to a port that must be.
-    #[error("nothing is connected to port `{port}`")]
+    /// A required port is not connected.
+    #[error("port `{port}` is not connected")]
     Unconnected {
         /// The port.
         port: &'static str,
     },
-    /// The value is of another kind.
-    #[error("port `{port}` takes `{expected}`, but got something else")]
+    /// The value has a different kind.
+    #[error("port `{port}` expects `{expected}`, but the value has another type")]
     WrongKind {
         /// The port.
         port: &'static str,
-        /// The kind it takes.
+        /// The expected kind.
         expected: &'static str,
     },
 }
 
-/// A library of others that hopmap is built with where it is wanted.
+/// An optional third-party library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Library {
-    /// What people call it.
+    /// Display name.
     pub name: &'static str,
-    /// What to install before building with it, if anything.
+    /// Packages to install before building with it, if any.
     pub install: Option<&'static str>,
-    /// Whether this build has it.
+    /// Whether this build includes it.
     pub is_built: bool,
 }
 
 impl Library {
-    /// Refuses what a build without the library cannot do, in words before its name: "`trace/generate` writes archives
-    /// with".
+    /// Rejects a feature of a missing library; `what` is the start of the message, such as "`trace/generate`
+    /// writes archives with".
     pub const fn require(&'static self, what: &'static str) -> Result<(), NotBuilt> {
         if self.is_built { Ok(()) } else { Err(self.missing(what)) }
     }
 
-    /// That this build lacks it.
+    /// The error for a missing library.
     #[must_use]
     pub const fn missing(&'static self, what: &'static str) -> NotBuilt {
         NotBuilt { what, library: self }
     }
 
-    /// How to get it.
+    /// How to enable it.
     #[must_use]
     pub fn hint(&self) -> String {
         let install = self.install.map(|packages| format!("install {packages} and ")).unwrap_or_default();
@@ -320,7 +326,7 @@ impl Library {
     }
 }
 
-/// A stage, or a value of a parameter, that needs a library which this build lacks.
+/// A stage or parameter value needs a library that this build lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{what} {}, which this build does not have", library.name)]
 #[diagnostic(help("{}", library.hint()))]
@@ -343,7 +349,7 @@ mod tests {
     use crate::{Mapping, TaskGraph};
 
     #[test]
-    fn an_input_comes_back_as_what_it_was() {
+    fn an_input_keeps_its_type() {
         let mut inputs = Inputs::new();
         inputs.connect("task-graph", Arc::new(TaskGraph::default()), "d".into(), "program".into());
         assert_eq!(inputs.one::<TaskGraph>("task-graph").unwrap().label, "program");
@@ -352,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_how_to_get_it() {
+    fn a_missing_library_is_reported_with_installation_hints() {
         const THERE: Library = Library { name: "libx", install: None, is_built: true };
         const ABSENT: Library =
             Library { install: Some("libx (Debian: libx-dev)"), is_built: false, ..THERE };

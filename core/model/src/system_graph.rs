@@ -1,4 +1,4 @@
-//! The system graph: the hosts and switches of a machine, the slots that ranks can take, and what distance costs.
+//! The system graph (machine topology): hosts and switches, links, slots for ranks, and the cost model.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -9,33 +9,34 @@ use miette::Diagnostic;
 
 use crate::Artifact;
 
-/// A machine: nodes joined by directed links, slots on its hosts, and the cost between slots.
+/// A machine topology: nodes connected by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemGraph {
     /// Hosts and switches; the index is the id.
     pub nodes: Vec<Node>,
-    /// Directed links; empty when the network is not known.
+    /// Directed links; empty if the network is unknown.
     pub links: Vec<Link>,
-    /// Places for one rank each, host by host; the index is the slot.
+    /// Slots for one rank each, host by host; the index is the slot.
     pub slots: Vec<Slot>,
-    /// What it costs to send between two slots.
+    /// Cost of messages between two slots.
     pub cost: CostModel,
-    /// Which links messages take where there are several ways.
+    /// Which links messages take if there are several paths.
     pub routing: Routing,
 }
 
 /// A host or a switch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Name, unique in the machine; of a host, the one that launchers know.
+    /// Name, unique in the machine. For a host, the name that launchers use.
     pub name: String,
-    /// What it is.
+    /// Host or switch.
     pub kind: NodeKind,
-    /// Whether it answered when the machine was last looked at.
+    /// Whether it answered at the last observation.
     pub state: NodeState,
-    /// What the fabric knows it by, if anything: the GUID of a switch or of the first adapter of a host, sixteen hexadecimal digits.
+    /// Fabric address, if known: the GUID of a switch or of the first adapter of a host, sixteen hexadecimal
+    /// digits.
     pub address: Option<String>,
-    /// What it has that some programs ask for.
+    /// Attributes that only some programs require.
     pub traits: NodeTraits,
 }
 
@@ -59,30 +60,30 @@ impl Node {
     }
 }
 
-/// What a node has beyond its place in the network. By default nothing is known.
+/// Attributes of a node beyond its position in the network. By default nothing is known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeTraits {
-    /// How much work a host can do, in units of the instance.
+    /// Compute performance of a host, in units of the instance.
     pub performance: Option<f64>,
-    /// How a switch finds the way of a packet.
+    /// Table type of a switch.
     pub switch_type: Option<SwitchType>,
-    /// What processes on a host can do that not all hosts can, such as `fpga`; sorted.
+    /// Capabilities of a host that not all hosts have, such as `fpga`; sorted.
     pub capabilities: Vec<String>,
-    /// How many devices of a kind a host has; every process takes those that it needs for itself.
+    /// Number of devices of each kind on a host; each process reserves the devices it needs.
     pub devices: BTreeMap<String, u32>,
 }
 
-/// How a switch finds the way of a packet.
+/// Table types of switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchType {
-    /// Type 1: one table for the whole switch; the destination decides.
+    /// Type 1: one table per switch, indexed by destination.
     One,
-    /// Type 2: a table for every port; the port by which a packet comes in and the destination decide.
+    /// Type 2: one table per input port, indexed by destination.
     Two,
 }
 
 impl SwitchType {
-    /// The number that people know it by.
+    /// The number of the type.
     #[must_use]
     pub fn number(self) -> u32 {
         match self {
@@ -91,53 +92,53 @@ impl SwitchType {
         }
     }
 
-    /// The type of a number.
+    /// The type with a given number.
     #[must_use]
     pub fn of_number(number: u32) -> Option<Self> {
         [Self::One, Self::Two].into_iter().find(|switch_type| switch_type.number() == number)
     }
 }
 
-/// Whether a node is there.
+/// Whether a node is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NodeState {
     /// It answered.
     #[default]
     Up,
-    /// It did not answer; what is known of it is from before.
+    /// It did not answer; its data are from an earlier observation.
     Down,
 }
 
-/// What a node is.
+/// Kinds of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     /// Runs ranks.
     Host,
-    /// Passes messages on.
+    /// Forwards messages.
     Switch,
 }
 
 /// A directed link between two nodes. Parallel links are allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Node it leaves.
+    /// Source node.
     pub source: u32,
-    /// Node it reaches.
+    /// Destination node.
     pub destination: u32,
     /// Latency in seconds.
     pub latency_s: Option<f64>,
     /// Bandwidth in bytes per second.
     pub bandwidth_bytes_per_s: Option<f64>,
-    /// Number of the port that it leaves by.
+    /// Output port number.
     pub source_port: Option<u32>,
-    /// Number of the port that it arrives at.
+    /// Input port number.
     pub destination_port: Option<u32>,
     /// Whether it carries messages.
     pub state: LinkState,
 }
 
 impl Link {
-    /// A link that is up and of which nothing else is known.
+    /// A link that is up, with unknown attributes.
     #[must_use]
     pub fn new(source: u32, destination: u32) -> Self {
         Self {
@@ -151,7 +152,7 @@ impl Link {
         }
     }
 
-    /// The same link the other way.
+    /// The same link in the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self {
@@ -167,14 +168,14 @@ impl Link {
 /// Whether a link carries messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinkState {
-    /// It does.
+    /// Carries messages.
     #[default]
     Up,
-    /// It does not: disabled, in error, or without a peer that answers.
+    /// Carries no messages: disabled, in error, or without an active peer.
     Down,
 }
 
-/// A place for one rank.
+/// A slot for one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     /// Node id of the host.
@@ -183,30 +184,32 @@ pub struct Slot {
     pub core: u32,
 }
 
-/// What it costs to send between two slots.
+/// Cost of messages between two slots.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CostModel {
-    /// The slots are the leaves of a tree, and cost depends on how far up two of them meet. A slot to itself costs nothing.
+    /// The slots are the leaves of a tree, and cost depends on the level where two of them meet. A slot to
+    /// itself costs nothing.
     Levels(Levels),
-    /// Every ordered pair of slots has a cost of its own.
+    /// Every ordered pair of slots has its own cost.
     Matrix(Matrix),
-    /// Between hosts cost follows from the links that messages take.
+    /// The cost between hosts follows from the links on the path.
     Routes(RouteCosts),
 }
 
 /// A tree over the slots, innermost level first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Levels {
-    /// Cost between two slots that first meet on this level; never falls from one level to the next.
+    /// Cost between two slots that first meet on this level; non-decreasing.
     pub costs: Vec<f64>,
-    /// `groups[level][slot]` is the group of a slot on a level. On the last level all slots are in one group.
+    /// `groups[level][slot]` is the group of a slot on a level. The last level has one group.
     pub groups: Vec<Vec<u32>>,
 }
 
 /// A cost for every ordered pair of slots; the two directions may differ.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
-    /// The cost from slot `a` to slot `b` of `n` slots is at `a * n + b`; the diagonal is what a slot to itself costs.
+    /// The cost from slot `a` to slot `b` of `n` slots is at `a * n + b`; the diagonal is the cost of a slot
+    /// to itself.
     pub costs: Vec<f64>,
 }
 
@@ -220,7 +223,7 @@ impl Levels {
 }
 
 impl SystemGraph {
-    /// Hosts that have slots, in slot order: node id, first slot, number of slots.
+    /// Hosts with slots, in slot order: node id, first slot, number of slots.
     pub fn hosts(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let mut first = 0;
         self.slots.chunk_by(|a, b| a.host == b.host).map(move |slots| {
@@ -230,7 +233,8 @@ impl SystemGraph {
         })
     }
 
-    /// Checks that links and slots join existing nodes, that slots lie host by host, and the cost model.
+    /// Checks that links and slots refer to existing nodes, that the slots of a host are consecutive, and the
+    /// cost model.
     pub fn check(&self) -> Result<(), SystemGraphError> {
         self.check_nodes()?;
         self.check_slots()?;
@@ -290,7 +294,7 @@ impl Levels {
         }
     }
 
-    /// Whether costs rise and groups lie in groups.
+    /// Whether costs are non-decreasing and groups are nested.
     fn is_nested(&self) -> bool {
         let rising = self.costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
             && self.costs.windows(2).all(|pair| pair[0] <= pair[1]);
@@ -317,40 +321,43 @@ impl Matrix {
     }
 }
 
-/// Which links messages take where there are several ways.
+/// Which links messages take if there are several paths.
 ///
-/// With forwarding tables a message goes where these send it, and nowhere if they do not know its destination. Without them it takes
-/// the fewest links.
+/// With forwarding tables a message follows the entries for its destination; without an entry the destination
+/// is unreachable. Without tables it takes the fewest links.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routing {
-    /// Entries of the static forwarding tables of all switches, sorted by node and last link; empty if there are none.
+    /// Entries of the static forwarding tables of all switches, sorted by node and last link; empty if there
+    /// are none.
     pub forwarding: Vec<Forward>,
-    /// What decides between ways with equally many links.
+    /// Tie-breaking rule between paths with equal numbers of links.
     pub ties: Ties,
 }
 
-/// An entry of a forwarding table: on `node`, what is to leave the network over the link `last` goes on over `link`.
+/// An entry of a forwarding table: on `node`, messages that leave the network over the link `last` are
+/// forwarded over `link`.
 ///
-/// The last link tells the host and, if it has several, the port: an address of the fabric. Where `node` is a host the entry says
-/// which of its ports it sends by.
+/// The last link identifies the host and, if it has several, the port: an address of the fabric. If `node` is
+/// a host, the entry selects the sending port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Forward {
     /// The node that forwards.
     pub node: u32,
-    /// The link from a switch into the host that is the destination.
+    /// The link from a switch to the destination host.
     pub last: u32,
-    /// The link that the node sends on.
+    /// The outgoing link of the node.
     pub link: u32,
 }
 
-/// What decides between ways with equally many links.
+/// Tie-breaking rule between paths with equal numbers of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ties {
-    /// The number of the destination, so that destinations are spread over the ways: the static routes of fat trees (D-mod-K,
-    /// Zahavi 2012).
+    /// By destination number, which spreads destinations over the paths: the static routes of fat trees
+    /// (D-mod-K, Zahavi 2012).
     #[default]
     Spread,
-    /// The link that stands first: the routes of meshes and tori whose links are in the order of their dimensions.
+    /// The first link in the list: dimension-order routes of meshes and tori whose links are sorted by
+    /// dimension.
     First,
 }
 
@@ -363,16 +370,16 @@ impl Routing {
             let (Some(link), Some(last)) =
                 (system.links.get(entry.link as usize), system.links.get(entry.last as usize))
             else {
-                return wrong(index, "names a link that does not exist");
+                return wrong(index, "refers to a link that does not exist");
             };
             if link.source != entry.node {
-                return wrong(index, "sends on a link that does not leave its node");
+                return wrong(index, "forwards over a link that does not leave its node");
             }
             if system.nodes[last.destination as usize].kind != NodeKind::Host {
-                return wrong(index, "has a last link that does not reach a host");
+                return wrong(index, "has a last link that does not lead to a host");
             }
             if before >= key {
-                return wrong(index, "is not behind the ones of smaller nodes and last links");
+                return wrong(index, "is out of order: entries must be sorted by node and last link");
             }
             before = key;
         }
@@ -383,22 +390,22 @@ impl Routing {
 /// Costs that follow from the links between hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouteCosts {
-    /// What counts of the links.
+    /// Link attribute that counts.
     pub metric: RouteMetric,
     /// Costs between slots of one host, in the unit of `metric`. The groups of the last level are the hosts.
     pub inside: Levels,
 }
 
-/// What a message between two hosts costs.
+/// Cost of a message between two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteMetric {
     /// The number of links.
     Hops,
-    /// The latencies of the links, in microseconds.
+    /// The sum of the link latencies, in microseconds.
     Latency,
-    /// The latencies of the links and the time of so many bytes over the narrowest, in microseconds.
+    /// The sum of the link latencies plus the transfer time over the narrowest link, in microseconds.
     Time {
-        /// Bytes of the message.
+        /// Message size in bytes.
         bytes: u64,
     },
 }
@@ -449,7 +456,8 @@ impl RouteMetric {
         }
     }
 
-    /// What a message costs that takes this link alone, in the unit of the metric; `None` if the link does not say what counts.
+    /// Cost of a message over this link alone, in the unit of the metric; `None` if the link lacks the
+    /// attribute.
     #[must_use]
     pub fn of(self, link: &Link) -> Option<f64> {
         match self {
@@ -461,7 +469,7 @@ impl RouteMetric {
         }
     }
 
-    /// Costs of so many levels inside hosts where nobody knows them: in equal steps from zero to below the cheapest link.
+    /// Costs of `levels` levels inside hosts if unknown: equal steps from zero to below the cheapest link.
     #[must_use]
     pub fn steps(self, levels: usize, links: &[Link]) -> Vec<f64> {
         let cheapest = links.iter().filter_map(|link| self.of(link)).reduce(f64::min).unwrap_or(1.0);
@@ -473,58 +481,58 @@ impl Artifact for SystemGraph {
     const KIND: &'static str = "system-graph";
 }
 
-/// A system graph that contradicts itself.
+/// An inconsistent machine topology.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SystemGraphError {
-    /// Two nodes have one name.
-    #[error("two nodes are called `{0}`")]
+    /// Two nodes have the same name.
+    #[error("two nodes are named `{0}`")]
     RepeatedName(String),
-    /// A link or a slot names a node that does not exist.
-    #[error("{what} {index} names node {node}, but there are {nodes} nodes")]
+    /// A link or slot refers to a node that does not exist.
+    #[error("{what} {index} refers to node {node}, but there are {nodes} nodes")]
     NoSuchNode {
         /// `link` or `slot`.
         what: &'static str,
         /// Its index.
         index: usize,
-        /// The node it names.
+        /// The node.
         node: u32,
         /// Number of nodes.
         nodes: usize,
     },
-    /// A slot lies on a switch.
-    #[error("slot {index} lies on `{name}`, which is a switch")]
+    /// A slot is on a switch.
+    #[error("slot {index} is on `{name}`, which is a switch")]
     SlotOnSwitch {
         /// The slot.
         index: usize,
         /// Name of the switch.
         name: String,
     },
-    /// The slots of a host are not together.
-    #[error("the slots of host `{0}` are not one behind the other")]
+    /// The slots of a host are not consecutive.
+    #[error("the slots of host `{0}` are not consecutive")]
     ScatteredSlots(String),
-    /// The cost levels are not a tree over the slots.
-    #[error("the cost levels are not a tree over all slots with costs that rise outwards")]
+    /// The cost levels do not form a tree over the slots.
+    #[error("the cost levels do not form a tree over all slots with non-decreasing costs")]
     Levels,
-    /// The costs inside hosts are not a tree over the slots of every host.
-    #[error("the costs inside hosts are not trees over the slots of the hosts with costs that rise outwards")]
+    /// The costs inside hosts do not form a tree over the slots of each host.
+    #[error("the costs inside hosts do not form trees over their slots with non-decreasing costs")]
     Inside,
-    /// A link lacks what counts.
-    #[error("the cost model counts {metric}, but link {index} does not say what it takes for that")]
+    /// A link lacks the attribute that counts.
+    #[error("the cost model uses {metric}, but link {index} lacks the attributes for it")]
     UnknownLink {
         /// The link.
         index: usize,
-        /// What counts.
+        /// The metric.
         metric: &'static str,
     },
-    /// An entry of a forwarding table cannot be followed.
+    /// An invalid entry of a forwarding table.
     #[error("entry {index} of the forwarding tables {problem}")]
     Forwarding {
         /// Its index.
         index: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// The cost matrix does not fit the slots.
-    #[error("the cost matrix does not have a finite cost of zero or more for every pair of slots")]
+    #[error("the cost matrix does not have a finite non-negative cost for every pair of slots")]
     Matrix,
 }

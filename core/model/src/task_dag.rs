@@ -1,4 +1,4 @@
-//! The tasks of a program and what each of them waits for.
+//! The tasks of a program and their dependencies.
 
 use std::borrow::Cow;
 
@@ -6,55 +6,56 @@ use miette::Diagnostic;
 
 use crate::Artifact;
 
-/// Pieces of work, and which of them wait for which others: a directed graph without cycles.
+/// Tasks and their dependencies: a directed acyclic graph.
 ///
-/// Tasks of one rank stay together: they run on the same processor. Their order is among the dependencies.
+/// Tasks of one rank run on the same processor. Their order is part of the dependencies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskDag {
     /// The tasks; the index is the number of the task.
     pub tasks: Vec<Task>,
-    /// What waits for what, sorted by source, destination and bytes. There may be several between two tasks: each is
-    /// a message of its own.
+    /// Dependencies, sorted by source, destination and bytes. Several between two tasks are separate
+    /// messages.
     pub dependencies: Vec<Dependency>,
-    /// What the file that it comes from calls every task, or nothing where tasks have numbers only.
+    /// Names of the tasks in their source file; empty if they have numbers only.
     pub names: Vec<String>,
-    /// What work and bytes are.
+    /// Units of work and bytes.
     pub unit: WorkUnit,
 }
 
-/// What the numbers of a [`TaskDag`] are.
+/// Units of a [`TaskDag`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkUnit {
-    /// Work is seconds, and what goes from task to task is bytes.
+    /// Work in seconds, messages in bytes.
     #[default]
     Seconds,
-    /// Numbers of a benchmark or a model: a message weighs the time that it takes between two processors that nothing else is known
-    /// of.
+    /// Dimensionless numbers of a benchmark or model: the weight of a message is its transfer time between
+    /// two processors with default attributes.
     Time,
 }
 
-/// A piece of work.
+/// A task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Task {
-    /// The process that does it, if that is settled.
+    /// Its process, if assigned.
     pub rank: Option<u32>,
-    /// How much there is to do: seconds, if it comes from a trace.
+    /// Amount of work; in seconds if it comes from a trace.
     pub work: f64,
 }
 
-/// A task that waits for another.
+/// A task that depends on another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependency {
-    /// The task that is done first.
+    /// The predecessor.
     pub source: u32,
-    /// The task that waits.
+    /// The successor.
     pub destination: u32,
-    /// Bytes that go from the one to the other.
+    /// Bytes of the message between them.
     pub bytes: u64,
 }
 
 impl TaskDag {
-    /// Checks that dependencies join existing tasks, are sorted and have no cycle, and that work is not negative.
+    /// Checks that dependencies connect existing tasks, are sorted and acyclic, and that work is
+    /// non-negative.
     pub fn check(&self) -> Result<(), TaskDagError> {
         if !self.names.is_empty() && self.names.len() != self.tasks.len() {
             return Err(TaskDagError::Names { names: self.names.len(), tasks: self.tasks.len() });
@@ -73,7 +74,7 @@ impl TaskDag {
         self.order().map(drop).map_err(TaskDagError::Cycle)
     }
 
-    /// What people call a task: its name, else its number.
+    /// Display name of a task: its name, otherwise its number.
     #[must_use]
     pub fn name(&self, task: u32) -> Cow<'_, str> {
         match self.names.get(task as usize) {
@@ -82,13 +83,13 @@ impl TaskDag {
         }
     }
 
-    /// Number of processes that tasks belong to: one more than the highest rank.
+    /// Number of processes: one more than the highest rank.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.tasks.iter().filter_map(|task| task.rank).max().map_or(0, |rank| rank + 1)
     }
 
-    /// Where the dependencies of every task begin in [`TaskDag::dependencies`], and where the last ones end.
+    /// Offsets of the dependencies of each task in [`TaskDag::dependencies`], including the end of the last.
     #[must_use]
     pub fn starts(&self) -> Vec<usize> {
         let mut starts = vec![0; self.tasks.len() + 1];
@@ -101,8 +102,7 @@ impl TaskDag {
         starts
     }
 
-    /// The tasks in an order in which none comes before one that it waits for: in the order of their numbers as far as
-    /// they can, a queue of those that are ready. If there is a cycle, a task of it.
+    /// A topological order, by task number among the ready tasks. If there is a cycle, a task on it.
     pub fn order(&self) -> Result<Vec<u32>, u32> {
         let mut waiting = vec![0u32; self.tasks.len()];
         for dependency in &self.dependencies {
@@ -125,7 +125,7 @@ impl TaskDag {
         if order.len() == self.tasks.len() { Ok(order) } else { Err(self.in_cycle(&waiting)) }
     }
 
-    /// A task of a cycle: going back from a task that still waits, always to one that waits too, comes round.
+    /// A task on a cycle: following unfinished predecessors from an unfinished task must revisit one.
     fn in_cycle(&self, waiting: &[u32]) -> u32 {
         let mut before = vec![u32::MAX; self.tasks.len()];
         for dependency in &self.dependencies {
@@ -144,13 +144,13 @@ impl TaskDag {
         task
     }
 
-    /// All work.
+    /// Total work.
     #[must_use]
     pub fn work(&self) -> f64 {
         self.tasks.iter().map(|task| task.work).sum()
     }
 
-    /// The most work along any chain of dependencies, as if messages took no time; nothing if there is a cycle.
+    /// Largest total work of a dependency chain, ignoring messages; `None` if there is a cycle.
     #[must_use]
     pub fn critical_work(&self) -> Option<f64> {
         let starts = self.starts();
@@ -173,18 +173,18 @@ impl Artifact for TaskDag {
     const KIND: &'static str = "task-dag";
 }
 
-/// A graph of tasks that contradicts itself.
+/// An inconsistent task graph.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
 pub enum TaskDagError {
-    /// Work that nobody can do.
-    #[error("task {task} has {work} to do")]
+    /// Negative or non-finite work.
+    #[error("task {task} has invalid work {work}")]
     Work {
         /// The task.
         task: usize,
         /// Its work.
         work: f64,
     },
-    /// Some tasks have names and others have none.
+    /// Only some tasks have names.
     #[error("there are {names} names for {tasks} tasks")]
     Names {
         /// Number of names.
@@ -192,8 +192,8 @@ pub enum TaskDagError {
         /// Number of tasks.
         tasks: usize,
     },
-    /// A dependency names a task that does not exist.
-    #[error("dependency {index} names a task that does not exist: there are {tasks}")]
+    /// A dependency refers to a task that does not exist.
+    #[error("dependency {index} refers to a task that does not exist; there are {tasks} tasks")]
     NoSuchTask {
         /// Index of the dependency.
         index: usize,
@@ -201,12 +201,10 @@ pub enum TaskDagError {
         tasks: usize,
     },
     /// Dependencies are not sorted.
-    #[error(
-        "dependency {0} belongs before the one before it: they are sorted by source, destination and bytes"
-    )]
+    #[error("dependency {0} is out of order: dependencies must be sorted by source, destination and bytes")]
     Unsorted(usize),
-    /// Tasks wait for each other.
-    #[error("task {0} waits for itself, by way of others")]
+    /// The dependencies have a cycle.
+    #[error("task {0} is on a dependency cycle")]
     Cycle(u32),
 }
 
@@ -234,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn inconsistent_graphs_are_rejected() {
         assert_eq!(dag(&[1.0], &[(0, 1)]).check(), Err(TaskDagError::NoSuchTask { index: 0, tasks: 1 }));
         assert_eq!(dag(&[-1.0], &[]).check(), Err(TaskDagError::Work { task: 0, work: -1.0 }));
         let nameless = TaskDag { names: vec!["first".into()], ..dag(&[1.0; 2], &[]) };
@@ -242,7 +240,7 @@ mod tests {
         let mut unsorted = dag(&[0.0; 3], &[(0, 1), (0, 2)]);
         unsorted.dependencies.reverse();
         assert_eq!(unsorted.check(), Err(TaskDagError::Unsorted(1)));
-        // 3 waits for the cycle of 1 and 2, but is not in it.
+        // Task 3 depends on the cycle of 1 and 2 but is not on it.
         let cycle = dag(&[0.0; 4], &[(0, 1), (1, 2), (2, 1), (2, 3)]).check();
         assert!(matches!(cycle, Err(TaskDagError::Cycle(1 | 2))), "{cycle:?}");
     }
@@ -266,7 +264,7 @@ mod tests {
                         reached.extend(new);
                         at += 1;
                     }
-                    prop_assert!(reached[1..].contains(&task), "{} is in no cycle", task);
+                    prop_assert!(reached[1..].contains(&task), "{} is not on a cycle", task);
                 }
             }
         }

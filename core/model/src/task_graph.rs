@@ -1,5 +1,5 @@
-//! What a program does: its task graph (what the processes did and sent to each other), what its processes and the streams between them
-//! ask of a machine, its messages one by one, and all that in a few numbers.
+//! The communication matrix of a program, the demands of its processes and streams, its individual messages,
+//! and summary statistics.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,51 +9,50 @@ use miette::Diagnostic;
 
 use crate::{Artifact, CollectiveTable, CollectiveTableError, Keeper};
 
-/// What the processes of a parallel program did and sent to each other.
+/// Computation and communication of the processes of a parallel program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskGraph {
     /// The processes; the index is the rank.
     pub processes: Vec<Process>,
     /// Traffic per ordered pair, sorted by source and destination, each pair once.
     pub edges: Vec<Edge>,
-    /// Time from the first to the last event of the trace in seconds.
+    /// Time from the first to the last trace event in seconds.
     pub duration_s: Option<f64>,
-    /// Messages of every pair by their length, sorted by source, destination and length; empty if lengths were not
-    /// told apart.
+    /// Messages of each pair by length, sorted by source, destination and length; empty if not recorded.
     pub sizes: Vec<SizeBin>,
-    /// The same by phases of the program; empty if phases were not told apart.
+    /// The same by program phase; empty if not recorded.
     pub phases: Vec<Phase>,
-    /// The collective operations of the program; empty if they were not kept.
+    /// The collective operations of the program; empty if not recorded.
     pub collectives: CollectiveTable,
-    /// What processes and streams ask of a machine; empty if nobody said it.
+    /// Resource demands of processes and streams; empty if none are given.
     pub demands: Demands,
 }
 
-/// Messages from one process to another whose lengths are alike.
+/// Messages from one process to another in a range of lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeBin {
     /// Rank of the sender.
     pub source: u32,
     /// Rank of the receiver.
     pub destination: u32,
-    /// Least length in bytes, zero or a power of two; lengths are less than twice that.
+    /// Lower end of the range in bytes, zero or a power of two; lengths are less than twice that.
     pub at_least_bytes: u64,
     /// Number of messages.
     pub messages: u64,
-    /// Bytes in all messages.
+    /// Bytes of all messages.
     pub bytes: u64,
 }
 
-/// A part of the time of a program, or of its code.
+/// A phase: a time interval of the program, or a code region.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Phase {
-    /// Name of the region it stands for, if any.
+    /// Name of the region, if any.
     pub name: Option<String>,
-    /// When it begins, in seconds after the first event of the trace, if it is a part of the time.
+    /// Begin of the interval in seconds after the first trace event, if it is an interval.
     pub begin_s: Option<f64>,
-    /// When it ends, likewise.
+    /// End of the interval, likewise.
     pub end_s: Option<f64>,
-    /// Time that each process computed in it, in seconds.
+    /// Computation time of each process in the phase, in seconds.
     pub compute_s: Vec<Option<f64>>,
     /// Traffic per ordered pair, as in [`TaskGraph::edges`].
     pub edges: Vec<Edge>,
@@ -62,17 +61,17 @@ pub struct Phase {
 /// One process of the program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Process {
-    /// The host it ran on when it was recorded.
+    /// The host it ran on during recording.
     pub host: Option<String>,
-    /// Time it spent outside communication, in seconds.
+    /// Time outside communication, in seconds.
     pub compute_s: Option<f64>,
-    /// Time it spent in communication, waiting included, in seconds.
+    /// Time in communication, including waiting, in seconds.
     pub communication_s: Option<f64>,
-    /// Time of that it spent in collective operations, in seconds.
+    /// Part of that time in collective operations, in seconds.
     pub collective_s: Option<f64>,
 }
 
-/// What one process sent to another.
+/// Traffic from one process to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     /// Rank of the sender.
@@ -81,13 +80,13 @@ pub struct Edge {
     pub destination: u32,
     /// Number of messages.
     pub messages: u64,
-    /// Bytes in all messages.
+    /// Bytes of all messages.
     pub bytes: u64,
 }
 
 impl TaskGraph {
-    /// Checks that every edge joins existing ranks and that edges are sorted and unique, those of the phases too, and
-    /// that the collective operations are those of existing ranks.
+    /// Checks that edges, including those of phases, connect existing ranks and are sorted and unique, and
+    /// that collective operations refer to existing ranks.
     pub fn check(&self) -> Result<(), TaskGraphError> {
         let processes = self.processes.len();
         check_edges(&self.edges, processes)?;
@@ -118,7 +117,7 @@ impl TaskGraph {
         self.processes.len()
     }
 
-    /// Messages of all edges.
+    /// Number of messages of all edges.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.edges.iter().map(|edge| edge.messages).sum()
@@ -156,19 +155,19 @@ impl Artifact for TaskGraph {
     const KIND: &'static str = "task-graph";
 }
 
-/// A task graph that contradicts itself.
+/// An inconsistent communication matrix.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum TaskGraphError {
-    /// The collective operations contradict themselves or the processes.
+    /// The collective operations are inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Collectives(#[from] CollectiveTableError),
-    /// The demands contradict themselves or the processes.
+    /// The demands are inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Demands(#[from] DemandsError),
-    /// An edge names a rank that does not exist.
-    #[error("edge {index} names rank {rank}, but the graph has {processes} processes")]
+    /// An edge refers to a rank that does not exist.
+    #[error("edge {index} refers to rank {rank}, but the graph has {processes} processes")]
     NoSuchRank {
         /// Index of the edge.
         index: usize,
@@ -177,7 +176,7 @@ pub enum TaskGraphError {
         /// Number of processes.
         processes: usize,
     },
-    /// A phase does not have a time for every process.
+    /// A phase does not have a time for each process.
     #[error("phase {index} has {times} times, but there are {processes} processes")]
     Phase {
         /// Index of the phase.
@@ -187,34 +186,34 @@ pub enum TaskGraphError {
         /// Number of processes.
         processes: usize,
     },
-    /// Edges are not sorted by source and destination, or a pair stands twice.
-    #[error("edge {0} is not behind the one before it: edges are sorted and every pair stands once")]
+    /// Edges are not sorted by source and destination, or not unique.
+    #[error("edge {0} is out of order: edges must be sorted and unique")]
     Unsorted(usize),
 }
 
-/// The messages of a program, one row each, in a Parquet file. There may be more than fit into memory, so they stay on
+/// The messages of a program, one per row, in a Parquet file. They may not fit into memory, so they remain on
 /// disk.
 ///
-/// Columns of the table `messages`: `time_s` (after the first event of the trace; missing if the trace has no clock),
-/// `source` and `destination` (ranks), `tag`, `bytes`, `communicator` (its name or else its number), `operation` (the
-/// call that sent it) and `region` (the function that called it), the last two as far as they are known. Rows stand
-/// location by location; those of one location are in the order in which it recorded them.
+/// Columns of the table `messages`: `time_s` (after the first trace event; missing if the trace has no
+/// clock), `source` and `destination` (ranks), `tag`, `bytes`, `communicator` (its name, otherwise its
+/// number), `operation` (the call that sent it) and `region` (the calling function), the last two if known.
+/// Rows are ordered by location, and within a location in recording order.
 #[derive(Debug, Clone)]
 pub struct Events {
     table: PathBuf,
     rows: u64,
-    /// Held, never looked at.
+    /// Held for its destructor.
     _keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl Events {
-    /// The messages in a Parquet file that others keep.
+    /// The messages in an external Parquet file.
     #[must_use]
     pub fn new(table: PathBuf, rows: u64) -> Self {
         Self { table, rows, _keeper: None }
     }
 
-    /// Lets something live as long as the messages do, such as the folder of the file.
+    /// Ties the lifetime of a guard, such as the folder of the file, to the messages.
     #[must_use]
     pub fn kept_by(self, keeper: impl Keeper) -> Self {
         Self { _keeper: Some(Arc::new(keeper)), ..self }
@@ -237,20 +236,21 @@ impl Artifact for Events {
     const KIND: &'static str = "events";
 }
 
-/// What a program did, in a few numbers.
+/// Summary statistics of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TraceSummary {
-    /// Totals, shares and imbalances by name, such as `collective_share`. What the trace does not tell is missing.
+    /// Totals, fractions and imbalances by name, such as `collective_share`. Quantities that the trace does
+    /// not contain are missing.
     pub totals: BTreeMap<String, f64>,
-    /// The ranks in their order.
+    /// The ranks in order.
     pub ranks: Vec<RankSummary>,
-    /// The pairs with the most bytes, the heaviest first.
+    /// The pairs with the most bytes, in descending order.
     pub heaviest: Vec<Edge>,
-    /// The phases in their order, if the trace was read with phases.
+    /// The phases in order, if the trace was read with phases.
     pub phases: Vec<PhaseSummary>,
 }
 
-/// What one rank did.
+/// Statistics of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RankSummary {
     /// Messages to other ranks.
@@ -261,26 +261,26 @@ pub struct RankSummary {
     pub messages_received: u64,
     /// Bytes from other ranks.
     pub bytes_received: u64,
-    /// Other ranks that it sends to or receives from.
+    /// Number of other ranks it exchanges messages with.
     pub partners: u32,
     /// Time outside communication, in seconds.
     pub compute_s: Option<f64>,
     /// Time in communication, in seconds.
     pub communication_s: Option<f64>,
-    /// Time of that in collective operations, in seconds.
+    /// Part of that time in collective operations, in seconds.
     pub collective_s: Option<f64>,
 }
 
-/// What happened in one phase.
+/// Statistics of one phase.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PhaseSummary {
-    /// Name of the region it stands for, if any.
+    /// Name of the region, if any.
     pub name: Option<String>,
     /// Messages of all pairs.
     pub messages: u64,
     /// Bytes of all pairs.
     pub bytes: u64,
-    /// Time that all ranks computed in it, in seconds.
+    /// Computation time of all ranks in the phase, in seconds.
     pub compute_s: Option<f64>,
 }
 
@@ -288,43 +288,43 @@ impl Artifact for TraceSummary {
     const KIND: &'static str = "trace-summary";
 }
 
-/// What the processes of a program and the streams between them ask of a machine; empty if nobody said it.
+/// Resource demands of processes and streams; empty if none are given.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Demands {
-    /// What every process asks for; one for every process, or none.
+    /// Demands of the processes; one per process, or none.
     pub processes: Vec<ProcessDemand>,
-    /// Streams of data that flow all the time; several may join the same processes, and they may go round.
+    /// Continuous data streams; several may connect the same processes, and they may form cycles.
     pub streams: Vec<Stream>,
 }
 
-/// What a process asks of its host.
+/// Demands of a process on its host.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProcessDemand {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Performance that it needs, in the units of [`NodeTraits::performance`](crate::NodeTraits::performance).
+    /// Required performance, in the units of [`NodeTraits::performance`](crate::NodeTraits::performance).
     pub performance: f64,
-    /// Capabilities that its host must have; sorted.
+    /// Required capabilities of the host; sorted.
     pub capabilities: Vec<String>,
-    /// Devices of its host that it takes for itself.
+    /// Devices of the host that it reserves.
     pub devices: BTreeMap<String, u32>,
-    /// Name of the host that it has to be on, if that is settled.
+    /// Name of the required host, if any.
     pub host: Option<String>,
 }
 
 /// A stream of data from one process to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stream {
-    /// Rank of the process that sends.
+    /// Rank of the sending process.
     pub source: u32,
-    /// Rank of the process that receives.
+    /// Rank of the receiving process.
     pub destination: u32,
-    /// Bandwidth that it needs, in bytes per second or whatever the links of the machine count in.
+    /// Required bandwidth, in bytes per second or in the unit of the links of the machine.
     pub bandwidth_bytes_per_s: f64,
 }
 
 impl Demands {
-    /// Whether nobody said what is asked for.
+    /// Whether there are no demands.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.processes.is_empty() && self.streams.is_empty()
@@ -352,39 +352,39 @@ impl Demands {
     }
 }
 
-/// Demands that contradict themselves.
+/// Inconsistent demands.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
 pub enum DemandsError {
-    /// Not one demand for every process.
-    #[error("{demands} processes ask for something, but there are {processes}")]
+    /// The number of demands differs from the number of processes.
+    #[error("there are demands of {demands} processes, but {processes} processes")]
     Processes {
         /// Number of demands.
         demands: usize,
         /// Number of processes.
         processes: usize,
     },
-    /// Performance that nobody can give.
-    #[error("process {rank} asks for a performance of {performance}")]
+    /// A negative or non-finite performance.
+    #[error("process {rank} requires an invalid performance of {performance}")]
     Performance {
         /// The process.
         rank: usize,
-        /// What it asks for.
+        /// The required performance.
         performance: f64,
     },
-    /// A stream joins processes that do not exist.
-    #[error("stream {index} names a process that does not exist: there are {processes}")]
+    /// A stream connects processes that do not exist.
+    #[error("stream {index} refers to a process that does not exist; there are {processes} processes")]
     NoSuchRank {
         /// The stream.
         index: usize,
         /// Number of processes.
         processes: usize,
     },
-    /// A stream without a bandwidth.
-    #[error("stream {index} asks for a bandwidth of {bandwidth}")]
+    /// An invalid bandwidth.
+    #[error("stream {index} requires an invalid bandwidth of {bandwidth}")]
     Bandwidth {
         /// The stream.
         index: usize,
-        /// What it asks for.
+        /// The required bandwidth.
         bandwidth: f64,
     },
 }
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_ranks_and_repeated_pairs_are_refused() {
+    fn unknown_ranks_and_repeated_pairs_are_rejected() {
         assert!(matches!(graph(&[(0, 3)]).check(), Err(TaskGraphError::NoSuchRank { rank: 3, .. })));
         assert!(matches!(graph(&[(0, 1), (0, 1)]).check(), Err(TaskGraphError::Unsorted(1))));
         assert!(matches!(graph(&[(1, 0), (0, 1)]).check(), Err(TaskGraphError::Unsorted(1))));

@@ -1,4 +1,4 @@
-//! What an edge of a task graph weighs, and how pipelines say it.
+//! The weight of an edge of a communication matrix, and its syntax in pipelines.
 
 use hopmap_statistics::lower_median;
 use miette::Diagnostic;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Context, Edge, Error, Paths, SystemGraph};
 
-/// What an edge of a task graph weighs in the objective.
+/// Weight of an edge in the objective function.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Weight {
@@ -40,10 +40,11 @@ impl Weight {
     }
 }
 
-/// Hosts of which all pairs are looked at, an even sample of larger machines: 512 make 261,632 paths.
+/// Number of hosts whose pairs are all examined; larger machines are sampled evenly. 512 hosts have 261,632
+/// pairs.
 const MOST_HOSTS: usize = 512;
 
-/// What an edge is to weigh: a [`Weight`], the latency and the bandwidth of which the machine may say.
+/// Requested edge weight: a [`Weight`] whose latency and bandwidth may come from the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
@@ -51,16 +52,16 @@ const MOST_HOSTS: usize = 512;
     expecting = "weight is `bytes`, `messages`, `time`, or `{ time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`"
 )]
 pub enum WeightChoice {
-    /// By its name.
+    /// By name.
     Named(WeightName),
-    /// Time, of which numbers are given.
+    /// Time, with given numbers.
     Time {
         /// The numbers.
         time: NetworkSpeed,
     },
 }
 
-/// Weights by their names.
+/// Weights by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightName {
@@ -69,11 +70,12 @@ pub enum WeightName {
     Bytes,
     /// Messages sent.
     Messages,
-    /// Time in seconds: latency × messages + bytes / bandwidth (GraphHunter, t = L·N + D/S), both as the machine has them.
+    /// Time in seconds: latency × messages + bytes / bandwidth (GraphHunter, t = L·N + D/S), both taken from
+    /// the machine.
     Time,
 }
 
-/// Latency and bandwidth of a network; what is not given is the median over the pairs of hosts of the machine.
+/// Latency and bandwidth of a network; a missing value is the median over the pairs of hosts of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSpeed {
@@ -105,7 +107,7 @@ impl From<Weight> for WeightChoice {
 }
 
 impl WeightChoice {
-    /// The weight; latency and bandwidth are these where they are not given.
+    /// The weight with default values for latency and bandwidth.
     #[must_use]
     pub fn or(self, latency_s: f64, bandwidth_bytes_per_s: f64) -> Weight {
         let given = match self {
@@ -120,7 +122,7 @@ impl WeightChoice {
         }
     }
 
-    /// Whether it takes something that the machine has to say.
+    /// Whether it needs values from the machine.
     #[must_use]
     pub fn asks_the_machine(self) -> bool {
         match self {
@@ -129,7 +131,7 @@ impl WeightChoice {
         }
     }
 
-    /// The weight on a machine: what is given goes before what its links say. The log tells what was found.
+    /// The weight on a machine: explicit values override those of its links. Logs the resulting values.
     pub fn resolve(self, system: &SystemGraph, cx: &Context<'_>) -> Result<Weight, Error> {
         if !self.asks_the_machine() {
             return Ok(self.or(0.0, 0.0));
@@ -142,7 +144,7 @@ impl WeightChoice {
         let latency_s = known("latency", given.latency_s, found.latency_s)?;
         let bandwidth = known("bandwidth", given.bandwidth_bytes_per_s, found.bandwidth_bytes_per_s)?;
         cx.log(format_args!(
-            "weight: L·N + D/S with L = {latency_s:.3e} s and S = {bandwidth:.3e} B/s; what is not given is the median \
+            "weight: L·N + D/S with L = {latency_s:.3e} s and S = {bandwidth:.3e} B/s; missing values are the median \
              between hosts of the machine"
         ));
         Ok(self.or(latency_s, bandwidth))
@@ -150,8 +152,8 @@ impl WeightChoice {
 }
 
 impl NetworkSpeed {
-    /// The medians over ordered pairs of different hosts with slots: of the latencies of all links of the way together, and of the
-    /// bandwidth of its narrowest link. Pairs of which a link does not say it do not count.
+    /// Medians over ordered pairs of distinct hosts with slots: of the total latency of the path, and of the
+    /// bandwidth of its narrowest link. Pairs with incomplete links are skipped.
     #[must_use]
     pub fn of(system: &SystemGraph) -> Self {
         let Some(paths) = Paths::new(system) else { return Self::default() };
@@ -177,12 +179,12 @@ impl NetworkSpeed {
     }
 }
 
-/// A machine does not say what time depends on.
+/// The machine lacks values that the weight `time` needs.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("the weight is `time`, but the machine does not say what {what} there is between its hosts")]
+#[error("weight `time` needs the {what} between hosts, which the machine topology does not contain")]
 #[diagnostic(help(
-    "give `weight = {{ time = {{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 }} }}`, or a machine whose links have a latency \
-     and a bandwidth, as topology/probe measures them between two hosts or more"
+    "give `weight = {{ time = {{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 }} }}`, or use a machine topology with link \
+     latencies and bandwidths, which topology/probe measures between at least two hosts"
 ))]
 pub struct UnknownSpeed {
     /// `latency` or `bandwidth`.
@@ -195,7 +197,7 @@ mod tests {
     use crate::Link;
     use crate::system_graph::tests::small_tree;
 
-    /// Microseconds and gigabytes per second of the links to hosts, and of those between switches.
+    /// Latency in microseconds and bandwidth in GB/s of the links to hosts, and of those between switches.
     fn measured(to_hosts: (f64, f64), between: (f64, f64)) -> SystemGraph {
         let mut system = small_tree();
         for link in &mut system.links {
@@ -219,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn time_takes_the_medians_between_hosts_unless_they_are_given() {
-        // Of twelve ordered pairs of the four hosts four are one switch apart, eight take the links between switches: 2 · 1 + 2 · 3 µs,
-        // and at 0.5 GB/s.
+    fn time_uses_medians_between_hosts_unless_values_are_given() {
+        // Of the twelve ordered pairs of four hosts, four are one switch apart and eight use the links
+        // between switches: 2 · 1 + 2 · 3 µs at 0.5 GB/s.
         let system = measured((1.0, 2.0), (3.0, 0.5));
         let near =
             |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-12, "{found} {wanted}");
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_which_nothing_is_known_do_not_count() {
+    fn pairs_with_unknown_links_are_skipped() {
         let mut system = measured((1.0, 2.0), (3.0, 0.5));
         for link in system.links.iter_mut().filter(|link| link.source.min(link.destination) >= 4) {
             (link.latency_s, link.bandwidth_bytes_per_s) = (None, None);
@@ -246,24 +248,24 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_says_nothing_ends_in_one_error() {
+    fn a_machine_without_link_attributes_is_one_error() {
         let refused = |choice: &str, system: &SystemGraph| {
             read(choice).resolve(system, &Context::detached()).unwrap_err().to_string()
         };
-        let says = |what: &str| {
+        let missing = |what: &str| {
             format!(
-                "the weight is `time`, but the machine does not say what {what} there is between its hosts"
+                "weight `time` needs the {what} between hosts, which the machine topology does not contain"
             )
         };
         let mut system = small_tree();
-        assert_eq!(refused("\"time\"", &system), says("latency"));
-        assert_eq!(refused("{\"time\": {\"latency_s\": 1}}", &system), says("bandwidth"));
+        assert_eq!(refused("\"time\"", &system), missing("latency"));
+        assert_eq!(refused("{\"time\": {\"latency_s\": 1}}", &system), missing("bandwidth"));
         system.links.clear();
-        assert_eq!(refused("\"time\"", &system), says("latency"));
+        assert_eq!(refused("\"time\"", &system), missing("latency"));
     }
 
     #[test]
-    fn the_form_in_a_pipeline_file() {
+    fn the_syntax_in_a_pipeline_file() {
         let full = "{\"time\":{\"latency_s\":0.5,\"bandwidth_bytes_per_s\":4.0}}";
         for text in ["\"bytes\"", "\"messages\"", "\"time\"", "{\"time\":{\"latency_s\":0.5}}", full] {
             assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_a_weight_in_a_pipeline_file() {
+    fn the_syntax_of_a_weight_in_a_pipeline_file() {
         assert_eq!(serde_json::from_str::<Weight>("\"messages\"").unwrap(), Weight::Messages);
         let time = r#"{"time": {"latency_s": 1e-6, "bandwidth_bytes_per_s": 1e9}}"#;
         assert!(matches!(serde_json::from_str(time).unwrap(), Weight::Time { .. }));

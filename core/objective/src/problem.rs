@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(message(&graph(0, &[]), &machine), "the task graph has no processes");
         assert_eq!(message(&graph(3, &[]), &machine), "3 ranks do not fit on 2 slots");
         assert!(message(&graph(2, &[(0, 1, u64::MAX)]), &machine).contains("does not fit"));
-        assert!(message(&graph(2, &[(0, 5, 1)]), &machine).contains("names rank 5"));
+        assert!(message(&graph(2, &[(0, 5, 1)]), &machine).contains("refers to rank 5"));
         let mut down = pairs_of_cores(3, [1.0, 10.0]);
         down.nodes[1].state = NodeState::Down;
         assert_eq!(message(&graph(2, &[]), &down), "host `h1` is down and has slots");

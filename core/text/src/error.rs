@@ -1,4 +1,4 @@
-//! The one error of files.
+//! The error type of text files.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind};
@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 use hopmap_model::InputError;
 use miette::Diagnostic;
 
-/// What is wrong with a file, and where: `path:line:column: problem`.
+/// An error in a file and its position: `path:line:column: problem`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub struct FileError {
-    /// The file; empty where the text is not known to come from one.
+    /// The file; empty if the text has no known file.
     pub path: PathBuf,
-    /// Line, counted from one, where one is to blame.
+    /// Line number from one, if known.
     pub line: Option<usize>,
-    /// Column in bytes, counted from one, where it is known.
+    /// Byte column from one, if known.
     pub column: Option<usize>,
     /// What is wrong.
     pub problem: String,
-    /// What should be there, or what to do.
+    /// What is expected, or how to fix it.
     #[help]
     pub help: Option<String>,
 }
 
 impl FileError {
-    /// An error of a text as a whole.
+    /// An error of the entire text.
     #[cold]
     pub fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
         let help = Some(help.into()).filter(|help| !help.is_empty());
@@ -44,25 +44,25 @@ impl FileError {
         let help = match (InputError::of(source), source.kind()) {
             (Some(reason), _) => reason.help(),
             (None, ErrorKind::NotFound) => "check the path; in a pipeline file it is relative to that file",
-            (None, ErrorKind::PermissionDenied) => "it has to be readable for you",
+            (None, ErrorKind::PermissionDenied) => "you need read permission",
             _ => "",
         };
         Self::new(format!("cannot be read: {source}"), help).in_file(path)
     }
 
-    /// The same error of a file.
+    /// Sets the file.
     #[must_use]
     pub fn in_file(self, path: &Path) -> Self {
         Self { path: path.to_owned(), ..self }
     }
 
-    /// The same error with something else to do about it.
+    /// Replaces the hint.
     #[must_use]
     pub fn with_help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// What to do, empty if nothing is known.
+    /// The hint; empty if there is none.
     #[must_use]
     pub fn help_text(&self) -> &str {
         self.help.as_deref().unwrap_or_default()
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_in_one_form() {
+    fn positions_have_one_format() {
         let error = FileError { column: Some(5), ..FileError::at(3, "`x` is not a number", "") };
         assert_eq!(error.to_string(), "line 3, column 5: `x` is not a number");
         assert_eq!(error.in_file(Path::new("a/b")).to_string(), "a/b:3:5: `x` is not a number");
@@ -102,11 +102,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_why() {
+    fn unreadable_files_are_explained() {
         let folder = tempfile::tempdir().unwrap();
         let error = crate::read(folder.path(), 9).unwrap_err();
         assert!(error.to_string().ends_with(": cannot be read: it is a folder, not a file"));
-        assert_eq!(error.help_text(), "name a file in it");
+        assert_eq!(error.help_text(), "give the path of a file in it");
         let error = crate::read(&folder.path().join("none"), 9).unwrap_err();
         assert!(error.help_text().starts_with("check the path"));
     }

@@ -1,4 +1,4 @@
-//! The bytes behind lines and words, and files that are read as a whole.
+//! Buffered input for lines and words, and functions that read entire files.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use hopmap_model::{Context, open_input, read_input};
 
 use crate::FileError;
 
-/// What is read at once.
+/// Bytes per read.
 pub(crate) const BUFFER: usize = 1 << 18;
 
-/// The longest line: the header of a Paraver trace of a million tasks, or the row of a vertex with millions of neighbours,
-/// is shorter.
+/// Maximum line length. Headers of Paraver traces with a million tasks, and rows of vertices with millions of
+/// neighbours, are shorter.
 pub(crate) const LONGEST: usize = 64 << 20;
 
-/// How a gzip file begins (RFC 1952).
+/// Magic number of gzip files (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A file that is read from the front to the end, and what of it is in memory.
+/// A file read sequentially, and its buffer.
 pub(crate) struct Input<'a> {
     pub(crate) path: PathBuf,
     pub(crate) help: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct Input<'a> {
     from: usize,
     to: usize,
     done: u64,
-    /// Bytes there are; zero if nobody knows.
+    /// Total bytes; zero if unknown.
     total: u64,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Input<'a> {
         Ok(Self { total, ..Self::of(path, file, help) })
     }
 
-    /// Opens a file, packed with gzip or not: that is seen by its first bytes, not by its name.
+    /// Opens a file, optionally gzip-compressed: detected by its first bytes, not by its name.
     pub(crate) fn open_packed(path: &Path, help: &'static str) -> Result<Self, FileError> {
         let failed = |error| FileError::unreadable(path, &error);
         let mut file = BufReader::with_capacity(BUFFER, open_input(path).map_err(failed)?);
@@ -73,13 +73,13 @@ impl<'a> Input<'a> {
         Self { cx: *cx, ..self }
     }
 
-    /// What is in memory and not passed yet.
+    /// Buffered bytes that are not consumed yet.
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
-    /// Bytes of the file that have been passed.
+    /// Number of consumed bytes.
     #[inline]
     pub(crate) fn passed(&self) -> u64 {
         self.done - (self.to - self.from) as u64
@@ -90,19 +90,20 @@ impl<'a> Input<'a> {
         self.from += bytes;
     }
 
-    /// Bytes that have been passed since the last [`Input::fill`].
+    /// Bytes consumed since the last [`Input::fill`].
     #[inline]
     pub(crate) fn before(&self, bytes: usize) -> &[u8] {
         &self.buffer[self.from - bytes..self.from]
     }
 
-    /// Reads on, and keeps what was not passed. False at the end of the file. `line` is where an error is.
+    /// Reads on and keeps the bytes that are not consumed. Returns `false` at the end of the file. `line` is
+    /// the position of errors.
     #[cold]
     pub(crate) fn fill(&mut self, line: usize) -> Result<bool, FileError> {
         self.look(line)?;
         let kept = self.to - self.from;
         if kept >= LONGEST {
-            return Err(self.error(line, format!("it is longer than {} MiB", LONGEST >> 20)));
+            return Err(self.error(line, format!("the line is longer than {} MiB", LONGEST >> 20)));
         }
         self.buffer.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, kept);
@@ -131,28 +132,28 @@ impl<'a> Input<'a> {
         FileError::at(line, problem, self.help).in_file(&self.path)
     }
 
-    /// Says how far it is, and stops if that is wanted.
+    /// Reports progress, and stops if requested.
     fn look(&self, line: usize) -> Result<(), FileError> {
         self.cx.progress(self.done, self.total);
         match self.cx.should_stop() {
-            true => Err(FileError { help: None, ..self.error(line, "the reading was stopped here") }),
+            true => Err(FileError { help: None, ..self.error(line, "reading was cancelled here") }),
             false => Ok(()),
         }
     }
 }
 
-/// Reads a whole file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     read_input(path, most).map_err(|error| FileError::unreadable(path, &error))
 }
 
-/// Reads a whole file of text of at most so many bytes.
+/// Reads a text file of at most `most` bytes.
 pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
     String::from_utf8(read(path, most)?)
         .map_err(|error| not_text(error.as_bytes(), &error.utf8_error()).in_file(path))
 }
 
-/// The text that bytes are.
+/// Converts bytes to text.
 pub fn utf8(bytes: &[u8]) -> Result<&str, FileError> {
     std::str::from_utf8(bytes).map_err(|error| not_text(bytes, &error))
 }
@@ -163,6 +164,6 @@ fn not_text(bytes: &[u8], error: &Utf8Error) -> FileError {
     FileError::at(line, NOT_TEXT.0, NOT_TEXT.1)
 }
 
-/// What is said of bytes that are no text, and what to do.
+/// Problem and hint for bytes that are not UTF-8.
 pub(crate) const NOT_TEXT: (&str, &str) =
-    ("this is no text in UTF-8", "is the file damaged, compressed, or in another encoding?");
+    ("not valid UTF-8 text", "check whether the file is damaged, compressed, or in another encoding");

@@ -1,4 +1,4 @@
-//! How text files are read: [`Lines`], [`Words`], numbers, and [`FileError`], the one form in which their faults are told.
+//! Text file readers: [`Lines`], [`Words`], numbers, and [`FileError`], the common type of their errors.
 
 mod error;
 mod input;

@@ -1,4 +1,4 @@
-//! Files and texts line by line.
+//! Line-by-line reading of files and texts.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,24 +9,24 @@ use memchr::{memchr, memchr_iter};
 use crate::input::{Input, NOT_TEXT};
 use crate::{FileError, numbers, shown};
 
-/// The lines of a file, one at a time: nothing is kept of a line that was read.
+/// The lines of a file, one at a time, in constant memory.
 pub struct Lines<'a> {
     input: Input<'a>,
-    /// What ends a line.
+    /// Line separator.
     separator: u8,
     is_lossy: bool,
     must_end: bool,
     text: String,
-    /// The line that was read last, counted from one.
+    /// Number of the last line, from one.
     number: usize,
 }
 
-/// A line of a file or text, which tells what is wrong with it.
+/// A line of a file or text, which can create errors with its position.
 #[derive(Debug)]
 pub struct Line<'a, T: ?Sized = str> {
-    /// What stands in it, without its end.
+    /// The line without its terminator.
     pub text: &'a T,
-    /// Its number, counted from one.
+    /// Line number from one.
     pub number: usize,
     path: &'a Path,
     help: &'static str,
@@ -41,12 +41,12 @@ impl<T: ?Sized> Clone for Line<'_, T> {
 impl<T: ?Sized> Copy for Line<'_, T> {}
 
 impl<'a> Lines<'a> {
-    /// Opens a file; `help` says what it should hold.
+    /// Opens a file; `help` describes the expected content.
     pub fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
         Ok(Self::new(Input::open(path, help)?))
     }
 
-    /// Reads the lines of a file from somewhere else, such as from what unpacks it.
+    /// Reads the lines of a file from another source, such as a decompressor.
     pub fn of_source(path: &Path, source: impl Read + 'a, help: &'static str) -> Self {
         Self::new(Input::of(path, source, help))
     }
@@ -55,31 +55,31 @@ impl<'a> Lines<'a> {
         Self { input, separator: b'\n', is_lossy: false, must_end: false, text: String::new(), number: 0 }
     }
 
-    /// Tells the context how far it is, and stops when that says so.
+    /// Reports progress to the context, and stops when it requests that.
     #[must_use]
     pub fn with(self, cx: &Context<'a>) -> Self {
         Self { input: self.input.with(cx), ..self }
     }
 
-    /// Takes what is not UTF-8 for `�` in place of an error.
+    /// Replaces invalid UTF-8 by `�` instead of failing.
     #[must_use]
     pub fn lossy(self) -> Self {
         Self { is_lossy: true, ..self }
     }
 
-    /// Refuses a last line without an end: the file was cut off.
+    /// Rejects a last line without a terminator: the file was truncated.
     #[must_use]
     pub fn must_end(self) -> Self {
         Self { must_end: true, ..self }
     }
 
-    /// Reads pieces that end with another byte in place of lines; their number is that of the line on which they end.
+    /// Uses another separator byte; the number of a piece is that of the line on which it ends.
     #[must_use]
     pub fn ending_with(self, separator: u8) -> Self {
         Self { separator, number: 1, ..self }
     }
 
-    /// The next line; none at the end of the file.
+    /// The next line; `None` at the end of the file.
     #[inline]
     #[expect(
         clippy::should_implement_trait,
@@ -92,7 +92,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The line that was passed last.
+    /// The line that was consumed last.
     #[inline]
     fn line(&mut self, length: usize) -> Result<Line<'_>, FileError> {
         let line = self.input.before(length);
@@ -113,13 +113,13 @@ impl<'a> Lines<'a> {
         Ok(Line { text, number, path, help })
     }
 
-    /// The next line in which something stands; none at the end of the file.
+    /// The next non-blank line; `None` at the end of the file.
     pub fn next_filled(&mut self) -> Result<Option<Line<'_>>, FileError> {
         self.skip_empty()?;
         self.next()
     }
 
-    /// The next line, which has to be there.
+    /// The next line, which is required.
     pub fn next_or(&mut self, problem: impl FnOnce() -> String) -> Result<Line<'_>, FileError> {
         match self.pass_line()? {
             Some(length) => self.line(length),
@@ -127,13 +127,13 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next line in which something stands, which has to be there.
+    /// The next non-blank line, which is required.
     pub fn next_filled_or(&mut self, problem: impl FnOnce() -> String) -> Result<Line<'_>, FileError> {
         self.skip_empty()?;
         self.next_or(problem)
     }
 
-    /// The next line as the bytes that it is, without its end.
+    /// The next line as bytes, without its terminator.
     #[inline]
     pub fn next_bytes(&mut self) -> Result<Option<Line<'_, [u8]>>, FileError> {
         let Some(length) = self.pass_line()? else { return Ok(None) };
@@ -142,8 +142,8 @@ impl<'a> Lines<'a> {
         Ok(Some(Line { text, number: self.number, path: &self.input.path, help: self.input.help }))
     }
 
-    /// As many whole lines as are in memory, with their ends; none at the end of the file. Whoever takes them tells by
-    /// [`Lines::count`] how many they were.
+    /// As many complete lines as are buffered, with terminators; `None` at the end of the file. The caller
+    /// reports their number by [`Lines::count`].
     pub fn block(&mut self) -> Result<Option<&[u8]>, FileError> {
         if self.find_end()? == 0 {
             return Ok(None);
@@ -159,7 +159,7 @@ impl<'a> Lines<'a> {
         self.number += lines;
     }
 
-    /// The number of the line that was read last.
+    /// Number of the last line.
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
@@ -171,13 +171,13 @@ impl<'a> Lines<'a> {
         self.input.error(line, problem)
     }
 
-    /// An error of the file as a whole, such as that it ends too early.
+    /// An error of the entire file, such as a premature end.
     #[cold]
     pub fn error(&self, problem: impl Into<String>) -> FileError {
         FileError::new(problem, self.input.help).in_file(&self.input.path)
     }
 
-    /// Goes behind lines in which nothing stands.
+    /// Skips blank lines.
     fn skip_empty(&mut self) -> Result<(), FileError> {
         loop {
             let length = self.find_end()?;
@@ -188,7 +188,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Goes behind the next line, and gives its length with its end; none at the end of the file.
+    /// Skips the next line; returns its length with its terminator, or `None` at the end of the file.
     #[inline]
     fn pass_line(&mut self) -> Result<Option<usize>, FileError> {
         let length = self.find_end()?;
@@ -203,7 +203,7 @@ impl<'a> Lines<'a> {
         Ok(Some(length))
     }
 
-    /// Length of the next line with its end, zero at the end of the file. It is in memory then.
+    /// Length of the next line with its terminator, zero at the end of the file. The line is then buffered.
     #[inline]
     fn find_end(&mut self) -> Result<usize, FileError> {
         match memchr(self.separator, self.input.rest()) {
@@ -212,7 +212,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Reads on until there is a whole line.
+    /// Reads on until a line is complete.
     #[cold]
     fn read_line(&mut self) -> Result<usize, FileError> {
         let next = self.number + usize::from(self.separator == b'\n');
@@ -231,7 +231,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The lines of a text in memory; `help` says what it should hold.
+/// The lines of a text in memory; `help` describes the expected content.
 pub fn lines_of<'a>(text: &'a str, help: &'static str) -> impl Iterator<Item = Line<'a>> + Clone {
     let lines = text.split('\n').zip(1..);
     lines.map(move |(text, number)| {
@@ -255,13 +255,13 @@ impl<'a, T: ?Sized> Line<'a, T> {
 }
 
 impl<'a> Line<'a> {
-    /// What white space parts.
+    /// The words between white space.
     #[inline]
     pub fn words(self) -> impl Iterator<Item = &'a str> {
         self.text.split_ascii_whitespace()
     }
 
-    /// An error at a word, which is a part of this line.
+    /// An error at a word, which must be a part of this line.
     #[cold]
     pub fn error_at(&self, word: &str, problem: impl Into<String>) -> FileError {
         let offset = word.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
@@ -269,25 +269,25 @@ impl<'a> Line<'a> {
         FileError { column, ..self.error(problem) }
     }
 
-    /// A whole number that has to stand here.
+    /// A required non-negative integer.
     #[inline]
     pub fn whole(&self, word: Option<&str>, name: &str) -> Result<u64, FileError> {
         self.number(word, name, numbers::whole)
     }
 
-    /// A whole number that some tools write as `1e6` or `1000.0`.
+    /// An integer that some tools write as `1e6` or `1000.0`.
     #[inline]
     pub fn amount(&self, word: Option<&str>, name: &str) -> Result<u64, FileError> {
         self.number(word, name, numbers::amount)
     }
 
-    /// A finite number that is not negative.
+    /// A finite non-negative number.
     #[inline]
     pub fn real(&self, word: Option<&str>, name: &str) -> Result<f64, FileError> {
         self.number(word, name, numbers::real)
     }
 
-    /// A whole number below a bound, such as a rank.
+    /// An integer below a bound, such as a rank.
     #[inline]
     pub fn below(&self, word: Option<&str>, name: &str, bound: u32) -> Result<u32, FileError> {
         let number = self.whole(word, name)?;
@@ -342,8 +342,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_an_error_or_replaced() {
-        assert_eq!(all(lines(b"a\n\xff")).unwrap_err(), "file:2: this is no text in UTF-8");
+    fn invalid_utf8_is_an_error_or_replaced() {
+        assert_eq!(all(lines(b"a\n\xff")).unwrap_err(), "file:2: not valid UTF-8 text");
         assert_eq!(all(lines(b"a\xff").lossy()).unwrap(), [(1, "a\u{fffd}".to_owned())]);
     }
 
@@ -369,15 +369,15 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_are_refused() {
+    fn endless_lines_are_rejected() {
         let endless = b"a\n".chain(std::io::repeat(b'x').take(2 * LONGEST as u64));
         let mut lines = Lines::of_source(Path::new("file"), endless, "help");
         assert!(lines.next().unwrap().is_some());
-        assert_eq!(lines.next().unwrap_err().to_string(), "file:2: it is longer than 64 MiB");
+        assert_eq!(lines.next().unwrap_err().to_string(), "file:2: the line is longer than 64 MiB");
     }
 
     #[test]
-    fn errors_have_their_place() {
+    fn errors_have_their_position() {
         let mut lines = lines(b"x\n1 a -2 9");
         lines.next().unwrap();
         let line = lines.next().unwrap().unwrap();

@@ -1,18 +1,18 @@
-//! Numbers as files write them, and what is said of those that are wrong, as the end of a sentence: "`-1` is negative".
+//! Numbers in files. Errors are the end of a sentence: "`-1` is negative".
 
-/// Up to here floats hold every whole number: 2⁵³.
+/// Largest range in which floats hold all integers: 2⁵³.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A whole number in digits.
+/// A non-negative integer in digits.
 pub fn whole(text: &str) -> Result<u64, String> {
     match text.parse() {
-        // `parse` takes a sign.
+        // `parse` accepts a sign.
         Ok(number) if !text.starts_with('+') => Ok(number),
         _ => Err(not_whole(text)),
     }
 }
 
-/// A whole number that may be written with a fraction of zero or an exponent, `12.0` or `1e6`.
+/// A non-negative integer that may be written with a zero fraction or an exponent, `12.0` or `1e6`.
 #[inline]
 pub fn amount(text: &str) -> Result<u64, String> {
     match text.parse() {
@@ -21,7 +21,7 @@ pub fn amount(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A finite number that is not negative. Minus zero is zero.
+/// A finite non-negative number. Minus zero is zero.
 pub fn real(text: &str) -> Result<f64, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text.parse::<f64>() {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_whole_however_they_are_written() {
+    fn amounts_are_integers_in_any_notation() {
         for (text, number) in [
             ("0", 0),
             ("007", 7),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_digits_alone() {
+    fn integers_are_digits_only() {
         assert_eq!(whole("007"), Ok(7));
         for (text, reason) in [
             ("18446744073709551616", "is larger than 18446744073709551615"),

@@ -1,4 +1,4 @@
-//! Files word by word, for formats in which the ends of lines mean little.
+//! Word-by-word reading of files, for formats in which line breaks matter little.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -10,28 +10,28 @@ use memchr::{memchr, memchr_iter};
 use crate::input::Input;
 use crate::{FileError, numbers};
 
-/// The longest word, if nothing else is said.
+/// Default maximum word length.
 const LONGEST: usize = 1 << 12;
 
-/// Reads a file word by word. Words are parted by white space.
+/// Reads a file word by word. Words are separated by white space.
 pub struct Words<'a> {
     input: Input<'a>,
     has_commas: bool,
     has_comments: bool,
     longest: usize,
-    /// Length of the word that was read last, which ends at the place.
+    /// Length of the last word, which ends at the current position.
     length: usize,
-    /// Line of the word that was read last, counted from one.
+    /// Line of the last word, from one.
     line: usize,
-    /// Line of the place.
+    /// Line of the current position.
     here: usize,
-    /// Bytes of the file before the line of the place, and before the one of the word.
+    /// Bytes of the file before the current line, and before the line of the last word.
     before_here: u64,
     before_line: u64,
 }
 
 impl<'a> Words<'a> {
-    /// Opens a file, packed with gzip or not; `help` says what it should hold.
+    /// Opens a file, optionally gzip-compressed; `help` describes the expected content.
     pub fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
         Ok(Self::new(Input::open_packed(path, help)?))
     }
@@ -56,117 +56,112 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Tells the context how far it is, and stops when that says so.
+    /// Reports progress to the context, and stops when it requests that.
     #[must_use]
     pub fn with(self, cx: &Context<'a>) -> Self {
         Self { input: self.input.with(cx), ..self }
     }
 
-    /// Commas part words too.
+    /// Treats commas as separators too.
     #[must_use]
     pub fn parted_by_commas(self) -> Self {
         Self { has_commas: true, ..self }
     }
 
-    /// Leaves out comments as in C and C++; one may begin inside a word.
+    /// Skips C and C++ comments; they may begin inside a word.
     #[must_use]
     pub fn with_comments(self) -> Self {
         Self { has_comments: true, ..self }
     }
 
-    /// Refuses words of more bytes.
+    /// Rejects longer words.
     #[must_use]
     pub fn of_at_most(self, longest: usize) -> Self {
         Self { longest, ..self }
     }
 
-    /// Goes to the next word. False at the end of the file.
+    /// Advances to the next word; `false` at the end of the file.
     #[inline]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it goes to a word and gives none, as an iterator would"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "it advances without returning an item")]
     pub fn next(&mut self) -> Result<bool, FileError> {
         self.scan(false)
     }
 
-    /// Goes to the next word of the line. False at its end.
+    /// Advances to the next word of the line; `false` at its end.
     #[inline]
     pub fn next_in_line(&mut self) -> Result<bool, FileError> {
         self.scan(true)
     }
 
-    /// Goes to the next word, which has to be there.
+    /// The next word, which is required.
     pub fn word(&mut self) -> Result<&str, FileError> {
         if self.next()? { self.text() } else { Err(self.error_at(self.here, "the file ends here")) }
     }
 
-    /// The word that was read last.
+    /// The last word.
     #[inline]
     pub fn text(&self) -> Result<&str, FileError> {
         std::str::from_utf8(self.bytes())
-            .map_err(|_| self.error(format!("`{}` is no text in UTF-8", self.shown())))
+            .map_err(|_| self.error(format!("`{}` is not valid UTF-8 text", self.shown())))
     }
 
-    /// Whether nothing comes any more.
+    /// Whether there are no more words.
     pub fn is_at_end(&mut self) -> Result<bool, FileError> {
         self.length = 0;
         Ok(!self.skip_blanks(false)?)
     }
 
-    /// Refuses anything that still comes.
+    /// Rejects further words.
     pub fn end(&mut self) -> Result<(), FileError> {
         match self.next()? {
-            true => Err(self.error(format!("`{}` stands behind the end", self.shown()))),
+            true => Err(self.error(format!("unexpected `{}` after the end", self.shown()))),
             false => Ok(()),
         }
     }
 
-    /// The next word as a whole number; none at the end of the file.
+    /// The next word as an integer; `None` at the end of the file.
     #[inline]
     pub fn whole(&mut self) -> Result<Option<u64>, FileError> {
         self.next()?.then(|| self.parsed(numbers::amount)).transpose()
     }
 
-    /// The next word of the line as a whole number; none at its end.
+    /// The next word of the line as an integer; `None` at its end.
     #[inline]
     pub fn whole_in_line(&mut self) -> Result<Option<u64>, FileError> {
         self.next_in_line()?.then(|| self.parsed(numbers::amount)).transpose()
     }
 
-    /// The next word as a finite number that is not negative; none at the end of the file.
+    /// The next word as a finite non-negative number; `None` at the end of the file.
     #[inline]
     pub fn real(&mut self) -> Result<Option<f64>, FileError> {
         self.next()?.then(|| self.parsed(numbers::real)).transpose()
     }
 
-    /// The next word as a number of some type, which has to be there.
+    /// The next word as a number of a given type, which is required.
     pub fn number<T: FromStr>(&mut self, what: impl Display) -> Result<T, FileError> {
         let word = self.word()?;
         word.parse().map_err(|_| {
             let reason = match self.text().map(str::parse::<i128>) {
                 Ok(Ok(number)) if number < 0 => "is negative",
                 Ok(Ok(_)) => "is too large",
-                _ => "is no number that fits here",
+                _ => "is not a valid number here",
             };
             self.error(format!("{what} is `{}`, which {reason}", self.shown()))
         })
     }
 
-    /// Words that have to come next, in either case.
+    /// Expects a sequence of words, ignoring case.
     pub fn expect(&mut self, words: &str) -> Result<(), FileError> {
         for expected in words.split(' ') {
             if !self.word()?.eq_ignore_ascii_case(expected) {
                 let more = if expected == words { String::new() } else { format!(" of `{words}`") };
-                return Err(
-                    self.error(format!("`{}` stands where `{expected}`{more} should be", self.shown()))
-                );
+                return Err(self.error(format!("expected `{expected}`{more}, found `{}`", self.shown())));
             }
         }
         Ok(())
     }
 
-    /// A text in quotation marks, which may have several lines; none if something else comes next.
+    /// A quoted string, which may span lines; `None` if there is none.
     pub fn quoted(&mut self) -> Result<Option<String>, FileError> {
         self.length = 0;
         if !self.skip_blanks(false)? || self.input.rest()[0] != b'"' {
@@ -179,7 +174,7 @@ impl<'a> Words<'a> {
             }
             known = self.input.rest().len();
             if known > self.longest || !self.input.fill(self.here)? {
-                return Err(self.error_at(self.here, "the quotation marks do not end"));
+                return Err(self.error_at(self.here, "the quoted string is not terminated"));
             }
         };
         let text = String::from_utf8_lossy(&self.input.rest()[1..end]).into_owned();
@@ -193,7 +188,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Goes to the next line that does not begin with this byte, from the begin of a line. False at the end of the file.
+    /// Skips lines that begin with a byte, starting at the beginning of a line. Returns `false` at the end of
+    /// the file.
     pub fn skip_lines_with(&mut self, begin: u8) -> Result<bool, FileError> {
         self.length = 0;
         loop {
@@ -209,7 +205,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Passes over what is left of a line, and its end.
+    /// Skips the rest of the line, including its terminator.
     pub fn end_line(&mut self) -> Result<(), FileError> {
         self.length = 0;
         loop {
@@ -225,7 +221,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// An error at the word that was read last.
+    /// An error at the last word.
     #[cold]
     pub fn error(&self, problem: impl Into<String>) -> FileError {
         let column = (self.input.passed() - self.length as u64).checked_sub(self.before_line);
@@ -239,19 +235,19 @@ impl<'a> Words<'a> {
         self.input.error(line, problem)
     }
 
-    /// Line of the word that was read last.
+    /// Line of the last word.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The line that is being read.
+    /// Current line.
     #[must_use]
     pub fn here(&self) -> usize {
         self.here
     }
 
-    /// The beginning of the word that was read last, for messages.
+    /// The beginning of the last word, for messages.
     #[must_use]
     pub fn shown(&self) -> String {
         shown(&String::from_utf8_lossy(self.bytes()))
@@ -264,7 +260,7 @@ impl<'a> Words<'a> {
 
     #[inline]
     fn parsed<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, FileError> {
-        // What is no text is no number either.
+        // Invalid UTF-8 is not a number either.
         let text = std::str::from_utf8(self.bytes()).unwrap_or("\u{fffd}");
         read(text).map_err(|reason| self.error(format!("`{}` {reason}", self.shown())))
     }
@@ -274,7 +270,7 @@ impl<'a> Words<'a> {
         self.error(format!("`{}` is longer than {} bytes", shown(word), self.longest))
     }
 
-    /// Goes to the next word, and where `in_line` not beyond the end of the line.
+    /// Advances to the next word, within the line if `in_line`.
     #[inline]
     fn scan(&mut self, in_line: bool) -> Result<bool, FileError> {
         self.length = 0;
@@ -300,13 +296,13 @@ impl<'a> Words<'a> {
         self.input.pass(length);
         self.length = length;
         match length {
-            0 => Err(self.error_at(self.here, "the comment does not end")),
+            0 => Err(self.error_at(self.here, "the comment is not terminated")),
             _ if length > self.longest => Err(self.too_long(&String::from_utf8_lossy(self.bytes()))),
             _ => Ok(true),
         }
     }
 
-    /// Passes over white space and comments. False at the end of the file, and where `in_line` at that of the line.
+    /// Skips white space and comments; `false` at the end of the file, or of the line if `in_line`.
     #[inline]
     fn skip_blanks(&mut self, in_line: bool) -> Result<bool, FileError> {
         loop {
@@ -337,7 +333,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Passes over a comment, if one begins here that ends.
+    /// Skips a terminated comment, if one begins here.
     fn skip_comment(&mut self) -> Result<bool, FileError> {
         if self.input.rest()[0] != b'/' {
             return Ok(false);
@@ -369,7 +365,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Goes on by so many bytes, and counts the lines that end in them.
+    /// Advances by some bytes and counts their line breaks.
     fn pass(&mut self, bytes: usize) {
         self.input.pass(bytes);
         let passed = self.input.before(bytes);
@@ -380,13 +376,13 @@ impl<'a> Words<'a> {
     }
 }
 
-/// How much of a text a message shows, in characters.
+/// Maximum number of characters that messages show of a text.
 const SHOWN: usize = 40;
 
-/// Similarity from which a name may be the one that was meant.
+/// Minimum similarity of a suggested name.
 const ALIKE: f64 = 0.75;
 
-/// The known name most like a wrong one (Jaro-Winkler, in either case), if any is like it at all.
+/// The known name most similar to a wrong one (Jaro-Winkler, ignoring case), if similar enough.
 #[must_use]
 pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
@@ -395,7 +391,7 @@ pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     alike.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-/// The beginning of a text, as a message shows it: on one line, and without what a terminal would obey.
+/// The beginning of a text for a message: on one line, with control characters escaped.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut shown = String::new();
@@ -434,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_wherever_they_stand() {
+    fn words_are_found_at_any_position() {
         assert_eq!(all(words("\r\n 12\t3\n\n\n4 ")), expected(&[(2, "12"), (2, "3"), (5, "4")]));
         assert_eq!(all(words("1,2 ,\n3").parted_by_commas()), expected(&[(1, "1"), (1, "2"), (2, "3")]));
         assert_eq!(all(words("1,2")), expected(&[(1, "1,2")]));
@@ -462,15 +458,15 @@ mod tests {
         assert_eq!(read.word().unwrap(), "f");
         assert_eq!((read.line(), read.is_at_end().unwrap()), (5, true));
         let error = |text: &str| words(text).with_comments().word().unwrap_err().to_string();
-        assert_eq!(error("\n/* "), "line 2: the comment does not end");
-        assert_eq!(error("/*/"), "line 1: the comment does not end");
+        assert_eq!(error("\n/* "), "line 2: the comment is not terminated");
+        assert_eq!(error("/*/"), "line 1: the comment is not terminated");
         assert_eq!(error("// "), "line 1: the file ends here");
         assert!(words("a \"b").quoted().unwrap().is_none());
         assert!(words("\"b").quoted().is_err());
     }
 
     #[test]
-    fn lines_can_be_told_apart() {
+    fn lines_can_be_distinguished() {
         let mut read = words("%x\n 1 2\r\n% 7\n\n3 y");
         let mut lines = Vec::new();
         while read.skip_lines_with(b'%').unwrap() {
@@ -485,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_place() {
+    fn errors_have_their_position() {
         let mut read = words("1\n 2 x 999 -1 0123456789").of_at_most(9);
         assert_eq!((read.whole(), read.real()), (Ok(Some(1)), Ok(Some(2.0))));
         assert_eq!(read.whole().unwrap_err().to_string(), "line 2, column 4: `x` is not a number");
@@ -496,11 +492,11 @@ mod tests {
         assert!(words("a").end().is_err() && words(" ").end().is_ok());
         assert!(words("A_b c").expect("a_B C").is_ok());
         let wrong = words("a b").expect("a c").unwrap_err();
-        assert_eq!(wrong.to_string(), "line 1, column 3: `b` stands where `c` of `a c` should be");
+        assert_eq!(wrong.to_string(), "line 1, column 3: expected `c` of `a c`, found `b`");
     }
 
     #[test]
-    fn names_that_are_alike_are_found() {
+    fn similar_names_are_found() {
         let known = ["annealing", "greedy", "Tabu"];
         assert_eq!(closest("anealing", &known), Some("annealing"));
         assert_eq!(closest("tabu", &known), Some("Tabu"));
@@ -508,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_shown_short_and_harmless() {
+    fn texts_are_shown_short_and_escaped() {
         assert_eq!(shown("a\"b\u{1b}[1m\n"), "a\"b\\u{1b}[1m\\n");
         assert_eq!(shown(&"é".repeat(40)), "é".repeat(40));
         assert_eq!(shown(&"é".repeat(41)), "é".repeat(40) + "…");

@@ -1,21 +1,21 @@
-//! Why a mapping has no launch file.
+//! Errors of launch files.
 
 use hopmap_model::MappingError;
 use miette::Diagnostic;
 
-/// Why a mapping cannot be written as a launch file.
+/// A mapping cannot be written as a launch file.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum LaunchError {
-    /// The mapping contradicts itself.
+    /// The mapping is inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Mapping(#[from] MappingError),
-    /// The launcher does not take such a mapping.
+    /// The launcher does not support the mapping.
     #[error("{problem}")]
     Unfit {
-        /// What it does not take.
+        /// What is not supported.
         problem: String,
-        /// What to do about it, where that is known.
+        /// How to fix it, where that is known.
         #[help]
         help: Option<String>,
     },

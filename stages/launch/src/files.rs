@@ -1,5 +1,5 @@
-//! Launch files: those of Open MPI (host file, rank file), of MPICH and Intel MPI (machine file) and of Slurm, which name hosts, and the
-//! rank order of HPE Cray MPICH.
+//! Launch files: host and rank files of Open MPI, machine files of MPICH and Intel MPI, host files of Slurm,
+//! and the rank order file of HPE Cray MPICH.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -8,13 +8,14 @@ use hopmap_model::{HostSlots, LaunchFile, Mapping};
 
 use crate::{LaunchError, MachinefileStyle, OpenMpi};
 
-/// Open MPI's host file with one line per rank, for the sequential mapper: rank `i` runs on the host of line `i`.
+/// Host file of Open MPI's sequential mapper: rank `i` runs on the host of line `i`.
 ///
-/// There is no form with `slots=`: it adds up the slots of repeated lines, so that it has no order of ranks, and when
-/// `mpirun` runs on one of the hosts, that host comes first wherever it stands in the file (measured on 4.1.4).
+/// The `slots=` form is not used. It adds up the slots of repeated lines and so loses the rank order. If
+/// `mpirun` runs on one of the hosts, that host also comes first, wherever it is in the file (measured on
+/// 4.1.4).
 ///
-/// Ranks are not bound to the cores of the mapping; [`rankfile`](crate::rankfile()) does that.
-/// Format: mpirun(1) of Open MPI 4.1, "Sequential mapping"; the same in 5.0.
+/// Ranks are not bound to the cores of the mapping; [`rankfile`](crate::rankfile()) binds them. Format:
+/// mpirun(1) of Open MPI 4.1, "Sequential mapping"; unchanged in 5.0.
 pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
@@ -29,21 +30,22 @@ pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchErr
     })
 }
 
-/// Whether it is a name of this machine which the sequential mapper of Open MPI 4.1.4 does not know.
+/// Whether Open MPI 4.1.4's sequential mapper rejects this name of the local machine.
 fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback())
 }
 
-/// A machine file for Hydra, which gives out ranks line by line.
+/// Machine file for Hydra, which assigns ranks line by line.
 ///
-/// For MPICH it is the plain file of one host per line and rank (GraphHunter's). Hydra 4.0.2 puts every rank where the
-/// file says as long as `-ppn` is not given. But a host that comes up again after another counts as a further node:
-/// Hydra starts one more proxy there, and MPICH uses shared memory only among the ranks of one run of lines. Above eight
-/// proxies per host Hydra's ssh launcher waits 15 seconds each time; `-launcher rsh -launcher-exec ssh` does not.
-/// Open MPI has neither limit.
+/// For MPICH it is a plain file with one host per line and rank, as in GraphHunter. Hydra 4.0.2 follows the
+/// file unless `-ppn` is given. A host that reappears after another one counts as a further node: Hydra
+/// starts another proxy there, and MPICH uses shared memory only among the ranks of one block of lines. Above
+/// eight proxies per host Hydra's ssh launcher waits 15 seconds each time; `-launcher rsh -launcher-exec ssh`
+/// does not. Open MPI has neither limit.
 ///
-/// Intel MPI uses a host of `-f` once, however often it is repeated, but keeps the order of `host:count` lines of
-/// `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options"). Not tried: it cannot be had freely.
+/// Intel MPI uses a host of `-f` once, however often it is repeated, but keeps the order of the `host:count`
+/// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options"). Untested: Intel
+/// MPI is not freely available.
 pub fn machinefile(
     mapping: &Mapping,
     digest: &str,
@@ -66,20 +68,20 @@ fn host_counts(digest: &str, hosts: &[&str]) -> String {
     std::iter::once(heading(digest)).chain(runs).collect()
 }
 
-/// Number of runs of ranks that follow each other on one host, and of hosts with ranks.
+/// Number of blocks of consecutive ranks on one host, and number of hosts with ranks.
 pub(crate) fn runs(mapping: &Mapping) -> (usize, usize) {
     let hosts: Vec<u32> = mapping.ranks.iter().map(|placement| placement.host).collect();
     let used: std::collections::HashSet<u32> = hosts.iter().copied().collect();
     (hosts.chunk_by(|a, b| a == b).count(), used.len())
 }
 
-/// The file behind `SLURM_HOSTFILE`: task `i` of `srun -m arbitrary` runs on the host of line `i`.
+/// Host file for `SLURM_HOSTFILE`: task `i` of `srun -m arbitrary` runs on the host of line `i`.
 ///
-/// Slurm decides on which cores of the host. Works inside an allocation that has the hosts and without one.
-/// With `--mpi=pmi2` MPICH 4.0.2 used no shared memory between ranks placed like this (Slurm 22.05, nodes emulated on
-/// one machine).
+/// Slurm chooses the cores on each host. Works inside an allocation that contains the hosts, and without an
+/// allocation. With `--mpi=pmi2` MPICH 4.0.2 used no shared memory between ranks placed like this (Slurm
+/// 22.05, nodes emulated on one machine).
 ///
-/// Format: srun(1), `--distribution=arbitrary`; comments tried with Slurm 22.05.
+/// Format: srun(1), `--distribution=arbitrary`; comments were tested with Slurm 22.05.
 pub fn slurm_hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     Ok(LaunchFile {
@@ -89,7 +91,8 @@ pub fn slurm_hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, Lau
     })
 }
 
-/// Open MPI's rank file: host and core of every rank. `mpirun` takes the hosts from it and needs no other list.
+/// Open MPI's rank file: host and core of every rank. `mpirun` takes the hosts from it and needs no other
+/// list.
 ///
 /// Cores are logical indexes, as in the mapping.
 /// Format: mpirun(1) of Open MPI 4.1, "Rankfiles"; PRRTE 3.0 documentation, "Rankfiles", for 5.x.
@@ -117,7 +120,7 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
     })
 }
 
-/// The host of every rank, after checking the mapping and the names of all hosts.
+/// The host of each rank. Validates the mapping and all host names.
 pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
     mapping.check()?;
     if mapping.ranks.is_empty() {
@@ -140,13 +143,14 @@ pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError
     Ok((0..mapping.ranks.len()).map(|rank| mapping.host_of(rank)).collect())
 }
 
-/// Whether all launchers read the name as one word: nothing in it separates, comments, counts or repeats.
+/// Whether all launchers parse the name as one word: no separator, comment, count or repetition character.
 fn is_readable(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-/// Checks that Open MPI can tell the hosts apart: it cuts names at the first dot (measured on 4.1.4, by default in 5.x).
+/// Checks that Open MPI can distinguish the hosts: it cuts names at the first dot (measured on 4.1.4, by
+/// default in 5.x).
 pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
     let mut by_short_name: HashMap<&str, &str> = HashMap::new();
     for &host in hosts {
@@ -162,7 +166,7 @@ pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// The comment that tells from which mapping a file was made.
+/// The comment line with the digest of the mapping.
 pub(crate) fn heading(digest: &str) -> String {
     format!("# hopmap mapping {digest}\n")
 }
@@ -172,15 +176,16 @@ pub(crate) fn host_per_line(digest: &str, hosts: &[&str]) -> String {
     heading(digest) + &hosts.join("\n") + "\n"
 }
 
-/// `MPICH_RANK_ORDER` of HPE Cray MPICH: the ranks in slot order, one host per line. It is the inverse of a mapping.
+/// `MPICH_RANK_ORDER` of HPE Cray MPICH: the ranks in slot order, one host per line. It is the inverse of a
+/// mapping.
 ///
-/// Slurm starts the processes block by block, and the library gives the i-th of them the i-th rank of the file. So the
-/// hosts in use are the first ones of the mapping and have equally many ranks, each from its first slot on, and the
-/// nodes of the job stand in the order of the mapping. Anything else is an error: with a remainder Slurm 22.05 fills
-/// hosts in one way when it runs inside an allocation and in another when it makes one.
+/// Slurm starts processes in blocks, and the library gives the i-th process the i-th rank of the file. So the
+/// hosts in use are the first ones of the mapping, they have equal numbers of ranks, each from its first slot
+/// on, and the nodes of the job are in the order of the mapping. Anything else is an error: with a remainder,
+/// Slurm 22.05 fills hosts differently inside an allocation and when it creates one.
 ///
-/// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. The library was not at hand; where Slurm puts
-/// the processes was tried.
+/// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. Only the process placement of Slurm
+/// was tested; the library was not available.
 pub fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     hosts_of_ranks(mapping)?;
     let rank_at = ranks_by_slot(mapping);
@@ -214,7 +219,7 @@ fn ranks_by_slot(mapping: &Mapping) -> Vec<Option<u32>> {
     rank_at
 }
 
-/// The ranks on a host in slot order; an error if a free slot lies before one of them.
+/// The ranks on a host in slot order; an error if a free slot precedes one of them.
 fn ranks_on(host: &HostSlots, rank_at: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
     let slots = &rank_at[host.first_slot as usize..(host.first_slot + host.slots) as usize];
     let ranks: Vec<u32> = slots.iter().map_while(|&rank| rank).collect();
@@ -227,7 +232,8 @@ fn ranks_on(host: &HostSlots, rank_at: &[Option<u32>]) -> Result<Vec<u32>, Launc
     Ok(ranks)
 }
 
-/// The number of ranks on every host; an error if it is not the same on all, which are the first ones of the mapping.
+/// The number of ranks per host; an error if it differs between hosts, or if the hosts in use are not the
+/// first ones.
 fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, LaunchError> {
     let share = mapping.ranks.len().div_ceil(ranks_on.len());
     match ranks_on.iter().position(|ranks| ranks.len() != share) {
@@ -292,7 +298,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn names_that_launchers_would_split_are_refused() {
+    fn names_that_launchers_would_split_are_rejected() {
         for bad in ["", "a b", "a\tb", "a\nb", "a:2", "a,b", "n[1-2]", "#a", "-n", "a*2", "é", "a/b"] {
             let error = hosts_of_ranks(&mapping(&[bad], 1, &[0])).unwrap_err();
             let expected = format!("launchers cannot read the host name `{}`", bad.escape_debug());
@@ -310,7 +316,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn repeated_names_broken_and_empty_mappings_are_refused() {
+    fn repeated_names_and_invalid_or_empty_mappings_are_rejected() {
         let refused = |mapping: &Mapping| hosts_of_ranks(mapping).unwrap_err();
         let repeated = refused(&mapping(&["a", "a"], 1, &[0])).to_string();
         assert_eq!(repeated, "two hosts of the mapping are called `a`");
@@ -320,7 +326,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn names_that_open_mpi_takes_for_one_are_refused() {
+    fn names_that_open_mpi_cannot_distinguish_are_rejected() {
         assert!(check_for_open_mpi(&["10.0.0.1", "10.0.0.2", "a.x", "b.x", "a.x"]).is_ok());
         let error = check_for_open_mpi(&["a.x", "a.y"]).unwrap_err();
         assert_eq!(error.to_string(), "Open MPI takes `a.x` and `a.y` for one host");
@@ -334,7 +340,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn localhost_is_refused() {
+    fn localhost_is_rejected() {
         for host in ["localhost", "127.0.0.1"] {
             let error = hostfile(&mapping(&[host], 1, &[0]), "d").unwrap_err();
             assert_eq!(error.to_string(), format!("Open MPI's sequential mapper does not know `{host}`"));
@@ -399,7 +405,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_rank_without_a_core_is_refused() {
+    fn a_rank_without_a_core_is_rejected() {
         let mut mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
         mapping.ranks[1].core = None;
         let error = rankfile(&mapping, "d", OpenMpi::V4).unwrap_err();
@@ -427,7 +433,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ranks_stand_in_slot_order() {
+    fn ranks_are_in_slot_order() {
         let file = cray_rank_order(&mapping(&["a", "b"], 2, &[3, 0, 2, 1]), "d1").unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\n1,3\n2,0\n");
         assert_eq!(file.name, "MPICH_RANK_ORDER");
@@ -446,7 +452,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn gaps_and_uneven_hosts_are_refused() {
+    fn gaps_and_uneven_hosts_are_rejected() {
         assert_eq!(refused_by_cray(&[0, 1, 3]), "slot 0 of `b` is free, but slots behind it are not");
         assert_eq!(
             refused_by_cray(&[0, 2, 3]),

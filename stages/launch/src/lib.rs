@@ -1,6 +1,6 @@
-//! Mappings as the text files that launchers read.
+//! Launch files for mappings: rank files, host files and machine files.
 //!
-//! Every stage takes a mapping and gives the text of one file and the command that uses it.
+//! Each stage takes a mapping and returns the text of one file and the command that uses it.
 //!
 //! | stage | file | read by | places a rank on its |
 //! |---|---|---|---|
@@ -10,10 +10,10 @@
 //! | `launch/slurm` | one host per rank | `srun -m arbitrary` | host |
 //! | `launch/cray` | ranks in slot order | HPE Cray MPICH under Slurm | host |
 //!
-//! The first line of every file is a comment with the digest of the mapping it was made from. All five readers
-//! skip lines that begin with `#`.
+//! The first line of every file is a comment with the digest of its mapping. All five readers skip lines that
+//! begin with `#`.
 //!
-//! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask every rank where it is.
+//! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask each rank for its host.
 
 mod error;
 mod files;

@@ -7,19 +7,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MachinefileParams {
-    /// Whose form: `mpich` has one line for every rank, `intel` one line `host:count` for consecutive ranks of a host.
+    /// Syntax of the file: `mpich` has one line per rank, `intel` one line `host:count` for consecutive ranks
+    /// of a host.
     #[serde(default)]
     pub style: MachinefileStyle,
 }
 
-/// Forms of a machine file.
+/// Syntax of a machine file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MachinefileStyle {
     /// One host per line and rank, for MPICH.
     #[default]
     Mpich,
-    /// `host:count` for ranks that follow each other, for Intel MPI.
+    /// `host:count` for consecutive ranks, for Intel MPI.
     Intel,
 }
 
@@ -27,7 +28,7 @@ pub enum MachinefileStyle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankfileParams {
-    /// Major version of Open MPI, 4 or 5. The file is the same; 5 has another command.
+    /// Major version of Open MPI, 4 or 5. The file is the same; the command differs.
     #[serde(default)]
     pub open_mpi: OpenMpi,
 }
@@ -64,7 +65,7 @@ impl From<OpenMpi> for u8 {
     }
 }
 
-/// The stage has no parameters.
+/// A stage without parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoParams {}
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_parameters_are_refused() {
+    fn unknown_parameters_are_rejected() {
         assert!(serde_json::from_str::<NoParams>(r#"{"x": 1}"#).is_err());
         assert!(serde_json::from_str::<MachinefileParams>(r#"{"style": "lam"}"#).is_err());
     }

@@ -7,7 +7,8 @@ use crate::{
     machinefile, rankfile, slurm_hostfile,
 };
 
-/// A stage that writes a mapping as one file: its parameters, its name, which is also that of the port, and how the file is written.
+/// A stage that writes a mapping as one file: its parameters, its name (also that of the port), and the
+/// writer.
 macro_rules! launch_stage {
     (
         $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal, $summary:literal;

@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(disagree, "`procs` is of 2 processes and `network` of 3");
         assert_eq!(
             of(Some("x"), None, same).unwrap_err(),
-            "procs:1:1: `x` stands where `processors` should be"
+            "procs:1:1: expected `processors`, found `x`"
         );
         let missing = of(None, None, |params| params.procs = Some(InputPath::new("/nowhere/procs.vct")));
         assert_eq!(

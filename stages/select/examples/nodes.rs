@@ -1,25 +1,26 @@
-//! Chooses 256 of 10,000 hosts of a tree, of 2,000 hosts in the plane and, with `--large`, of 10,000 of these, 40 % of which are
-//! free, and tells CPU seconds and how far from the best known each method ends.
+//! Chooses 256 of 10,000 hosts of a tree, of 2,000 hosts in the plane and, with `--large`, of 10,000 in the
+//! plane; 40 % of the hosts are free. Prints the CPU seconds of each method and its gap to the best known
+//! value.
 //!
 //! `cargo run --release -p hopmap-select --example nodes`. The matrix of 10,000 hosts takes 800 MB.
 
-#![expect(clippy::unwrap_used, reason = "an example stops where something is wrong")]
-#![expect(clippy::print_stdout, reason = "it is there to print")]
+#![expect(clippy::unwrap_used, reason = "an example stops at the first error")]
+#![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
 use hopmap_model::{Context, CostModel, Levels, Matrix, Node, Slot, SystemGraph};
 use hopmap_select::{Criterion, Method, Request, select};
 
-/// Seconds that this thread has run, as Linux counts them.
+/// CPU seconds of this thread, from Linux.
 fn seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse::<f64>().unwrap() * 1e-9
 }
 
-/// Numbers that look random (`SplitMix64`).
+/// Pseudo-random numbers (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
-    /// From zero to one.
+    /// A number in [0, 1).
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -39,7 +40,7 @@ fn machine(hosts: u32, cost: CostModel) -> SystemGraph {
     }
 }
 
-/// 25 hosts a switch, 20 switches a pod, 20 pods.
+/// 25 hosts per switch, 20 switches per pod, 20 pods.
 fn tree() -> SystemGraph {
     let groups = [25, 500, 10_000].map(|size| (0..10_000).map(|host| host / size).collect());
     machine(10_000, CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: groups.into() }))

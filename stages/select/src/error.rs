@@ -1,4 +1,4 @@
-//! What can be wrong with a choice of hosts.
+//! Errors of host selection.
 
 use std::path::PathBuf;
 
@@ -6,42 +6,42 @@ use hopmap_formats::host_list::HostListError;
 use hopmap_formats::sinfo::SinfoError;
 use miette::Diagnostic;
 
-/// Hosts that cannot be chosen.
+/// Hosts cannot be chosen.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SelectError {
-    /// Parameters, a list of hosts or a machine with which no hosts can be chosen.
+    /// The parameters, the host list or the machine topology rule out any choice.
     #[error("{problem}")]
     Invalid {
         /// What is wrong.
         problem: String,
-        /// What to do about it.
+        /// How to fix it.
         #[help]
         help: String,
     },
-    /// The costs cannot be written down.
+    /// The costs cannot be stored.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Costs(#[from] hopmap_model::CostsError),
-    /// The machine contradicts itself.
+    /// The machine topology is inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     System(#[from] hopmap_model::SystemGraphError),
-    /// A list of hosts cannot be read.
+    /// A host list is invalid.
     #[error("`{parameter}`: {list}")]
     #[diagnostic(forward(list))]
     HostList {
-        /// Where the list stands.
+        /// The parameter that holds the list.
         parameter: String,
-        /// What is wrong with it.
+        /// The error in the list.
         list: Box<HostListError>,
     },
-    /// A file with free hosts is no output of sinfo after all.
+    /// A file of free hosts is not valid sinfo output.
     #[error("`{}`: {sinfo}", path.display())]
     #[diagnostic(forward(sinfo))]
     Sinfo {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         sinfo: Box<SinfoError>,
     },
     /// A file cannot be read.
@@ -49,7 +49,7 @@ pub enum SelectError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
@@ -60,53 +60,53 @@ impl SelectError {
         Self::Invalid { problem: problem.into(), help: help.into() }
     }
 
-    /// There are fewer free hosts, or slots on them, than asked for.
+    /// Fewer hosts, or slots on them, are free than requested.
     pub(crate) fn too_few(wanted: u64, what: &str, hosts: usize, free: u64) -> Self {
-        let problem = format!("{wanted} {what} are asked for, but the {hosts} free hosts have {free}");
-        Self::new(problem, "ask for fewer, wait until more are free, or leave fewer out with `exclude`")
+        let problem = format!("{wanted} {what} requested, but the {hosts} free hosts have {free}");
+        Self::new(problem, "request fewer, wait until more are free, or exclude fewer hosts")
     }
 
-    /// The machine has no links.
     pub(crate) fn no_links(criterion: &str) -> Self {
-        let problem = format!("criterion `{criterion}` needs links, and this machine has none");
+        let problem = format!("criterion `{criterion}` needs links, but the machine topology has none");
         Self::new(problem, COSTS_ONLY)
     }
 
-    /// The links form no tree.
+    /// The links do not form a tree.
     pub(crate) fn no_tree(links: usize, nodes: usize) -> Self {
         let problem = format!(
-            "criterion `switches` needs links that form a tree: the {links} links of {nodes} nodes do not form a tree with one link each way"
+            "criterion `switches` needs a tree with one link in each direction, but the {links} links of {nodes} nodes do not form one"
         );
         Self::new(problem, COSTS_ONLY)
     }
 
-    /// The network is in pieces.
+    /// The network is disconnected.
     pub(crate) fn in_pieces(wanted: usize) -> Self {
-        let problem = format!("no {wanted} free hosts are joined by links");
-        Self::new(problem, "ask for fewer hosts, or choose by `total-distance`")
+        let problem = format!("fewer than {wanted} free hosts are connected to each other");
+        Self::new(problem, "request fewer hosts, or choose by `total-distance`")
     }
 }
 
-const COSTS_ONLY: &str = "choose by `total-distance` or `cut`, which need costs only";
+const COSTS_ONLY: &str = "choose by `total-distance` or `cut`, which need no links";
 
-/// Refuses a number that is asked for and zero.
+/// Rejects an explicit zero.
 pub(crate) fn check_not_zero(parameter: &str, value: Option<u32>) -> Result<(), SelectError> {
     match value {
         Some(0) => {
-            let help = format!("ask for one or more, or leave `{parameter}` out");
+            let help = format!("request at least one, or omit `{parameter}`");
             Err(SelectError::new(format!("{parameter} is 0"), help))
         }
         _ => Ok(()),
     }
 }
 
-/// Refuses parameters of which more than one is given and that say the same thing.
+/// Rejects more than one of several mutually exclusive parameters.
 pub(crate) fn check_one_of(parameters: &[(&str, bool)]) -> Result<(), SelectError> {
     let mut given = parameters.iter().filter(|parameter| parameter.1).map(|parameter| parameter.0);
     match (given.next(), given.next()) {
-        (Some(first), Some(second)) => {
-            Err(SelectError::new(format!("`{first}` and `{second}` are both given"), "give one of them"))
-        }
+        (Some(first), Some(second)) => Err(SelectError::new(
+            format!("`{first}` and `{second}` are mutually exclusive"),
+            "give only one of them",
+        )),
         _ => Ok(()),
     }
 }

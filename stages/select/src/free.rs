@@ -1,4 +1,4 @@
-//! Which hosts are free.
+//! The set of free hosts.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -10,20 +10,20 @@ use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, o
 use crate::error::check_one_of;
 use crate::{NodesParams, SelectError, Source};
 
-/// The variable with the hosts of a job.
+/// Environment variable with the node list of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";
-/// Most bytes of a file with names.
+/// Largest size of a file with host names.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// Hosts that somebody says are free.
+/// Named hosts and their source.
 struct NamedHosts {
     place: String,
     names: Vec<String>,
-    /// Whether they are of a whole cluster, which may have hosts that the machine does not have.
+    /// Whether they come from the whole cluster, which may have hosts that the machine topology lacks.
     of_cluster: bool,
 }
 
-/// Where hosts are named.
+/// The parameters that name hosts.
 pub(crate) struct Listing<'p> {
     /// The parameter that holds a host list.
     pub(crate) parameter: &'static str,
@@ -48,7 +48,7 @@ impl<'p> From<&'p NodesParams> for Listing<'p> {
 }
 
 impl Listing<'_> {
-    /// Checks that hosts are named in one way; `file` is the parameter with a file.
+    /// Checks that only one source of hosts is given; `file` is the parameter for a file.
     pub(crate) fn check(&self, file: &'static str) -> Result<(), SelectError> {
         let is_listed = self.list.is_some_and(|list| !list.is_empty());
         let from_job = self.from == Source::SlurmNodelist;
@@ -56,7 +56,7 @@ impl Listing<'_> {
     }
 }
 
-/// The named hosts that are up, by their index among those with slots, ascending.
+/// The named hosts that are up, by ascending index among the hosts with slots.
 pub(crate) fn listed_hosts(
     system: &SystemGraph,
     listing: &Listing<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn listed_hosts(
     }
 }
 
-/// What the parameters name; `None` is every host of the machine.
+/// The hosts that the parameters name; `None` selects all hosts of the machine.
 fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
     if listing.from == Source::SlurmNodelist {
         let list = std::env::var(VARIABLE).map_err(|_| {
@@ -128,19 +128,20 @@ fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     Ok(NamedHosts { place, names, of_cluster: true })
 }
 
-/// The text of a file; lines that begin with `#` become blank.
+/// Reads a text file and blanks comment lines, which begin with `#`.
 fn read(path: &Path) -> Result<String, SelectError> {
     let fault = |source| SelectError::Read { path: path.to_owned(), source };
     let no_list = |what| {
-        let help = "give names, a host list such as node[001-128], or the output of `sinfo -N -h -o '%N %T'`";
-        SelectError::new(format!("`{}` is no list of hosts: {what}", path.display()), help)
+        let help =
+            "give host names, a host list such as node[001-128], or the output of `sinfo -N -h -o '%N %T'`";
+        SelectError::new(format!("`{}` is not a host list: {what}", path.display()), help)
     };
     let mut bytes = Vec::new();
     open_input(path).map_err(fault)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(no_list("it is longer than 256 MiB"));
+        return Err(no_list("it is larger than 256 MiB"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| no_list("it is no text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| no_list("it is not UTF-8 text"))?;
     let uncommented = |line: &str| match line.trim_start().starts_with('#') {
         true => "\n".to_owned(),
         false => line.to_owned(),
@@ -151,7 +152,6 @@ fn read(path: &Path) -> Result<String, SelectError> {
     }
 }
 
-/// The hosts of a machine by name.
 struct HostIndex<'s> {
     system: &'s SystemGraph,
     hosts: Vec<&'s str>,
@@ -166,14 +166,14 @@ impl<'s> HostIndex<'s> {
         Self { system, hosts, index }
     }
 
-    /// Whether a host is known to be down, and has no slots: whoever measured the machine got no answer from it.
+    /// Whether a host is known to be down and has no slots: it did not answer when the machine was measured.
     fn is_lost(&self, name: &str) -> bool {
         let is_it =
             |node: &Node| node.name == name && node.kind == NodeKind::Host && node.state == NodeState::Down;
         !self.index.contains_key(name) && self.system.nodes.iter().any(is_it)
     }
 
-    /// No rank can be on a host that does not answer, whoever says that it is free.
+    /// Hosts that are down never count as free, whatever the host list contains.
     fn leave_out_down(&self, is_free: &mut [bool], cx: &Context<'_>) {
         let is_down = |node: &&Node| node.kind == NodeKind::Host && node.state == NodeState::Down;
         let down = self.system.nodes.iter().filter(is_down);
@@ -181,39 +181,38 @@ impl<'s> HostIndex<'s> {
         let hosts: Vec<usize> = hosts.map(|&host| host as usize).filter(|&host| is_free[host]).collect();
         if !hosts.is_empty() {
             let names = host_list::compress(hosts.iter().map(|&host| self.hosts[host]));
-            cx.log(format_args!("left out, as they are down: {names}"));
+            cx.log(format_args!("ignoring hosts that are down: {names}"));
         }
         hosts.into_iter().for_each(|host| is_free[host] = false);
     }
 
-    /// Which hosts are named.
+    /// Marks the named hosts.
     fn marks(&self, names: NamedHosts, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
         let NamedHosts { place, names, of_cluster } = names;
         let (lost, names): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| self.is_lost(name));
         if !lost.is_empty() {
-            cx.log(format_args!("left out, as they are down: {}", host_list::compress(&lost)));
+            cx.log(format_args!("ignoring hosts that are down: {}", host_list::compress(&lost)));
         }
         let (known, unknown): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| !of_cluster || self.index.contains_key(name.as_str()));
         if !unknown.is_empty() {
             cx.log(format_args!(
-                "{place} has {} free hosts that the machine does not have: {}",
+                "{place} has {} free hosts that are not in the machine topology: {}",
                 unknown.len(),
                 host_list::compress(&unknown)
             ));
         }
         if known.is_empty() {
-            let help =
-                "name the hosts that are free, such as node[001-128]; `all` is every host of the machine";
-            return Err(SelectError::new(format!("{place} names no host of the machine"), help));
+            let help = "list free hosts, such as node[001-128]; `all` selects all hosts of the machine";
+            return Err(SelectError::new(format!("{place} contains no host of the machine topology"), help));
         }
         let mut marked = vec![false; self.hosts.len()];
         for name in &known {
             let mark = &mut marked[self.index(name, &place)? as usize];
             if *mark {
-                let problem = format!("{place} names `{name}` twice");
-                return Err(SelectError::new(problem, "name every host once: each can be chosen once"));
+                let problem = format!("{place} contains `{name}` twice");
+                return Err(SelectError::new(problem, "list every host once"));
             }
             *mark = true;
         }
@@ -222,17 +221,18 @@ impl<'s> HostIndex<'s> {
 
     fn index(&self, name: &str, place: &str) -> Result<u32, SelectError> {
         self.index.get(name).copied().ok_or_else(|| {
-            let problem = format!("{place} names `{name}`, which is no host with slots of the machine");
+            let problem =
+                format!("{place} contains `{name}`, which is not a host with slots in the machine topology");
             SelectError::new(problem, self.hint(name))
         })
     }
 
-    /// The host that is meant, or what a host is.
+    /// A hint for an unknown name: a similar host name, or the range of names.
     fn hint(&self, name: &str) -> String {
         if self.system.nodes.iter().any(|node| node.name == name && node.kind == NodeKind::Switch) {
-            return format!("`{name}` is a switch: name hosts");
+            return format!("`{name}` is a switch; list hosts");
         }
-        // The first label counts as much as the whole: `n1.cluster` may be known as `n1`.
+        // The first label suffices: `n1.cluster` may be known as `n1`.
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         let near = |known: &&&str| {
             let labels = strsim::levenshtein(&short(known), &short(name));
@@ -240,12 +240,12 @@ impl<'s> HostIndex<'s> {
         };
         match self.hosts.iter().min_by_key(near) {
             Some(known) => format!(
-                "did you mean `{known}`? The machine has {} hosts, from `{}` to `{}`",
+                "did you mean `{known}`? The machine topology has {} hosts, from `{}` to `{}`",
                 self.hosts.len(),
                 self.hosts[0],
                 self.hosts[self.hosts.len() - 1]
             ),
-            None => "the machine has no hosts with slots".to_owned(),
+            None => "the machine topology has no hosts with slots".to_owned(),
         }
     }
 }

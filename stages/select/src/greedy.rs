@@ -1,4 +1,5 @@
-//! Greedy choices: the iterative min-cut partitioning of the method RGO (first stage), growth with exchanges, and the cost of every change.
+//! Greedy choices: the iterative min-cut partitioning of the method RGO (first stage), greedy growth with
+//! pairwise exchanges, and incremental costs of changes.
 
 use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
@@ -6,16 +7,18 @@ use rayon::prelude::*;
 
 use crate::space::{Goal, Space};
 
-/// Above this many classes the starts are the largest classes, for the sum of distances would take too long.
+/// With more classes than this, starts are the largest classes: ranking by the sum of distances would take
+/// too long.
 const MAX_RANKED: usize = 1 << 13;
-/// Shakes in a row without a better choice after which a start is over.
+/// Consecutive perturbations without improvement after which a start ends.
 const PATIENCE: usize = 6;
 
-/// The best choice that is found from `starts` classes.
+/// The best choice from `starts` starting classes (iterated local search).
 ///
-/// First those whose nearest hosts are nearest, each outside of what has grown from the ones before; then random ones. Every choice
-/// goes down to a local optimum of exchanges, is shaken at random, and goes down again, until shaking no longer helps.
-/// Starts share nothing, so the number of threads changes nothing; of equal choices the one of the first start counts.
+/// The first starts are the classes with the nearest neighbours, each outside of what grew from earlier ones;
+/// the rest are random. A choice descends to a local optimum of pairwise exchanges and is then perturbed at
+/// random, until perturbation no longer helps. Starts are independent, so the number of threads does not
+/// change the result; ties go to the first start.
 pub(crate) fn greedy(
     space: &Space,
     goal: &Goal,
@@ -23,7 +26,7 @@ pub(crate) fn greedy(
     (seed, starts): (u64, u32),
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<i64> {
-    // The cut is grown both ways: by distance for a cluster, by price for a corner that little leads to.
+    // The cut is grown in two ways: by distance, for a cluster, and by price, for a weakly connected corner.
     let ways: &[bool] = if goal.is_cut { &[true, false] } else { &[true] };
     let improve = |(index, (class, by_distance)): (usize, (usize, bool))| {
         let mut state = State::new(space, goal);
@@ -45,7 +48,7 @@ pub(crate) fn greedy(
     best.map(|(_, _, chosen)| chosen).unwrap_or_default()
 }
 
-/// The random numbers of a start.
+/// The random number stream of a start.
 pub(crate) fn stream(seed: u64, number: u64) -> Pcg64 {
     Pcg64::from_seed(seed_stream("select/nodes", seed, number))
 }
@@ -81,7 +84,7 @@ fn places(space: &Space, goal: &Goal, count: usize, random: &mut Pcg64, starts: 
     places
 }
 
-/// The sum of distances from a host of a class to the hosts nearest to it, with what these cost themselves.
+/// The sum of distances from a host of a class to its nearest hosts, plus the prices of these.
 fn spread(space: &Space, goal: &Goal, class: usize, count: usize) -> i64 {
     let hosts = count as i64 - 1;
     if let Some(row) = space.row(class) {
@@ -107,7 +110,7 @@ fn spread(space: &Space, goal: &Goal, class: usize, count: usize) -> i64 {
     sum
 }
 
-/// Shakes a local optimum and goes down again, as long as that helps: value and choice.
+/// Perturbs a local optimum and descends again while that helps; returns value and choice.
 fn shake(
     space: &Space,
     mut state: State<'_>,
@@ -144,21 +147,22 @@ fn scatter(space: &Space, state: &mut State<'_>, random: &mut Pcg64) {
     }
 }
 
-/// Splits the free hosts into the job's and the rest so that the cut between them is small.
+/// Bisects the free hosts into the hosts of the job and the rest, minimizing the cut between them.
 ///
-/// Source: GraphHunter (Baranov et al. 2022, introduction), which names a modified form of the iterative partitioning of a
-/// graph into K subgraphs of Feshchenko and Matyushkov (1976) and describes neither the base nor the change. What is done here:
+/// Source: GraphHunter (Baranov et al. 2022, introduction), which mentions a modified form of the iterative
+/// partitioning of a graph into K subgraphs by Feshchenko and Matyushkov (1976) and describes neither the
+/// original nor the modification. This implementation:
 ///
-/// 1. The graph has the free hosts as vertices; an edge weighs the largest distance between free hosts less their own, so that
-///    near hosts hold together.
-/// 2. A first part of the wanted size grows from the vertex with the heaviest edges in all, always by the vertex with the
-///    heaviest edges to the part.
-/// 3. Of all pairs of a vertex inside and one outside, the one whose exchange makes the cut smallest is exchanged, until no
-///    exchange makes it smaller.
+/// 1. The vertices of the graph are the free hosts. The weight of an edge is the largest distance between
+///    free hosts minus the distance of its ends, so near hosts are strongly connected.
+/// 2. A first part of the requested size grows from the vertex with the largest total edge weight, each time
+///    by the vertex with the largest edge weight to the part.
+/// 3. Of all pairs of a vertex inside and one outside, exchange the one that reduces the cut most, until no
+///    exchange reduces it.
 ///
-/// Against a partitioning into K subgraphs this is modified so: there are two parts, of which one has the size of the job and the
-/// other is what is left; only the first one is grown; and where the machine is a tree, hosts under one switch are exchanged
-/// together, which a row of exchanges of single hosts would do one by one.
+/// Differences from a partitioning into K subgraphs: there are two parts, one of the size of the job; only
+/// that part is grown; and on a tree, hosts under one switch are exchanged together, which replaces a series
+/// of single exchanges.
 pub(crate) fn min_cut(space: &Space, count: usize, stop: &dyn Fn() -> bool) -> Vec<i64> {
     let goal = Goal::cut(space, count);
     let mut state = State::new(space, &goal);
@@ -171,14 +175,14 @@ pub(crate) fn min_cut(space: &Space, count: usize, stop: &dyn Fn() -> bool) -> V
 pub(crate) struct State<'s> {
     space: &'s Space,
     goal: &'s Goal,
-    /// Chosen hosts of every class.
+    /// Number of chosen hosts of each class.
     pub(crate) chosen: Vec<i64>,
-    /// What one more host of a class costs.
+    /// Cost of one more host of each class.
     price: Vec<i64>,
 }
 
 impl<'s> State<'s> {
-    /// Nothing chosen yet.
+    /// The empty choice.
     pub(crate) fn new(space: &'s Space, goal: &'s Goal) -> Self {
         Self { space, goal, chosen: vec![0; space.classes()], price: goal.single.clone() }
     }
@@ -187,14 +191,14 @@ impl<'s> State<'s> {
         self.space.size(class) - self.chosen[class]
     }
 
-    /// Takes `count` more hosts of a class; gives back where `count` is negative.
+    /// Adds `count` hosts of a class; removes them if `count` is negative.
     pub(crate) fn take(&mut self, class: usize, count: i64) {
         self.chosen[class] += count;
         let factor = self.goal.pairs * count;
         self.space.for_row(class, |other, distance| self.price[other] += factor * distance);
     }
 
-    /// Goes back to an earlier choice.
+    /// Restores an earlier choice.
     pub(crate) fn restore(&mut self, chosen: &[i64]) {
         for (class, &wanted) in chosen.iter().enumerate() {
             let change = wanted - self.chosen[class];
@@ -204,9 +208,9 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Grows to `count` hosts from some of `class`, always by the class whose hosts cost least beside those already chosen; of equals
-    /// the first. With `by_distance` only their distances count. Hosts of a class come together: by distance, one that has become
-    /// nearest stays so.
+    /// Grows to `count` hosts starting from `class`, each time by the class whose hosts add the least cost;
+    /// ties go to the first. With `by_distance` only distances count. All hosts of a class are added
+    /// together: by distance, a class that has become the nearest remains so.
     pub(crate) fn grow(&mut self, class: usize, count: usize, by_distance: bool) {
         let mut missing = count as i64;
         let mut next = Some(class);
@@ -222,9 +226,11 @@ impl<'s> State<'s> {
         }
     }
 
-    /// What it costs to exchange as many hosts of class `a` as possible for hosts of class `b`, and how many these are.
+    /// The cost change of exchanging as many hosts of class `a` as possible for hosts of class `b`, and their
+    /// number.
     ///
-    /// The change is a concave function of their number that begins at zero, so if any number is a gain, most is best.
+    /// The change is a concave function of the number and zero at zero, so if any number improves the choice,
+    /// the maximum is best.
     fn exchange(&self, a: usize, b: usize) -> (i64, i64) {
         let amount = self.chosen[a].min(self.room(b));
         let inside = |class| self.space.distance(class, class);
@@ -235,7 +241,7 @@ impl<'s> State<'s> {
         (amount * (self.price[b] - self.price[a]) + self.goal.pairs * pairs, amount)
     }
 
-    /// The best class to exchange hosts of `a` for: change, class, number. Of equals the first.
+    /// The best class to exchange hosts of `a` for: change, class, number. Ties go to the first.
     fn best_for(&self, a: usize) -> Option<(i64, usize, i64)> {
         if let Some(row) = self.space.row(a) {
             return self.best_host_for(a, row);
@@ -248,8 +254,8 @@ impl<'s> State<'s> {
         others.map(exchange).min()
     }
 
-    /// The same where every class is one host, in one pass over its distances. An exchange is the price of the new host less what
-    /// it would cost beside the old one, which is gone.
+    /// The same if every class is one host, in one pass over its distances. The change is the price of the
+    /// new host minus its distance to the old one, which leaves.
     fn best_host_for(&self, a: usize, row: &[i64]) -> Option<(i64, usize, i64)> {
         let mut best = (i64::MAX, a);
         for (b, ((&price, &distance), &chosen)) in self.price.iter().zip(row).zip(&self.chosen).enumerate() {
@@ -262,7 +268,8 @@ impl<'s> State<'s> {
         (b != a).then(|| (change - self.price[a], b, 1))
     }
 
-    /// Exchanges hosts until no exchange is a gain: class by class, each for its best. `stop` is asked after every pass.
+    /// Exchanges hosts until no exchange improves the choice: class by class, each for its best partner.
+    /// Polls `stop` after each pass.
     pub(crate) fn descend(&mut self, stop: &dyn Fn() -> bool) {
         loop {
             let mut changed = false;
@@ -284,7 +291,7 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Makes the one exchange of all that gains most; `false` if none gains. Of equals the first.
+    /// Makes the exchange with the largest gain; `false` if none improves. Ties go to the first.
     pub(crate) fn exchange_best(&mut self) -> bool {
         let chosen = (0..self.chosen.len()).filter(|&a| self.chosen[a] > 0);
         let best =
@@ -299,7 +306,7 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The value of the goal.
+    /// The value of the objective.
     pub(crate) fn value(&self) -> i64 {
         self.goal.value(self.space, &self.chosen)
     }

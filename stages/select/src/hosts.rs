@@ -1,4 +1,4 @@
-//! A machine with some of its hosts, without what no message between their slots passes.
+//! Restricts a machine topology to some of its hosts, optionally without unused nodes.
 
 use hopmap_model::{
     Context, CostModel, Error, Forward, InputPath, Inputs, Levels, Link, Matrix, NodeKind, Outcome, Outputs,
@@ -10,73 +10,74 @@ use serde::{Deserialize, Serialize};
 use crate::free::{Listing, listed_hosts};
 use crate::{SelectError, Source};
 
-/// Most slots of which the costs of all pairs are written down.
+/// Largest number of slots for which a full cost matrix is written.
 const MOST_SLOTS: usize = 8192;
 
 /// Parameters of `select/hosts`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostsParams {
-    /// The hosts, as a host list: `node[001-128,200-210]`. `all`, or nothing at all, is every host of the machine.
+    /// Hosts to keep, as a host list: `node[001-128,200-210]`. Without it, or with `all`, every host of the
+    /// machine.
     pub hosts: Option<String>,
-    /// A file with names or host lists.
+    /// File with host names or host lists.
     pub hosts_file: Option<InputPath>,
-    /// Where the hosts are said: `list` is `hosts` or `hosts_file`; `slurm-nodelist` is the variable `SLURM_JOB_NODELIST` of the
-    /// job in which the stage runs, which is looked at each time.
+    /// Source of the hosts: `list` is `hosts` or `hosts_file`. `slurm-nodelist` is the variable
+    /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run.
     pub from: Source,
-    /// Hosts that are left out, as a host list.
+    /// Hosts to exclude, as a host list.
     pub exclude: String,
-    /// What messages between hosts cost: `keep` (default) what they do in the machine, the number of `hops`, the `latency` of the links
+    /// Cost of a message between hosts: unchanged (`keep`), the number of `hops`, the `latency` of the links
     /// in microseconds, or the `time` of a message of `bytes` bytes.
     pub cost: HostCost,
-    /// Bytes of the message whose `time` is the cost.
+    /// Message size in bytes for `cost = "time"`.
     pub bytes: Option<u64>,
-    /// Seconds that a link takes of which the machine does not say it.
+    /// Latency in seconds of links whose latency is unknown.
     pub link_latency_s: Option<f64>,
-    /// How costs are written: `keep` (default), as `levels` of a tree if they are those of one, or as a `matrix` with a cost for
-    /// every pair of slots.
+    /// Representation of the costs: unchanged (`keep`), as `levels` of a tree if possible, or as a `matrix`
+    /// with a cost for every pair of slots.
     pub form: CostForm,
-    /// Whether other hosts, and switches that lead nowhere else, are left out as well. Where several ways are equally short the routes
-    /// may be others then, unless the machine has forwarding tables.
+    /// Whether to remove the other hosts, and switches that connect nothing. Of several shortest routes a
+    /// different one may then be used, unless the machine has forwarding tables.
     pub trim: bool,
 }
 
-/// What messages between hosts cost.
+/// Cost of a message between hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostCost {
-    /// What they do in the machine.
+    /// Unchanged.
     #[default]
     Keep,
-    /// The number of links.
+    /// Number of links.
     Hops,
-    /// The latencies of the links, in microseconds.
+    /// Sum of the link latencies, in microseconds.
     Latency,
-    /// The latencies of the links and the time of the bytes over the narrowest, in microseconds.
+    /// Sum of the link latencies plus the transfer time over the narrowest link, in microseconds.
     Time,
 }
 
-/// How costs are written.
+/// Representation of the costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostForm {
-    /// As they are.
+    /// Unchanged.
     #[default]
     Keep,
-    /// As levels of a tree.
+    /// Levels of a tree.
     Levels,
-    /// As a cost for every ordered pair of slots.
+    /// A cost for every ordered pair of slots.
     Matrix,
 }
 
-/// `select/hosts`: the machine of hosts that are named, and what messages between them cost.
+/// `select/hosts`: restricts a machine topology to given hosts and sets the costs between them.
 #[derive(Debug)]
 pub struct Hosts;
 
 impl Stage for Hosts {
     type Params = HostsParams;
     const KIND: &'static str = "select/hosts";
-    const SUMMARY: &'static str = "The machine of hosts that are named, and what messages between them cost";
+    const SUMMARY: &'static str = "Restrict a machine topology to given hosts, optionally with new costs";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -88,7 +89,7 @@ impl Stage for Hosts {
     }
 
     fn reads(params: &HostsParams) -> Result<Vec<InputPath>, Error> {
-        // Always under one name, so that renaming the file changes no key.
+        // A constant name, so that renaming the file does not change the key.
         Ok(params.hosts_file.iter().map(|file| InputPath::named(file.path(), "hosts")).collect())
     }
 
@@ -121,10 +122,10 @@ fn check(params: &HostsParams) -> Result<(), SelectError> {
     let problem = match (params.cost, params.bytes) {
         (HostCost::Time, None) => Some("is missing"),
         (HostCost::Time, Some(_)) | (_, None) => None,
-        _ => Some("means nothing here"),
+        _ => Some("has no effect here"),
     };
     if let Some(problem) = problem {
-        let help = "`cost = \"time\"` is that of a message of `bytes` bytes";
+        let help = "`cost = \"time\"` needs the message size `bytes`";
         return Err(SelectError::new(format!("`bytes` {problem}"), help));
     }
     match params.link_latency_s.filter(|latency| !(latency.is_finite() && *latency >= 0.0)) {
@@ -135,7 +136,7 @@ fn check(params: &HostsParams) -> Result<(), SelectError> {
     }
 }
 
-/// The machine with the costs and the form that are asked for.
+/// Applies the requested costs and representation.
 fn with_costs(mut system: SystemGraph, params: &HostsParams) -> Result<SystemGraph, SelectError> {
     let latency = |link: &mut Link| link.latency_s = link.latency_s.or(params.link_latency_s);
     system.links.iter_mut().for_each(latency);
@@ -159,32 +160,32 @@ fn with_costs(mut system: SystemGraph, params: &HostsParams) -> Result<SystemGra
             Ok(explicit) if matches!(explicit.cost, CostModel::Levels(_)) => Ok(explicit.into_owned()),
             Err(error @ hopmap_model::CostsError::NoRoute { .. }) => Err(error.into()),
             _ => Err(SelectError::new(
-                "the costs between these hosts are those of no tree",
-                "`form = \"matrix\"` writes down any costs",
+                "the costs between these hosts do not form a tree",
+                "`form = \"matrix\"` represents any costs",
             )),
         },
     }
 }
 
-/// Checks that every link says what counts.
+/// Checks that every link has the attribute that the metric needs.
 fn check_links(system: &SystemGraph, metric: RouteMetric) -> Result<(), SelectError> {
     if system.links.is_empty() {
         return Err(SelectError::new(
-            "the machine has no links, and so no routes that could cost something",
-            "leave `cost` out: the costs stay as they are",
+            "the machine topology has no links, so routes have no cost",
+            "omit `cost` to keep the existing costs",
         ));
     }
     let Some(link) = system.links.iter().find(|link| metric.of(link).is_none()) else { return Ok(()) };
     let [from, to] = [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
     let (what, help) = match link.latency_s {
-        None => ("latency", "give `link_latency_s`, the seconds that such a link takes, such as 1.5e-7"),
-        Some(_) => ("bandwidth", "count `hops` or `latency`"),
+        None => ("latency", "give `link_latency_s`, the latency of such links in seconds, such as 1.5e-7"),
+        Some(_) => ("bandwidth", "use `hops` or `latency`"),
     };
-    Err(SelectError::new(format!("the link from `{from}` to `{to}` does not say its {what}"), help))
+    Err(SelectError::new(format!("the link from `{from}` to `{to}` has no {what}"), help))
 }
 
-/// Leaves out hosts without slots, and switches that lead nowhere else. In a machine without switches messages pass hosts: there
-/// only hosts that lead nowhere else are left out.
+/// Removes hosts without slots, and switches that connect nothing. Without switches, hosts forward messages:
+/// then only hosts without a second neighbour are removed.
 fn trim(system: &SystemGraph) -> SystemGraph {
     let stays = staying(system);
     let place = numbered(stays.iter().copied());
@@ -215,13 +216,14 @@ fn trim(system: &SystemGraph) -> SystemGraph {
     }
 }
 
-/// The numbers of those that stay, one after the other.
+/// Consecutive new indexes of the nodes that stay.
 fn numbered(stays: impl Iterator<Item = bool>) -> Vec<Option<u32>> {
     let mut numbers = 0..;
     stays.map(|stays| if stays { numbers.next() } else { None }).collect()
 }
 
-/// Hosts with slots, and what is left of the others when those with one neighbour or none are taken away again and again.
+/// Marks hosts with slots, and the other nodes that remain after repeatedly removing those with at most one
+/// neighbour.
 fn staying(system: &SystemGraph) -> Vec<bool> {
     let is_switched = system.nodes.iter().any(|node| node.kind == NodeKind::Switch);
     let mut has_slots = vec![false; system.nodes.len()];
@@ -256,9 +258,11 @@ fn staying(system: &SystemGraph) -> Vec<bool> {
     stays
 }
 
-/// The machine with the slots of some hosts only, given by their index among the hosts that have slots, ascending.
+/// The machine topology with the slots of some hosts only, given by ascending index among the hosts with
+/// slots.
 ///
-/// Nodes and links stay as they are: messages may pass what no rank runs on. Slots keep their order, costs their values.
+/// Nodes and links are kept, since messages may pass nodes without ranks. Slots keep their order, costs their
+/// values.
 #[must_use]
 pub fn restrict(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
     let all: Vec<_> = system.hosts().collect();

@@ -1,13 +1,15 @@
-//! Which of the free hosts a job should get: the first stage of the two-stage method RGO of GraphHunter, and better ones.
+//! Selection of hosts for a job: the first stage of the two-stage method RGO of GraphHunter, and improved
+//! methods.
 //!
-//! Stages: [`Nodes`], `select/nodes`, of which [`select()`] is the algorithm; [`Hosts`], `select/hosts`: the machine of hosts that are
-//! named, and what messages between them cost.
+//! Stages: [`Nodes`], `select/nodes`, implemented by [`select()`]; [`Hosts`], `select/hosts`, which restricts
+//! a machine topology to given hosts.
 //!
 //! # Algorithm
 //!
-//! `select/nodes` puts free hosts that are alike, such as those of one switch, into classes. On a tree total distance and cut are sums over its
-//! groups, so dynamic programming over subtrees (`network.rs`) finds the best choice in hosts · count additions; so are the fewest switches. Over
-//! a matrix, choices grow from several hosts and are improved by exchanges.
+//! `select/nodes` groups equivalent free hosts, such as those of one switch, into classes. On a tree, total
+//! distance and cut are sums over its groups, so dynamic programming over subtrees (`network.rs`) finds the
+//! optimum in hosts · count additions; the same holds for the fewest switches. On a matrix, choices grow from
+//! several hosts and are improved by pairwise exchanges.
 
 #![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]
 

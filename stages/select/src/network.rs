@@ -1,4 +1,5 @@
-//! Choices by the switches of a network: the fewest, or the best in a tree by dynamic programming over its subtrees.
+//! Selection by the switches of a network: widest connection, fewest switches, and dynamic programming over
+//! the subtrees of a tree.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,10 @@ use hopmap_model::{NodeKind, Paths, SystemGraph};
 use crate::SelectError;
 use crate::space::Host;
 
-/// How wide the ways between nodes are. The links between two nodes are as wide as the wider direction's narrower fellow: of
-/// parallel links the widest counts, of both directions the narrower one, and nodes joined in one direction only are not joined.
+/// Bandwidths between adjacent nodes. Of parallel links the widest counts, of the two directions the narrower
+/// one; nodes with links in one direction only are not connected.
 pub(crate) struct Widths {
-    /// Width and ends, widest first.
+    /// Width and end nodes, widest first.
     joints: Vec<(f64, u32, u32)>,
     nodes: usize,
 }
@@ -26,7 +27,7 @@ impl Widths {
                 let [from, to] =
                     [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
                 let problem = format!(
-                    "criterion `bottleneck-bandwidth` needs bandwidths, and the link from `{from}` to `{to}` has none"
+                    "criterion `bottleneck-bandwidth` needs bandwidths, but the link from `{from}` to `{to}` has none"
                 );
                 let help = "give every link a bandwidth, or choose by `total-distance` or `switches`";
                 SelectError::new(problem, help)
@@ -43,7 +44,8 @@ impl Widths {
         Ok(Self { joints, nodes: system.nodes.len() })
     }
 
-    /// The groups of at least `count` hosts that are joined at the largest width at which there is one, and this width.
+    /// The groups of at least `count` connected hosts at the largest width that has such a group, and this
+    /// width.
     pub(crate) fn widest(
         &self,
         hosts: &[Host],
@@ -70,7 +72,7 @@ impl Widths {
     }
 }
 
-/// Nodes that are joined, and how many hosts are among them.
+/// Connected components, with the number of hosts in each (union-find).
 struct Groups {
     parent: Vec<u32>,
     hosts: Vec<usize>,
@@ -92,7 +94,7 @@ impl Groups {
         node
     }
 
-    /// Joins by index: the path halving of `root` keeps ways short.
+    /// Joins by index; path halving in `root` keeps paths short.
     fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
@@ -104,10 +106,10 @@ impl Groups {
     }
 }
 
-/// The tree that the links form, with the hosts on it.
+/// The tree that the links form, with its hosts.
 pub(crate) struct Switches {
     tree: Tree,
-    /// Free hosts that are taken from a node of the tree: those that hang on it, and itself.
+    /// Free hosts of each tree node: those attached to it, and itself.
     members: Vec<Vec<u32>>,
     is_switch: Vec<bool>,
 }
@@ -141,12 +143,13 @@ impl Switches {
         Ok(Self { tree: Tree { parent, own }, members, is_switch })
     }
 
-    /// The additions that [`Self::fewest`] makes.
+    /// Additions of [`Self::fewest`].
     pub(crate) fn work(&self, count: usize) -> u64 {
         self.tree.work(count)
     }
 
-    /// Hosts that need the fewest switches. With two hosts or more below a node, all ways between them lie below it.
+    /// Hosts that need the fewest switches. With two or more hosts below a node, all paths between them are
+    /// below it.
     pub(crate) fn fewest(&self, count: usize) -> Vec<u32> {
         if count == 1 {
             return self.members.iter().flatten().copied().min().into_iter().collect();
@@ -162,7 +165,7 @@ impl Switches {
         hosts
     }
 
-    /// Switches that messages between hosts pass.
+    /// Number of switches on the paths between hosts.
     pub(crate) fn used(&self, chosen: &[u32]) -> usize {
         if chosen.len() < 2 {
             return 0;
@@ -184,7 +187,7 @@ impl Switches {
     }
 }
 
-/// The nodes with every parent behind its children.
+/// The nodes ordered so that parents follow their children.
 fn leaves_first(paths: &hopmap_model::Tree, nodes: usize) -> Vec<u32> {
     let mut children = vec![Vec::new(); nodes];
     let mut order = Vec::with_capacity(nodes);
@@ -205,28 +208,28 @@ fn leaves_first(paths: &hopmap_model::Tree, nodes: usize) -> Vec<u32> {
 
 const NONE: u32 = u32::MAX;
 
-/// A tree with things to choose on its nodes.
+/// A tree with selectable items on its nodes.
 pub(crate) struct Tree {
-    /// Parent of every node, which has a higher index; [`Tree::ROOT`] of a root.
+    /// Parent of each node, which has a higher index; [`Tree::ROOT`] for a root.
     pub(crate) parent: Vec<u32>,
-    /// Things on the node itself.
+    /// Number of items on the node itself.
     pub(crate) own: Vec<u32>,
 }
 
-/// How the best value of a part of the tree came about.
+/// How the best value of a part of the tree was obtained.
 enum Origin {
-    /// Things on a node.
+    /// Items on a node.
     Own(u32),
-    /// Two parts; of `k` things `split[k]` are in the first one.
+    /// Two merged parts; of `k` items `split[k]` are in the first one.
     Merge { first: u32, second: u32, split: Vec<u32> },
 }
 
-/// The best choices of every size up to the one that is wanted, for every subtree.
+/// The best choices of every size up to the requested one, for every subtree.
 pub(crate) struct Solution {
     origins: Vec<Origin>,
-    /// The part that is the whole subtree of a node.
+    /// The part that is the complete subtree of a node.
     part_of: Vec<u32>,
-    /// Value of the best choice of the wanted size below a node, if it has so many things.
+    /// Best value of the requested size below a node, if it has enough items.
     pub(crate) values: Vec<Option<i64>>,
     wanted: usize,
 }
@@ -235,13 +238,14 @@ impl Tree {
     /// The parent of a root.
     pub(crate) const ROOT: u32 = NONE;
 
-    /// Additions that [`Tree::solve`] makes, roughly.
+    /// Approximate number of additions of [`Tree::solve`].
     pub(crate) fn work(&self, wanted: usize) -> u64 {
         let sizes = self.parts(wanted);
         sizes.iter().map(|&(_, work)| work).fold(0, u64::saturating_add)
     }
 
-    /// For every node the size of its subtree, cut to what is wanted, and a bound of the work of merging its parts.
+    /// For each node, the size of its subtree, capped at `wanted`, and an upper bound of the work to merge
+    /// its parts.
     fn parts(&self, wanted: usize) -> Vec<(u64, u64)> {
         let mut parts: Vec<(u64, u64)> = self.own.iter().map(|&own| (u64::from(own), 1)).collect();
         for node in 0..parts.len() {
@@ -255,9 +259,11 @@ impl Tree {
         parts
     }
 
-    /// Finds the best choice of `wanted` things below every node. `cost(node, k)` is what `k` things below a node cost there.
+    /// Finds the best choice of `wanted` items below every node. `cost(node, k)` is the cost of `k` items
+    /// below a node at that node.
     ///
-    /// Parts of a node are merged in pairs, so the work is bounded by things · `wanted`, and memory by things · depth.
+    /// The parts of a node are merged in pairs, so the work is at most items · `wanted` and the memory items
+    /// · depth.
     pub(crate) fn solve(&self, wanted: usize, cost: impl Fn(usize, i64) -> i64) -> Solution {
         let mut solution = Solution {
             origins: Vec::new(),
@@ -308,7 +314,7 @@ impl Solution {
         merged
     }
 
-    /// How many things of every node the best choice below `node` takes.
+    /// How many items of every node the best choice below `node` takes.
     pub(crate) fn choice(&self, node: usize) -> Vec<i64> {
         let mut chosen = vec![0; self.part_of.len()];
         let mut open = vec![(self.part_of[node], self.wanted as u32)];
@@ -325,7 +331,7 @@ impl Solution {
     }
 }
 
-/// The best values of two parts together, and how many things are in the first; among equals as many as possible.
+/// The best values of two parts together, and how many items are in the first; ties go to the largest number.
 fn merge(a: &[i64], b: &[i64], wanted: usize) -> (Vec<i64>, Vec<u32>) {
     let most = (a.len() + b.len() - 2).min(wanted);
     (0..=most)

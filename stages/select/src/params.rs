@@ -8,29 +8,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NodesParams {
-    /// The hosts that are free, as a host list: `node[001-128,200-210]`. `all`, or nothing at all, is every host of the machine.
+    /// Free hosts, as a host list: `node[001-128,200-210]`. Without it, or with `all`, every host of the
+    /// machine.
     pub free: Option<String>,
-    /// A file that says which hosts are free: names, host lists, or what `sinfo -N -h -o '%N %T'` or plain `sinfo` prints,
-    /// recognised by what is in it.
+    /// File with the free hosts: names, host lists, or the output of `sinfo -N -h -o '%N %T'` or plain
+    /// `sinfo`. The format is detected.
     pub free_file: Option<InputPath>,
-    /// Where the free hosts are said: `list` is `free` or `free_file`; `slurm-nodelist` is the variable `SLURM_JOB_NODELIST` of
-    /// the job in which the stage runs, which is looked at each time.
+    /// Source of the free hosts: `list` is `free` or `free_file`. `slurm-nodelist` is the variable
+    /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run.
     pub from: Source,
-    /// Whether hosts of which `sinfo` says that a part is in use (`mixed`) are free.
+    /// Whether hosts in the `sinfo` state `mixed`, which are partly in use, count as free.
     pub mixed: bool,
-    /// Hosts that must not be chosen, as a host list.
+    /// Hosts to exclude, as a host list.
     pub exclude: String,
-    /// How many hosts to choose. Without it and without `slots` all that are free.
+    /// Number of hosts to choose. Without it and without `slots`, all free hosts.
     pub count: Option<u32>,
-    /// How many slots the chosen hosts have to have together: as few hosts are taken as are found to have them.
+    /// Number of slots that the chosen hosts need together. The stage takes as few hosts as it finds to be
+    /// sufficient.
     pub slots: Option<u32>,
-    /// What makes a choice good: `total-distance` (default), `cut`, `bottleneck-bandwidth` or `switches`.
+    /// Selection criterion: `total-distance`, `cut`, `bottleneck-bandwidth` or `switches`.
     pub criterion: Criterion,
-    /// How to search: `auto` (default), `exact`, `greedy` or `min-cut`.
+    /// Search method: `auto`, `exact`, `greedy` or `min-cut`.
     pub method: Method,
-    /// Another seed gives other random starts.
+    /// Random seed of the starts.
     pub seed: u64,
-    /// From how many hosts `greedy` starts.
+    /// Number of hosts from which `greedy` starts.
     pub starts: u32,
 }
 
@@ -52,7 +54,7 @@ impl Default for NodesParams {
     }
 }
 
-/// Where the free hosts are said.
+/// Source of the free hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -63,34 +65,35 @@ pub enum Source {
     SlurmNodelist,
 }
 
-/// What makes a choice of hosts good.
+/// Selection criteria.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Criterion {
-    /// The sum over pairs of chosen hosts of the mean cost between their slots, both ways. The less the better.
+    /// Sum over pairs of chosen hosts of the mean cost between their slots, in both directions. Lower is
+    /// better.
     #[default]
     TotalDistance,
-    /// The sum over pairs of a chosen host and a free one that is left of how close they are: the largest distance between
-    /// free hosts less their own. The less the better: what is left stays together too.
+    /// Sum over pairs of a chosen and a remaining free host of their closeness: the largest distance between
+    /// free hosts minus their distance. Lower is better: the remaining hosts stay together too.
     Cut,
-    /// The narrowest link on the widest path between two chosen hosts, in bytes per second. The more the better; among equals
-    /// the total distance counts.
+    /// Bandwidth of the narrowest link on the widest path between two chosen hosts, in bytes per second.
+    /// Higher is better; ties are broken by total distance.
     BottleneckBandwidth,
-    /// The switches that messages between chosen hosts pass. The fewer the better.
+    /// Number of switches that messages between chosen hosts pass. Fewer is better.
     Switches,
 }
 
-/// How to search.
+/// Search methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// `exact` where that is quick: on trees, and among few hosts. `greedy` elsewhere.
+    /// `exact` where it is fast: on trees and among few hosts. Otherwise `greedy`.
     #[default]
     Auto,
-    /// The best there is: dynamic programming over the tree of a machine of any size, branch and bound over a matrix of costs.
+    /// The optimum: dynamic programming on a tree of any size, branch and bound on a cost matrix.
     Exact,
-    /// Grown from several hosts, each then improved by exchanges.
+    /// Greedy growth from several hosts, each followed by pairwise exchanges.
     Greedy,
-    /// The iterative min-cut partitioning of the two-stage method RGO.
+    /// Iterative min-cut partitioning of the two-stage method RGO.
     MinCut,
 }

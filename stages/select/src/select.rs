@@ -1,4 +1,4 @@
-//! From free hosts to chosen ones.
+//! Chooses hosts among the free ones.
 
 use hopmap_model::{Context, SystemGraph};
 use hopmap_random::Draw;
@@ -9,50 +9,52 @@ use crate::network::{Switches, Tree, Widths};
 use crate::space::{Goal, Host, LevelTree, Space, hosts};
 use crate::{Criterion, Method, SelectError};
 
-/// Additions up to which `auto` takes the exact way, and those up to which anybody may: about a second and half a minute.
+/// Additions up to which `auto` chooses the exact method, and up to which the exact method is allowed: about
+/// a second and half a minute.
 const MAX_WORK: [u64; 2] = [1 << 30, 1 << 35];
-/// Hosts up to which `auto` tries branch and bound.
+/// Number of hosts up to which `auto` tries branch and bound.
 const FEW: usize = 24;
-/// Random choices whose mean value is told.
+/// Number of random choices for the reported mean.
 const RANDOM: u64 = 10;
 
-/// What is asked for.
+/// A selection request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The free hosts, by their index among the hosts that have slots, ascending.
+    /// The free hosts, by ascending index among the hosts with slots.
     pub free: Vec<u32>,
-    /// How many to choose.
+    /// Number of hosts to choose.
     pub count: usize,
-    /// What makes a choice good.
+    /// Selection criterion.
     pub criterion: Criterion,
-    /// How to search.
+    /// Search method.
     pub method: Method,
-    /// Of random starts.
+    /// Seed of the random starts.
     pub seed: u64,
-    /// How many hosts `greedy` starts from.
+    /// Number of hosts that `greedy` starts from.
     pub starts: u32,
-    /// Whether, of hosts that are equally near, those with most slots come first, and not those that the machine has first.
+    /// Whether ties between equally near hosts go to those with most slots, rather than to the first of the
+    /// machine.
     pub roomy: bool,
 }
 
-/// Hosts that were chosen.
+/// The chosen hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
-    /// The chosen hosts, by index, ascending.
+    /// The chosen hosts, by ascending index.
     pub hosts: Vec<u32>,
-    /// The criterion: a sum of costs, bytes per second, or a number of switches.
+    /// Value of the criterion: a sum of costs, bytes per second, or a number of switches.
     pub value: f64,
-    /// The criterion of the first free hosts.
+    /// Value of the criterion for the first free hosts.
     pub of_first: f64,
-    /// The mean of the criterion of random choices.
+    /// Mean value of the criterion over random choices.
     pub of_random: f64,
-    /// Whether there is nothing better.
+    /// Whether the choice is proven optimal.
     pub proven: bool,
-    /// Whether the search was not stopped early.
+    /// Whether the search ended by itself, rather than being stopped.
     pub complete: bool,
 }
 
-/// Chooses hosts. The same request has the same answer with any number of threads, unless the context stops it.
+/// Chooses hosts. The result does not depend on the number of threads, unless the context stops the search.
 pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Result<Selection, SelectError> {
     let all = hosts(system);
     let free = request.free.len();
@@ -88,7 +90,7 @@ pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Resu
     })
 }
 
-/// What tells how good a choice is.
+/// Evaluates choices by the criterion.
 enum Evaluator {
     Distances(Space, Goal),
     Widths(Widths),
@@ -108,7 +110,7 @@ impl Evaluator {
         Ok(Self::Distances(space, goal))
     }
 
-    /// The criterion of a choice. Hosts that no links join have a bottleneck of zero.
+    /// The criterion of a choice. Unconnected hosts have a bottleneck of zero.
     fn value(&self, all: &[Host], choice: &[u32]) -> f64 {
         match self {
             Self::Switches(switches) => switches.used(choice) as f64,
@@ -118,7 +120,7 @@ impl Evaluator {
     }
 }
 
-/// The hosts of each class by the method that is asked for, and whether nothing is better.
+/// The number of hosts of each class by the requested method, and whether that is proven optimal.
 fn search(
     space: &Space,
     goal: &Goal,
@@ -157,12 +159,12 @@ fn search(
 
 fn too_hard(request: &Request) -> SelectError {
     let (wanted, free) = (request.count, request.free.len());
-    let problem = format!("the best {wanted} of {free} hosts cannot be found exactly in reasonable time");
-    SelectError::new(problem, "use method `greedy`, or leave `method` out")
+    let problem = format!("finding the optimal {wanted} of {free} hosts takes too long");
+    SelectError::new(problem, "use method `greedy`, or omit `method`")
 }
 
 impl LevelTree {
-    /// The tree with the hosts of every class on its leaves: level by level, groups in order.
+    /// The tree with the hosts of each class on its leaves, level by level.
     fn tree(&self, space: &Space) -> Tree {
         let count = |groups: &Vec<u32>| groups.iter().max().map_or(0, |&last| last as usize + 1);
         let mut tree = Tree { parent: Vec::new(), own: Vec::new() };
@@ -183,8 +185,9 @@ impl LevelTree {
         tree
     }
 
-    /// The best choice of `count` hosts. Both sums over pairs are sums over the groups of the tree: a group of which k hosts are
-    /// chosen out of m counts k (k − 1) / 2 pairs for the distance, k (m − k) for the cut, each times the step of costs.
+    /// The best choice of `count` hosts. Both sums over pairs are sums over the groups of the tree: a group
+    /// with k of m hosts chosen counts k (k − 1) / 2 pairs for the distance and k (m − k) for the cut, each
+    /// times the cost step of its level.
     fn best(&self, space: &Space, goal: &Goal, count: usize, tree: &Tree) -> Vec<i64> {
         let sizes: Vec<i64> = (0..space.classes()).map(|class| space.size(class)).collect();
         let last = self.costs.len() - 1;
@@ -204,7 +207,7 @@ impl LevelTree {
     }
 }
 
-/// Of the groups that are joined at the largest width, the hosts with the least total distance.
+/// Of the groups connected at the largest width, the hosts with the smallest total distance.
 fn widest(
     system: &SystemGraph,
     all: &[Host],
@@ -227,25 +230,26 @@ fn widest(
     best.map(|(_, hosts)| (hosts, all_proven)).ok_or_else(|| SelectError::in_pieces(request.count))
 }
 
-/// Parts of the search after which it counts as too long.
+/// Search nodes after which branch and bound gives up.
 const MAX_NODES: u64 = 1 << 22;
-/// Most hosts to search among.
+/// Largest number of hosts for branch and bound.
 const MAX_HOSTS: usize = 256;
 
 /// How a search ended.
 pub(crate) enum SearchEnd {
-    /// Nothing is better than this.
+    /// Proven optimal.
     Proven(Vec<i64>),
-    /// Somebody stopped it; the best so far.
+    /// Stopped; the incumbent.
     Stopped(Vec<i64>),
     /// It would take too long.
     TooLong,
 }
 
-/// The best choice of `count` hosts of a space in which every class is one host, with `known` to begin with.
+/// The best choice of `count` hosts of a space in which every class is one host, starting from the incumbent
+/// `known`.
 ///
-/// A part of the search has decided about the first hosts. Its bound: each of the hosts still to come costs at least its price beside
-/// those chosen and half of its distances to the hosts nearest to it.
+/// A search node has decided about the first hosts. Lower bound: each host still to be chosen adds at least
+/// its distances to the chosen hosts and half the distances to its nearest hosts.
 pub(crate) fn branch_and_bound(
     space: &Space,
     goal: &Goal,
@@ -268,7 +272,7 @@ pub(crate) fn branch_and_bound(
     }
 }
 
-/// Sums of the distances from a host to the `index` nearest other ones.
+/// Prefix sums of the distances from a host to its nearest other hosts.
 fn nearest(space: &Space, class: usize) -> Vec<i64> {
     let mut distances = Vec::new();
     space.for_row(class, |other, distance| {
@@ -296,7 +300,8 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Decides about the hosts from `next` on: `missing` more of them, at `price` each beside those chosen, which cost `value`.
+    /// Decides about the hosts from `next` on: `missing` more are needed. `price` is the added cost of each
+    /// given the chosen ones, whose value is `value`.
     fn extend(&mut self, next: usize, missing: usize, chosen: &mut Vec<i64>, price: &[i64], value: i64) {
         if missing == 0 {
             if value < self.best.0 {
@@ -318,7 +323,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether some choice of `missing` hosts from `next` on may be better than the best one known. Twice all values are compared.
+    /// Whether a choice of `missing` hosts from `next` on can improve the incumbent. All values are doubled.
     fn is_promising(&self, next: usize, missing: usize, price: &[i64], value: i64) -> bool {
         let least = |host: usize| 2 * price[host] + self.goal.pairs * self.near[host][missing - 1];
         let mut least: Vec<i64> = (next..price.len()).map(least).collect();

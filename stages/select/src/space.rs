@@ -1,4 +1,4 @@
-//! The free hosts and how far apart they are.
+//! The free hosts and the distances between them.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::SelectError;
 
-/// Most hosts with a distance for every pair.
+/// Largest number of hosts with a full distance matrix.
 const MAX_DENSE: usize = 1 << 15;
 
 /// A host of the machine.
@@ -17,42 +17,44 @@ pub(crate) struct Host {
     pub(crate) node: u32,
     /// Its first slot.
     pub(crate) first: u32,
-    /// How many slots it has.
+    /// Its number of slots.
     pub(crate) slots: u32,
 }
 
-/// The hosts of a machine that have slots, in its order; the index is the host.
+/// The hosts that have slots, in machine order; the index identifies the host.
 pub(crate) fn hosts(system: &SystemGraph) -> Vec<Host> {
     system.hosts().map(|(node, first, slots)| Host { node, first, slots }).collect()
 }
 
-/// Free hosts in classes: hosts of a class have the same distances to all others.
+/// Free hosts grouped into classes: hosts of a class have equal distances to all others.
 ///
-/// The distance between two hosts is the mean cost between a slot of one and a slot of the other, both ways, as an integer.
+/// The distance between two hosts is the mean cost between a slot of one and a slot of the other, in both
+/// directions, scaled to an integer.
 pub(crate) struct Space {
-    /// The hosts of every class, by index, those to be taken first in front.
+    /// The hosts of each class, by index, in the order in which they are taken.
     pub(crate) members: Vec<Vec<u32>>,
     distances: Distances,
-    /// What distances were multiplied by.
+    /// Scale factor of the distances.
     pub(crate) scale: f64,
 }
 
 enum Distances {
     Tree(LevelTree),
-    /// Row by row; a class is a host.
+    /// Row-major matrix; each class is one host.
     Dense(Vec<i64>),
 }
 
 /// A tree whose leaves are the classes.
 pub(crate) struct LevelTree {
-    /// `groups[level][class]`; on level 0 a class is a group of its own, on the last one all are together.
+    /// `groups[level][class]`; on level 0 each class is its own group, on the last level there is one group.
     pub(crate) groups: Vec<Vec<u32>>,
-    /// Distance of hosts that first meet on a level.
+    /// Distance of hosts whose first common group is on a level.
     pub(crate) costs: Vec<i64>,
 }
 
 impl Space {
-    /// The space of some hosts, given by index and in ascending order. With `roomy` a class gives its hosts with most slots first.
+    /// The space of some hosts, given by ascending index. With `roomy` a class lists its hosts with most
+    /// slots first.
     pub(crate) fn new(
         system: &SystemGraph,
         hosts: &[Host],
@@ -78,7 +80,7 @@ impl Space {
         let inner = partitions.iter().position(|(_, groups)| *groups < free.len());
         let outer = partitions.iter().position(|(_, groups)| *groups == 1);
         let (Some(inner), Some(outer)) = (inner.or(outer), outer) else {
-            // A machine without levels has no slots, and no free hosts either.
+            // A machine without levels has no slots, so there are no free hosts.
             return Ok(Self { members: Vec::new(), distances: Distances::Dense(Vec::new()), scale: 1.0 });
         };
         let (class_of, classes) = &partitions[inner];
@@ -101,9 +103,10 @@ impl Space {
     fn dense(system: &SystemGraph, hosts: &[Host], free: &[u32]) -> Result<Self, SelectError> {
         let count = free.len();
         if count > MAX_DENSE {
-            let problem =
-                format!("{count} free hosts whose distances follow no tree are more than {MAX_DENSE}");
-            let help = "name fewer free hosts: those of a partition, or a part of the machine";
+            let problem = format!(
+                "{count} free hosts exceed the limit of {MAX_DENSE} for distances that do not form a tree"
+            );
+            let help = "list fewer free hosts, such as those of one partition";
             return Err(SelectError::new(problem, help));
         }
         let host = |index: usize| hosts[free[index] as usize];
@@ -121,17 +124,15 @@ impl Space {
         Ok(Self { members, distances: Distances::Dense(distances), scale })
     }
 
-    /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.members.len()
     }
 
-    /// Number of hosts of a class.
     pub(crate) fn size(&self, class: usize) -> i64 {
         self.members[class].len() as i64
     }
 
-    /// Distance of a host of a class to a host of another, or to another one of the same.
+    /// Distance of a host of one class to a host of another, or to another host of the same class.
     pub(crate) fn distance(&self, a: usize, b: usize) -> i64 {
         match &self.distances {
             Distances::Dense(distances) => distances[a * self.members.len() + b],
@@ -142,7 +143,7 @@ impl Space {
         }
     }
 
-    /// The distances of a host to all hosts, if every class is a host.
+    /// The distances of a host to all hosts, if every class is one host.
     pub(crate) fn row(&self, class: usize) -> Option<&[i64]> {
         match &self.distances {
             Distances::Dense(distances) => {
@@ -160,7 +161,7 @@ impl Space {
         }
     }
 
-    /// The tree over the classes, if their distances come from one.
+    /// The tree over the classes, if the distances form one.
     pub(crate) fn level_tree(&self) -> Option<&LevelTree> {
         match &self.distances {
             Distances::Tree(tree) => Some(tree),
@@ -168,7 +169,6 @@ impl Space {
         }
     }
 
-    /// The largest distance between two free hosts.
     pub(crate) fn largest(&self) -> i64 {
         match &self.distances {
             Distances::Dense(distances) => distances.iter().copied().max().unwrap_or(0),
@@ -176,7 +176,7 @@ impl Space {
         }
     }
 
-    /// The sum of distances over all pairs of chosen hosts, `chosen[class]` of every class.
+    /// The sum of distances over all pairs of chosen hosts; `chosen` counts them per class.
     pub(crate) fn total(&self, chosen: &[i64]) -> i64 {
         match &self.distances {
             Distances::Tree(tree) => tree.total(chosen),
@@ -188,7 +188,7 @@ impl Space {
         }
     }
 
-    /// The hosts of a choice by class, in the order of the machine.
+    /// The hosts of a choice by class, in machine order.
     pub(crate) fn hosts_of(&self, chosen: &[i64]) -> Vec<u32> {
         let taken = self.members.iter().zip(chosen).flat_map(|(members, &k)| &members[..k as usize]);
         let mut hosts: Vec<u32> = taken.copied().collect();
@@ -196,7 +196,7 @@ impl Space {
         hosts
     }
 
-    /// How many hosts of each class a choice holds.
+    /// Number of hosts of each class in a choice.
     pub(crate) fn counts_of(&self, hosts: &[u32]) -> Vec<i64> {
         let count =
             |members: &Vec<u32>| members.iter().filter(|host| hosts.binary_search(host).is_ok()).count();
@@ -205,7 +205,7 @@ impl Space {
 }
 
 impl LevelTree {
-    /// Sums what belongs to classes over the groups of a level.
+    /// Sums values of classes over the groups of a level.
     pub(crate) fn sums(&self, level: usize, of_class: &[i64]) -> Vec<i64> {
         let groups = &self.groups[level];
         let mut sums = vec![0; groups.iter().max().map_or(0, |&last| last as usize + 1)];
@@ -213,7 +213,8 @@ impl LevelTree {
         sums
     }
 
-    /// What a pair in a group of a level costs less than one that meets on the next level; above the last one nothing meets.
+    /// How much less a pair in a group of a level costs than one that meets on the next level; zero distance
+    /// above the last level.
     pub(crate) fn step(&self, level: usize) -> i64 {
         self.costs.get(level + 1).unwrap_or(&0) - self.costs[level]
     }
@@ -237,7 +238,7 @@ fn cost(costs: &Costs<'_>, a: Host, b: Host) -> f64 {
     sum / (f64::from(a.slots) * f64::from(b.slots))
 }
 
-/// Where no message gets, hosts are farther apart than all others together.
+/// Replaces infinite distances by one larger than all others together.
 fn keep_finite(distances: &mut [f64]) {
     let finite = distances.iter().copied().filter(|distance| distance.is_finite());
     let farther = finite.fold(1.0, f64::max) * (distances.len() as f64).sqrt();
@@ -245,7 +246,7 @@ fn keep_finite(distances: &mut [f64]) {
     lost.for_each(|distance| *distance = farther);
 }
 
-/// Puts the mean of both directions in the place of each, square by square, for columns lie far apart in memory.
+/// Averages both directions of each pair, in square blocks to stay in the cache.
 fn average(costs: &mut [f64], count: usize) {
     const SQUARE: usize = 64;
     for rows in (0..count).step_by(SQUARE) {
@@ -261,7 +262,7 @@ fn average(costs: &mut [f64], count: usize) {
     }
 }
 
-/// Whether hosts are whole in the tree: where two hosts share a group, all their slots are in it.
+/// Whether hosts are aligned with the tree: two hosts in one group have all their slots in it.
 fn is_aligned(levels: &Levels, hosts: &[Host]) -> bool {
     let slots = |host: &Host| host.first as usize..(host.first + host.slots) as usize;
     levels.groups.iter().all(|groups| {
@@ -280,7 +281,7 @@ fn is_aligned(levels: &Levels, hosts: &[Host]) -> bool {
     })
 }
 
-/// Numbers groups from zero in the order in which they appear, and counts them.
+/// Renumbers groups in order of appearance, and counts them.
 fn dense(groups: impl Iterator<Item = u32>) -> (Vec<u32>, usize) {
     let mut numbers = HashMap::new();
     let numbered = groups
@@ -292,15 +293,15 @@ fn dense(groups: impl Iterator<Item = u32>) -> (Vec<u32>, usize) {
     (numbered, numbers.len())
 }
 
-/// Largest relative error that rounding a distance to an integer may make, where the integers have room for it.
+/// Largest relative rounding error of a distance, if the integers have room for it.
 const PRECISION: f64 = 1e-9;
-/// Bound of every sum of distances, well inside 64 bits.
+/// Upper limit of every sum of distances, well within 64 bits.
 const LIMIT: f64 = (1u64 << 59) as f64;
-/// Powers of ten above this one do not fit a float together with a value near one.
+/// Larger powers of ten do not fit a float together with a value near one.
 const LARGEST_EXPONENT: u32 = 300;
 
-/// The smallest power of ten at which no distance changes by more than 1e-9 of itself when it is rounded, which is 1 for
-/// whole numbers; less where the sum over all ordered pairs of `free` hosts would not fit.
+/// The smallest power of ten at which rounding changes no distance by more than a relative 1e-9, which is 1
+/// for integers; smaller if the sum over all ordered pairs of `free` hosts would overflow.
 pub(crate) fn scale(distances: &[f64], free: usize) -> Result<f64, SelectError> {
     let power = |exponent: u32| (0..exponent).fold(1.0, |power, _| power * 10.0);
     let precise = |exponent: &u32| {
@@ -314,18 +315,18 @@ pub(crate) fn scale(distances: &[f64], free: usize) -> Result<f64, SelectError> 
     let pairs = (free as f64) * (free as f64);
     let fits = |exponent: &u32| pairs * largest * power(*exponent) <= LIMIT;
     let Some(most) = (0..=LARGEST_EXPONENT).take_while(fits).last() else {
-        let problem = format!("distances of up to {largest} among {free} hosts exceed 64 bits in all");
+        let problem = format!("the sum of distances of up to {largest} among {free} hosts exceeds 64 bits");
         return Err(SelectError::new(problem, "divide all costs of the machine by a common factor"));
     };
     Ok(power((0..most).find(precise).unwrap_or(most)))
 }
 
-/// Σ `single[class]` over chosen hosts + `pairs` · Σ distance over pairs of them + `constant`.
+/// Objective: Σ `single[class]` over chosen hosts + `pairs` · Σ distance over pairs of them + `constant`.
 pub(crate) struct Goal {
     pub(crate) single: Vec<i64>,
     pub(crate) pairs: i64,
     constant: i64,
-    /// Whether it is the cut, and not the total distance.
+    /// Whether it is the cut rather than the total distance.
     pub(crate) is_cut: bool,
 }
 
@@ -335,8 +336,8 @@ impl Goal {
         Self { single: vec![0; space.classes()], pairs: 1, constant: 0, is_cut: false }
     }
 
-    /// How close the chosen hosts are to those that are left. A host adds its closeness to all others; what it has to other
-    /// chosen ones is taken back twice for each pair, which is `2 · (largest − distance)`.
+    /// The closeness of the chosen hosts to the remaining ones. A host adds its closeness to all others; the
+    /// closeness within a pair of chosen hosts is then subtracted twice, `2 · (largest − distance)`.
     pub(crate) fn cut(space: &Space, count: usize) -> Self {
         let largest = space.largest();
         let constant = -(count as i64) * (count as i64 - 1) * largest;
@@ -347,20 +348,20 @@ impl Goal {
         Self { single, pairs: 2, constant, is_cut: true }
     }
 
-    /// The class whose hosts are closest to all others, of equals the first.
+    /// The class whose hosts are closest to all others; ties go to the first.
     pub(crate) fn heaviest(&self) -> usize {
         let closeness = |class: &usize| (self.single[*class], std::cmp::Reverse(*class));
         (0..self.single.len()).max_by_key(closeness).unwrap_or(0)
     }
 
-    /// The value of a choice, `chosen[class]` hosts of every class.
+    /// The value of a choice with `chosen[class]` hosts of each class.
     pub(crate) fn value(&self, space: &Space, chosen: &[i64]) -> i64 {
         let single: i64 = self.single.iter().zip(chosen).map(|(value, k)| value * k).sum();
         single + self.pairs * space.total(chosen) + self.constant
     }
 }
 
-/// Sum over all other hosts of how much closer they are than the farthest two. Every class is one host.
+/// Sum over all other hosts of the largest distance minus their distance. Every class is one host.
 fn closeness(space: &Space, class: usize, largest: i64) -> i64 {
     let mut sum = 0;
     space.for_row(class, |other, distance| sum += if other == class { 0 } else { largest - distance });
@@ -384,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_stay_and_decimals_become_whole() {
+    fn integers_stay_and_decimals_are_scaled_to_integers() {
         let scaled = |distances: &[f64], free| scale(distances, free).unwrap() as u64;
         assert_eq!(scaled(&[0.0, 1.0, 100.0], 10_000), 1);
         assert_eq!(scaled(&[1.28e-7, 2.5e-7], 100), 1_000_000_000);
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_beyond_64_bits_are_refused() {
+    fn distances_beyond_64_bits_are_rejected() {
         assert!(scale(&[1e18], 10).is_err());
         assert!(scale(&[1e300], 2).is_err());
     }

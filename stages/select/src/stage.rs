@@ -1,4 +1,4 @@
-//! The stage that chooses hosts.
+//! The stage `select/nodes`.
 
 use hopmap_formats::host_list::compress;
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
@@ -7,14 +7,14 @@ use crate::error::{check_not_zero, check_one_of};
 use crate::free::{Listing, listed_hosts};
 use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
 
-/// `select/nodes`: which of the free hosts a job should get.
+/// `select/nodes`: chooses hosts for a job among the free ones.
 #[derive(Debug)]
 pub struct Nodes;
 
 impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
-    const SUMMARY: &'static str = "The free hosts that are nearest to each other, for a job";
+    const SUMMARY: &'static str = "Choose nearby free hosts for a job";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -26,7 +26,7 @@ impl Stage for Nodes {
     }
 
     fn reads(params: &NodesParams) -> Result<Vec<InputPath>, Error> {
-        // Always under one name, so that renaming the file changes no key.
+        // A constant name, so that renaming the file does not change the key.
         Ok(params.free_file.iter().map(|file| InputPath::named(file.path(), "free")).collect())
     }
 
@@ -57,11 +57,11 @@ fn check(params: &NodesParams) -> Result<(), SelectError> {
     if params.criterion != Criterion::Switches {
         return Ok(());
     }
-    let help = "leave `method` out: the fewest switches are found exactly on machines of any size";
-    Err(SelectError::new(format!("method `{method}` cannot count switches"), help))
+    let help = "omit `method`; the fewest switches are found exactly on machines of any size";
+    Err(SelectError::new(format!("method `{method}` does not support criterion `switches`"), help))
 }
 
-/// Chooses as many hosts as are asked for, or as few as have the slots that are asked for.
+/// Chooses the requested number of hosts, or as few as have the requested slots.
 fn choose(
     system: &SystemGraph,
     free: Vec<u32>,
@@ -92,31 +92,31 @@ fn choose(
         let selection = select(system, &request, cx)?;
         let has: u64 = selection.hosts.iter().map(|&host| slots[host as usize]).sum();
         if has >= wanted {
-            tell(system, &request, &selection, cx);
+            report(system, &request, &selection, cx);
             return Ok(selection);
         }
-        // As many more as the missing slots take at least; all free hosts have enough.
+        // Adds the minimum that the missing slots need; all free hosts together have enough.
         request.count = (request.count + (wanted - has).div_ceil(most) as usize).min(request.free.len());
     }
 }
 
-/// Says what was chosen, and what other choices would be worth.
-fn tell(system: &SystemGraph, request: &Request, selection: &Selection, cx: &Context<'_>) {
+/// Logs the choice and the value of alternatives.
+fn report(system: &SystemGraph, request: &Request, selection: &Selection, cx: &Context<'_>) {
     let nodes: Vec<u32> = system.hosts().map(|(node, _, _)| node).collect();
     let name = |&host: &u32| system.nodes[nodes[host as usize] as usize].name.as_str();
     let criterion = match request.criterion {
         Criterion::TotalDistance => "total distance",
         Criterion::Cut => "cut",
-        Criterion::BottleneckBandwidth => "bottleneck in bytes per second",
+        Criterion::BottleneckBandwidth => "bottleneck bandwidth in bytes/s",
         Criterion::Switches => "switches",
     };
     cx.log(format_args!(
-        "{} of {} free hosts: {}; {criterion} {}{}, of the first ones {}, of random ones {} on average",
+        "{} of {} free hosts: {}; {criterion} {}{}; first hosts {}, random hosts {} on average",
         request.count,
         request.free.len(),
         compress(selection.hosts.iter().map(name)),
         selection.value,
-        if selection.proven { " (nothing is better)" } else { "" },
+        if selection.proven { " (optimal)" } else { "" },
         selection.of_first,
         selection.of_random,
     ));

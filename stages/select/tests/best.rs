@@ -1,4 +1,4 @@
-//! Choices beside the best one of all subsets, found by code that shares nothing with the search.
+//! Compares choices with the best of all subsets, found by independent code.
 
 use hopmap_model::{Context, NodeKind, SystemGraph};
 use hopmap_select::{Criterion, Method, Request, Selection, select};
@@ -21,7 +21,7 @@ fn pairs<'h>(a: &'h [u32], b: &'h [u32]) -> impl Iterator<Item = (u32, u32)> + '
     a.iter().flat_map(move |&x| b.iter().map(move |&y| (x, y)))
 }
 
-/// The nodes on the only way between two nodes of a tree, ends included.
+/// The nodes on the unique path between two nodes of a tree, including its ends.
 fn way(system: &SystemGraph, from: u32, to: u32, before: u32) -> Option<Vec<u32>> {
     if from == to {
         return Some(vec![to]);
@@ -43,7 +43,7 @@ fn width(system: &SystemGraph, a: u32, b: u32) -> f64 {
     way.windows(2).map(link).fold(f64::INFINITY, f64::min)
 }
 
-/// What a choice is worth; nodes of hosts are their indexes here.
+/// The value of a choice; host nodes are identified by index.
 fn value(system: &SystemGraph, free: &[u32], chosen: &[u32], criterion: Criterion) -> f64 {
     let far = pairs(free, free).filter(|(a, b)| a != b).map(|(a, b)| distance(system, a, b));
     let far = far.fold(0.0, f64::max);
@@ -94,9 +94,9 @@ fn choose(
     assert_eq!(selection.hosts.len(), count);
     assert!(selection.hosts.is_sorted_by(|a, b| a < b) && selection.hosts.iter().all(|h| free.contains(h)));
     let expected = value(system, free, &selection.hosts, criterion);
-    assert!(is_near(selection.value, expected), "{} is told, {expected} it is", selection.value);
+    assert!(is_near(selection.value, expected), "reported {}, expected {expected}", selection.value);
     let first = value(system, free, &free[..count], criterion);
-    assert!(is_near(selection.of_first, first), "{} is told, {first} it is", selection.of_first);
+    assert!(is_near(selection.of_first, first), "reported {}, expected {first}", selection.of_first);
     selection
 }
 
@@ -137,7 +137,7 @@ proptest! {
             for method in [Method::Exact, Method::Auto] {
                 let selection = choose(&system, &free, count, criterion, method);
                 prop_assert!(selection.proven);
-                prop_assert!(is_near(selection.value, best), "{criterion:?}: {} beside {best}", selection.value);
+                prop_assert!(is_near(selection.value, best), "{criterion:?}: {} versus {best}", selection.value);
             }
         }
         for method in [Method::Greedy, Method::MinCut] {
@@ -161,7 +161,7 @@ proptest! {
         for criterion in [Criterion::TotalDistance, Criterion::Cut] {
             let best = best(&system, &free, count, criterion);
             let exact = choose(&system, &free, count, criterion, Method::Exact);
-            prop_assert!(exact.proven && is_near(exact.value, best), "{criterion:?}: {} beside {best}", exact.value);
+            prop_assert!(exact.proven && is_near(exact.value, best), "{criterion:?}: {} versus {best}", exact.value);
             choose(&system, &free, count, criterion, Method::MinCut);
             let greedy = choose(&system, &free, count, criterion, Method::Greedy);
             prop_assert!(greedy.value >= best - 1e-6 * best.abs());
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// Slots of a host may lie in several groups as long as it shares none of them; else distances are means.
+/// Slots of a host may lie in several groups if no other host shares them; otherwise distances are means.
 #[test]
 fn a_host_across_switches_has_mean_distances() {
     let mut system = common::tree(&[0, 0, 1, 1], &[0, 1], &[2, 2, 2, 2], &[1e9]);
@@ -223,10 +223,10 @@ fn a_cluster_is_found_and_threads_change_nothing() {
 }
 
 #[test]
-fn exact_refuses_what_takes_too_long() {
+fn the_exact_method_rejects_long_searches() {
     let costs = (0..300 * 300).map(|i| f64::from(i % 300).mul_add(7.0, f64::from(i / 300)) % 13.0).collect();
     let system = common::matrix(costs);
     let request = request(&(0..300).collect::<Vec<_>>(), 20, Criterion::TotalDistance, Method::Exact);
     let error = select(&system, &request, &Context::detached()).unwrap_err();
-    assert!(error.to_string().contains("cannot be found exactly"), "{error}");
+    assert!(error.to_string().contains("takes too long"), "{error}");
 }

@@ -10,7 +10,7 @@ use hopmap_select::{Hosts, HostsParams};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// Leaves with hosts of two slots each, every leaf joined to every spine.
+/// Leaves with hosts of two slots each, every leaf connected to every spine.
 fn fat_tree(leaves: u32, hosts_of_leaf: u32, spines: u32) -> SystemGraph {
     let hosts = leaves * hosts_of_leaf;
     let mut nodes: Vec<Node> = (0..hosts).map(|host| Node::host(format!("n{host}"))).collect();
@@ -67,7 +67,7 @@ fn named_hosts_keep_their_slots_and_routes() {
 }
 
 #[test]
-fn trimmed_machines_have_only_what_leads_somewhere() {
+fn trimmed_machines_keep_only_connecting_nodes() {
     let machine = fat_tree(3, 4, 2);
     let names = |params| {
         let chosen = run(&machine, params).unwrap();
@@ -108,29 +108,26 @@ fn costs_are_hops_latency_or_time() {
 }
 
 #[test]
-fn what_cannot_be_is_said() {
+fn impossible_parameters_are_explained() {
     let machine = fat_tree(2, 2, 2);
     let message = |params| run(&machine, params).unwrap_err();
     assert_eq!(
         message(json!({ "hosts": "n0", "hosts_file": "x" })),
-        "`hosts` and `hosts_file` are both given"
+        "`hosts` and `hosts_file` are mutually exclusive"
     );
     assert_eq!(message(json!({ "cost": "time" })), "`bytes` is missing");
-    assert_eq!(message(json!({ "bytes": 1 })), "`bytes` means nothing here");
+    assert_eq!(message(json!({ "bytes": 1 })), "`bytes` has no effect here");
     assert_eq!(message(json!({ "link_latency_s": -1.0 })), "`link_latency_s` is -1");
-    assert_eq!(
-        message(json!({ "cost": "latency" })),
-        "the link from `n0` to `leaf0` does not say its latency"
-    );
-    assert!(message(json!({ "hosts": "m1" })).contains("`hosts` names `m1`"));
+    assert_eq!(message(json!({ "cost": "latency" })), "the link from `n0` to `leaf0` has no latency");
+    assert!(message(json!({ "hosts": "m1" })).contains("`hosts` contains `m1`"));
     let without =
         SystemGraph { links: Vec::new(), cost: machine.explicit(0).unwrap().into_owned().cost, ..machine };
     assert!(run(&without, json!({ "cost": "hops" })).unwrap_err().contains("no links"));
 }
 
 proptest! {
-    /// Whatever is chosen, costs between the chosen are those of the machine, written in any form; also of a trimmed machine, for hops do
-    /// not depend on which of equal ways is taken.
+    /// Costs between the chosen hosts equal those of the machine in any representation. This includes trimmed
+    /// machines, since hops do not depend on the choice among shortest routes.
     #[test]
     fn costs_between_the_chosen_stay(
         leaves in 1_u32..5, hosts in 1_u32..5, spines in 1_u32..4, keep in prop::collection::vec(any::<bool>(), 16), trim: bool,

@@ -1,4 +1,4 @@
-//! The stage as a pipeline runs it: what is free, what comes out, and what is refused.
+//! The stage as a pipeline runs it: free hosts, results, and rejected parameters.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::common;
 
-/// Keeps what is logged.
+/// Collects log messages.
 #[derive(Default)]
 struct Log(Mutex<Vec<String>>);
 
@@ -27,7 +27,7 @@ impl Observer for Log {
     }
 }
 
-/// Twelve hosts `n0` … `n11`, three a leaf switch, two leaf switches a pod.
+/// Twelve hosts `n0` … `n11`, three per leaf switch, two leaf switches per pod.
 fn machine() -> SystemGraph {
     let leaf_of: Vec<usize> = (0..12).map(|host| host / 3).collect();
     common::tree(&leaf_of, &[0, 0, 1, 1], &[2; 12], &[1e9])
@@ -81,7 +81,7 @@ fn the_tightest_hosts_come_out_in_the_order_of_the_machine() {
 }
 
 #[test]
-fn the_machine_keeps_its_network_and_the_costs_between_the_slots_that_are_left() {
+fn the_machine_keeps_its_network_and_the_costs_between_remaining_slots() {
     let system = machine();
     let (chosen, log) = run_on(&system, json!({ "free": "n[1-2,4]", "count": 3 })).unwrap();
     assert_eq!((&chosen.nodes, &chosen.links), (&system.nodes, &system.links));
@@ -98,7 +98,7 @@ fn the_machine_keeps_its_network_and_the_costs_between_the_slots_that_are_left()
     assert_eq!(
         log,
         [
-            "3 of 3 free hosts: n[1-2,4]; total distance 21 (nothing is better), of the first ones 21, of random ones 21 on average"
+            "3 of 3 free hosts: n[1-2,4]; total distance 21 (optimal); first hosts 21, random hosts 21 on average"
         ]
     );
 }
@@ -120,12 +120,12 @@ fn slots_are_counted_where_hosts_differ() {
     assert_eq!(chosen(17), "n0 n1 n2 n3 n4 n5");
     assert_eq!(
         refusal_on(&system, json!({ "slots": 18 })).0,
-        "18 slots are asked for, but the 6 free hosts have 17"
+        "18 slots requested, but the 6 free hosts have 17"
     );
 }
 
 #[test]
-fn files_are_recognised_by_what_is_in_them() {
+fn file_formats_are_detected_by_content() {
     let folder = tempfile::tempdir().unwrap();
     let all = |text: &str| chosen(json!({ "free_file": file(folder.path(), text) }));
     assert_eq!(all("# free at noon\nn3\nn1 n2\n"), "n1 n2 n3");
@@ -138,40 +138,49 @@ fn files_are_recognised_by_what_is_in_them() {
 }
 
 #[test]
-fn hosts_of_a_cluster_that_the_machine_does_not_have_are_told() {
+fn hosts_missing_from_the_machine_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let with = json!({ "free_file": file(folder.path(), "n1 idle\ngpu[1-4] idle\n") });
     let (_, log) = run_on(&machine(), with).unwrap();
-    assert!(log[0].ends_with("has 4 free hosts that the machine does not have: gpu[1-4]"), "{log:?}");
+    assert!(log[0].ends_with("has 4 free hosts that are not in the machine topology: gpu[1-4]"), "{log:?}");
     let none = refusal(json!({ "free_file": file(folder.path(), "gpu[1-4] idle\n") }));
-    assert!(none.ends_with("names no host of the machine"), "{none}");
+    assert!(none.ends_with("contains no host of the machine topology"), "{none}");
 }
 
 #[test]
-fn wrong_wishes_are_refused() {
+fn invalid_requests_are_rejected() {
     for (with, message) in [
         (json!({ "count": 0 }), "count is 0"),
         (json!({ "slots": 0 }), "slots is 0"),
         (json!({ "count": 1, "starts": 0 }), "starts is 0"),
-        (json!({ "count": 1, "slots": 1 }), "`count` and `slots` are both given"),
-        (json!({ "free": "n1", "free_file": "x" }), "`free` and `free_file` are both given"),
-        (json!({ "free": "n1", "from": "slurm-nodelist" }), "`free` and `from` are both given"),
-        (json!({ "criterion": "switches", "method": "greedy" }), "method `greedy` cannot count switches"),
-        (json!({ "count": 13 }), "13 hosts are asked for, but the 12 free hosts have 12"),
-        (json!({ "exclude": "n[0-11]" }), "1 hosts are asked for, but the 0 free hosts have 0"),
-        (json!({ "free": "" }), "`free` names no host of the machine"),
-        (json!({ "free": "n[1-3],n2" }), "`free` names `n2` twice"),
+        (json!({ "count": 1, "slots": 1 }), "`count` and `slots` are mutually exclusive"),
+        (json!({ "free": "n1", "free_file": "x" }), "`free` and `free_file` are mutually exclusive"),
+        (json!({ "free": "n1", "from": "slurm-nodelist" }), "`free` and `from` are mutually exclusive"),
+        (
+            json!({ "criterion": "switches", "method": "greedy" }),
+            "method `greedy` does not support criterion `switches`",
+        ),
+        (json!({ "count": 13 }), "13 hosts requested, but the 12 free hosts have 12"),
+        (json!({ "exclude": "n[0-11]" }), "1 hosts requested, but the 0 free hosts have 0"),
+        (json!({ "free": "" }), "`free` contains no host of the machine topology"),
+        (json!({ "free": "n[1-3],n2" }), "`free` contains `n2` twice"),
         (json!({ "free": "n[1-3" }), "`free`: host list, column 2: unclosed bracket"),
         (json!({ "exclude": "n[3-1]" }), "`exclude`: host list, column 3: the range is descending, from 3 to 1"),
-        (json!({ "exclude": "m1" }), "`exclude` names `m1`, which is no host with slots of the machine"),
-        (json!({ "free": "root" }), "`free` names `root`, which is no host with slots of the machine"),
+        (
+            json!({ "exclude": "m1" }),
+            "`exclude` contains `m1`, which is not a host with slots in the machine topology",
+        ),
+        (
+            json!({ "free": "root" }),
+            "`free` contains `root`, which is not a host with slots in the machine topology",
+        ),
     ] {
         assert_eq!(refusal(with), message);
     }
 }
 
 #[test]
-fn the_nearest_name_is_told() {
+fn the_nearest_name_is_suggested() {
     let hint = |name: &str| refusal_on(&machine(), json!({ "free": name })).1;
     assert!(hint("n12").starts_with("did you mean `n1`?"));
     assert!(hint("n07").starts_with("did you mean `n0`?") || hint("n07").starts_with("did you mean `n7`?"));
@@ -180,11 +189,11 @@ fn the_nearest_name_is_told() {
 }
 
 #[test]
-fn files_that_are_no_lists_are_refused() {
+fn files_without_host_lists_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("free");
     fs::write(&path, b"n1\xff\n").unwrap();
-    assert!(refusal(json!({ "free_file": path })).ends_with("is no list of hosts: it is no text"));
+    assert!(refusal(json!({ "free_file": path })).ends_with("is not a host list: it is not UTF-8 text"));
     fs::write(&path, "n1 idle\nn[2 idle\n").unwrap();
     assert!(refusal(json!({ "free_file": path })).contains("line 2: host list, column 2"));
     let missing = refusal_on(&machine(), json!({ "free_file": folder.path().join("none") })).0;
@@ -192,7 +201,7 @@ fn files_that_are_no_lists_are_refused() {
 }
 
 #[test]
-fn links_are_needed_for_what_they_say() {
+fn criteria_check_the_link_attributes_they_need() {
     let mut bare = machine();
     bare.links.clear();
     let on = |system: &SystemGraph, criterion: &str| {
@@ -201,20 +210,20 @@ fn links_are_needed_for_what_they_say() {
         message
     };
     for criterion in ["switches", "bottleneck-bandwidth"] {
-        let expected = format!("criterion `{criterion}` needs links, and this machine has none");
+        let expected = format!("criterion `{criterion}` needs links, but the machine topology has none");
         assert_eq!(on(&bare, criterion), expected);
     }
     let mut ring = machine();
     let link = ring.links[0];
     ring.links.push(hopmap_model::Link { source: 0, destination: 1, ..link });
-    assert!(on(&ring, "switches").starts_with("criterion `switches` needs links that form a tree"));
+    assert!(on(&ring, "switches").starts_with("criterion `switches` needs a tree"));
     let mut dumb = machine();
     dumb.links[3].bandwidth_bytes_per_s = None;
     assert!(on(&dumb, "bottleneck-bandwidth").ends_with("the link from `leaf0` to `n1` has none"));
     let mut pieces = machine();
     pieces.links.retain(|link| link.source < 12 || link.destination < 12);
     let message = refusal_on(&pieces, json!({ "count": 4, "criterion": "bottleneck-bandwidth" })).0;
-    assert_eq!(message, "no 4 free hosts are joined by links");
+    assert_eq!(message, "fewer than 4 free hosts are connected to each other");
 }
 
 #[test]
@@ -222,7 +231,7 @@ fn costs_of_any_size_are_summed_or_refused() {
     let mut system = machine();
     let CostModel::Levels(levels) = &mut system.cost else { panic!() };
     levels.costs = vec![0.0, 0.0, 0.0, 1e300];
-    assert!(refusal_on(&system, json!({ "count": 2 })).0.contains("exceed 64 bits"));
+    assert!(refusal_on(&system, json!({ "count": 2 })).0.contains("exceeds 64 bits"));
     let CostModel::Levels(levels) = &mut system.cost else { panic!() };
     levels.costs = vec![0.0; 4];
     assert_eq!(names(&run_on(&system, json!({ "count": 2 })).unwrap().0).split(' ').count(), 2);
@@ -247,28 +256,28 @@ fn hosts_that_are_down_are_never_chosen() {
     system.nodes.iter_mut().find(|node| node.name == "n4").unwrap().state = NodeState::Down;
     let (chosen, log) = run_on(&system, json!({ "free": "n[3-5]" })).unwrap();
     assert_eq!(names(&chosen), "n3 n5");
-    assert_eq!(log[0], "left out, as they are down: n4");
+    assert_eq!(log[0], "ignoring hosts that are down: n4");
     assert_eq!(names(&run_on(&system, json!({})).unwrap().0).split(' ').count(), 11);
     let (message, _) = refusal_on(&system, json!({ "free": "n4" }));
-    assert_eq!(message, "1 hosts are asked for, but the 0 free hosts have 0");
+    assert_eq!(message, "1 hosts requested, but the 0 free hosts have 0");
 }
 
-/// A host that did not answer when the machine was measured is in it without slots.
+/// A host that did not answer during the measurement is in the machine without slots.
 #[test]
-fn hosts_of_a_job_that_were_lost_are_left_out() {
+fn lost_hosts_of_a_job_are_ignored() {
     let mut system = machine();
     let lost = Node { state: NodeState::Down, ..Node::new("n12", NodeKind::Host) };
     system.nodes.push(lost);
     let (chosen, log) = run_on(&system, json!({ "free": "n[3-4,12]" })).unwrap();
-    assert_eq!((names(&chosen).as_str(), log[0].as_str()), ("n3 n4", "left out, as they are down: n12"));
+    assert_eq!((names(&chosen).as_str(), log[0].as_str()), ("n3 n4", "ignoring hosts that are down: n12"));
     assert_eq!(names(&run_on(&system, json!({ "free": "n[3-4]", "exclude": "n[4,12]" })).unwrap().0), "n3");
     let (message, _) = refusal_on(&system, json!({ "free": "n[3,13]" }));
-    assert_eq!(message, "`free` names `n13`, which is no host with slots of the machine");
+    assert_eq!(message, "`free` contains `n13`, which is not a host with slots in the machine topology");
     assert!(run_on(&system, json!({ "free": "n12" })).is_err());
 }
 
 #[test]
-fn only_the_hosts_of_a_job_are_looked_at() {
+fn only_the_hosts_of_a_job_make_the_stage_volatile() {
     let observes = |with| Nodes::observes(&serde_json::from_value(with).unwrap());
     assert!(observes(json!({ "from": "slurm-nodelist" })));
     assert!(!observes(json!({ "free": "n[1-3]" })));
@@ -276,6 +285,6 @@ fn only_the_hosts_of_a_job_are_looked_at() {
         let message = refusal(json!({ "from": "slurm-nodelist" }));
         assert_eq!(message, "the variable SLURM_JOB_NODELIST is not set");
     } else {
-        hopmap_test_support::skipped("this is a job of Slurm");
+        hopmap_test_support::skipped("this runs inside a Slurm job");
     }
 }

@@ -1,8 +1,8 @@
-//! Fabrics out of dumps, shapes, and what costs between hosts are: 10,000 hosts below three levels of switches; and the real fabrics in the
-//! folder that `HOPMAP_DATA` names.
+//! Benchmarks of fabric dumps, shapes and route costs: 10,000 hosts below three levels of switches, and the
+//! real fabrics in the folder `HOPMAP_DATA`.
 
 #[path = "../tests/support/fat_tree.rs"]
-#[expect(dead_code, reason = "the other forms are for tests")]
+#[expect(dead_code, reason = "the other output formats are for tests")]
 mod fat_tree;
 
 use divan::{Bencher, black_box};
@@ -11,7 +11,7 @@ use hopmap_test_support::given_data;
 use hopmap_topology::import::{ImportParams, read};
 use hopmap_topology::{SyntheticParams, synthetic};
 
-/// Pairs of hosts timed together.
+/// Number of pairs of hosts per measurement.
 const PAIRS: u32 = 10_000;
 
 fn main() {
@@ -24,7 +24,7 @@ fn of_shape(shape: &str) -> SystemGraph {
     synthetic(&params).unwrap_or_else(|error| panic!("{shape}: {error}"))
 }
 
-/// Writes what `ibnetdiscover` would print, then times how long reading it takes.
+/// Writes `ibnetdiscover` output, then measures how long reading it takes.
 #[divan::bench]
 fn import_ibnetdiscover_10_000(bencher: Bencher<'_, '_>) {
     let mut file = tempfile::NamedTempFile::new().unwrap_or_else(|error| panic!("{error}"));

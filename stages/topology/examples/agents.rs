@@ -1,6 +1,6 @@
-//! Times of messages between two agents over loopback, and between the cores of this host:
-//! `cargo run --release -p hopmap-topology --example agents`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for people")]
+//! Message times between two agents over loopback, and between the cores of this host: `cargo run --release
+//! -p hopmap-topology --example agents`.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "prints measurements")]
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! What probing costs as the number of hosts grows: our tournament beside one pair at a time, as programs that measure serially do, and
-//! beside all ordered pairs with a fixed number of repetitions, as `network_test2` of PARUS does.
+//! Cost of probing over the number of hosts: the tournament compared with serial measurement of pairs, and
+//! with all ordered pairs at a fixed number of repetitions, as in `network_test2` of PARUS.
 //!
-//! The ways are played on a clock of their own: a message of D bytes takes L + D/S and some noise, its answer L. How many messages are
-//! sent is what the very code of the probe decides. `cargo run --release -p hopmap-topology --example cost`
+//! Connections are simulated on a virtual clock: a message of D bytes takes L + D/S plus noise, its reply L.
+//! The code of the probe decides how many messages are sent. `cargo run --release -p hopmap-topology
+//! --example cost`
 
 #![expect(clippy::print_stdout, reason = "examples print")]
 
@@ -11,12 +12,12 @@ use std::convert::Infallible;
 use hopmap_topology::probe::tournament::{pairs, rounds};
 use hopmap_topology::probe::{Sampling, Wire, sample};
 
-/// Repetitions and sizes of `network_test2` as its documentation has them run.
+/// Repetitions and sizes of `network_test2` according to its documentation.
 const PARUS_REPEATS: f64 = 100.0;
-/// What it takes to tell two agents to begin, in round trips of the control connection.
+/// Round trips of the control connection to start two agents.
 const CONTROL_ROUND_TRIPS: f64 = 4.0;
 
-/// A way with latency L and bandwidth S whose messages are disturbed now and then.
+/// A simulated connection with latency L and bandwidth S and occasional disturbances.
 struct Played {
     latency: f64,
     bandwidth: f64,

@@ -1,6 +1,7 @@
-//! Prints a fat tree of three levels as `ibnetdiscover` (`blocks`), `ibnetdiscover -p` (`columns`) or `dump_fts` (`tables`) would:
-//! `cargo run --release -p hopmap-topology --example fat_tree -- 36 10000 blocks`.
-#![allow(clippy::print_stderr, reason = "a program for people")]
+//! Prints a fat tree of three levels in the format of `ibnetdiscover` (`blocks`), `ibnetdiscover -p`
+//! (`columns`) or `dump_fts` (`tables`): `cargo run --release -p hopmap-topology --example fat_tree -- 36
+//! 10000 blocks`.
+#![allow(clippy::print_stderr, reason = "a command-line program")]
 
 #[path = "../tests/support/fat_tree.rs"]
 mod fat_tree;

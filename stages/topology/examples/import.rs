@@ -1,5 +1,6 @@
-//! Imports a machine and says what it is, to measure how long that takes: `cargo run --release -p hopmap-topology --example import -- PATH`.
-#![allow(clippy::print_stdout, reason = "a program for people")]
+//! Imports a machine topology and prints its size, to measure how long that takes: `cargo run --release -p
+//! hopmap-topology --example import -- PATH`.
+#![allow(clippy::print_stdout, reason = "a command-line program")]
 
 use hopmap_topology::import::{ImportParams, files, read, recognise};
 

@@ -1,29 +1,35 @@
-//! Agents: processes on hosts that time messages to each other over TCP, for machines without MPI.
+//! Agents: processes that measure message times between hosts over TCP, for machines without MPI.
 //!
-//! [`Agent`] is what runs on every host, [`AgentConnection`] how a coordinator talks to one. Both know the same [`Token`]; an agent
-//! does nothing for anybody else, and nothing but what [`Request`] lists for those who know it.
+//! [`Agent`] runs on every host; a coordinator talks to it through an [`AgentConnection`]. Both share a
+//! [`Token`]. An agent serves only callers that know the token, and only the requests in [`Request`].
 //!
 //! # Protocol
 //!
-//! `hopmap agent` (`stages/topology/src/agent`) times messages where there is no MPI. A coordinator connects to every agent and has it
-//! connect to others. Threads and blocking sockets; nothing runs while nothing is asked for.
+//! `hopmap agent` (`stages/topology/src/agent`) measures message times where MPI is not available. A
+//! coordinator connects to every agent and makes agents connect to each other. Threads and blocking sockets;
+//! an idle agent uses no CPU time.
 //!
-//! | accepted | from whom | limit |
+//! | accepted | from | limit |
 //! |---|---|---|
-//! | a handshake of 75 bytes | anybody who reaches the one address | 5 s in all, 8 at once |
-//! | `Describe`, `Measure`, `Cores`, `End` as JSON in frames | one coordinator, who knows the token | 64 KiB each, a million |
-//! | batches of messages | up to four peers, who know the token | 64 MiB a message, a million a batch; 10 s of silence, 5 s of the other kernel |
+//! | a handshake of 75 bytes | anyone who can reach the address | 5 s in total, 8 at once |
+//! | `Describe`, `Measure`, `Cores`, `End` as JSON in frames | one coordinator that knows the token | 64 KiB
+//! each, a million |
+//! | batches of messages | up to four peers that know the token | 64 MiB per message, a million per batch; 10
+//! s of silence, 5 s without a TCP acknowledgement |
 //!
-//! Both sides of a connection give 32 random bytes and prove with a keyed BLAKE3 over both greetings that they know the token, the caller
-//! first: a stranger hears only the greeting, with the version, and only if it spoke the protocol. Frames of a coordinator are sealed
-//! with keys of the handshake and numbered, so that whoever sits on the way can change, add or repeat none. Nothing is encrypted, as nothing
-//! is secret, and the bytes of timed messages are not sealed: who sits on the way can delay them anyway. The token has 256 random bits, so
-//! a recorded handshake does not help to guess it. Whoever knows it can make agents connect to any address, where they send one greeting
-//! and go on only if it is answered by an agent with the same token.
+//! Both sides of a connection send 32 random bytes and prove knowledge of the token with a keyed BLAKE3 hash
+//! over both greetings, the caller first: strangers receive only the greeting with the version, and only if
+//! they used the protocol. Frames of a coordinator are authenticated with keys from the handshake and
+//! numbered, so a man in the middle cannot change, insert or replay any. Nothing is encrypted, since nothing
+//! is secret. The bytes of measured messages are not authenticated, because a man in the middle can delay
+//! them anyway. The token has 256 random bits, so recorded handshakes do not help to guess it. A caller with
+//! the token can make agents connect to any address; there they send one greeting and continue only if an
+//! agent with the same token answers.
 //!
-//! Both sides wait in blocking reads. Round trips of one byte over loopback, minimum/median in µs on two cores: blocking 12–13/13–14 idle, 13–17/14–20
-//! with four busy loops beside; asking without waiting and yielding in between 10–14/11–15 and 12–55/12–10,900; without yielding 7 or, where both
-//! are on one core, 65–216. The quarter that yielding saves is not worth a value that depends on what else a host does.
+//! Both sides wait in blocking reads. Round trips of one byte over loopback, minimum/median in µs on two
+//! cores: blocking 12–13/13–14 idle and 13–17/14–20 with four busy loops; polling with yield 10–14/11–15 and
+//! 12–55/12–10,900; polling without yield 7 or, with both on one core, 65–216. The quarter that polling saves
+//! is not worth a value that depends on other load on the host.
 
 mod bind;
 mod client;

@@ -1,4 +1,4 @@
-//! Machines as text that other programs read.
+//! Export of machine topologies to text formats of other programs.
 
 mod dot;
 mod graph;
@@ -15,7 +15,7 @@ use hopmap_model::{
 
 pub use crate::params::{ExportError, ExportFormat, ExportParams};
 
-/// A machine as text, and one line for each thing that the text does not hold.
+/// A machine topology as text, and one line for each property that the text does not represent.
 pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, Vec<String>), ExportError> {
     let (name, (text, mut lost)) = match params.format {
         ExportFormat::SlurmConf => ("topology.conf", slurm::conf(system)?),
@@ -36,16 +36,17 @@ pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, V
     Ok((TextFile { name: name.to_owned(), text }, lost))
 }
 
-/// `topology/export`: a machine as a text file for other tools.
+/// `topology/export`: writes a machine topology as a text file for other tools.
 ///
-/// A comment names the artifact of the machine, where the format has comments that every reader skips. The log says what of the machine the file does not hold.
+/// A comment names the artifact of the machine, if the format has comments that all readers skip. The log
+/// lists what the format cannot represent.
 #[derive(Debug)]
 pub struct Export;
 
 impl Stage for Export {
     type Params = ExportParams;
     const KIND: &'static str = "topology/export";
-    const SUMMARY: &'static str = "A machine as a text file for other tools";
+    const SUMMARY: &'static str = "Write a machine topology as a text file for other tools";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -56,18 +57,18 @@ impl Stage for Export {
         let system = inputs.one::<SystemGraph>("system")?;
         let (mut file, lost) = write(&system.value, &params)?;
         file.text = with_origin(file.text, params.format, &system.digest);
-        lost.iter().for_each(|lost| cx.log(format_args!("warning: the file does not hold {lost}")));
+        lost.iter().for_each(|lost| cx.log(format_args!("warning: not represented in the file: {lost}")));
         Ok(Outcome::Done(Outputs::new().with("file", file)))
     }
 }
 
-/// The text with a comment that names the artifact it was made from.
+/// Adds a comment that names the source artifact.
 fn with_origin(text: String, format: ExportFormat, digest: &str) -> String {
     let origin = format!("hopmap {} {digest}", SystemGraph::KIND);
     match format {
         ExportFormat::SlurmConf | ExportFormat::SlurmYaml => format!("# {origin}\n{text}"),
         ExportFormat::Dot => format!("// {origin}\n{text}"),
-        // The declaration has to be the first line.
+        // The declaration must be the first line.
         ExportFormat::Simgrid => text.replacen('\n', &format!("\n<!-- {origin} -->\n"), 1),
         ExportFormat::Scotch
         | ExportFormat::Kahip
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comment_stands_where_the_format_allows_it() {
+    fn a_comment_is_placed_where_the_format_allows_it() {
         let with = |format| with_origin("<?xml version='1.0'?>\n<x/>\n".to_owned(), format, "d");
         assert_eq!(
             with(ExportFormat::Simgrid),

@@ -1,26 +1,28 @@
-//! What the time of a message depends on: latency and bandwidth from some size on.
+//! Piecewise linear model of message times: latency and bandwidth for ranges of sizes.
 //!
-//! t(D) = L + D / S (seed model of point-to-point messages; Hockney, Parallel Computing 20, 1994) holds between the sizes at which
-//! a library changes its protocol. Where these lie is found by dynamic programming over the sizes (Bellman and Roth, Journal of the
-//! American Statistical Association 64, 1969): the division with the smallest sum of squared relative errors and penalties.
+//! t(D) = L + D / S (seed model of point-to-point messages; Hockney, Parallel Computing 20, 1994) holds
+//! between the sizes at which a library changes its protocol. The breakpoints are found by dynamic
+//! programming over the sizes (Bellman and Roth, Journal of the American Statistical Association 64, 1969):
+//! the segmentation with the smallest sum of squared relative errors and penalties.
 
 use hopmap_model::{Fit, ProbePhase, Sample};
 
-/// What a piece costs, in variances of the noise: three numbers describe it (where it begins, L, S), and where it begins is chosen
-/// among several sizes.
+/// Penalty of a piece, in variances of the noise: three numbers describe it (its start, L, S), and the start
+/// is chosen among several sizes.
 const PENALTY: f64 = 20.0;
-/// Relative noise is taken to be at least this.
+/// Lower limit of the relative noise.
 const LEAST_NOISE: f64 = 0.01;
-/// Relative noise where pairs were measured in one direction only.
+/// Relative noise if pairs were measured in one direction only.
 const UNKNOWN_NOISE: f64 = 0.05;
-/// Times below this, in seconds, are not told apart.
+/// Shorter times, in seconds, are considered equal.
 const SHORTEST: f64 = 1e-12;
 
-/// What time depends on, for every ordered pair of endpoints, sorted by source, destination and first size.
+/// Latency and bandwidth of every ordered pair of endpoints, sorted by source, destination and first size.
 ///
-/// A sample is the time of a message and of an answer of one byte; the answer takes half of the shortest time of the smallest
-/// message between the two. Of the smallest size the shortest time of both directions counts, as of [`hopmap_model::Measurements::latencies`];
-/// of larger sizes isolated samples where there are any, else those under load, else those of the latency phase.
+/// A sample is a round trip of a message with a one-byte reply; the reply takes half of the shortest time of
+/// the smallest message of the pair. For the smallest size, the shortest time of both directions is used, as
+/// in [`hopmap_model::Measurements::latencies`]. For larger sizes, isolated samples take precedence over
+/// those under load, which take precedence over those of the latency phase.
 #[must_use]
 pub fn fits(samples: &[Sample]) -> Vec<Fit> {
     let rows = rows(samples);
@@ -51,7 +53,7 @@ struct Row {
     minimum_s: f64,
 }
 
-/// One row for every size of every ordered pair, in their order.
+/// One row per size and ordered pair, in order.
 fn rows(samples: &[Sample]) -> Vec<Row> {
     let preference = |phase| match phase {
         ProbePhase::Isolated => 0,
@@ -73,15 +75,15 @@ fn rows(samples: &[Sample]) -> Vec<Row> {
     rows
 }
 
-/// The rows of the other direction of a pair.
+/// The rows of the opposite direction of a pair.
 fn reverse<'a>(pairs: &[&'a [Row]], pair: &[Row]) -> Option<&'a [Row]> {
     let wanted = (pair[0].destination, pair[0].source);
     let found = pairs.binary_search_by_key(&wanted, |rows| (rows[0].source, rows[0].destination));
     found.ok().map(|index| pairs[index])
 }
 
-/// Relative noise of shortest times: the standard deviation that the ninth decile of the differences between both directions speaks
-/// for.
+/// Relative noise of shortest times: the standard deviation estimated from the ninth decile of the
+/// differences between both directions.
 fn noise(pairs: &[&[Row]]) -> f64 {
     let mut differences = Vec::new();
     for pair in pairs.iter().filter(|pair| pair[0].source < pair[0].destination) {
@@ -98,17 +100,17 @@ fn noise(pairs: &[&[Row]]) -> f64 {
     }
     let rank = differences.len() * 9 / 10;
     let decile = *differences.select_nth_unstable_by(rank, f64::total_cmp).1;
-    // Nine tenths of the differences of two normal variables are below 1.645 · √2 standard deviations of one.
+    // The ninth decile of the differences of two normal variables is 1.645 · √2 standard deviations.
     (decile / (1.645 * std::f64::consts::SQRT_2)).max(LEAST_NOISE)
 }
 
-/// How long messages of a size take.
+/// Time of messages of one size.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     bytes: u64,
-    /// On the way, in seconds.
+    /// One-way time in seconds.
     way_s: f64,
-    /// With the answer, in seconds: what was measured, and what errors are relative to.
+    /// Measured round-trip time in seconds, to which errors are relative.
     measured_s: f64,
 }
 
@@ -120,7 +122,7 @@ fn one_way(pair: &[Row], other: Option<&[Row]>) -> Vec<Point> {
     let answer = shortest / 2.0;
     let way = |(index, row): (usize, &Row)| {
         let both = if index == 0 { shortest } else { row.minimum_s };
-        // A message takes no less than the answer, so it takes at least half of the time of both.
+        // A message takes at least as long as its reply, thus at least half of the round trip.
         Point { bytes: row.bytes, way_s: (both - answer).max(both / 2.0), measured_s: both.max(SHORTEST) }
     };
     pair.iter().enumerate().map(way).collect()
@@ -134,7 +136,8 @@ struct Piece {
     bandwidth_bytes_per_s: Option<f64>,
 }
 
-/// The division of the sizes with the smallest sum of squared errors relative to what was measured and penalties. A piece has two sizes or more.
+/// The segmentation of the sizes with the smallest sum of squared relative errors and penalties. A piece has
+/// at least two sizes.
 fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
     let count = points.len();
     let mut best: Vec<(f64, usize)> = vec![(f64::INFINITY, 0); count + 1];
@@ -160,7 +163,7 @@ fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
     pieces
 }
 
-/// The line through points with the smallest sum of squared relative errors that neither falls nor begins below zero, and this sum.
+/// The non-decreasing, non-negative line with the smallest sum of squared relative errors, and this sum.
 fn line(points: &[Point]) -> (Piece, f64) {
     let mut sums = [0.0; 5];
     for point in points {
@@ -208,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Both directions of a pair whose one-way times are known.
+    /// Both directions of a pair with known one-way times.
     fn measured(sizes: &[u64], time: impl Fn(u64) -> f64, noise: impl Fn(usize) -> f64) -> Vec<Sample> {
         let mut samples = Vec::new();
         for (source, destination) in [(0, 1), (1, 0)] {
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_noise_is_found_as_it_is() {
+    fn a_line_without_noise_is_recovered() {
         let samples = measured(&SIZES, |bytes| 2e-6 + bytes as f64 / 1e10, |_| 0.0);
         let fits = fits(&samples);
         assert_eq!(fits.len(), 2);
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_more_from_64_kib_on_is_a_second_piece() {
+    fn an_additional_round_trip_from_64_kib_on_is_a_second_piece() {
         let time = |bytes| 5e-6 + bytes as f64 / 1e10 + if bytes >= 65_536 { 1e-5 } else { 0.0 };
         let samples = measured(&SIZES, time, |_| 0.0);
         let fits = fits(&samples);
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn one_size_two_sizes_and_none() {
+    fn few_sizes_have_defined_fits() {
         assert!(fits(&[]).is_empty());
         let one = fits(&measured(&[1], |_| 3e-6, |_| 0.0));
         assert_eq!((one.len(), one[0].bandwidth_bytes_per_s), (2, None));
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn isolated_samples_count_before_loaded_ones() {
+    fn isolated_samples_take_precedence_over_loaded_ones() {
         let pair = |phase, bytes, time| sample(0, 1, phase, bytes, time);
         let samples = [
             pair(ProbePhase::Latency, 1, 2e-6),
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_direction_says_what_the_answer_takes() {
+    fn the_shorter_direction_gives_the_time_of_the_reply() {
         let samples = [
             sample(0, 1, ProbePhase::Latency, 1, 6e-6),
             sample(0, 1, ProbePhase::Latency, 1 << 20, 1e-3),
@@ -303,7 +306,7 @@ mod tests {
     }
 
     proptest! {
-        /// Noise only ever adds, up to 30 %. It is known from all pairs together.
+        /// Noise is one-sided, up to 30 %, and estimated from all pairs together.
         #[test]
         fn noise_makes_no_pieces(
             latency in 1e-7_f64..1e-3,
@@ -326,7 +329,8 @@ mod tests {
             for fit in &fits {
                 for bytes in SIZES {
                     let found = fit.latency_s + fit.bandwidth_bytes_per_s.map_or(0.0, |speed| bytes as f64 / speed);
-                    // What was measured is up to twice the time on the way, and the largest size pulls at the line.
+                    // The round trip is up to twice the one-way time, and the largest size has much leverage
+                    // on the line.
                     prop_assert!(near(found, time(bytes), 3.0 * largest + 0.01), "{bytes}: {found} {}", time(bytes));
                 }
             }

@@ -1,17 +1,20 @@
-//! Machines as other tools describe them, recognised by what is in their files.
+//! Import of machine topologies from the files of other tools; formats are detected by content.
 //!
-//! # From a description to a machine
+//! # From a file to a machine topology
 //!
-//! `READERS` has a line for every format: whether a file looks like it, which files are behind a path, and how they are read; the module
-//! of the format has these functions, and `format.rs` its name. What a module finds becomes `Parts` (nodes, links, routing, the inside of
-//! hosts), and `finish.rs` alone adds slots and costs. Dumps of fabrics go through `fabric.rs`, which joins adapters to hosts and puts
-//! everything into canonical order.
+//! `READERS` has one entry per format: whether a file looks like it, which files are behind a path, and how
+//! they are read; the module of the format contains these functions, and `format.rs` its name. A reader
+//! produces `Parts` (nodes, links, routing, shapes of hosts); only `finish.rs` adds slots and costs. Fabric
+//! dumps pass through `fabric.rs`, which groups adapters into hosts and sorts everything into canonical
+//! order.
 //!
-//! Routes belong to the machine (`Routing` in `model/src/system_graph.rs`), not to its costs: `Paths` (`model/src/paths.rs`) follows
-//! forwarding tables where there are any, else the fewest links with ties as `Ties` says, and metrics, loads and `CostModel::Routes` all
-//! ask it. A table's entry names the *last link* of a route, which tells the host and its port. `SystemGraph::explicit` writes such costs down: as levels where they are those of a tree,
-//! found among classes of hosts that hang on the same switch, else as a matrix of a bounded size. Searches keep a cost for every pair of
-//! hosts and a tree inside each (`objective/src/forms.rs`), so that cores cost no memory.
+//! Routes belong to the machine (`Routing` in `model/src/system_graph.rs`), not to its costs: `Paths`
+//! (`model/src/paths.rs`) follows forwarding tables if there are any, otherwise the fewest links with the
+//! tie-breaking rule of `Ties`. Metrics, loads and `CostModel::Routes` all use it. A table entry contains the
+//! *last link* of a route, which identifies the host and its port. `SystemGraph::explicit` converts such
+//! costs: to levels if they form a tree, found among classes of hosts attached to the same switch, otherwise
+//! to a matrix of bounded size. Searches keep a cost for every pair of hosts and a tree inside each
+//! (`objective/src/forms.rs`), so memory does not grow with the number of cores.
 
 mod cables;
 mod fabric;
@@ -47,11 +50,12 @@ use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, St
 use format::{Result, Sample, one_file, read_text};
 use hwloc::this_machine;
 
-/// How a format is read: what it is; whether something looks like it, which at most one of all formats says of one file; and the reader.
+/// How a format is read: its identifier; its detection, which accepts a file for at most one format; and the
+/// reader.
 type Reader = (Format, fn(&Sample) -> bool, Source);
 
-/// What a reader gets: the text of the only file; or a path, with a function that lists every file behind it, under names that do not tell where
-/// they lie. Errors need not name the file.
+/// Input of a reader: the text of the only file; or a path, with a function that lists all files behind it
+/// under location-independent names. Errors need not contain the file name.
 enum Source {
     Text(Read<str>),
     Path(fn(&Path) -> Result<Vec<InputPath>>, Read<Path>),
@@ -59,7 +63,7 @@ enum Source {
 
 type Read<F> = fn(&F, &ImportParams) -> Result<Imported>;
 
-/// All formats, those that are told apart most surely first.
+/// All formats, those with the most reliable detection first.
 static READERS: &[Reader] = &[
     (Format::Netloc, netloc::recognises, Source::Path(netloc::files, netloc::read)),
     (Format::NetlocDat, netloc_dat::recognises, Source::Path(netloc_dat::files, netloc_dat::read)),
@@ -80,7 +84,7 @@ static READERS: &[Reader] = &[
     (Format::Parus, parus::recognises, Source::Path(one_file, parus::read)),
     (Format::Mpigraph, measured::recognises_mpigraph, Source::Text(measured::read_mpigraph)),
     (Format::Scotch, scotch::recognises, Source::Path(one_file, scotch::read)),
-    // What both read alike is recognised as Scotch's.
+    // Files in the common subset are detected as Scotch's.
     (Format::Topomatch, |_| false, Source::Text(mappers::read_topomatch)),
     (Format::SlurmYaml, slurm_yaml::recognises, Source::Text(slurm_yaml::read)),
     (Format::SlurmConf, slurm_conf::recognises, Source::Text(slurm_conf::read)),
@@ -91,14 +95,14 @@ static READERS: &[Reader] = &[
     (Format::Matrix, matrix_csv::recognises, Source::Text(matrix_csv::read)),
 ];
 
-/// What is in a file or a folder.
+/// Detects the format of a file or folder.
 pub fn recognise(path: &Path) -> Result<Format> {
     let sample = Sample::new(path)?;
     let found = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
     found.map(|(format, ..)| *format).ok_or_else(|| ImportError::Unknown(path.to_owned()))
 }
 
-/// Every file behind a path.
+/// All files behind a path.
 pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>> {
     match reader(path, format)? {
         Source::Text(_) => one_file(path),
@@ -106,7 +110,7 @@ pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>> {
     }
 }
 
-/// Reads a machine. The path is that of the parameters.
+/// Reads a machine topology from the path in the parameters.
 pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     let imported = match reader(path, params.format)? {
         Source::Text(read) => read(&read_text(path)?, params),
@@ -123,21 +127,22 @@ fn reader(path: &Path, format: Option<Format>) -> Result<&'static Source> {
     found.ok_or_else(|| ImportError::Unknown(path.to_owned()))
 }
 
-/// A stage that imports machines: of any format, or of hosts as hwloc describes them, this machine if no path is given.
+/// A stage that imports machine topologies: of any format, or hosts described by hwloc, by default this
+/// machine.
 #[derive(Debug)]
 pub struct ImportStage<const OF_HWLOC: bool>;
 
-/// `topology/import`: a machine out of a file or folder, whatever its format.
+/// `topology/import`: imports a machine topology from a file or folder in any supported format.
 pub type Import = ImportStage<false>;
-/// `topology/hwloc`: a host, this machine or several as hwloc describes them.
+/// `topology/hwloc`: imports one host, this machine or several hosts described by hwloc.
 pub type Hwloc = ImportStage<true>;
 
 impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
     type Params = ImportParams;
     const KIND: &'static str = if OF_HWLOC { "topology/hwloc" } else { "topology/import" };
     const SUMMARY: &'static str = match OF_HWLOC {
-        true => "The inside of hosts as hwloc describes it; this machine without a path",
-        false => "A machine out of a file or folder, recognised by what is in it",
+        true => "Import the cores and caches of hosts from hwloc; by default of this machine",
+        false => "Import a machine topology from a file or folder; the format is detected",
     };
     const REVISION: u32 = 4;
 
@@ -147,7 +152,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         if params.path.is_none() && !OF_HWLOC {
-            let help = "name the file or folder that describes the machine";
+            let help = "give the file or folder that describes the machine";
             return Err(ImportError::parameter("path", "is missing", help).into());
         }
         Ok(finish::check(params)?)
@@ -184,7 +189,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
     }
 }
 
-/// The format of the file, which has to be hwloc's if the stage reads only that.
+/// The format of the file, which must be hwloc's if the stage reads only that.
 fn format(path: &Path, given: Option<Format>, of_hwloc: bool) -> Result<Format> {
     let format = given.map_or_else(|| recognise(path), Ok)?;
     match of_hwloc && format != Format::Hwloc {

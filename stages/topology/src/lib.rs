@@ -1,4 +1,4 @@
-//! What the machine is: synthetic shapes and measured machines to system graphs.
+//! Machine topologies: synthetic shapes, imports and measurements to system graphs.
 //!
 //! Stages: [`Synthetic`], `topology/synthetic`; [`Probe`], `topology/probe`; [`LevelsStage`], `topology/levels`.
 

@@ -1,5 +1,5 @@
-//! Parameters of the stages that make, measure, level and export machines, and why these give none. Those of imports are in
-//! `import/format.rs`.
+//! Parameters of the stages that create, measure, analyse and export machine topologies, and their errors.
+//! Those of imports are in `import/format.rs`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Parameters, measurements or hosts that give no machine, and what to do about it.
+/// Parameters, measurements or hosts that do not give a machine topology, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct MachineError {
@@ -25,69 +25,75 @@ impl MachineError {
     }
 }
 
-/// Most slots of a machine.
+/// Largest number of slots.
 pub(crate) const MAX_SLOTS: u32 = 1 << 24;
-/// Most levels of a tree: more only repeat single branches, for every other one doubles the slots.
+/// Largest number of levels of a tree. Every useful level at least doubles the slots, so more levels only
+/// repeat single branches.
 pub(crate) const MAX_LEVELS: usize = 32;
 
 /// A machine whose network has a regular shape.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticParams {
-    /// The shape of the network, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root.
-    /// `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes.
+    /// Shape of the network, innermost first: `tree:2x4x2` has two cores per host, four hosts per switch and
+    /// two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with
+    /// routes.
     ///
-    /// `tree:2:4:2` means the same, and so does `kahip:2:4:2`, what `KaHIP`, `VieM` and `SharedMap` take as `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such
-    /// a tree outermost first: `tleaf 3 64 100 16 10 4 1`.
+    /// `tree:2:4:2` is equivalent, and so is `kahip:2:4:2`, the syntax of `KaHIP`, `VieM` and `SharedMap` in
+    /// `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such a tree outermost first: `tleaf
+    /// 3 64 100 16 10 4 1`.
     ///
-    /// `fat-tree:20x20x25/1x20x20/1x1x1` is one of switches with 20, 20 and 25 children, where hosts have 1 parent, leaves 20, and so on,
-    /// with single cables (the numbers of `SimGrid`'s fat trees). `torus:4x4x4`, `mesh:8x8` and `ring:12` join hosts to their neighbours.
-    /// `dragonfly:4x8x4` has four hosts a router, eight routers a group, four global cables a router, and as many groups as that joins
-    /// unless a fourth number says how many.
+    /// `fat-tree:20x20x25/1x20x20/1x1x1` (the numbers of `SimGrid`'s fat trees) has switches with 20, 20 and
+    /// 25 children. Hosts have 1 parent, leaf switches 20, and so on; all cables are single. `torus:4x4x4`,
+    /// `mesh:8x8` and `ring:12` connect hosts to their neighbours. `dragonfly:4x8x4` has four hosts per
+    /// router, eight routers per group and four global cables per router. It has the largest number of groups
+    /// that these cables connect, unless a fourth number sets it.
     pub shape: String,
-    /// Of a tree, the cost between two slots that first meet on a level, innermost first, one for every level, never falling (the
-    /// distances of `KaHIP`). Without it 1, 10, 100, and so on.
+    /// Costs between slots of a tree by the level on which they first meet, innermost first, non-decreasing
+    /// (the distances of `KaHIP`). By default 1, 10, 100, and so on.
     ///
-    /// A list, or a text with colons as `KaHIP` takes it as `--distance_parameter_string=1:10:100`.
+    /// A list, or a text with colons in the syntax of `KaHIP`'s `--distance_parameter_string=1:10:100`.
     #[serde(default, deserialize_with = "numbers")]
     #[schemars(schema_with = "numbers_schema")]
     pub costs: Vec<f64>,
-    /// Of a tree, how many of the innermost levels lie inside a host; 1 if not given. With 0 every slot is a host of its own.
+    /// Number of innermost levels of a tree that are within a host; 1 by default. With 0 every slot is a
+    /// host.
     #[serde(default)]
     pub host_level: Option<u32>,
-    /// Of the other shapes, the cores of a host: `[16]`, or level by level inside it, innermost first: `[8, 2]` are eight cores on each
-    /// of two sockets. One core if not given.
+    /// Cores per host for shapes other than trees: `[16]`, or a list by level within a host, innermost first.
+    /// `[8, 2]` is eight cores on each of two sockets. One core by default.
     #[serde(default)]
     pub cores: Vec<u32>,
-    /// Costs between two slots of one host that first meet on a level of `cores`. Without it they rise in equal steps to below
-    /// what the cheapest link costs.
+    /// Costs between slots of one host by the level of `cores` on which they first meet. By default equal
+    /// steps up to below the cost of the cheapest link.
     #[serde(default)]
     pub intra_node_costs: Vec<f64>,
-    /// Of the other shapes, what a message between two hosts costs: `hops` (default), the `latency` of the links in microseconds, or the
-    /// `time` of a message of `bytes` bytes.
+    /// Cost of a message between hosts, for shapes other than trees. It is the number of `hops`, the
+    /// `latency` of the links in microseconds, or the `time` of a message of `bytes` bytes.
     #[serde(default)]
     pub cost: Option<CostMetric>,
-    /// Bytes of the message whose `time` is the cost.
+    /// Message size in bytes for `cost = "time"`.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// Seconds that links take: one number for all, or one for every kind. The kinds of a fat tree are its levels, those of a torus or mesh
-    /// its dimensions, those of a dragonfly the links to hosts, inside groups and between groups.
+    /// Latency of links in seconds: one number for all, or one per kind of link. The kinds are the levels of
+    /// a fat tree, the dimensions of a torus or mesh, and in a dragonfly the links to hosts, within groups
+    /// and between groups.
     #[serde(default, deserialize_with = "numbers")]
     #[schemars(schema_with = "numbers_schema")]
     pub link_latency_s: Vec<f64>,
-    /// Bytes per second of links, in the same way.
+    /// Bandwidth of links in bytes per second, in the same format.
     #[serde(default, deserialize_with = "numbers")]
     #[schemars(schema_with = "numbers_schema")]
     pub bandwidth_bytes_per_s: Vec<f64>,
-    /// Names of the hosts in slot order. Without them hosts are called `host_prefix` and a number.
+    /// Names of the hosts in slot order. By default `host_prefix` and a number.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// What the names of hosts begin with where `hosts` is not given.
+    /// Prefix of host names if `hosts` is not given.
     #[serde(default = "host")]
     pub host_prefix: String,
 }
 
-/// Reads a number, a list of numbers, or a text with colons between them.
+/// Parses a number, a list of numbers, or a text with colons between them.
 fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     struct Numbers;
 
@@ -133,21 +139,21 @@ fn host() -> String {
     "host".to_owned()
 }
 
-/// What a message between two hosts costs.
+/// Cost of a message between hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostMetric {
-    /// The number of links.
+    /// Number of links.
     #[default]
     Hops,
-    /// The latencies of the links, in microseconds.
+    /// Sum of the link latencies, in microseconds.
     Latency,
-    /// The latencies of the links and the time of the bytes over the narrowest, in microseconds.
+    /// Sum of the link latencies plus the transfer time over the narrowest link, in microseconds.
     Time,
 }
 
 impl CostMetric {
-    /// The metric of routes; `bytes` are those of the message whose time counts.
+    /// The route metric; `bytes` is the message size for `time`.
     pub(crate) fn of_routes(self, bytes: Option<u64>) -> RouteMetric {
         match self {
             Self::Hops => RouteMetric::Hops,
@@ -157,132 +163,133 @@ impl CostMetric {
     }
 }
 
-/// A parameter that does not go with the shape.
+/// A parameter that does not apply to the shape.
 pub(super) fn unfit(shape: &str, parameter: &str, problem: &str) -> MachineError {
-    let help = "`hopmap stages topology/synthetic` says what each parameter is";
+    let help = "`hopmap stages topology/synthetic` describes each parameter";
     MachineError::new(format!("`{parameter}` of shape `{shape}` {problem}"), help)
 }
 
 pub(super) fn too_many_levels(shape: &str, levels: usize) -> MachineError {
     let problem = format!("shape `{shape}` has {levels} levels, more than {MAX_LEVELS}");
-    MachineError::new(problem, "leave out levels with one branch")
+    MachineError::new(problem, "omit levels with one branch")
 }
 
 pub(super) fn too_many_slots(shape: &str) -> MachineError {
-    let help = "the number of slots is the product of the branches of all levels: make some of them smaller";
+    let help = "the number of slots is the product of the branches of all levels; reduce some of them";
     MachineError::new(format!("shape `{shape}` has more than {MAX_SLOTS} slots"), help)
 }
 
-/// Levels that are closer than this are never told apart.
+/// Levels closer than this are never distinguished.
 pub(super) const MIN_LEVEL_RATIO: f64 = 1.01;
 
-/// The levels of a machine that was measured or has a cost for every pair of slots.
+/// Levels of a machine that was measured or has a cost matrix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LevelsParams {
-    /// What two slots cost: the latency between them, or the time of a message of `bytes` bytes, in microseconds. A matrix
+    /// Cost between slots: the latency, or the time of a message of `bytes` bytes, in microseconds. A matrix
     /// keeps its unit.
     pub cost: LevelCost,
-    /// Bytes of the message whose `time` is the cost.
+    /// Message size in bytes for `cost = "time"`.
     pub bytes: Option<u64>,
-    /// A level costs at least so many times as much as the one further in; what is closer is one level. Where the two directions
-    /// of pairs differ by more, it is that.
+    /// Minimum ratio of the costs of adjacent levels; closer levels are merged. If the two directions of
+    /// pairs differ by more, that ratio is used.
     pub level_ratio: f64,
 }
 
-/// What two slots cost.
+/// Cost between slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelCost {
-    /// The latency between them.
+    /// Latency.
     #[default]
     Latency,
-    /// The time of a message.
+    /// Time of a message.
     Time,
 }
 
 impl Default for LevelsParams {
     fn default() -> Self {
-        // Above the noise of shortest times, below what a switch adds.
+        // Above the noise of shortest times, below the latency that a switch adds.
         Self { cost: LevelCost::Latency, bytes: None, level_ratio: 1.15 }
     }
 }
 
 impl LevelsParams {
-    /// Checks what the types cannot say.
+    /// Checks constraints beyond the types.
     pub(crate) fn check(&self) -> Result<(), MachineError> {
         if !(self.level_ratio.is_finite() && self.level_ratio >= MIN_LEVEL_RATIO) {
             let problem = format!("level_ratio is {}, less than {MIN_LEVEL_RATIO}", self.level_ratio);
-            let help = "give a factor such as 1.15: levels that are closer become one";
+            let help = "give a factor such as 1.15; closer levels are merged";
             return Err(MachineError::new(problem, help));
         }
         match (self.cost, self.bytes) {
             (LevelCost::Time, None) => Err(MachineError::new(
-                "cost is \"time\", but `bytes` is not given",
-                "say of how many bytes the message is: bytes = 65536",
+                "cost is \"time\", but `bytes` is missing",
+                "give the message size, such as bytes = 65536",
             )),
             (LevelCost::Latency, Some(bytes)) => {
-                let problem = format!("bytes is {bytes}, but cost is \"latency\", which has no size");
-                Err(MachineError::new(problem, "leave `bytes` out, or set cost = \"time\""))
+                let problem = format!("bytes is {bytes}, but cost \"latency\" does not depend on a size");
+                Err(MachineError::new(problem, "omit `bytes`, or set cost = \"time\""))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// A machine whose levels cannot be found.
+/// The levels of a machine cannot be determined.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum LevelsError {
-    /// No levels follow from the parameters or inputs.
+    /// The parameters or inputs give no levels.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Unfit(#[from] MachineError),
-    /// The costs of its routes cannot be written down.
+    /// The route costs cannot be converted.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Costs(hopmap_model::CostsError),
-    /// The measurements contradict themselves.
-    #[error("the measurements are damaged: {0}")]
+    /// The measurements are inconsistent.
+    #[error("the measurements are inconsistent: {0}")]
     Measurements(#[source] MeasurementsError),
-    /// The machine contradicts itself.
-    #[error("the machine is damaged: {0}")]
+    /// The machine topology is inconsistent.
+    #[error("the machine topology is inconsistent: {0}")]
     Machine(#[source] SystemGraphError),
 }
 
-/// A machine that is measured.
+/// A machine to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProbeParams {
-    /// Hosts to measure, as a host list: `node[001-136]`. Without it those of the variable `SLURM_JOB_NODELIST` of the job in
-    /// which the stage runs. With a `launcher` the hosts are those of its processes.
+    /// Hosts to measure, as a host list: `node[001-136]`. By default the variable `SLURM_JOB_NODELIST` of the
+    /// job in which the stage runs. With a `launcher`, the hosts of its processes.
     pub hosts: Option<String>,
-    /// The command that starts `hopmap agent` on a host, `{host}` being its name. One without `{host}` is run once and starts the
-    /// agents of all hosts, such as `srun -N 4 hopmap agent`. The command gets a secret on its standard input and must pass it on
-    /// to the agent.
+    /// Command that starts `hopmap agent` on a host, with the placeholder `{host}`. A command without
+    /// `{host}` runs once and starts the agents of all hosts, such as `srun -N 4 hopmap agent`. The command
+    /// gets a secret on its standard input and must pass it on to the agent.
     pub start: String,
-    /// Whether the cores of a host are measured among each other too. Without it a host is one slot.
+    /// Whether to measure between the cores of a host too. Otherwise each host is one slot.
     pub measure_intra_node: bool,
-    /// Bytes of messages. Latencies come from the smallest size. Sizes up to 65536 are measured by all pairs of a round at once, larger
-    /// ones as `bandwidth` says.
+    /// Message sizes in bytes. Latencies come from the smallest size. Up to 65536 bytes all pairs of a round
+    /// are measured at once; `bandwidth` applies to larger sizes.
     pub sizes: Vec<u64>,
-    /// How messages of more than 65536 bytes are measured: `isolated` (default) by `parallel` pairs at once, `loaded` by every host with
-    /// one partner at the same time, `both`, or `none`.
+    /// How to measure messages of more than 65536 bytes: `isolated` by `parallel` pairs at once, `loaded`
+    /// with every host in a pair, `both`, or `none`.
     pub bandwidth: BandwidthPhase,
-    /// Pairs that send large messages at once in `isolated`.
+    /// Number of concurrent pairs of large messages in `isolated`.
     #[schemars(range(min = 1))]
     pub parallel: u32,
-    /// Most messages of one size between two endpoints in one direction. Fewer are sent where the shortest time does not get
-    /// shorter any more.
+    /// Maximum number of messages of one size per direction of a pair. Fewer are sent once the shortest time
+    /// no longer decreases.
     #[schemars(range(min = 1))]
     pub messages: u32,
-    /// A batch that shortens the shortest time by less than this part is calm; after three of them a size is done.
+    /// Relative decrease of the shortest time below which a batch counts as converged; after three such
+    /// batches in a row a size is done.
     pub tolerance: f64,
-    /// Seconds after which a size is done however it stands.
+    /// Time limit per size in seconds.
     pub size_time_limit_s: f64,
-    /// Seconds that all agents have to start. Once half of them are ready the others have as long again as these took, and 5 seconds
-    /// at least: a host that is down does not keep the others waiting.
+    /// Time limit in seconds for all agents to start. Once half of them are ready, the others have as long
+    /// again, and at least 5 seconds: a host that is down does not delay the measurement.
     pub start_timeout_s: f64,
-    /// How many times as long as inside a level messages take on the next one, at least.
+    /// Minimum ratio of the latencies of adjacent levels.
     pub level_ratio: Option<f64>,
 }
 
@@ -304,70 +311,70 @@ impl Default for ProbeParams {
     }
 }
 
-/// How large messages are measured.
+/// How to measure large messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BandwidthPhase {
-    /// By few pairs at once.
+    /// Few pairs at once.
     #[default]
     Isolated,
-    /// By every host with one partner at the same time.
+    /// Every host in a pair at the same time.
     Loaded,
-    /// In both ways, one after the other.
+    /// Both ways, one after the other.
     Both,
     /// Not at all.
     None,
 }
 
-/// A machine as text that other programs read.
+/// Export of a machine topology as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportParams {
-    /// Which text.
+    /// Output format.
     pub format: ExportFormat,
 }
 
-/// A text that a machine is written as.
+/// Export formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFormat {
-    /// `topology.conf` of Slurm.
+    /// Slurm `topology.conf`.
     SlurmConf,
-    /// `topology.yaml` of Slurm.
+    /// Slurm `topology.yaml`.
     SlurmYaml,
-    /// A platform of SimGrid.
+    /// SimGrid platform.
     Simgrid,
-    /// A target architecture of Scotch.
+    /// Scotch target architecture.
     Scotch,
-    /// KaHIP's hierarchy and distances, a line each.
+    /// KaHIP hierarchy and distances, one line each.
     Kahip,
-    /// The costs between all slots as CSV, as hwloc prints distances.
+    /// Costs between all slots as CSV, in the format of hwloc's distances.
     Distances,
-    /// A graph for Graphviz.
+    /// Graphviz graph.
     Dot,
-    /// A picture.
+    /// SVG picture.
     Svg,
     /// Hosts and links as CSV.
     GraphCsv,
-    /// Hosts and links as JSON: nothing is lost.
+    /// Hosts and links as JSON, without loss.
     GraphJson,
 }
 
-/// A machine that a format has no words for.
+/// A machine topology that a format cannot represent.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ExportError {
-    /// The format cannot say what the machine is.
-    #[error("{format} cannot hold this machine: {problem}")]
+    /// The format cannot represent the machine.
+    #[error("{format} cannot represent this machine topology: {problem}")]
     #[diagnostic(help("{help}"))]
     Impossible {
         /// The format.
         format: &'static str,
-        /// What it cannot hold.
+        /// What it cannot represent.
         problem: String,
-        /// What to do instead.
+        /// How to fix it.
         help: String,
     },
-    /// The costs of the machine cannot be written down.
+    /// The route costs cannot be converted.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Costs(#[from] CostsError),
@@ -383,5 +390,5 @@ impl ExportError {
     }
 }
 
-/// A text, and one line for each thing that it does not hold.
+/// A text, and one line for each property that it does not represent.
 pub(super) type Written = Result<(String, Vec<String>), ExportError>;

@@ -1,17 +1,19 @@
-//! Measuring the machine: who talks with whom when, and how long it takes.
+//! Measures the machine: the schedule of pairs and their message times.
 //!
 //! # Method
 //!
-//! `probe/tournament.rs` says who meets whom: a round-robin tournament by the circle method, first between the first endpoints of all hosts,
-//! then inside every host, all hosts side by side. Large messages go in rounds of their own, with no more pairs at once than asked for.
-//! `probe/sampling.rs` measures one pair over a `Wire`, from the side that begins: batches until the shortest time has not become shorter
-//! three times in a row. What is sent is a message of D bytes and an answer of one byte, so that both directions of a pair have a
-//! bandwidth of their own; clocks of two hosts are never compared, and only monotonic ones are read.
+//! `probe/tournament.rs` schedules the pairs: a round-robin tournament by the circle method, first between
+//! the first endpoints of all hosts, then inside every host, all hosts concurrently. Large messages have
+//! their own rounds, with a limited number of concurrent pairs. `probe/sampling.rs` measures one pair over a
+//! `Wire`, from the sending side: batches until the shortest time has not decreased three times in a row.
+//! Each message of D bytes has a reply of one byte, so that both directions of a pair have their own
+//! bandwidth. Clocks of two hosts are never compared; all clocks are monotonic.
 //!
-//! MPI ranks (`probe/ranks.rs`) go through the same steps together and agree before each whether to stop; the loop that times is in
-//! `hopmap-ranks`, in the thread that calls MPI. Agents (`probe/agents.rs`, `start.rs`) are told by the stage, pair by pair, so that one
-//! that dies, lies or hangs costs no more than its own pairs (`hosts.rs`): a host that fails three partners, and more than half of those
-//! it met, is given up, and what was measured with it does not count.
+//! MPI ranks (`probe/ranks.rs`) execute the same steps together and agree before each whether to stop; the
+//! timing loop is in `hopmap-ranks`, in the thread that calls MPI. Agents (`probe/agents.rs`, `start.rs`) are
+//! directed by the stage, pair by pair, so that an agent that dies, sends invalid data or hangs affects only
+//! its own pairs (`hosts.rs`). A host that fails with three partners, and with more than half of those it
+//! met, is given up and its measurements are discarded.
 
 mod agents;
 mod hosts;
@@ -30,19 +32,19 @@ use crate::levels::{LevelsParams, levels_of_measurements};
 use agents::host_names;
 use start::Template;
 
-/// Largest message, in bytes; agents take no larger ones.
+/// Largest message in bytes; also the limit of agents.
 const LARGEST: u64 = 1 << 26;
-/// Most sizes.
+/// Largest number of sizes.
 const MOST_SIZES: usize = 64;
 
-/// `topology/probe`: a machine as its messages measure it.
+/// `topology/probe`: measures a machine by messages.
 #[derive(Debug)]
 pub struct Probe;
 
 impl Stage for Probe {
     type Params = ProbeParams;
     const KIND: &'static str = "topology/probe";
-    const SUMMARY: &'static str = "A machine as its messages measure it, between MPI ranks or agents";
+    const SUMMARY: &'static str = "Measure a machine by messages between MPI ranks or agents";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -63,7 +65,7 @@ impl Stage for Probe {
 
     fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let (measured, complete) = probe(&params, cx)?;
-        // Only the first of several processes has all that was measured.
+        // Only the first process has all measurements.
         if cx.communicator().is_some_and(|communicator| communicator.process() > 0) {
             return Ok(Outcome::Done(Outputs::new()));
         }
@@ -74,16 +76,16 @@ impl Stage for Probe {
     }
 }
 
-/// Measures the machine: between the processes that run the stage together where there are several, else by agents; `false` if
-/// it was stopped early.
+/// Measures the machine: between the processes that run the stage together, or by agents; `false` if it was
+/// stopped early.
 fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
     if let Some(communicator) = cx.communicator() {
         return ranks::probe_ranks(params, &hopmap_mpi_environment::host_name(), communicator, cx);
     }
     let (measured, complete) = agents::probe_by_agents(params, cx)?;
     if measured.samples.is_empty() && complete {
-        let problem = "nothing could be measured between the hosts that answered";
-        let help = "agents listen on one address each: see to it that hosts reach each other there, and `hopmap agent --bind`";
+        let problem = "no messages could be exchanged between the hosts that answered";
+        let help = "each agent listens on one address, which the other hosts must be able to reach; set it with `hopmap agent --bind`";
         return Err(MachineError::new(problem, help).into());
     }
     Ok((measured, complete))
@@ -95,7 +97,7 @@ fn levels(params: &ProbeParams) -> LevelsParams {
     LevelsParams { level_ratio: params.level_ratio.unwrap_or(defaults.level_ratio), ..defaults }
 }
 
-/// Checks the parameters of a probing.
+/// Checks the parameters.
 fn check(params: &ProbeParams) -> Result<(), Error> {
     levels(params).check()?;
     Ok(check_own(params)?)
@@ -114,16 +116,16 @@ fn check_own(params: &ProbeParams) -> Result<(), MachineError> {
         return wrong("sizes", &params.sizes, "give from 1 to 64 sizes");
     }
     if params.sizes.iter().any(|&bytes| bytes == 0 || bytes > LARGEST) {
-        return wrong("sizes", &params.sizes, "sizes are from 1 byte to 64 MiB (67108864)");
+        return wrong("sizes", &params.sizes, "sizes must be from 1 byte to 64 MiB (67108864)");
     }
     if params.parallel == 0 {
-        return wrong("parallel", &params.parallel, "at least one pair has to be measured at a time");
+        return wrong("parallel", &params.parallel, "give at least 1 concurrent pair");
     }
     if params.messages == 0 || params.messages > 1_000_000 {
         return wrong("messages", &params.messages, "give a number from 1 to 1000000");
     }
     if !(0.0..1.0).contains(&params.tolerance) {
-        return wrong("tolerance", &params.tolerance, "give a part from 0 to less than 1, such as 0.02");
+        return wrong("tolerance", &params.tolerance, "give a fraction from 0 to less than 1, such as 0.02");
     }
     if !is_time(params.size_time_limit_s) {
         return wrong("size_time_limit_s", &params.size_time_limit_s, "give seconds above zero, such as 0.1");
@@ -139,13 +141,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_right_and_nonsense_is_named() {
+    fn defaults_are_valid_and_invalid_values_are_reported() {
         let message = |text: &str| {
             let params: ProbeParams = serde_json::from_str(text).unwrap();
             check(&params).map_or_else(|error| error.to_string(), |()| String::new())
         };
         assert_eq!(message("{}"), "");
-        assert_eq!(message(r#"{"hosts": "n[1-4],n2"}"#), "host `n2` is named twice");
+        assert_eq!(message(r#"{"hosts": "n[1-4],n2"}"#), "host `n2` is listed twice");
         assert!(message(r#"{"hosts": "n[1-"}"#).starts_with("`hosts` is not a host list"));
         assert_eq!(message(r#"{"sizes": []}"#), "`sizes` is []");
         assert_eq!(message(r#"{"sizes": [0, 1]}"#), "`sizes` is [0, 1]");
@@ -156,6 +158,6 @@ mod tests {
         assert_eq!(message(r#"{"size_time_limit_s": 0}"#), "`size_time_limit_s` is 0.0");
         assert_eq!(message(r#"{"start_timeout_s": -1}"#), "`start_timeout_s` is -1.0");
         assert_eq!(message(r#"{"level_ratio": 0.5}"#), "level_ratio is 0.5, less than 1.01");
-        assert_eq!(message(r#"{"start": "ssh '"}"#), "`start` is `ssh '`, which is no command");
+        assert_eq!(message(r#"{"start": "ssh '"}"#), "`start` is `ssh '`, which is not a command");
     }
 }

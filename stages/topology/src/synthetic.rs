@@ -1,4 +1,4 @@
-//! Machines whose network has a regular shape.
+//! Machines with a regular network shape.
 
 mod network;
 #[cfg(test)]
@@ -11,7 +11,7 @@ use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, System
 
 use crate::MachineError;
 
-/// `topology/synthetic`: a machine whose network has a regular shape.
+/// `topology/synthetic`: a machine with a regular network shape.
 #[derive(Debug)]
 pub struct Synthetic;
 
@@ -19,7 +19,7 @@ impl Stage for Synthetic {
     type Params = SyntheticParams;
     const KIND: &'static str = "topology/synthetic";
     const SUMMARY: &'static str =
-        "A machine whose network is a tree, fat tree, torus, mesh, ring or dragonfly";
+        "Generate a machine topology: tree, fat tree, torus, mesh, ring or dragonfly";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -35,11 +35,12 @@ impl Stage for Synthetic {
     }
 }
 
-/// The machine that the parameters describe.
+/// The machine topology for the parameters.
 ///
-/// Of a tree slots lie host by host; every group of a level above the hosts has a switch, `switch-LEVEL-INDEX` with level 1 next to the
-/// hosts, and one link each way to every child; the root is the last node. A single host has no switch and no link. Of the other
-/// shapes messages take the links that the network has, and cost what `cost` counts.
+/// The slots of a tree are numbered host by host. Every group of a level above the hosts has a switch,
+/// `switch-LEVEL-INDEX` with level 1 next to the hosts, and a link in each direction to every child; the root
+/// is the last node. A single host has no switch and no link. In other shapes messages use the links of the
+/// network, and `cost` defines their cost.
 pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
     match network::of(params)? {
         Some(network) => network::machine(&*network, params),

@@ -1,6 +1,6 @@
-//! Damages what agents and coordinators say to each other: whatever the bytes are, it ends in an error or in what was asked for.
+//! Damages messages between agents and coordinators: any bytes end in an error or in the requested result.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
 use hopmap_test_support::{Random, damage, seeds};
 use hopmap_topology::agent::{Answer, CorePair, Description, Request};
@@ -11,8 +11,8 @@ use crate::support::body;
 
 const TELLING: &[u8] = b"\"{}[]:,.\n\\u0019-+eE\x00\x01\x02\xff";
 
-/// What is said in each of the ways in which bytes come in.
-fn said(way: usize, random: &mut Random) -> Vec<u8> {
+/// Valid bytes for each of the entry points.
+fn valid_bytes(way: usize, random: &mut Random) -> Vec<u8> {
     match way {
         0 => {
             let mut greeting = b"hopmap-a\x00\x01\x00".to_vec();
@@ -39,7 +39,7 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// Answers, of which a different one comes first each time.
+/// Replies, with a different one first each time.
 fn answers(random: &mut Random) -> Vec<Answer> {
     let timings: Vec<Timing> = body::sampling()
         .sizes
@@ -64,16 +64,16 @@ fn damaged_conversations_end_in_an_error_or_an_answer() {
     for seed in seeds(5000, 1_000_000) {
         let mut random = Random(seed);
         let way = random.below(body::WAYS);
-        let mut bytes = said(way, &mut random);
+        let mut bytes = valid_bytes(way, &mut random);
         damage(&mut bytes, &mut random, TELLING);
         body::protocol(way, &bytes);
     }
 }
 
 #[test]
-fn whole_conversations_are_understood() {
+fn undamaged_conversations_are_understood() {
     for way in 0..body::WAYS {
-        body::protocol(way, &said(way, &mut Random(1)));
+        body::protocol(way, &valid_bytes(way, &mut Random(1)));
         body::protocol(way, b"");
     }
 }

@@ -1,4 +1,4 @@
-//! Machines that were measured, from the folder named by `HOPMAP_DATA`.
+//! Measured machines from the folder `HOPMAP_DATA`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ fn data() -> Option<PathBuf> {
     given_data().map(|folder| folder.join("topology"))
 }
 
-/// One host whose slots have these costs, or a host for every slot.
+/// One host whose slots have these costs, or one host per slot.
 fn machine(count: usize, one_host: bool, costs: Vec<f64>) -> SystemGraph {
     let hosts = if one_host { 1 } else { count };
     let slot = |slot| if one_host { Slot { host: 0, core: slot } } else { Slot { host: slot, core: 0 } };
@@ -33,7 +33,7 @@ fn levels(system: &SystemGraph) -> Levels {
     }
 }
 
-/// Latencies between hardware threads in nanoseconds: the lower triangle of a matrix, nothing elsewhere.
+/// Latencies between hardware threads in nanoseconds: the lower triangle of a matrix, empty elsewhere.
 fn core_to_core(name: &str) -> Option<Levels> {
     let text = std::fs::read_to_string(data()?.join("core-to-core").join(name)).unwrap();
     let rows: Vec<Vec<f64>> = text
@@ -54,8 +54,8 @@ fn hardware_threads_core_complexes_and_sockets_are_levels() {
     if data().is_none() {
         return;
     }
-    // Two sockets of 64 cores, four of which share a cache. What is read was allocated on the second socket, so that cores of the
-    // first one are as far from each other as from the second.
+    // Two sockets of 64 cores, four of which share a cache. The buffer is allocated on the second socket, so
+    // cores of the first one are as far from each other as from the second.
     let rome = core_to_core("Dual AMD EPYC 7742 64-Core Processor.csv").unwrap();
     let socket = |slot: u32| if slot % 128 < 64 { slot % 128 / 4 } else { 16 };
     let expected = [
@@ -73,12 +73,12 @@ fn hardware_threads_core_complexes_and_sockets_are_levels() {
     let xeon = core_to_core("Dual Intel(R) Xeon Gold 6242 @ 2.8GHz.csv").unwrap();
     let expected = [grouped(64, |slot| slot % 32), grouped(64, |slot| slot % 32 / 16), vec![0; 64]];
     assert_eq!((xeon.costs, xeon.groups), (vec![7.43, 48.0, 141.0], expected.to_vec()));
-    // A mesh, where everything between 30 and 57 ns is there.
+    // A mesh with a continuous range from 30 to 57 ns.
     let graviton = core_to_core("AWS Graviton3.csv").unwrap();
     assert_eq!((graviton.costs, graviton.groups), (vec![46.4], vec![vec![0; 64]]));
 }
 
-/// Hosts by the switch that they are on, and the links of the paths between them, from a node file of netloc 2.
+/// Hosts by switch, and the links on the paths between them, from a node file of netloc 2.
 fn fabric(name: &str) -> Option<(Vec<u32>, Levels)> {
     let file = data()?.join(format!("netloc/{name}/netloc/IB-fe80:0000:0000:0000-nodes.txt"));
     let text = std::fs::read_to_string(file).unwrap();
@@ -124,13 +124,13 @@ fn hosts_of_a_switch_are_a_group_by_the_hops_of_real_fabrics() {
     let (switches, avakas) = fabric("avakas").unwrap();
     assert_eq!((avakas.costs, avakas.groups), (vec![2.0, 4.0], vec![switches, vec![0; 281]]));
     let (switches, plafrim) = fabric("plafrim").unwrap();
-    // Between switches it is no tree: there are 3 to 7 links.
+    // Between switches it is not a tree: there are 3 to 7 links.
     assert_eq!((plafrim.costs, plafrim.groups), (vec![2.0, 5.0], vec![switches, vec![0; 125]]));
 }
 
-/// Eight emulated hosts whose latencies were injected: 50, 200 and 800 µs, measured on busy cores.
+/// Eight emulated hosts with injected latencies of 50, 200 and 800 µs, measured on busy cores.
 #[test]
-fn injected_latencies_are_found_in_what_was_measured() {
+fn injected_latencies_are_found_in_measurements() {
     let Some(data) = data() else { return };
     for run in 1..=5 {
         let text =

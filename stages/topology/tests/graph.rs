@@ -1,4 +1,4 @@
-//! Machines as JSON and CSV: what is exported is imported as it was.
+//! JSON and CSV exports are imported as the same machine.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn any_node() -> impl Strategy<Value = (NodeKind, NodeState, Option<String>, Str
     (kind, state, proptest::option::of("[0-9a-f]{16}"), "[a-z\",;µ \\\\]{0,5}x")
 }
 
-/// Slots on hosts, whose order is not that of the nodes.
+/// Slots on hosts, in another order than the nodes.
 fn slots(nodes: &[Node], seed: u32) -> Vec<Slot> {
     let hosts =
         (0..).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(host, _): (u32, _)| host);
@@ -127,12 +127,12 @@ proptest! {
 
     #[test]
     fn nodes_and_links_stay_in_csv(mut system in any_machine()) {
-        // Costs and forwarding tables are not in the file, nor are the ways that decide ties.
+        // The file contains neither costs nor forwarding tables, nor the tie-breaking rule.
         system.routing = Routing::default();
         prop_assume!(!system.links.is_empty());
         let (found, lost) = again(&system, ExportFormat::GraphCsv);
-        let told = lost.iter().any(|line| line.contains("capabilities"));
-        prop_assert_eq!(told, system.nodes.iter().any(|node| node.traits != NodeTraits::default()));
+        let reported = lost.iter().any(|line| line.contains("capabilities"));
+        prop_assert_eq!(reported, system.nodes.iter().any(|node| node.traits != NodeTraits::default()));
         system.nodes.iter_mut().for_each(|node| node.traits = NodeTraits::default());
         prop_assert_eq!(found.nodes, system.nodes);
         prop_assert_eq!(found.links, system.links);
@@ -140,20 +140,20 @@ proptest! {
 }
 
 #[test]
-fn csv_is_not_written_without_links_and_says_that_ties_are_lost() {
+fn csv_needs_links_and_reports_that_ties_are_lost() {
     let shaped = |shape: &str| {
         let params = serde_json::from_value(serde_json::json!({ "shape": shape })).unwrap();
         hopmap_topology::synthetic(&params).unwrap()
     };
     let params = ExportParams { format: ExportFormat::GraphCsv };
     let refused = write(&shaped("tree:4"), &params).unwrap_err();
-    assert_eq!(refused.to_string(), "CSV cannot hold this machine: it has no links");
+    assert_eq!(refused.to_string(), "CSV cannot represent this machine topology: it has no links");
     let (_, lost) = write(&shaped("mesh:4x3"), &params).unwrap();
-    assert!(lost.contains(&"which of equally short ways messages take".to_owned()), "{lost:?}");
+    assert!(lost.contains(&"the choice among shortest paths".to_owned()), "{lost:?}");
 }
 
 #[test]
-fn cost_parameters_are_refused_for_machines_that_say_what_they_cost() {
+fn cost_parameters_are_rejected_for_machines_with_costs() {
     let mut system = SystemGraph {
         nodes: vec![Node::host("a")],
         links: Vec::new(),
@@ -165,14 +165,14 @@ fn cost_parameters_are_refused_for_machines_that_say_what_they_cost() {
     let path = tempfile::NamedTempFile::new().unwrap();
     fs::write(path.path(), &file.text).unwrap();
     let params = ImportParams { slots: Some(4), ..ImportParams::default() };
-    assert!(read(path.path(), &params).unwrap_err().to_string().contains("`slots` means nothing here"));
+    assert!(read(path.path(), &params).unwrap_err().to_string().contains("`slots` has no effect"));
     fs::write(path.path(), file.text.replace("\"host\"", "\"hist\"")).unwrap();
     assert!(read(path.path(), &ImportParams::default()).unwrap_err().to_string().contains("nodes[0]"));
     system.links.push(Link { latency_s: Some(f64::INFINITY), ..Link::new(0, 0) });
     assert!(write(&system, &ExportParams { format: ExportFormat::GraphJson }).is_err());
 }
 
-/// What every second node has, some of this and some of that.
+/// Traits of every second node, in varying combinations.
 fn traits(index: usize, more: bool) -> NodeTraits {
     let mut traits = NodeTraits::default();
     if index % 2 == 1 {

@@ -1,4 +1,4 @@
-//! Every format reads what was written for any other, and nothing at all.
+//! Every reader survives files of all other formats and empty files.
 
 use hopmap_topology::import::Format;
 
@@ -31,7 +31,7 @@ const TEXTS: &[&str] = &[
 ];
 
 #[test]
-fn every_format_survives_what_is_none_of_it() {
+fn every_reader_survives_files_of_other_formats() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("machine");
     for format in Format::ALL {

@@ -1,4 +1,4 @@
-//! Models of clusters from the folder named by `HOPMAP_DATA`.
+//! Models of clusters from the folder `HOPMAP_DATA`.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ fn models_of_topograph_are_trees_of_switches() {
         assert_eq!(counts(&system), expected, "{name}");
         let last = system.slots.last().unwrap().host;
         assert_eq!(Paths::new(&system).unwrap().hops(0, last), Some(apart), "{name}");
-        // What Slurm gets is the same machine, but for switches without hosts.
+        // The export for Slurm is the same machine, except for switches without hosts.
         let (file, _) = write(&system, &ExportParams { format: ExportFormat::SlurmYaml }).unwrap();
         let copy = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(copy.path(), file.text).unwrap();

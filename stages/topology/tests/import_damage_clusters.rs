@@ -1,6 +1,7 @@
-//! Damages descriptions of clusters and graphs: whatever the bytes are, importing ends in an error or in a machine that holds.
+//! Damages descriptions of clusters and graphs: importing any bytes ends in an error or in a consistent
+//! machine.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
 use std::fs;
 
@@ -32,7 +33,7 @@ const SHAPES: [&str; 3] = [
     "DRAGONFLY\" topo_parameters=\"2,1;1,1;2,1;1",
 ];
 
-/// A sample with its format; damage that makes it look like something else is read as this format all the same.
+/// A sample with its format; damaged samples that look like another format are still read as this one.
 fn sample(random: &mut Random) -> (Format, String) {
     let shape = || {
         let kind = SHAPES[0];
@@ -66,7 +67,7 @@ fn telling(format: Format) -> &'static [u8] {
 }
 
 #[test]
-fn whole_descriptions_are_machines() {
+fn undamaged_descriptions_are_machines() {
     for seed in 0..200 {
         let (format, text) = sample(&mut Random(seed));
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,6 +1,6 @@
-//! Damages what describes fabrics: it ends in an error or in a machine that holds together.
+//! Damages fabric dumps: importing ends in an error or in a consistent machine.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
 
 const TELLING: &[u8] = b"0123456789abcdefSHRCA\"'[](),:-#=; \t\n{}<>/\x00\xff";
 
-/// A folder of files, of which one is damaged at a time.
+/// A folder of files, one of which is damaged at a time.
 struct Sample {
     format: Format,
     files: &'static [(&'static str, &'static str)],
-    /// What is read: the folder, or one of the files.
+    /// The path to read: the folder, or one of the files.
     read: &'static str,
 }
 
@@ -135,7 +135,7 @@ const SAMPLES: &[Sample] = &[
     },
 ];
 
-/// A folder that goes with the test.
+/// A temporary folder of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -143,7 +143,7 @@ impl Folder {
         Self(std::env::temp_dir().join(format!("hopmap-damage-fabrics-{name}-{}", std::process::id())))
     }
 
-    /// Writes a sample, with one of its files damaged if asked for.
+    /// Writes a sample, optionally with one damaged file.
     fn write(&self, sample: &Sample, damaged: Option<&mut Random>) -> PathBuf {
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             sample.files.iter().map(|(name, text)| (self.0.join(name), text.as_bytes().to_vec())).collect();
@@ -165,7 +165,7 @@ impl Drop for Folder {
     }
 }
 
-/// Reads it as what it was and as what it looks like; a machine has to hold together, and paths over it to end.
+/// Reads it as its format and as the detected one; machines must be consistent, and paths must end.
 fn try_all(path: &Path, format: Format) {
     for format in [Some(format), recognise(path).ok()].into_iter().flatten() {
         let _ = files(path, Some(format));
@@ -192,7 +192,7 @@ fn damaged_fabrics_end_in_an_error_or_a_machine() {
 }
 
 #[test]
-fn whole_samples_are_machines() {
+fn undamaged_samples_are_machines() {
     for (number, sample) in SAMPLES.iter().enumerate() {
         let folder = Folder::new(&format!("whole-{number}"));
         let path = folder.write(sample, None);

@@ -1,6 +1,7 @@
-//! Damages files of hosts and measured machines: whatever the bytes are, it ends in an error or in a machine that holds together.
+//! Damages files of hosts and measured machines: importing any bytes ends in an error or in a consistent
+//! machine.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
 use std::path::Path;
 
@@ -15,20 +16,20 @@ fn damaged(format: Format, name: &str, sample: &[u8], telling: &[u8], params: &I
     std::fs::write(&path, sample).unwrap();
     assert_eq!(recognise(&path).unwrap(), format);
     read(&path, params).unwrap().system.check().unwrap();
-    let mut whole = 0;
+    let mut valid = 0;
     for seed in seeds(1000, 100_000) {
         let mut random = Random(seed);
         let mut bytes = sample.to_vec();
         damage(&mut bytes, &mut random, telling);
-        whole += usize::from(is_whole(&path, &bytes, format, params));
+        valid += usize::from(is_valid(&path, &bytes, format, params));
     }
     // Not all damage is fatal.
-    assert!(whole > 0 || only_seed().is_some(), "{format:?}");
+    assert!(valid > 0 || only_seed().is_some(), "{format:?}");
 }
 
 /// Whether damaged bytes are still a machine.
-fn is_whole(path: &Path, bytes: &[u8], format: Format, params: &ImportParams) -> bool {
-    // Some file systems write a file out that is overwritten, but not a new one.
+fn is_valid(path: &Path, bytes: &[u8], format: Format, params: &ImportParams) -> bool {
+    // Some file systems flush a file that is overwritten, but not a new one.
     let _ = std::fs::remove_file(path);
     std::fs::write(path, bytes).unwrap();
     let _ = recognise(path);
@@ -76,14 +77,14 @@ fn damaged_differences_of_hwloc() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("n1.xml"), TOPOLOGY).unwrap();
     let path = folder.path().join("n2.diff.xml");
-    let mut whole = 0;
+    let mut valid = 0;
     for seed in 0..500 {
         let mut bytes = difference.as_bytes().to_vec();
         damage(&mut bytes, &mut Random(seed), b"<>/=\"&; 0123456789n.xml");
-        whole += u32::from(is_whole(&path, &bytes, Format::Hwloc, &ImportParams::default()));
+        valid += u32::from(is_valid(&path, &bytes, Format::Hwloc, &ImportParams::default()));
         let _ = read(folder.path(), &ImportParams::default());
     }
-    assert!(whole > 0);
+    assert!(valid > 0);
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn damaged_text_of_parus() {
     damaged(Format::Parus, "network.average", sample.as_bytes(), b" \n\"/*0123456789.e-+aMl", &timed());
 }
 
-/// Two processes and two lengths, as network-tests2 writes them.
+/// Two processes and two lengths, in the format of network-tests2.
 fn netcdf() -> Vec<u8> {
     fn put(bytes: &mut Vec<u8>, numbers: &[u32]) {
         numbers.iter().for_each(|number| bytes.extend(number.to_be_bytes()));

@@ -1,6 +1,6 @@
-//! Damages targets of mappers: it ends in an error or in a machine that does not contradict itself.
+//! Damages targets of mappers: importing ends in an error or in a consistent machine.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
 use hopmap_test_support::{Random, damage, only_seed, seeds};
 use hopmap_topology::import::{Format, ImportParams, read};
@@ -32,7 +32,7 @@ fn damaged_targets_end_in_an_error_or_a_machine() {
         let mut bytes = sample.as_bytes().to_vec();
         damage(&mut bytes, &mut random, TELLING);
         std::fs::write(&file, &bytes).unwrap();
-        // Recognised by content half of the time.
+        // The format is detected half of the time.
         let format = (random.below(2) == 0).then_some(format);
         match read(&file, &ImportParams { format, ..ImportParams::of(&file) }) {
             Ok(imported) => {

@@ -1,4 +1,4 @@
-//! Fabrics that were listed on real machines, from the folder named by `HOPMAP_DATA`.
+//! Dumps of real fabrics from the folder `HOPMAP_DATA`.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -20,14 +20,14 @@ fn import(path: &Path) -> Imported {
     imported
 }
 
-/// What is known of a fabric.
+/// Expected properties of a fabric.
 struct Expected {
     name: &'static str,
     hosts: usize,
     switches: usize,
     links: usize,
     paths: usize,
-    /// By number of links, how many paths have so many.
+    /// Number of paths by number of links.
     hops: &'static [(u32, usize)],
 }
 
@@ -59,7 +59,7 @@ fn of_kind(system: &SystemGraph, kind: NodeKind) -> usize {
 }
 
 #[test]
-fn node_files_of_netloc_are_read_as_they_are() {
+fn node_files_of_netloc_are_read_completely() {
     let Some(data) = data() else { return };
     for expected in &FABRICS {
         let path = node_file(&data, expected.name);
@@ -75,7 +75,7 @@ fn node_files_of_netloc_are_read_as_they_are() {
         }
         assert_eq!(hops.into_iter().collect::<Vec<_>>(), expected.hops, "{}", expected.name);
         let wrong = format!(
-            "bandwidths that netloc computed wrong, here from width and speed: {0} of {0} links",
+            "bandwidths computed incorrectly by netloc, recomputed from width and speed: {0} of {0} links",
             system.links.len()
         );
         assert!(notes.contains(&wrong), "{notes:?}");
@@ -90,13 +90,13 @@ fn pairs(hosts: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..hosts).flat_map(move |a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b)
 }
 
-/// By number, source port and destination port of every link of a node file, by GUID; and the lines of the paths.
+/// Source and destination port of every link of a node file by number, by GUID; and the lines of the paths.
 struct NodeFile {
     links: BTreeMap<u32, (String, u32, String, u32)>,
     paths: Vec<(String, String, Vec<u32>)>,
 }
 
-/// Reads a node file in its own way: there are no commas in the descriptions of these.
+/// An independent reader of node files, whose descriptions contain no commas.
 fn node_file_apart(path: &Path) -> NodeFile {
     let text = std::fs::read_to_string(path).unwrap();
     let all: Vec<&str> = text.lines().collect();
@@ -159,7 +159,7 @@ fn raw_and_extracted_files_of_netloc_give_the_same_machine() {
             let imported = import(&raw);
             assert!(imported.system == extracted, "{}: {:?}", expected.name, imported.notes);
         }
-        // Without tables the same machine, but for the ways.
+        // Without tables the machine is the same, except for the routes.
         let listing = folder.join("ib-raw/ib-subnet-fe80:0000:0000:0000.txt");
         assert_eq!(recognise(&listing).unwrap(), Format::Ibnetdiscover);
         let alone = import(&listing).system;
@@ -174,10 +174,10 @@ fn files_of_netloc_0_5_give_the_links_that_netloc_2_gives() {
     let folder = data.join("netloc-0.5");
     let infiniband = folder.join("IB-fe80:0000:0000:0000-nodes.ndat");
     assert_eq!(recognise(&infiniband).unwrap(), Format::NetlocDat);
-    // Both are of the same fabric.
+    // Both are dumps of the same fabric.
     let (old, new) = (import(&infiniband).system, import(&node_file(&data, "plafrim")).system);
     assert!(old.nodes == new.nodes && old.links == new.links);
-    // Only the ways are those of another day: they are as they are stored.
+    // Only the paths differ, being from another day: they are those in the file.
     let paths = Paths::new(&old).unwrap();
     let json = |name: &str| -> serde_json::Value {
         serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
@@ -204,7 +204,7 @@ fn files_of_netloc_0_5_give_the_links_that_netloc_2_gives() {
     assert_eq!(count, 15_500);
     let Imported { system, notes } = import(&folder.join("ETH-unknown-nodes.ndat"));
     assert_eq!((of_kind(&system, NodeKind::Host), of_kind(&system, NodeKind::Switch)), (8, 7));
-    assert_eq!(notes, ["links whose speed is not known, kept without a bandwidth: 16"]);
+    assert_eq!(notes, ["links of unknown speed, kept without a bandwidth: 16"]);
     let paths = Paths::new(&system).unwrap();
     let mut hops: BTreeMap<u32, usize> = BTreeMap::new();
     pairs(8).for_each(|(a, b)| *hops.entry(paths.hops(a, b).unwrap()).or_default() += 1);
@@ -214,15 +214,15 @@ fn files_of_netloc_0_5_give_the_links_that_netloc_2_gives() {
 }
 
 #[test]
-fn a_listing_without_cables_is_refused() {
+fn a_listing_without_cables_is_rejected() {
     let Some(data) = data() else { return };
     let path = data.join("ibnetdiscover/example-bad.out");
     assert_eq!(recognise(&path).unwrap(), Format::Ibnetdiscover);
     let error = read(&path, &ImportParams::of(&path)).unwrap_err().to_string();
-    assert!(error.ends_with("no cable is listed, nothing but the adapter that was asked"), "{error}");
+    assert!(error.ends_with("no cables are listed, only the local adapter"), "{error}");
 }
 
-/// A folder that goes with the test.
+/// A temporary folder of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -249,7 +249,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn generated_fat_trees_are_what_they_are() {
+fn generated_fat_trees_are_read() {
     let folder = Folder::new("fat-tree");
     let tree = FatTree::new(8, 100);
     let blocks = folder.write("blocks", |out| tree.blocks(out));
@@ -277,7 +277,7 @@ fn generated_fat_trees_are_what_they_are() {
     }
 }
 
-/// Prints what a program sees of a fabric that ibsim simulates.
+/// Prints the output of the programs for a fabric simulated by ibsim.
 const SIMULATED: &str = r#"
 set -e
 cd "$1"
@@ -307,9 +307,9 @@ Switch 8 \"S2\"\n[1] \"H5\"[1]\n[5] \"S1\"[5]\n[6] \"S0\"[6]\n\n\
 Hca 2 \"H1\"\n[1] \"S0\"[1]\n\nHca 2 \"H2\"\n[1] \"S0\"[2]\n\nHca 2 \"H3\"\n[1] \"S0\"[3]\n[2] \"S1\"[1]\n\n\
 Hca 2 \"H4\"\n[1] \"S1\"[2]\n\nHca 2 \"H5\"\n[1] \"S2\"[1]\n";
 
-/// What the programs print themselves, of a fabric without hardware. Needs ibsim-utils, infiniband-diags and opensm.
+/// Output of the real programs for a fabric without hardware. Needs ibsim-utils, infiniband-diags and opensm.
 #[test]
-fn what_the_programs_print_of_a_simulated_fabric_is_read() {
+fn the_output_for_a_simulated_fabric_is_read() {
     let programs = ["ibsim", "opensm", "ibnetdiscover", "dump_fts"];
     if !system_tests() || programs.iter().any(|name| program(name).is_none()) {
         return;

@@ -1,4 +1,4 @@
-//! Hosts as hwloc describes them, from the folder named by `HOPMAP_DATA`, and as hwloc's own programs see them.
+//! hwloc descriptions of hosts from the folder `HOPMAP_DATA`, compared with the output of hwloc's programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn import(path: &Path, threads: bool) -> Imported {
     imported
 }
 
-/// The slots of every group of a level, where they are equally many, else those of the largest.
+/// The number of slots per group of each level; of the largest group if they differ.
 fn sizes(system: &SystemGraph) -> Vec<usize> {
     let CostModel::Levels(levels) = &system.cost else { panic!("no levels") };
     let largest = |groups: &Vec<u32>| groups.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap();
@@ -31,11 +31,11 @@ fn costs(system: &SystemGraph) -> Vec<f64> {
     levels.costs.iter().map(|cost| (cost * 1000.0).round() / 1000.0).collect()
 }
 
-/// A file, the name of its host, slots of the groups of every level with cores and with threads as slots, and costs.
+/// A file, its host name, slots per group of each level with cores and with threads as slots, and costs.
 type Expected = (&'static str, &'static str, &'static [usize], &'static [usize], &'static [f64]);
 
 #[test]
-fn given_machines_have_the_cores_and_levels_that_their_names_tell() {
+fn given_machines_have_the_cores_and_levels_in_their_names() {
     let Some(data) = data() else { return };
     let expected: [Expected; 8] = [
         ("16amd64-4distances", "16amd64-4distances", &[2, 8, 16], &[2, 8, 16], &[1.0, 2.0, 2.0]),
@@ -79,7 +79,7 @@ fn folders_of_real_clusters_are_machines() {
     assert_eq!((sample.system.nodes.len(), sample.system.slots.len()), (8, 32));
 }
 
-/// Every file of a folder that ends so.
+/// All files of a folder with this extension.
 fn xml(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -88,7 +88,7 @@ fn xml(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a program writes.
+/// The output of a program.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -96,7 +96,7 @@ fn output(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// How many objects there are in each of others, as `hwloc-calc` counts them.
+/// Number of objects inside others, as counted by `hwloc-calc`.
 fn count(file: &str, what: &str, place: &str) -> usize {
     output("hwloc-calc", &["-i", file, "-N", what, place]).trim().parse().unwrap_or(0)
 }
@@ -113,14 +113,14 @@ fn hwloc_counts_the_same_cores_and_threads() {
         assert_eq!(system.slots.len(), if cores == 0 { threads } else { cores }, "{file}");
         let with_threads = import(&path, true).system;
         assert_eq!(with_threads.slots.len(), threads, "{file}");
-        // Core 3 of hwloc is slot 3 of ours: it has as many threads.
+        // Core 3 of hwloc is slot 3: it has the same number of threads.
         let CostModel::Levels(levels) = &with_threads.cost else { panic!("no levels") };
         if cores > 0 && cores < threads {
             let of_cores = levels.groups[0].chunk_by(|a, b| a == b).map(<[u32]>::len);
             let theirs = (0..cores).map(|core| count(file, "pu", &format!("core:{core}")));
             assert_eq!(of_cores.collect::<Vec<_>>(), theirs.collect::<Vec<_>>(), "{file}");
         }
-        // What NUMA nodes hold is a group of some level, or all single slots.
+        // The slots of a NUMA node are a group of some level, or all single slots.
         let CostModel::Levels(levels) = &system.cost else { panic!("no levels") };
         let unit = if cores == 0 { "pu" } else { "core" };
         for node in 0..count(file, "numa", "all") {
@@ -134,7 +134,7 @@ fn hwloc_counts_the_same_cores_and_threads() {
     }
 }
 
-/// Differences that `hwloc-diff` writes are read as `hwloc-patch` applies them.
+/// Differences written by `hwloc-diff` are applied like by `hwloc-patch`.
 #[test]
 fn differences_are_applied_as_hwloc_does() {
     let Some(data) = data().filter(|_| system_tests()) else { return };
@@ -143,7 +143,7 @@ fn differences_are_applied_as_hwloc_does() {
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for (one, other) in [("bonobo001", "bonobo002"), ("mirage001", "mirage002"), ("fourmi001", "fourmi020")] {
         let [one_file, other_file] = [one, other].map(|name| hosts.join(format!("{name}.xml")));
-        // As this version of hwloc writes it; devices may differ too much.
+        // In the output format of this hwloc version; devices may differ too much.
         output(
             "lstopo-no-graphics",
             &["--no-io", "-i", one_file.to_str().unwrap(), "-f", &place(&format!("{one}.xml"))],

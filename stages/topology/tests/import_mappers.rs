@@ -1,4 +1,4 @@
-//! Targets of mappers from the folder named by `HOPMAP_DATA`.
+//! Targets of mappers from the folder `HOPMAP_DATA`.
 
 use std::path::PathBuf;
 
@@ -48,9 +48,9 @@ fn targets_have_the_sizes_and_distances_that_scotch_computes() {
     assert_eq!(from_first(&tleaf, &[0, 3, 4, 31, 32, 511]), [0, 10, 110, 110, 1110, 1110]);
 }
 
-/// Decompositions made by Scotch's own programs for a hypercube and a mesh have the distances of the hypercube and the mesh.
+/// Decompositions of a hypercube and a mesh by Scotch's programs have the distances of the originals.
 #[test]
-fn decompositions_have_the_distances_of_what_they_were_made_of() {
+fn decompositions_have_the_distances_of_their_originals() {
     let (Some(decomposed), Some(cube)) = (import("hy3.tgt"), import("hcub3.tgt")) else { return };
     assert_eq!(decomposed.matrix().unwrap(), cube.matrix().unwrap());
     let mesh = import("m2_4x2.tgt").unwrap();

@@ -1,4 +1,4 @@
-//! Measured machines from the folder named by `HOPMAP_DATA`.
+//! Measured machines from the folder `HOPMAP_DATA`.
 
 use std::path::Path;
 
@@ -48,14 +48,16 @@ fn the_output_of_mpigraph_is_a_matrix_of_times() {
     let imported = import(&data.join("topology/probe-samples/mpiGraph-n4.out"), Format::Mpigraph);
     assert_eq!((imported.system.nodes.len(), imported.system.slots.len()), (1, 4));
     let costs = costs(&imported.system);
-    // 0 sends to 1 with 1886.661, and 1 receives it with 2427.712; 3 sends to 0 with 1967.190, and 0 receives with 1887.972.
+    // 0 sends to 1 at 1886.661 and 1 receives it at 2427.712; 3 sends to 0 at 1967.190 and 0 receives at
+    // 1887.972.
     assert!((costs[1] - 1e6 / 1886.661).abs() < 1e-9 && (costs[12] - 1e6 / 1887.972).abs() < 1e-9);
 }
 
-/// Median times between eight emulated hosts whose latencies were injected: 50, 200 and 800 µs. The measuring machine was busy:
-/// nothing is faster than was injected, but of every latency only the quicker quarter of the pairs is nearly as fast.
+/// Median times between eight emulated hosts with injected latencies of 50, 200 and 800 µs. The measuring
+/// machine was busy: no time is below the injected latency, but only the faster quarter of the pairs comes
+/// close to it.
 #[test]
-fn injected_latencies_are_in_what_parus_measured() {
+fn injected_latencies_are_found_in_measurements_of_parus() {
     let Some(data) = given_data() else { return };
     let samples = data.join("topology/probe-samples");
     let path = samples.join("netns8_median.nc");
@@ -112,9 +114,9 @@ fn text_of_parus_is_read() {
     }
 }
 
-/// Which of all given files are taken for a matrix or a measured machine.
+/// Which given files are detected as a matrix or a measured machine.
 #[test]
-fn nothing_else_is_taken_for_a_matrix() {
+fn no_other_file_is_detected_as_a_matrix() {
     let Some(data) = given_data() else { return };
     let mut folders = vec![data];
     let mut wrong = Vec::new();
@@ -132,7 +134,7 @@ fn nothing_else_is_taken_for_a_matrix() {
                 Format::ParusNetcdf => path.extension().is_some_and(|end| end == "nc"),
                 Format::Parus => name.contains("/network."),
                 Format::Hwloc => path.extension().is_some_and(|end| end == "xml"),
-                // What a program sends, row by row, and latencies that were injected.
+                // Messages of a program, row by row, and injected latencies.
                 Format::Matrix => name.ends_with("/injected-8.txt") || name.ends_with("/app.mat"),
                 _ => true,
             };
@@ -156,13 +158,13 @@ proptest! {
         let slots = || hosts.iter().enumerate().flat_map(|(host, slots)| (0..*slots).map(move |core| (host, core)));
         let count = slots().count();
         prop_assume!(count >= 2);
-        // Every finite number of zero or more.
+        // Any finite non-negative number.
         let cost = |a: usize, b: usize| f64::from_bits(numbers[(a * count + b) % numbers.len()]);
         let separator = [",", ";", "\t", " "][separator];
         let mut lines = Vec::new();
         let name = |(host, core): (usize, usize)| format!("n{host}:{core}");
         if header {
-            // Among blanks nobody sees an empty cell.
+            // With blanks as separators an empty cell is invisible.
             let corner = if column && separator != " " { format!("name{separator}") } else { String::new() };
             lines.push(corner + &slots().map(name).collect::<Vec<_>>().join(separator));
         }

@@ -1,6 +1,6 @@
-//! Scotch's own programs read what is written for them, and compute the same distances as the importer.
+//! Scotch's programs read the exports, and compute the same distances as the importer.
 //!
-//! Needs Debian's package `scotch`; runs where `HOPMAP_SYSTEM_TESTS` is set.
+//! Needs Debian's package `scotch`; runs if `HOPMAP_SYSTEM_TESTS` is set.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,11 +30,12 @@ fn folder(name: &str) -> Option<Folder> {
 
 fn run(program: &str, arguments: &[&Path]) {
     let output = Command::new(program).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.is_empty(), "{program} {arguments:?}: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && errors.is_empty(), "{program} {arguments:?}: {errors}");
 }
 
-/// Maps a ring onto a target with fewer terminals, so that every rank gets one terminal and not several: the terminals of its ranks, and the sum of the distances of its edges as Scotch states it.
+/// Maps a ring onto a target with as many terminals as ranks: the terminals of its ranks, and the sum of the
+/// distances of its edges reported by Scotch.
 fn mapped(folder: &Path, target: &Path, ranks: usize) -> (Vec<usize>, u64) {
     let [graph, mapping, log] = ["ring.grf", "ring.map", "ring.log"].map(|name| folder.join(name));
     let edges: Vec<String> = (0..ranks)
@@ -61,7 +62,7 @@ fn mapped(folder: &Path, target: &Path, ranks: usize) -> (Vec<usize>, u64) {
     (terminals, sum)
 }
 
-/// What a ring costs on the first slots of the hosts that terminals are: the hosts in their order or, of `ltleaf`, by name.
+/// The cost of a ring on the first slots of the terminals' hosts, in order or, for `ltleaf`, by name.
 fn cost(system: &SystemGraph, terminals: &[usize], is_numbered: bool) -> f64 {
     let mut hosts: Vec<_> = system.hosts().collect();
     if is_numbered {
@@ -72,8 +73,8 @@ fn cost(system: &SystemGraph, terminals: &[usize], is_numbered: bool) -> f64 {
     (0..slots.len()).map(|rank| costs.between(slots[rank], slots[(rank + 1) % slots.len()])).sum()
 }
 
-/// Scotch maps onto a target, and agrees on the distances. Of decompositions Scotch 7.0.3 states wrong sums (`archDecoDomTerm` gives
-/// the domain before the terminal), so that of these only the compiled form is compared.
+/// Scotch maps onto a target, and agrees on the distances. For decompositions Scotch 7.0.3 reports wrong sums
+/// (`archDecoDomTerm` returns the domain before the terminal), so only the compiled form is compared.
 fn agrees(folder: &Path, target: &Path) {
     let system = read(target, &ImportParams::of(target)).unwrap().system;
     let text = std::fs::read_to_string(target).unwrap();
@@ -88,7 +89,7 @@ fn agrees(folder: &Path, target: &Path) {
         }
     } else {
         let own = cost(&system, &terminals, text.starts_with("ltleaf"));
-        assert!((own - sum as f64).abs() < 0.5, "{text:?}: {own}, Scotch says {sum}");
+        assert!((own - sum as f64).abs() < 0.5, "{text:?}: {own}, Scotch reports {sum}");
     }
 }
 
@@ -102,7 +103,7 @@ fn scotch_agrees_on_all_classes_of_targets() {
         "ltleaf 2 3 10 2 1 6 5 4 3 2 1 0",
         "mesh2D 5 3",
         "mesh3D 2 3 4",
-        // Scotch measures larger ones as if they were tori.
+        // Scotch computes the distances of larger ones as in tori.
         "meshXD 4 2 2 2 2",
         "torus2D 5 4",
         "torus3D 3 4 3",
@@ -135,7 +136,7 @@ fn scotch_agrees_on_the_given_targets() {
 }
 
 #[test]
-fn scotch_maps_onto_what_is_written_for_it() {
+fn scotch_maps_onto_exported_targets() {
     let Some(Folder(folder)) = &folder("written") else { return };
     let tree = |shape: &str, costs: &[f64], host_level: u32| {
         let json = serde_json::json!({ "shape": shape, "costs": costs, "host_level": host_level });
@@ -176,7 +177,7 @@ fn scotch_maps_onto_what_is_written_for_it() {
 
 /// Graphviz draws every node and every edge. Needs Debian's package `graphviz`.
 #[test]
-fn graphviz_draws_what_is_written_for_it() {
+fn graphviz_draws_exported_graphs() {
     let Some(Folder(folder)) = &folder("graphviz") else { return };
     let json = serde_json::json!({ "shape": "tree:2x4x3", "costs": [1, 10, 100] });
     let mut tree = synthetic(&serde_json::from_value(json).unwrap()).unwrap();

@@ -1,4 +1,5 @@
-//! Platforms have the routes that SimGrid itself finds (with `HOPMAP_SYSTEM_TESTS=1`), and what is exported is imported again.
+//! Imported platforms have the routes that SimGrid computes (with `HOPMAP_SYSTEM_TESTS=1`), and exports are
+//! imported again.
 
 use std::collections::HashMap;
 use std::fs;
@@ -82,7 +83,7 @@ const CABINETS: &str = "<zone id=\"g\" routing=\"Cluster\">
   <backbone id=\"bb\" bandwidth=\"2.25GBps\" latency=\"500us\"/>
 </zone>";
 
-/// Platforms, and whether they are machines with links.
+/// Platforms, and whether they become machines with links.
 fn platforms() -> Vec<(&'static str, String, bool)> {
     let shape = |radical: &str, topology: &str, parameters: &str| {
         platform(&cluster(radical, &format!("topology=\"{topology}\" topo_parameters=\"{parameters}\"")))
@@ -108,7 +109,7 @@ fn platforms() -> Vec<(&'static str, String, bool)> {
     ]
 }
 
-/// By pair of hosts the latency in seconds and the links of the route.
+/// For each pair of hosts the latency in seconds and the links of the route.
 type Table = HashMap<(String, String), (f64, Vec<String>)>;
 
 const PROGRAM: &str = r#"
@@ -132,7 +133,7 @@ int main(int argc, char** argv) {
 }
 "#;
 
-/// Compiles the program that asks SimGrid.
+/// Compiles a program that queries SimGrid.
 fn oracle(folder: &Path) {
     fs::write(folder.join("routes.cpp"), PROGRAM).unwrap();
     let status = Command::new("g++")
@@ -160,7 +161,7 @@ fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }
 
-/// Latency in seconds and number of links of every route of a machine.
+/// Compares latency in seconds and number of links of every route of a machine.
 fn compare(name: &str, system: &SystemGraph, table: &Table, is_odd: impl Fn(&str, &str) -> bool) {
     let hosts: Vec<(u32, u32)> = system.hosts().map(|(host, slot, _)| (host, slot)).collect();
     assert_eq!(table.len(), hosts.len() * (hosts.len() - 1), "{name}");
@@ -170,7 +171,7 @@ fn compare(name: &str, system: &SystemGraph, table: &Table, is_odd: impl Fn(&str
             let names = [a, b].map(|host| system.nodes[host as usize].name.clone());
             let (latency, links) = &table[&(names[0].clone(), names[1].clone())];
             if is_odd(&names[0], &names[1]) {
-                // One link more or less.
+                // Up to one link of difference.
                 assert_eq!(
                     paths.as_ref().unwrap().hops(a, b).unwrap().abs_diff(links.len() as u32),
                     1,
@@ -196,8 +197,8 @@ fn compare(name: &str, system: &SystemGraph, table: &Table, is_odd: impl Fn(&str
     }
 }
 
-/// Between which nodes of the dragonfly `3,4;4,3;5,1;2` SimGrid goes on from the first chassis, wherever the link in the chassis of the
-/// source led to (`DragonflyZone::get_local_route`): no cables do that.
+/// Between these nodes of the dragonfly `3,4;4,3;5,1;2` SimGrid continues from the first chassis, wherever
+/// the link in the chassis of the source ended (`DragonflyZone::get_local_route`): no cables do that.
 fn jumps(a: &str, b: &str) -> bool {
     let place = |name: &str| {
         let number: u32 = name.trim_start_matches('n').trim_end_matches(".x").parse().unwrap();
@@ -218,7 +219,7 @@ fn routes_are_those_of_simgrid() {
         let system = import(&text).system;
         assert_eq!(!system.links.is_empty(), has_links, "{name}");
         compare(name, &system, &simgrid(folder.path(), &text), |a, b| name == "dragonfly" && jumps(a, b));
-        // What is exported has the very same routes, link by link.
+        // The export has identical routes, link by link.
         let (file, _) = write(&system, &ExportParams { format: ExportFormat::Simgrid }).unwrap();
         let table = simgrid(folder.path(), &file.text);
         compare(name, &system, &table, |_, _| false);
@@ -270,7 +271,7 @@ fn exported_platforms_cost_the_same() {
     }
 }
 
-/// The machine of a shape, and what comes back of it.
+/// The machine of a shape, and the import of its export.
 fn there_and_back(shape: &str) -> (SystemGraph, Imported) {
     let dimensions = shape.matches('x').count() + 1;
     let latencies: Vec<f64> = (1..=dimensions).map(|dimension| dimension as f64 * 1e-6).collect();
@@ -284,7 +285,7 @@ fn there_and_back(shape: &str) -> (SystemGraph, Imported) {
 }
 
 #[test]
-fn hosts_that_forward_come_back_with_their_links() {
+fn forwarding_hosts_keep_their_links() {
     for shape in ["torus:4x3x2", "torus:5x4", "mesh:4x3", "mesh:3x3x3", "mesh:5", "ring:6"] {
         let (first, Imported { system, notes }) = there_and_back(shape);
         assert_eq!(notes, [""; 0], "{shape}");
@@ -302,8 +303,8 @@ fn hosts_that_forward_come_back_with_their_links() {
 }
 
 #[test]
-fn routes_that_no_mesh_has_are_costs() {
-    // From a to c over b, although a and c have a link of their own.
+fn routes_impossible_in_a_mesh_become_costs() {
+    // From a to c over b, although a and c are linked directly.
     let (hosts, link) = (["a", "b", "c"], |name: &str| {
         format!("<link id=\"{name}\" bandwidth=\"1GBps\" latency=\"1us\"/>\n")
     });
@@ -334,9 +335,9 @@ fn routes_that_no_mesh_has_are_costs() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Any shape costs as much after it was written and read.
+    /// The costs of any shape survive export and import.
     #[test]
-    fn shapes_are_read_as_they_were_written(
+    fn shapes_survive_export_and_import(
         kind in prop::sample::select(vec!["fat-tree", "torus", "mesh", "ring", "dragonfly"]),
         (a, b, c) in (1_u32..4, 2_u32..5, 1_u32..3), nanoseconds in 1_u32..100_000,
     ) {

@@ -1,4 +1,5 @@
-//! Topologies of Slurm: what is exported is imported again, and a real controller takes it (with `HOPMAP_SYSTEM_TESTS=1`).
+//! Slurm topologies: exports are imported again, and a real controller accepts them (with
+//! `HOPMAP_SYSTEM_TESTS=1`).
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +28,7 @@ fn conf(system: &SystemGraph) -> String {
     export(system, ExportFormat::SlurmConf).0.split_inclusive('\n').skip(1).collect()
 }
 
-/// Hosts and switches with links both ways.
+/// Hosts and switches with links in both directions.
 fn network(hosts: &[&str], switches: &[&str], ends: &[(u32, u32)]) -> SystemGraph {
     let mut nodes: Vec<Node> = hosts.iter().map(|name| Node::host(*name)).collect();
     nodes.extend(switches.iter().map(|name| Node::switch(*name)));
@@ -47,8 +48,8 @@ fn network(hosts: &[&str], switches: &[&str], ends: &[(u32, u32)]) -> SystemGrap
 }
 
 #[test]
-fn switches_that_join_the_same_are_one() {
-    // Two pods of two leaves and two spines each, two cores, and two hosts a leaf.
+fn equivalent_switches_are_merged() {
+    // Two pods of two leaves and two spines each, two cores, and two hosts per leaf.
     let hosts: Vec<String> = (0..8).map(|host| format!("n{host}")).collect();
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let switches = ["l0", "l1", "l2", "l3", "p0", "p1", "p2", "p3", "c0", "c1"];
@@ -62,11 +63,11 @@ fn switches_that_join_the_same_are_one() {
                     SwitchName=p0 Switches=l[0-1]\nSwitchName=p2 Switches=l[2-3]\nSwitchName=c0 Switches=p[0,2]\n";
     assert_eq!(conf(&system), expected);
     let lost = export(&system, ExportFormat::SlurmYaml).1;
-    assert!(lost[0].contains("3 switches of a tree are several"), "{lost:?}");
+    assert!(lost[0].contains("3 switches of the tree represent several"), "{lost:?}");
 }
 
 #[test]
-fn hosts_below_the_same_rails_are_together() {
+fn hosts_below_the_same_rails_are_grouped() {
     let hosts = ["a1", "a2", "b1", "b2"];
     let rails = |host: u32| [(host, 4 + host / 2 * 2), (host, 5 + host / 2 * 2)];
     let mut ends: Vec<(u32, u32)> = (0..4).flat_map(rails).collect();
@@ -78,7 +79,7 @@ fn hosts_below_the_same_rails_are_together() {
 }
 
 #[test]
-fn names_are_made_such_that_slurm_takes_them() {
+fn names_are_changed_to_ones_that_slurm_accepts() {
     let long = "x".repeat(100);
     let switches = ["MF0;A09:MQM9700/U1", "MF0;A09:MQM9700/U2", &long, "n1:"];
     let ends = [(0, 3), (1, 4), (2, 5), (3, 6), (4, 6), (5, 6)];
@@ -88,7 +89,7 @@ fn names_are_made_such_that_slurm_takes_them() {
     assert!(lost.iter().any(|lost| lost.starts_with("the names of 4 switches")), "{lost:?}");
     let refused =
         write(&network(&["n 1"], &["s"], &[(0, 1)]), &ExportParams { format: ExportFormat::SlurmConf });
-    assert!(refused.unwrap_err().to_string().contains("no host called `n 1`"));
+    assert!(refused.unwrap_err().to_string().contains("does not accept the host name `n 1`"));
 }
 
 #[test]
@@ -99,20 +100,20 @@ fn a_machine_without_links_is_grouped_by_its_costs() {
     let expected = "SwitchName=level1-0 Nodes=a,b\nSwitchName=level1-1 Nodes=c,d\nSwitchName=level2-0-hosts Nodes=e\n\
                     SwitchName=level2-0 Switches=level1-[0-1],level2-0-hosts\n";
     assert_eq!(conf(&system), expected);
-    // A ring of hosts has no tree.
+    // A ring of hosts is not a tree.
     let ring = network(&["a", "b", "c"], &[], &[(0, 1), (1, 2), (2, 0)]);
     let error = write(&ring, &ExportParams { format: ExportFormat::SlurmConf }).unwrap_err();
-    assert!(error.to_string().contains("linked to each other"), "{error}");
+    assert!(error.to_string().contains("linked directly"), "{error}");
 }
 
 #[test]
-fn hosts_without_links_are_not_left_out() {
+fn hosts_without_links_are_included() {
     let system = network(&["a", "b", "c"], &["s"], &[(0, 3), (2, 3)]);
     assert_eq!(conf(&system), "SwitchName=unlinked Nodes=b\nSwitchName=s Nodes=a,c\n");
     assert_eq!(import(&conf(&system)).system.nodes.len(), 5);
 }
 
-/// A forest of switches, all lowest ones on one level, as a `topology.conf`.
+/// A forest of switches with all leaf switches on one level, as a `topology.conf`.
 fn any_conf() -> impl Strategy<Value = String> {
     let part = (1..4_usize, proptest::collection::vec(2..4_usize, 0..3), 1..5_usize);
     proptest::collection::vec(part, 1..3).prop_map(|parts| {
@@ -152,7 +153,7 @@ proptest! {
     }
 }
 
-/// A controller of Slurm for a topology, and munge for it.
+/// A Slurm controller for a topology, and its munge daemon.
 struct Controller {
     folder: tempfile::TempDir,
 }
@@ -238,7 +239,7 @@ fn configuration(folder: &str, hosts: &str) -> String {
     )
 }
 
-/// Every switch of `scontrol show topology` with the hosts and the switches below it.
+/// Every switch of `scontrol show topology` with the hosts and switches below it.
 fn shown(text: &str) -> Vec<(String, Vec<String>, Vec<String>)> {
     let field = |line: &str, key: &str| {
         let value = line.split_whitespace().find_map(|word| word.strip_prefix(key).map(str::to_owned));
@@ -256,7 +257,7 @@ fn shown(text: &str) -> Vec<(String, Vec<String>, Vec<String>)> {
 }
 
 #[test]
-fn a_controller_takes_what_is_exported() {
+fn a_controller_accepts_exports() {
     if !system_tests() {
         return;
     }
@@ -282,7 +283,7 @@ fn a_controller_takes_what_is_exported() {
     assert_eq!(printed.len(), 21);
     for ((name, hosts, below), (printed, all, children)) in written.iter().zip(&printed) {
         assert_eq!((name, below), (printed, children));
-        // The controller also says which hosts are farther below.
+        // The controller also lists hosts farther below.
         match hosts.is_empty() {
             true => assert!(all.len() == 64 || all.len() == 256, "{name}: {}", all.len()),
             false => assert_eq!(hosts, all),

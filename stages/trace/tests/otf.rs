@@ -313,11 +313,11 @@ fn long_lines_are_read_and_endless_ones_rejected() {
     archive.write("0.def", format!("{DEFINITIONS}DPG9M{members}NM\"many\"\n").as_bytes());
     archive.graph();
     archive.write("0.def", &vec![b'D'; 65 << 20]);
-    assert_eq!(archive.refused(), "a.0.def:1: it is longer than 64 MiB");
+    assert_eq!(archive.refused(), "a.0.def:1: the line is longer than 64 MiB");
     // As many megabytes, compressed to a few kilobytes.
     fs::remove_file(archive.file("0.def")).unwrap();
     archive.write("0.def.z", &compressed(&vec![b'D'; 65 << 20]));
-    assert_eq!(archive.refused(), "a.0.def.z:1: it is longer than 64 MiB");
+    assert_eq!(archive.refused(), "a.0.def.z:1: the line is longer than 64 MiB");
 }
 
 /// Many streams with messages, some of them faulty.

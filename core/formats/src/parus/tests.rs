@@ -49,12 +49,12 @@ fn errors_have_lines() {
     };
     assert_eq!(
         broken("step length", "step size"),
-        (7, "`size` stands where `length` of `step length` should be".into())
+        (7, "expected `length` of `step length`, found `size`".into())
     );
     assert_eq!(broken("processors 2", "processors -2").0, 1);
     assert_eq!(broken("processors 2", "processors 99999999").1, "there are more than 16384 processes");
     assert_eq!(broken("\"one_to_one\"", "\"one_to_one").1, "`test type` must be a text in quotation marks");
-    assert_eq!(broken("1e-6", "1e-6x"), (18, "a time is `1e-6x`, which is no number that fits here".into()));
+    assert_eq!(broken("1e-6", "1e-6x"), (18, "a time is `1e-6x`, which is not a valid number here".into()));
     assert_eq!(broken("processors 2", "processors 3").0, 17);
     assert!(read("\u{0}").is_err() && read("").is_err() && NetworkFile::read(b"processors \xff").is_err());
     let again = read(&text(&FIRST.repeat(2))).unwrap_err();

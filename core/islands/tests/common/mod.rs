@@ -3,7 +3,7 @@
 use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::Error;
 
-/// Draws numbers; the smallest wins. Every epoch takes up to 100 of them.
+/// Draws random numbers; the smallest wins. An epoch takes up to 100 evaluations.
 pub(crate) struct Climb {
     pub(crate) exchange: Exchange,
 }
@@ -43,7 +43,8 @@ impl Evolution for Climb {
 
     fn receive(&self, island: &mut Climber, _: u64, heard: Vec<Candidate<u64>>) {
         for candidate in heard {
-            // What is heard changes the future, so that a search that hears something else ends elsewhere.
+            // Received values change the state, so that a search that receives different ones ends
+            // differently.
             island.state = island.state.rotate_left(1) ^ candidate.solution;
             island.best = island.best.min(candidate.solution);
         }

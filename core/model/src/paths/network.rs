@@ -4,29 +4,31 @@ use std::sync::OnceLock;
 
 use crate::{Forward, Link, LinkState, NodeKind, NodeState, SystemGraph, Ties};
 
-/// Farther than this nothing is reached.
+/// Distance of unreachable nodes.
 const UNREACHED: u16 = u16::MAX;
 
-/// Paths in a network that is no tree.
+/// Paths in a network that is not a tree.
 ///
-/// Only switches pass messages on; in a machine without switches hosts do. Of hosts with several ports the two that take part are those
-/// with the shortest way between them; among equal ones the numbers of both hosts decide, so that partners are spread over ports.
+/// Only switches forward messages; in a machine without switches, hosts do. Between hosts with several ports,
+/// the two ports with the shortest path are used; ties are broken by the numbers of both hosts, which spreads
+/// partners over ports.
 #[derive(Debug, Clone)]
 pub(super) struct Network {
     /// Source and destination of every link.
     ends: Vec<(u32, u32)>,
     out: Neighbours,
     into: Neighbours,
-    /// Whether a node passes messages on.
+    /// Whether a node forwards messages.
     forwards: Vec<bool>,
-    /// By host, its number among them; zero of switches.
+    /// Index of a node among the hosts; zero for switches.
     ordinal: Vec<u32>,
-    /// By what the number of a destination is divided before it chooses a way up, so that switches farther from hosts choose by other
-    /// digits of it than those next to them. Down again parallel cables are chosen as on the way up.
+    /// Divisor of the destination number when a node chooses an upward link, so that switches farther from
+    /// the hosts use other digits than those next to them (D-mod-K). Downwards, parallel cables are chosen as
+    /// on the way up.
     divider: Vec<u64>,
     ties: Ties,
     tables: Option<Vec<Forward>>,
-    /// By destination, the number of links from every node to it, found when first asked for.
+    /// For each destination, the number of links from every node, computed on demand.
     distances: Vec<OnceLock<Box<[u16]>>>,
 }
 
@@ -63,7 +65,8 @@ impl Network {
         }
     }
 
-    /// The links from `a` to `b`, two different nodes, in order; `false`, and nothing in `links`, if there is no way.
+    /// Appends the links from `a` to `b`, two distinct nodes, in order. Returns `false` and leaves `links`
+    /// empty if `b` is unreachable.
     pub(super) fn path(&self, a: u32, b: u32, links: &mut Vec<u32>) -> bool {
         links.clear();
         let found = match self.forwards[b as usize] {
@@ -76,12 +79,12 @@ impl Network {
         found
     }
 
-    /// The number of links from `a` to `b`, two different nodes.
+    /// The number of links from `a` to `b`, two distinct nodes.
     pub(super) fn hops(&self, a: u32, b: u32) -> Option<u32> {
         let reached = |hops: u16| (hops != UNREACHED).then_some(u32::from(hops));
         match (self.out.of(a), self.into.of(b)) {
             _ if self.tables.is_none() && self.forwards[b as usize] => reached(self.distances(b)[a as usize]),
-            // Of hosts with one port each only the ways between their switches differ.
+            // For hosts with one port each, only the paths between their switches differ.
             (&[(first, _)], &[(last, _)])
                 if self.tables.is_none() && !self.forwards[a as usize] && self.forwards[last as usize] =>
             {
@@ -94,7 +97,7 @@ impl Network {
         }
     }
 
-    /// To a host that passes nothing on: over one of its ports.
+    /// Path to a host that does not forward: over one of its ports.
     fn to_host(&self, a: u32, b: u32, links: &mut Vec<u32>) -> bool {
         if let Some(&(_, link)) = self.out.of(a).iter().find(|(node, _)| *node == b) {
             links.push(link);
@@ -104,7 +107,7 @@ impl Network {
         if let ([port], [first]) = (ports, firsts.as_slice()) {
             return self.to_port(a, *port, b, *first, links);
         }
-        // By every pair of ports, the lengths of the ways.
+        // Path lengths for every pair of ports.
         let (mut shortest, mut equal) = (usize::MAX, Vec::new());
         for &port in ports {
             for &first in &firsts {
@@ -127,7 +130,7 @@ impl Network {
         self.to_port(a, port, b, first, links)
     }
 
-    /// The ports that a node may send by, or none to choose from.
+    /// The candidate ports of a sending node, or `None` if there is no choice.
     fn firsts(&self, a: u32) -> Vec<Option<u32>> {
         match self.forwards[a as usize] {
             true => vec![None],
@@ -135,7 +138,7 @@ impl Network {
         }
     }
 
-    /// To one port of a host, the link `last` from `switch`; where `a` is a host, by its port `first`.
+    /// Path to one port of a host, the link `last` from `switch`; if `a` is a host, from its port `first`.
     fn to_port(
         &self,
         a: u32,
@@ -155,7 +158,7 @@ impl Network {
             None => a,
         };
         match &self.tables {
-            // A host whose table names a port sends by no other.
+            // A host whose table selects a port sends by no other.
             Some(tables) => {
                 (first.is_none() || entry(tables, a, last).is_none_or(|own| Some(own) == first))
                     && self.by_tables(tables, start, last, links)
@@ -168,7 +171,7 @@ impl Network {
         }
     }
 
-    /// Follows the tables from a switch until the last link.
+    /// Follows the tables from a switch to the last link.
     fn by_tables(&self, tables: &[Forward], start: u32, last: u32, links: &mut Vec<u32>) -> bool {
         let mut node = start;
         for _ in 0..self.forwards.len() {
@@ -188,7 +191,7 @@ impl Network {
         false
     }
 
-    /// Over the fewest links to a node that passes messages on, `b` being where they go in the end.
+    /// Shortest path to a forwarding node; `b` is the final destination.
     fn between(&self, start: u32, end: u32, b: u32, links: &mut Vec<u32>) -> bool {
         let distances = self.distances(end);
         let mut node = start;
@@ -216,7 +219,7 @@ impl Network {
         true
     }
 
-    /// The number of links to `end` from every node that passes messages on, and from every host that sends.
+    /// The number of links to `end` from every forwarding node and every sending host.
     fn distances(&self, end: u32) -> &[u16] {
         self.distances[end as usize].get_or_init(|| {
             let mut distances = vec![UNREACHED; self.forwards.len()].into_boxed_slice();
@@ -226,7 +229,7 @@ impl Network {
             while let Some(&node) = queue.get(next) {
                 next += 1;
                 let distance = distances[node as usize] + 1;
-                // What passes nothing on is a start, and never on the way.
+                // Nodes that do not forward can only be the start of a path.
                 if distance == UNREACHED || !self.forwards[node as usize] {
                     continue;
                 }
@@ -247,8 +250,8 @@ fn entry(tables: &[Forward], node: u32, last: u32) -> Option<u32> {
     place.ok().map(|place| tables[place].link)
 }
 
-/// By node, the number of ways up that the switches below it have between them: the product over the tiers below of the most links
-/// up that one of their nodes has. The tier of a node is the number of links to the nearest host.
+/// For each node, the number of upward choices in the tiers below it: the product over these tiers of the
+/// largest number of upward links of a node. The tier of a node is its distance to the nearest host.
 fn dividers(is_host: &[bool], out: &Neighbours) -> Vec<u64> {
     let nodes = is_host.len();
     let mut tier: Vec<usize> = is_host.iter().map(|&is_host| if is_host { 0 } else { usize::MAX }).collect();
@@ -272,7 +275,7 @@ fn dividers(is_host: &[bool], out: &Neighbours) -> Vec<u64> {
             ways[own] = ways[own].max(up as u64);
         }
     }
-    // Of tier 1 nothing is below but hosts.
+    // Below tier 1 there are only hosts.
     let mut below = vec![1u64; tiers + 1];
     for tier in 1..tiers {
         below[tier + 1] = below[tier].saturating_mul(ways[tier]);
@@ -288,12 +291,12 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Of the links that count.
+    /// Of the links that satisfy a predicate.
     pub(super) fn new(nodes: usize, links: &[Link], counts: impl Fn(&Link) -> bool) -> Self {
         Self::by(nodes, links, counts, |link| (link.source, link.destination))
     }
 
-    /// The links that arrive at every node, with where they come from.
+    /// The links that arrive at every node, with their sources.
     fn incoming(nodes: usize, links: &[Link], counts: impl Fn(&Link) -> bool) -> Self {
         Self::by(nodes, links, counts, |link| (link.destination, link.source))
     }
@@ -320,7 +323,7 @@ impl Neighbours {
         Self { first, targets }
     }
 
-    /// The other nodes, each with the link.
+    /// The neighbours of a node, each with the link.
     pub(super) fn of(&self, node: u32) -> &[(u32, u32)] {
         &self.targets[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }

@@ -47,23 +47,23 @@ fn ring(hosts: u32) -> SystemGraph {
 }
 
 #[test]
-fn a_ring_is_gone_round_the_shorter_way() {
+fn paths_in_a_ring_take_the_shorter_direction() {
     let mut system = ring(6);
     system.check().unwrap();
     let paths = Paths::new(&system).unwrap();
     assert!(paths.tree().is_none());
     assert_eq!((0..6).map(|b| paths.hops(0, b).unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 2, 1]);
-    // Opposite hosts: the first link of the first is the one to the next.
+    // Opposite hosts: the first link of a node leads to the next one.
     assert_eq!(paths.path(0, 3).unwrap(), [0, 2, 4]);
     let costs = system.costs();
     assert_eq!([0, 1, 3].map(|b| costs.between(0, b) as u32), [0, 1, 3]);
-    // Cut between 0 and 1: all the way round.
+    // With the link between 0 and 1 down, the path goes all the way round.
     system.links[0].state = LinkState::Down;
     system.links[1].state = LinkState::Down;
     assert_eq!(Paths::new(&system).unwrap().hops(0, 1), Some(5));
 }
 
-/// Two leaves with two hosts each, two spines, each leaf joined to each spine.
+/// Two leaves with two hosts each, two spines, each leaf connected to each spine.
 fn two_spines() -> SystemGraph {
     let mut nodes: Vec<Node> = (0..4).map(|host| Node::host(format!("h{host}"))).collect();
     nodes.extend(["leaf0", "leaf1", "spine0", "spine1"].map(Node::switch));
@@ -80,7 +80,7 @@ fn two_spines() -> SystemGraph {
 }
 
 #[test]
-fn destinations_are_spread_over_equal_ways() {
+fn destinations_are_spread_over_equal_paths() {
     let system = two_spines();
     system.check().unwrap();
     let paths = Paths::new(&system).unwrap();
@@ -94,12 +94,12 @@ fn destinations_are_spread_over_equal_ways() {
 }
 
 #[test]
-fn forwarding_tables_are_followed_and_what_they_do_not_know_is_not_reached() {
+fn forwarding_tables_are_followed_and_missing_entries_are_unreachable() {
     let mut system = two_spines();
     let link = |a: u32, b: u32| {
         system.links.iter().position(|link| (link.source, link.destination) == (a, b)).unwrap() as u32
     };
-    // Everything over the second spine, and nothing from there to h3.
+    // All traffic over the second spine, and no entry there for h3.
     let hops = [(4, 2, 7), (4, 3, 7), (7, 2, 5), (5, 2, 2), (5, 3, 3), (4, 1, 1), (4, 0, 0)];
     let entry = |(node, host, next)| Forward {
         node,
@@ -121,14 +121,14 @@ fn forwarding_tables_are_followed_and_what_they_do_not_know_is_not_reached() {
     assert_eq!(nodes(2, 3), Some(vec![5, 3]));
     assert!(system.costs().between(0, 3).is_infinite());
     let message = system.explicit(4).unwrap_err().to_string();
-    assert!(message.starts_with("no message gets from host"), "{message}");
+    assert!(message.starts_with("host `"), "{message}");
     system.routing.forwarding.swap(0, 1);
     assert!(system.check().unwrap_err().to_string().contains("forwarding"));
 }
 
 #[test]
 fn partners_are_spread_over_the_ports_of_hosts() {
-    // Two hosts with two ports each, a switch for every port number: rails.
+    // Two hosts with two ports each, one switch per port number: rails.
     let mut system = two_spines();
     system.nodes = vec![Node::host("a"), Node::host("b"), Node::host("c")];
     system.nodes.extend([Node::switch("rail0"), Node::switch("rail1")]);
@@ -141,7 +141,7 @@ fn partners_are_spread_over_the_ports_of_hosts() {
 }
 
 #[test]
-fn ways_of_a_time_count_the_narrowest_link() {
+fn path_times_use_the_narrowest_link() {
     let mut system = two_spines();
     for (index, link) in system.links.iter_mut().enumerate() {
         link.latency_s = Some(1e-6);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Two switches under a root, two hosts each, two cores a host.
+/// Two switches under a root, two hosts each, two cores per host.
 pub(crate) fn small_tree() -> SystemGraph {
     let node = |name: &str, kind| Node::new(name, kind);
     let mut nodes: Vec<Node> = (0..4).map(|i| node(&format!("h{i}"), NodeKind::Host)).collect();
@@ -34,7 +34,7 @@ fn cost_is_that_of_the_level_where_two_slots_meet() {
 }
 
 #[test]
-fn a_matrix_tells_the_directions_and_the_diagonal_apart() {
+fn a_matrix_distinguishes_directions_and_the_diagonal() {
     let mut system = small_tree();
     system.slots.truncate(2);
     system.cost = CostModel::Matrix(Matrix { costs: vec![0.5, 1.0, 2.0, 0.0] });
@@ -48,16 +48,16 @@ fn a_matrix_tells_the_directions_and_the_diagonal_apart() {
 }
 
 #[test]
-fn contradictions_are_named() {
+fn inconsistencies_are_reported() {
     let broken = |change: fn(&mut SystemGraph)| {
         let mut system = small_tree();
         change(&mut system);
         system.check().unwrap_err().to_string()
     };
     assert!(broken(|s| s.nodes[1].name = "h0".into()).contains("two nodes"));
-    assert!(broken(|s| s.links[0].source = 9).contains("link 0 names node 9"));
+    assert!(broken(|s| s.links[0].source = 9).contains("link 0 refers to node 9"));
     assert!(broken(|s| s.slots[0].host = 4).contains("switch"));
-    assert!(broken(|s| s.slots[7].host = 0).contains("one behind the other"));
+    assert!(broken(|s| s.slots[7].host = 0).contains("not consecutive"));
     assert!(
         broken(|s| {
             if let CostModel::Levels(levels) = &mut s.cost {

@@ -1,4 +1,4 @@
-//! MPICH's Hydra reads our machine files.
+//! MPICH's Hydra reads the machine files.
 
 use hopmap_launch::{MachinefileStyle, machinefile};
 use hopmap_test_support::system_tests;
@@ -17,7 +17,7 @@ fn check(taken: &[u32], style: MachinefileStyle, launcher: &str) {
 }
 
 #[test]
-fn hosts_that_come_up_again_keep_their_ranks() {
+fn hosts_that_reappear_keep_their_ranks() {
     if !system_tests() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Runs the commands of launch files on hosts that exist in name only.
+//! Runs the commands of launch files on emulated hosts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement, Weight};
 use tempfile::TempDir;
 
-/// Stands in for ssh: runs the command here and tells it the name of the host in `LAB_HOST`.
+/// Replaces ssh: runs the command here and passes the host name in `LAB_HOST`.
 const AGENT: &str = "#!/bin/sh
 while [ \"${1#-}\" != \"$1\" ]; do shift; done
 export LAB_HOST=$1
@@ -38,12 +38,12 @@ pub(crate) fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
     }
 }
 
-/// The host of every rank as the mapping has it.
+/// The host of each rank according to the mapping.
 pub(crate) fn expected_hosts(mapping: &Mapping) -> Vec<String> {
     (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank).to_owned()).collect()
 }
 
-/// A folder with what a run needs.
+/// A folder with the files of a run.
 pub(crate) struct Lab {
     folder: TempDir,
 }
@@ -70,9 +70,9 @@ impl Lab {
         path
     }
 
-    /// Runs the command of a launch file word for word, with a program that prints its rank and `what`.
+    /// Runs the command of a launch file literally, with a program that prints its rank and `what`.
     ///
-    /// Gives back what every rank printed, in rank order.
+    /// Returns what each rank printed, in rank order.
     pub(crate) fn run(&self, file: &LaunchFile, what: &str, environment: &[(&str, &str)]) -> Vec<String> {
         let path = self.write(&file.name, &file.text);
         let program = self.write("program", &format!("echo RANK {what}\n"));

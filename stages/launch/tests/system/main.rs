@@ -1,4 +1,4 @@
-//! Real launchers put every rank where the mapping says.
+//! Real launchers place every rank as the mapping specifies.
 //!
 //! These tests start programs with Open MPI 4, MPICH's Hydra and Slurm, so they run only when `HOPMAP_SYSTEM_TESTS=1`.
 //! On Debian: `apt-get install openmpi-bin mpich slurm-wlm munge`.

@@ -1,4 +1,4 @@
-//! Open MPI reads our rank files and host files.
+//! Open MPI reads the rank files and host files.
 
 use hopmap_launch::{OpenMpi, hostfile, rankfile};
 use hopmap_mpi_environment::AS_ROOT;
@@ -64,7 +64,7 @@ fn the_host_of_mpirun_does_not_come_first() {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let mapping = mapping(&["aa", name.trim()], 2, &[0, 3, 1, 2]);
     let file = hostfile(&mapping, "d").unwrap();
-    // On its own host mpirun calls no agent.
+    // mpirun starts no agent on its own host.
     let environment = [environment(&agent).as_slice(), &[("LAB_HOST", name.trim())]].concat();
     assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));
 }

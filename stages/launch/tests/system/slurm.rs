@@ -1,4 +1,4 @@
-//! Slurm puts every rank on the node that the mapping says.
+//! Slurm places every rank on the node of the mapping.
 
 use hopmap_launch::{cray_rank_order, slurm_hostfile};
 use hopmap_model::{LaunchFile, Mapping};
@@ -20,7 +20,7 @@ fn hosts_after_reordering(file_text: &str, hosts_of_processes: &[String]) -> Vec
 }
 
 #[test]
-fn slurm_starts_every_rank_where_the_mapping_says() {
+fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
     if !system_tests() {
         return;
     }

@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(problem("1.5e0", "1.5e0 9"), "line 12: `9` stands behind 2 durations");
         assert_eq!(
             problem("1.5e0", "x"),
-            "line 12: the duration of process 1 is `x`, which is no number that fits here"
+            "line 12: the duration of process 1 is `x`, which is not a valid number here"
         );
         assert_eq!(problem("1000", "0"), "line 4: the size of the test is 0, which should be above 0");
         assert!(problem("processors 2", "processors 0").contains("1 to 16384"));
@@ -112,7 +112,7 @@ mod tests {
         );
         assert!(
             problem("test type", "text type")
-                .starts_with("line 3: `text` stands where `test` of `test type`")
+                .starts_with("line 3: expected `test` of `test type`")
         );
         assert_eq!(Procs::read(b"").unwrap_err().problem, "the file is empty");
     }

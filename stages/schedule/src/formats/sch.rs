@@ -134,11 +134,11 @@ mod tests {
         );
         assert_eq!(problem("name 2", "name 1"), (12, "there is a processor 1 in line 6 already".into()));
         assert_eq!(problem("7 3", "7 7").1, "node 7 runs twice: on 1 and on 1");
-        assert!(problem("_processors 2", "_processors 1").1.contains("`<PROCESSOR_BEGIN>` stands where"));
-        assert!(problem("_processors 2", "_processors 3").1.contains("`<SCHEDULE_END>` stands where"));
+        assert!(problem("_processors 2", "_processors 1").1.contains("found `<PROCESSOR_BEGIN>`"));
+        assert!(problem("_processors 2", "_processors 3").1.contains("found `<SCHEDULE_END>`"));
         assert_eq!(problem("_processors 2", "_processors 0").1, "there are no processors");
         assert_eq!(problem("7 3", "7 -3").0, 8);
-        assert!(problem("<SCHEDULE_END>", "<SCHEDULE_END> x").1.contains("`x` stands behind the end"));
+        assert!(problem("<SCHEDULE_END>", "<SCHEDULE_END> x").1.contains("unexpected `x` after the end"));
         assert_eq!(Sch::read(b" // nothing\n").unwrap_err().problem, "the file is empty");
     }
 

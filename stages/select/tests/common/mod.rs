@@ -2,8 +2,8 @@
 
 use hopmap_model::{CostModel, Levels, Link, Matrix, Node, NodeKind, Slot, SystemGraph};
 
-/// A machine of hosts `n0`, `n1`, … with a tree of links: hosts of one entry of `switches` hang on one leaf switch,
-/// `pods[leaf]` is the switch above it, and one root is over all. Host `i` has `slots[i]` slots.
+/// A machine of hosts `n0`, `n1`, … with a tree of links: host `i` is attached to switch `leaf_of[i]`, which
+/// is attached to switch `pod_of[leaf]`, below one root. Host `i` has `slots[i]` slots.
 pub(crate) fn tree(leaf_of: &[usize], pod_of: &[usize], slots: &[u32], widths: &[f64]) -> SystemGraph {
     let hosts = leaf_of.len();
     let pods = pod_of.iter().max().map_or(0, |last| last + 1);

@@ -1,4 +1,4 @@
-//! On which address of its host an agent listens.
+//! The listen address of an agent.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -6,42 +6,42 @@ use std::str::FromStr;
 use hopmap_mpi_environment::system_host_name;
 use miette::Diagnostic;
 
-/// Where an agent is to listen.
+/// The listen address of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bind {
-    /// On this address and port.
+    /// This address and port.
     Address(SocketAddr),
-    /// On the address of this host that is in a network, on any port.
+    /// The address of this host in a network, on any port.
     Network {
         /// An address of the network.
         address: IpAddr,
-        /// How many of its first bits are the same in the whole network.
+        /// Prefix length.
         bits: u8,
     },
 }
 
-/// Text that names no place to listen, or a place that this host has not.
+/// An invalid listen address, or one that this host does not have.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum BindError {
     /// Neither an address nor a network.
     #[error("`{0}` is neither an address nor a network")]
-    #[diagnostic(help("write 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16"))]
+    #[diagnostic(help("give 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16"))]
     Text(String),
-    /// All addresses at once.
-    #[error("an agent listens on one address, and {0} is all of them")]
-    #[diagnostic(help("name one address of this host, or a network that it is in, such as 10.1.0.0/16"))]
+    /// The unspecified address.
+    #[error("an agent listens on a single address, but {0} means all addresses")]
+    #[diagnostic(help("give one address of this host, or a network of it, such as 10.1.0.0/16"))]
     All(IpAddr),
-    /// The host is not in the network.
+    /// The host has no address in the network.
     #[error("this host has no address in {network}; it has {}", list(.addresses))]
-    #[diagnostic(help("give a network that all hosts are in"))]
+    #[diagnostic(help("give a network that contains all hosts"))]
     NotInNetwork {
         /// The network.
         network: String,
-        /// What the host has.
+        /// The addresses of the host.
         addresses: Vec<IpAddr>,
     },
-    /// The operating system does not say which addresses there are.
-    #[error("the addresses of this host cannot be listed: {0}")]
+    /// The operating system failed to list the addresses.
+    #[error("cannot list the addresses of this host: {0}")]
     Interfaces(std::io::Error),
 }
 
@@ -76,7 +76,7 @@ impl FromStr for Bind {
 }
 
 impl Bind {
-    /// The address of this host.
+    /// The selected address of this host.
     pub fn address(&self) -> Result<SocketAddr, BindError> {
         let (address, bits) = match *self {
             Self::Address(address) => return Ok(address),
@@ -90,21 +90,21 @@ impl Bind {
     }
 }
 
-/// Where other hosts will look for this one: the address its name resolves to; else an address of it; loopback only if there is
-/// nothing else.
+/// The address where other hosts will look for this one: the address of its host name, otherwise another
+/// address of it, and loopback only as a last resort.
 #[must_use]
 pub fn default_address() -> SocketAddr {
     let named =
         (system_host_name().as_str(), 0).to_socket_addrs().map(|addresses| addresses.map(|found| found.ip()));
     let named: Vec<IpAddr> = named.map(Iterator::collect).unwrap_or_default();
     let own = own_addresses().unwrap_or_default();
-    // A name may be that of an address that this host has no more, or that another host has.
+    // The host name may resolve to an address that this host no longer has, or to one of another host.
     let mut candidates = named.into_iter().filter(|address| own.contains(address)).chain(own.iter().copied());
     let address = candidates.find(|address| !address.is_loopback() && !is_link_local(*address));
     SocketAddr::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)
 }
 
-/// Addresses of all interfaces, version 4 first.
+/// Addresses of all interfaces, IPv4 first.
 fn own_addresses() -> std::io::Result<Vec<IpAddr>> {
     let mut addresses: Vec<IpAddr> =
         if_addrs::get_if_addrs()?.into_iter().map(|interface| interface.ip()).collect();
@@ -112,7 +112,7 @@ fn own_addresses() -> std::io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// Such addresses mean something only together with an interface.
+/// Link-local addresses are valid only together with an interface.
 fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),
@@ -159,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn other_text_is_rejected() {
         for text in ["", "node1", "10.1.0.0/33", "fd00::/129", "10.1.0.0/", "10.1.0.0/-1", "1.2.3.4:99999"] {
             assert!(parsed(text).unwrap_err().ends_with("is neither an address nor a network"), "{text}");
         }
         for text in ["0.0.0.0", "0.0.0.0:4000", "::", "[::]:4000"] {
-            assert!(parsed(text).unwrap_err().starts_with("an agent listens on one address"), "{text}");
+            assert!(parsed(text).unwrap_err().starts_with("an agent listens on a single address"), "{text}");
         }
     }
 

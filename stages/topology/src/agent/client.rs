@@ -1,4 +1,4 @@
-//! The side of a coordinator: one connection to one agent.
+//! The coordinator side: a connection to one agent.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -12,59 +12,65 @@ use super::handshake::{
 use super::protocol::{Answer, CorePair, Description, Link, Request, watch};
 use crate::probe::{Sampling, Timing};
 
-/// What an agent may take longer than a measurement, for connecting to its peer and for the way of the answer.
+/// Extra time for an agent beyond its measurement, for connecting to its peer and for sending the reply.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// What can go wrong with an agent. The first text is its address, with the name of its host once that is known.
+/// Errors of an agent. The first field is its address, with its host name once known.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ClientError {
-    /// Nobody listens there, or nobody can get there.
+    /// The connection was refused or timed out.
     #[error("agent {0} cannot be reached: {1}")]
     #[diagnostic(help(
-        "is it still running, and does no firewall stand between? --bind says on which address it listens"
+        "check that it is running and that no firewall blocks the connection; --bind sets its listen address"
     ))]
     Unreachable(String, io::Error),
-    /// The agent has another token.
-    #[error("agent {0} does not take the token")]
-    #[diagnostic(help("it was started with another one: give both sides the same HOPMAP_AGENT_TOKEN"))]
+    /// The agent has a different token.
+    #[error("agent {0} rejected the token")]
+    #[diagnostic(help("it was started with another token; give both sides the same HOPMAP_AGENT_TOKEN"))]
     Refused(String),
-    /// Who listens there does not know the token.
-    #[error("agent {0} takes the token without knowing it: it is not ours")]
-    #[diagnostic(help("somebody else listens there or sits on the way; nothing was told to them"))]
+    /// The listener accepted the token without proving that it knows it.
+    #[error("{0} accepted the token without proving that it knows it")]
+    #[diagnostic(help(
+        "another program listens there or intercepts the connection; no request was sent to it"
+    ))]
     Impostor(String),
-    /// The agent serves somebody else.
-    #[error("agent {0} has a coordinator already")]
-    #[diagnostic(help("an agent serves one coordinator at a time; is another one still connected?"))]
+    /// The agent serves another coordinator.
+    #[error("agent {0} already has a coordinator")]
+    #[diagnostic(help(
+        "an agent serves one coordinator at a time; check whether another one is still connected"
+    ))]
     Busy(String),
-    /// Who listens there is something else.
-    #[error("{0} is not an agent of hopmap")]
-    #[diagnostic(help("the address and port of an agent are in the line that it prints when it is ready"))]
+    /// The listener is not an agent.
+    #[error("{0} is not a hopmap agent")]
+    #[diagnostic(help("an agent prints its address and port when it is ready"))]
     NotAnAgent(String),
-    /// Agent and coordinator are of different versions.
-    #[error("agent {0} speaks version {1} of the protocol, not {VERSION}")]
-    #[diagnostic(help("start the agent from the same hopmap"))]
+    /// Agent and coordinator have different protocol versions.
+    #[error("agent {0} uses protocol version {1}, not {VERSION}")]
+    #[diagnostic(help("use the same version of hopmap for the agent"))]
     OtherVersion(String, u16),
-    /// Nothing came for long.
-    #[error("agent {0} has said nothing for {1:.0} s")]
-    #[diagnostic(help("its host or the way to it is stuck, or far too busy"))]
+    /// The agent sent nothing for too long.
+    #[error("no data from agent {0} for {1:.0} s")]
+    #[diagnostic(help("its host or the network hangs or is overloaded"))]
     Silent(String, f64),
-    /// What came is not what agents say.
-    #[error("agent {0} answers what cannot be: {1}")]
-    #[diagnostic(help("start the agent from the same hopmap, and see that nobody sits on the way"))]
+    /// The reply is not valid.
+    #[error("invalid reply from agent {0}: {1}")]
+    #[diagnostic(help(
+        "use the same version of hopmap for the agent, and check that nothing intercepts the connection"
+    ))]
     Nonsense(String, String),
-    /// The connection broke.
-    #[error("agent {0} is gone: {1}")]
-    #[diagnostic(help("it was ended, its time limit was reached (--seconds), or its host went down"))]
+    /// The connection was lost.
+    #[error("lost the connection to agent {0}: {1}")]
+    #[diagnostic(help("it was stopped, reached its time limit (--seconds), or its host went down"))]
     Gone(String, String),
-    /// The agent could not do what it was asked for. The connection can be used further.
+    /// The agent could not execute the request. The connection remains usable.
     #[error("agent {0}: {1}")]
     Failed(String, String),
-    /// Random bytes could not be had.
-    #[error("the operating system gives no random bytes: {0}")]
+    /// No random bytes are available.
+    #[error("cannot get random bytes from the operating system: {0}")]
     Random(rand::rngs::SysError),
 }
 
-/// A connection to an agent that knows the same token.
+/// An authenticated connection to an agent.
 pub struct AgentConnection<L: Link = TcpStream> {
     link: L,
     frames: Frames,
@@ -73,7 +79,7 @@ pub struct AgentConnection<L: Link = TcpStream> {
 }
 
 impl AgentConnection {
-    /// Connects to an agent. Connecting, and every answer that needs no measuring, may take as long as `timeout`.
+    /// Connects to an agent. `timeout` limits the connection and every reply that needs no measurement.
     pub fn connect(address: SocketAddr, token: &Token, timeout: Duration) -> Result<Self, ClientError> {
         let agent = address.to_string();
         let timeout = timeout.max(Duration::from_millis(1));
@@ -93,23 +99,23 @@ impl AgentConnection {
 }
 
 impl<L: Link> AgentConnection<L> {
-    /// A connection whose handshake was made.
+    /// A connection after a successful handshake.
     pub fn over(link: L, keys: &Keys, agent: String, timeout: Duration) -> Self {
         Self { link, frames: Frames::new(Role::Coordinator, keys), agent, timeout }
     }
 
-    /// Address of the agent, with the name of its host once it was asked.
+    /// Address of the agent, with its host name after [`Self::describe`].
     #[must_use]
     pub fn agent(&self) -> &str {
         &self.agent
     }
 
-    /// Asks who it is.
+    /// Requests the description of the agent.
     pub fn describe(&mut self) -> Result<Description, ClientError> {
         match self.ask(&Request::Describe, self.timeout)? {
             Answer::Description(description) => {
                 if !self.agent.contains('(') {
-                    // A name that is not printable would spoil every message.
+                    // Non-printable names would garble messages.
                     let host: String = description.host.escape_debug().take(255).collect();
                     self.agent = format!("{host} ({})", self.agent);
                 }
@@ -119,7 +125,7 @@ impl<L: Link> AgentConnection<L> {
         }
     }
 
-    /// Has it time messages to another agent with the same token, for so many seconds at most.
+    /// Requests measurements to another agent with the same token, taking at most `seconds`.
     pub fn measure(
         &mut self,
         address: SocketAddr,
@@ -133,8 +139,8 @@ impl<L: Link> AgentConnection<L> {
         }
     }
 
-    /// Has it time messages between cores of its host, all that it may use if none are given, for so many seconds at most; all pairs
-    /// of a round at once if they are to be measured together.
+    /// Requests measurements between cores of the host, all usable ones by default, taking at most `seconds`;
+    /// with `together` all pairs of a round at once.
     pub fn cores(
         &mut self,
         cores: Option<&[u32]>,
@@ -154,18 +160,18 @@ impl<L: Link> AgentConnection<L> {
                         && pairs.iter().all(|pair| is_answer_to(&pair.timings, sampling)) =>
                 {
                     found.extend(pairs);
-                    // A host that answers more pairs than there can be does not answer for ever.
+                    // An agent that reports too many pairs must not keep the coordinator busy forever.
                     if found.len() > MOST_PAIRS {
                         return Err(self.nonsense(format!("more than {MOST_PAIRS} pairs of cores")));
                     }
                 }
                 other => return Err(self.unexpected(&other)),
             }
-            answer = self.hear(grace(seconds))?;
+            answer = self.receive(grace(seconds))?;
         }
     }
 
-    /// Asks it to end, which it does as soon as the connection is closed.
+    /// Requests the agent to stop, which it does as soon as the connection is closed.
     pub fn end(mut self) -> Result<(), ClientError> {
         match self.ask(&Request::End, self.timeout)? {
             Answer::Done => Ok(()),
@@ -177,10 +183,10 @@ impl<L: Link> AgentConnection<L> {
         let body = serde_json::to_vec(request).map_err(|error| self.nonsense(error.to_string()))?;
         let begun = Instant::now();
         self.frames.write(&mut self.link, &body).map_err(|error| self.lost(error.into(), begun))?;
-        self.hear(within)
+        self.receive(within)
     }
 
-    fn hear(&mut self, within: Duration) -> Result<Answer, ClientError> {
+    fn receive(&mut self, within: Duration) -> Result<Answer, ClientError> {
         let begun = Instant::now();
         let body = self.frames.read(&mut self.link, ANSWER_BYTES, begun + within);
         let body = body.map_err(|error| self.lost(error, begun))?;
@@ -209,12 +215,12 @@ impl<L: Link> AgentConnection<L> {
     fn unexpected(&self, answer: &Answer) -> ClientError {
         let what = match answer {
             Answer::Description(_) => "a description",
-            Answer::Timings(_) => "times of other messages",
-            Answer::Cores(_) => "times of other cores",
-            Answer::Done => "that it is done",
+            Answer::Timings(_) => "times of unrequested messages",
+            Answer::Cores(_) => "times of unrequested cores",
+            Answer::Done => "the end of a request",
             Answer::Failed(_) => "a failure",
         };
-        self.nonsense(format!("{what} where that was not asked for"))
+        self.nonsense(format!("unexpected {what}"))
     }
 
     fn nonsense(&self, what: String) -> ClientError {
@@ -222,10 +228,10 @@ impl<L: Link> AgentConnection<L> {
     }
 }
 
-/// Pairs of 2048 cores.
+/// Number of pairs of 2048 cores.
 const MOST_PAIRS: usize = 2048 * 2047 / 2;
 
-/// One timing for every size, in numbers that can be.
+/// Whether there is one valid timing per requested size.
 fn is_answer_to(timings: &[Timing], sampling: &Sampling) -> bool {
     let can_be = |timing: &Timing| {
         let times = &timing.times;
@@ -235,7 +241,7 @@ fn is_answer_to(timings: &[Timing], sampling: &Sampling) -> bool {
 }
 
 fn grace(seconds: f64) -> Duration {
-    // What no agent would accept need not be waited for.
+    // Requests beyond this are rejected by every agent.
     Duration::try_from_secs_f64(seconds.min(super::protocol::SECONDS)).unwrap_or_default() + GRACE
 }
 

@@ -1,4 +1,4 @@
-//! `hopmap agent`: measures messages on its host for a coordinator that knows the token.
+//! `hopmap agent`: measures message times on its host for a coordinator that knows the token.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,38 +18,38 @@ use super::bind::{Bind, default_address};
 use super::handshake::Token;
 use super::server::{Agent, AgentSettings, Ending};
 
-/// Where the token may be.
+/// Environment variable with the token.
 const TOKEN: &str = "HOPMAP_AGENT_TOKEN";
-/// A first line that is longer holds no token.
+/// Longer first lines cannot be a token.
 const LINE_BYTES: u64 = 1024;
 
-/// Measure messages on this host for a coordinator that knows the token.
+/// Measure message times on this host for a coordinator that knows the token.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`topology/probe` starts agents by itself and gives them a token. By hand, the token is 64
-hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line of
---token-file, or in the first line of standard input; it is never an argument, which everybody on
-the host could read. Who does not know the token is turned away.
+`topology/probe` starts agents itself and passes them a token. When an agent is started by hand,
+the token is 64 hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line
+of --token-file, or in the first line of standard input. It is never an argument, which all users of
+the host could read. Callers without the token are rejected.
 
-When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when
-its coordinator says so, when its standard input is closed, or after --seconds.
+A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It stops at the request of
+its coordinator, when its standard input is closed, or after --seconds.
 
 Examples:
   (umask 077; openssl rand -hex 32 > token)
   hopmap agent --bind 10.1.2.3 --token-file token
   sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token")]
 pub struct AgentCommand {
-    /// Address of this host to listen on, with a port if it is to be a certain one; or a network that this host is in,
-    /// such as 10.1.0.0/16 [default: the address that the name of this host stands for].
+    /// Listen address of this host, optionally with a port, or a network of this host such as 10.1.0.0/16
+    /// [default: the address of the host name].
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
-    /// How long to live at most.
+    /// Time limit, after which the agent exits.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// Name of this host [default: `$SLURMD_NODENAME`, else the host name].
+    /// Name of this host [default: `$SLURMD_NODENAME`, otherwise the host name].
     #[arg(long, value_name = "HOST")]
     name: Option<String>,
-    /// File whose first line is the token.
+    /// File with the token on its first line.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -69,9 +69,9 @@ impl Command for AgentCommand {
             lifetime: Duration::from_secs(self.seconds),
             token: token(self.token_file.as_deref())?,
         };
-        let (remarks, said) = channel();
+        let (remarks, received) = channel();
         let refusals = remarks.clone();
-        // Nobody listens any more when the agent has ended.
+        // The receiver is gone after the agent has stopped.
         let refused = move |refusal: &str| drop(refusals.send(Some(refusal.to_owned())));
         let agent = Agent::bind(settings, refused).map_err(Failure::usage)?;
         let stopper = agent.stopper();
@@ -81,24 +81,24 @@ impl Command for AgentCommand {
             stopper.stop();
         });
         watched.map_err(|error| miette::miette!("cannot start a thread: {error}"))?;
-        // Whoever started the agent waits for this line, whatever else is to be quiet.
+        // The starter of the agent waits for this line, even in quiet mode.
         let _ = writeln!(out, "{}", agent.line());
         let ending = thread::scope(|scope| {
-            scope.spawn(move || said.iter().map_while(|remark| remark).for_each(|remark| cx.log(remark)));
+            scope.spawn(move || received.iter().map_while(|remark| remark).for_each(|remark| cx.log(remark)));
             let ending = agent.serve();
             let _ = remarks.send(None);
             ending
         });
         cx.log(match ending.map_err(Failure::failed)? {
-            Ending::End => "ended by its coordinator".to_owned(),
-            Ending::Stopped => "ended, as standard input is closed".to_owned(),
-            Ending::TimeLimit => format!("ended after {} s", self.seconds),
+            Ending::End => "stopped by its coordinator".to_owned(),
+            Ending::Stopped => "stopped, standard input was closed".to_owned(),
+            Ending::TimeLimit => format!("stopped after {} s", self.seconds),
         });
         Ok(Answer::default())
     }
 }
 
-/// Returns when nothing can come any more.
+/// Returns at the end of the input.
 fn wait_for_end(mut input: impl Read) {
     let mut ignored = [0; 256];
     loop {
@@ -110,7 +110,7 @@ fn wait_for_end(mut input: impl Read) {
     }
 }
 
-/// The token, from wherever it is.
+/// Reads the token from the first available source.
 fn token(file: Option<&Path>) -> Result<Token, Failure> {
     let (text, place) = match (file, std::env::var_os(TOKEN)) {
         (Some(file), _) => {
@@ -119,7 +119,7 @@ fn token(file: Option<&Path>) -> Result<Token, Failure> {
             let metadata = opened.metadata().map_err(unread)?;
             if metadata.is_file() && metadata.mode() & 0o077 != 0 {
                 let hint = format!("chmod 600 {}", shown(file));
-                return Err(Mistake::new(format!("{} can be read by others", shown(file)), hint).into());
+                return Err(Mistake::new(format!("{} is readable by other users", shown(file)), hint).into());
             }
             (first_line(opened).map_err(unread)?, shown(file))
         }
@@ -134,9 +134,9 @@ fn token(file: Option<&Path>) -> Result<Token, Failure> {
         .map_err(|error| Mistake::new(format!("no token in {place}: {error}"), MAKE_TOKEN).into())
 }
 
-const MAKE_TOKEN: &str = "make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input";
+const MAKE_TOKEN: &str = "create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input";
 
-/// The first line, as long as a token could be in it.
+/// The first line, up to the maximum length of a token.
 fn first_line(input: impl Read) -> io::Result<String> {
     let mut line = Vec::new();
     BufReader::new(input.take(LINE_BYTES)).read_until(b'\n', &mut line)?;

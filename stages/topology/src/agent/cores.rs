@@ -1,8 +1,8 @@
-//! Messages between the cores of a host, through memory.
+//! Messages between the cores of a host through shared memory.
 //!
-//! A message of D bytes is D / 8 words that one core writes and the other reads, and a number that says that they are there; the
-//! answer is a number as well. Up to 48 bytes go with the number, in the same cache line. This is what processes of a host do that
-//! exchange messages through shared memory, without their protocol on top.
+//! A message of D bytes consists of D / 8 words, which one core writes and the other reads, and a sequence
+//! number that announces them; the reply is a sequence number too. Up to 48 bytes share the cache line of the
+//! number. MPI processes on one host communicate like this, with their protocol on top.
 
 use std::convert::Infallible;
 use std::hint::{black_box, spin_loop};
@@ -17,22 +17,22 @@ use super::protocol::CorePair;
 use crate::MachineError;
 use crate::probe::{Sampling, Timing, Wire, sample, tournament};
 
-/// Most bytes of a message between cores.
+/// Largest message between cores, in bytes.
 pub const CORE_MESSAGE_BYTES: u64 = 16 << 20;
-/// Most bytes of all messages that are on their way at once.
+/// Largest total size of concurrent messages, in bytes.
 const TOGETHER_BYTES: u64 = 256 << 20;
-/// Words of a message that go with its number.
+/// Words of a message in the cache line of its number.
 const WORDS_IN_LINE: usize = 6;
-/// Looks at a number before the core is given to others, who may be those that are waited for.
+/// Polls before the core is yielded, possibly to the process that is waited for.
 const SPINS: u32 = 1 << 12;
-/// Number that ends the conversation.
+/// Sequence number that ends the conversation.
 const END: u64 = u64::MAX;
 
 fn no_thread(error: &std::io::Error) -> MachineError {
-    MachineError::new(format!("the operating system gives no thread: {error}"), "")
+    MachineError::new(format!("cannot start a thread: {error}"), "")
 }
 
-/// Cores this process may run on, as the operating system numbers them.
+/// Cores this process may run on, in the numbering of the operating system.
 #[must_use]
 pub fn own_cores() -> Vec<u32> {
     match sched_getaffinity(None) {
@@ -41,13 +41,13 @@ pub fn own_cores() -> Vec<u32> {
     }
 }
 
-/// Measures all pairs of cores, in rounds of disjoint pairs; gives the results round by round.
+/// Measures all pairs of cores in rounds of disjoint pairs; returns the results round by round.
 pub fn measure_cores(
     cores: &[u32],
     together: bool,
     sampling: &Sampling,
     until: Instant,
-    mut tell: impl FnMut(Vec<CorePair>) -> bool,
+    mut report: impl FnMut(Vec<CorePair>) -> bool,
 ) -> Result<(), MachineError> {
     check(cores)?;
     let largest = sampling.sizes.iter().copied().max().unwrap_or_default();
@@ -61,11 +61,14 @@ pub fn measure_cores(
     for round in rounds(cores) {
         for pairs in round.chunks(at_once) {
             let Some(measured) = measure_at_once(pairs, sampling, until)? else {
-                return Err(MachineError::new(format!("time was over after {done} of {all} pairs"), ""));
+                return Err(MachineError::new(
+                    format!("the time limit was reached after {done} of {all} pairs"),
+                    "",
+                ));
             };
             done += measured.len();
-            if !tell(measured) {
-                return Err(MachineError::new("nobody takes the results", ""));
+            if !report(measured) {
+                return Err(MachineError::new("the receiver of the results is gone", ""));
             }
         }
     }
@@ -77,25 +80,25 @@ fn check(cores: &[u32]) -> Result<(), MachineError> {
     let mut sorted = cores.to_vec();
     sorted.sort_unstable();
     if let Some([core, ..]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(MachineError::new(format!("core {core} is given twice"), ""));
+        return Err(MachineError::new(format!("core {core} is listed twice"), ""));
     }
     match cores.iter().find(|core| !allowed.contains(core)) {
         Some(core) => {
-            let problem = format!("core {core} is not among those the agent may use ({allowed:?})");
+            let problem = format!("core {core} is not available to the agent (available: {allowed:?})");
             Err(MachineError::new(problem, ""))
         }
         None => Ok(()),
     }
 }
 
-/// All pairs, in rounds in which everybody has one partner at most.
+/// All pairs, in rounds in which each core has at most one partner.
 fn rounds(cores: &[u32]) -> impl Iterator<Item = Vec<(u32, u32)>> + '_ {
     let count = cores.len() as u32;
     let named = |(one, other): (u32, u32)| (cores[one as usize], cores[other as usize]);
     (0..tournament::rounds(count)).map(move |round| tournament::pairs(count, round).map(named).collect())
 }
 
-/// Measures disjoint pairs side by side; nothing if time was over before all were done.
+/// Measures disjoint pairs concurrently; `None` if the time limit was reached before all were done.
 fn measure_at_once(
     pairs: &[(u32, u32)],
     sampling: &Sampling,
@@ -122,7 +125,7 @@ fn measure_at_once(
     })
 }
 
-/// Measures one pair from this thread, which stays on the first core; nothing if time was over before.
+/// Measures one pair from this thread, pinned to the first core; `None` if the time limit was reached.
 fn measure_pair(
     source: u32,
     destination: u32,
@@ -137,7 +140,7 @@ fn measure_pair(
         let answering = move || {
             let pinned = pin(destination);
             let is_pinned = pinned.is_ok();
-            // The other end waits for it.
+            // The other thread waits for it.
             let _ = ready.send(pinned);
             if is_pinned {
                 memory.answer();
@@ -152,11 +155,11 @@ fn measure_pair(
     })
 }
 
-/// Puts this thread on a core.
+/// Pins this thread to a core.
 fn pin(core: u32) -> Result<(), MachineError> {
     let fault = |error: rustix::io::Errno| {
         let error = std::io::Error::from(error);
-        MachineError::new(format!("no thread can be put on core {core}: {error}"), "")
+        MachineError::new(format!("cannot pin a thread to core {core}: {error}"), "")
     };
     if core as usize >= CpuSet::MAX_CPU {
         return Err(fault(rustix::io::Errno::INVAL));
@@ -166,14 +169,14 @@ fn pin(core: u32) -> Result<(), MachineError> {
     sched_setaffinity(None, &set).map_err(fault)
 }
 
-/// What two cores share.
+/// Memory shared by two cores.
 struct SharedMemory {
     message: Announcement,
     answer: Answered,
     words: Vec<Line>,
 }
 
-/// Two lines apart from everything else, as processors fetch lines in pairs.
+/// Padded to two cache lines, since processors prefetch lines in pairs.
 #[repr(align(128))]
 #[derive(Default)]
 struct Announcement {
@@ -206,7 +209,7 @@ impl SharedMemory {
     }
 
     fn send(&self, number: u64, bytes: u64) {
-        // What the words hold does not matter, but that they are new: the other core must not have them already.
+        // The values do not matter, but they must be new so that the other core does not have them cached.
         for word in self.words(bytes) {
             word.store(number, Ordering::Relaxed);
         }
@@ -214,7 +217,7 @@ impl SharedMemory {
         self.message.number.store(number, Ordering::Release);
     }
 
-    /// Answers messages until the end is announced.
+    /// Replies to messages until the end is announced.
     fn answer(&self) {
         let mut answered = 0;
         loop {
@@ -236,7 +239,7 @@ impl SharedMemory {
     }
 }
 
-/// Announces the end when it goes, so that the other core never waits in vain.
+/// Announces the end on drop, so that the other core never waits forever.
 struct EndAtLast<'a>(&'a SharedMemory);
 
 impl Drop for EndAtLast<'_> {
@@ -245,15 +248,15 @@ impl Drop for EndAtLast<'_> {
     }
 }
 
-/// Time is over.
+/// The time limit was reached.
 struct OutOfTime;
 
-/// The way to another core.
+/// The sending side towards another core.
 struct CoreWire<'a> {
     memory: &'a SharedMemory,
     until: Instant,
     sent: u64,
-    /// Seconds that asking the clock takes, which is a good part of the way to a near core.
+    /// Duration of a clock read in seconds, a considerable part of the latency between near cores.
     clock_s: f64,
 }
 
@@ -285,7 +288,7 @@ impl Wire for CoreWire<'_> {
     }
 }
 
-/// The shortest time between two questions to the clock.
+/// The shortest time between two clock reads.
 fn clock_seconds() -> f64 {
     let question = |_| {
         let begun = Instant::now();
@@ -294,7 +297,7 @@ fn clock_seconds() -> f64 {
     (0..1000).map(question).fold(f64::INFINITY, f64::min)
 }
 
-/// Looks until something is there: without pause at first, then giving the core to others between two looks.
+/// Polls until a value is available: first in a busy loop, then yielding the core between polls.
 fn wait<T, E>(mut look: impl FnMut() -> Option<Result<T, E>>) -> Result<T, E> {
     let mut looks = 0;
     loop {
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pairs_of_cores_are_measured_whether_alone_or_together() {
+    fn all_pairs_of_cores_are_measured_one_by_one_or_concurrently() {
         let cores = own_cores();
         let cores = &cores[..cores.len().min(4)];
         for together in [false, true] {
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_arrive_whole() {
+    fn messages_arrive_intact() {
         for bytes in [1, 8, 47, 48, 49, 64, 65, 1000, 4096] {
             let memory = SharedMemory::new(bytes);
             memory.send(7, bytes);
@@ -373,27 +376,27 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_are_not_there_and_sizes_beyond_memory_are_refused() {
-        let said = |cores: &[u32], bytes| {
+    fn missing_cores_and_sizes_beyond_memory_are_rejected() {
+        let message = |cores: &[u32], bytes| {
             measure_cores(cores, false, &sampling(&[bytes]), soon(), |_| true).unwrap_err().to_string()
         };
-        assert!(said(&[1 << 30], 1).starts_with("core 1073741824 is not among those"));
+        assert!(message(&[1 << 30], 1).starts_with("core 1073741824 is not available"));
         let one = own_cores()[0];
-        assert!(said(&[one, one], 1).ends_with("is given twice"));
-        assert!(said(&[one], CORE_MESSAGE_BYTES + 1).contains("at most"));
+        assert!(message(&[one, one], 1).ends_with("is listed twice"));
+        assert!(message(&[one], CORE_MESSAGE_BYTES + 1).contains("at most"));
         assert!(pin(u32::MAX >> 1).is_err() || cfg!(not(target_os = "linux")));
     }
 
     #[test]
-    fn time_that_is_over_ends_it() {
+    fn measurements_end_at_the_time_limit() {
         let cores = own_cores();
         if cores.len() < 2 {
             return;
         }
         let past = Instant::now();
         let error = measure_cores(&cores[..2], false, &sampling(&[1]), past, |_| true).unwrap_err();
-        assert_eq!(error.to_string(), "time was over after 0 of 1 pairs");
+        assert_eq!(error.to_string(), "the time limit was reached after 0 of 1 pairs");
         let error = measure_cores(&cores[..2], false, &sampling(&[1]), soon(), |_| false).unwrap_err();
-        assert_eq!(error.to_string(), "nobody takes the results");
+        assert_eq!(error.to_string(), "the receiver of the results is gone");
     }
 }

@@ -1,4 +1,4 @@
-//! Who is connected to an agent, how many may be, and telling who was turned away without letting strangers fill a log.
+//! Connections of an agent: their limits, and a rate-limited log of rejected callers.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,22 +7,22 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections at once.
+/// Maximum number of unauthenticated connections.
 const STRANGERS: usize = 8;
 const COORDINATORS: usize = 1;
 const PEERS: usize = 4;
 const HOSTS: usize = 4;
 
-/// What a connection is.
+/// Role of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Has not proven anything yet.
+    /// Not authenticated yet.
     Stranger,
-    /// Gives orders.
+    /// Sends requests.
     Coordinator,
-    /// Times messages that are answered here.
+    /// Sends messages that are answered here.
     Peer,
-    /// Answers messages that are timed here.
+    /// Answers messages that are measured here.
     Host,
 }
 
@@ -56,7 +56,7 @@ impl Book {
         !self.is_closed && present < standing.most()
     }
 
-    /// Drops the oldest stranger of the address that has most of them, so that a crowd only keeps itself out.
+    /// Drops the oldest stranger of the address with most strangers, so that a flood displaces only itself.
     fn displace_stranger(&mut self) {
         let address = |stream: &TcpStream| stream.peer_addr().ok().map(|caller| caller.ip());
         let mut crowds: BTreeMap<Option<IpAddr>, Vec<u64>> = BTreeMap::new();
@@ -68,21 +68,21 @@ impl Book {
         let largest = crowds.into_values().max_by_key(|crowd| (crowd.len(), Reverse(crowd[0])));
         let oldest = largest.and_then(|crowd| self.guests.remove(&crowd[0]));
         if let Some((_, stream)) = oldest {
-            // One that is gone need not be closed.
+            // Errors mean that the connection is already closed.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
-/// One connection, which is forgotten when this goes.
+/// A connection, removed from the table on drop.
 pub(super) struct Guest {
     guests: Arc<Guests>,
     number: u64,
 }
 
 impl Guests {
-    /// Writes a connection down; nothing where there are too many of the kind, or the agent is about to end. A stranger
-    /// takes the place of an older one.
+    /// Registers a connection; `None` if there are too many of its role or the agent is about to stop. A
+    /// stranger displaces an older one.
     pub(super) fn enter(
         self: &Arc<Self>,
         standing: Standing,
@@ -102,24 +102,24 @@ impl Guests {
         Ok(Some(Guest { guests: Arc::clone(self), number }))
     }
 
-    /// Closes all connections, and lets nobody in any more.
+    /// Closes all connections and rejects new ones.
     pub(super) fn close(&self) {
         let mut book = self.book();
         book.is_closed = true;
         for (_, stream) in book.guests.values() {
-            // One that is gone need not be closed.
+            // Errors mean that the connection is already closed.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        // The book is in order between any two statements that could panic.
+        // The table is consistent between any two statements that could panic.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Guest {
-    /// Gives a connection another standing, if there is room and it was not displaced.
+    /// Changes the role of a connection, if there is room and it was not displaced.
     pub(super) fn rise(&self, standing: Standing) -> bool {
         let mut book = self.guests.book();
         let has_room = book.has_room(standing);
@@ -132,7 +132,7 @@ impl Guest {
         }
     }
 
-    /// Whether it had to make room for a newer stranger.
+    /// Whether a newer stranger displaced it.
     pub(super) fn is_displaced(&self) -> bool {
         let book = self.guests.book();
         !book.is_closed && !book.guests.contains_key(&self.number)
@@ -145,56 +145,56 @@ impl Drop for Guest {
     }
 }
 
-/// So many are told of ...
+/// Number of rejections that are logged ...
 const MOST: u64 = 5;
-/// ... in such a span.
-const SPAN: Duration = Duration::from_secs(10);
+/// ... per interval.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells of refusals, the first few of every span one by one, the others by number.
+/// Logs rejections: the first few of every interval individually, the others as a count.
 pub(super) struct Refusals {
-    told: Mutex<Told>,
-    tell: Box<dyn Fn(&str) + Send + Sync>,
+    interval: Mutex<Interval>,
+    log: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-struct Told {
+struct Interval {
     since: Instant,
     count: u64,
 }
 
 impl Refusals {
-    pub(super) fn new(tell: Box<dyn Fn(&str) + Send + Sync>) -> Self {
-        Self { told: Mutex::new(Told { since: Instant::now(), count: 0 }), tell }
+    pub(super) fn new(log: Box<dyn Fn(&str) + Send + Sync>) -> Self {
+        Self { interval: Mutex::new(Interval { since: Instant::now(), count: 0 }), log }
     }
 
-    /// Tells of a refusal, unless there were many just now.
-    pub(super) fn tell(&self, refusal: &str) {
-        let (silent, is_told) = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            let silent = if told.since.elapsed() > SPAN { told.restart() } else { 0 };
-            told.count += 1;
-            (silent, told.count <= MOST)
+    /// Logs a rejection, unless there were too many recently.
+    pub(super) fn log(&self, refusal: &str) {
+        let (silent, is_logged) = {
+            let mut interval = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
+            let silent = if interval.since.elapsed() > INTERVAL { interval.restart() } else { 0 };
+            interval.count += 1;
+            (silent, interval.count <= MOST)
         };
-        self.tell_number(silent);
-        if is_told {
-            (self.tell)(refusal);
+        self.log_count(silent);
+        if is_logged {
+            (self.log)(refusal);
         }
     }
 
-    /// Tells how many were not told of.
-    pub(super) fn tell_rest(&self) {
-        let silent = self.told.lock().unwrap_or_else(PoisonError::into_inner).restart();
-        self.tell_number(silent);
+    /// Logs the number of unlogged rejections.
+    pub(super) fn log_rest(&self) {
+        let silent = self.interval.lock().unwrap_or_else(PoisonError::into_inner).restart();
+        self.log_count(silent);
     }
 
-    fn tell_number(&self, silent: u64) {
+    fn log_count(&self, silent: u64) {
         if silent > 0 {
-            (self.tell)(&format!("refused {silent} more"));
+            (self.log)(&format!("rejected {silent} more"));
         }
     }
 }
 
-impl Told {
-    /// Begins a new span; how many were not told of in the last one.
+impl Interval {
+    /// Starts a new interval; returns the number of unlogged rejections of the last one.
     fn restart(&mut self) -> u64 {
         let silent = self.count.saturating_sub(MOST);
         *self = Self { since: Instant::now(), count: 0 };
@@ -207,15 +207,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_refusals_are_told_of_by_number() {
+    fn many_rejections_are_logged_as_a_count() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&lines);
         let refusals = Refusals::new(Box::new(move |line| seen.lock().unwrap().push(line.to_owned())));
-        (0..100).for_each(|number| refusals.tell(&format!("refused {number}")));
-        refusals.tell_rest();
-        refusals.tell_rest();
+        (0..100).for_each(|number| refusals.log(&format!("refused {number}")));
+        refusals.log_rest();
+        refusals.log_rest();
         let lines = lines.lock().unwrap();
         assert_eq!(lines[..2], ["refused 0", "refused 1"]);
-        assert_eq!(lines[5..], ["refused 95 more"]);
+        assert_eq!(lines[5..], ["rejected 95 more"]);
     }
 }

@@ -1,8 +1,10 @@
-//! How two sides of a connection find out that both know the token, and the frames that are sealed with what they agreed on.
+//! The handshake, in which both sides prove that they know the token, and the frames authenticated with its
+//! keys.
 //!
-//! Each says who it is and gives 32 random bytes, in the open. Then each proves with a hash of both greetings, keyed by the token,
-//! that it knows the token: the caller first, so that an agent tells strangers nothing. The labels of the two proofs differ, and
-//! random bytes are new for every connection, so neither can be sent back or sent again.
+//! Each side sends its role and 32 random bytes in the clear. Each then proves knowledge of the token with a
+//! hash of both greetings, keyed by the token: the caller first, so that an agent reveals nothing to
+//! strangers. The labels of the two proofs differ and the random bytes are new for every connection, so a
+//! proof can be neither reflected nor replayed.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -14,9 +16,9 @@ use rand::rngs::{SysError, SysRng};
 
 use super::protocol::{Link, read_all, write_all};
 
-/// What a greeting begins with.
+/// Start of a greeting.
 const MAGIC: [u8; 8] = *b"hopmap-a";
-/// Of the protocol; both sides have to speak the same.
+/// Protocol version; both sides must use the same one.
 pub const VERSION: u16 = 1;
 /// Bytes of a greeting: magic, version, role, random bytes.
 const GREETING: usize = 8 + 2 + 1 + 32;
@@ -29,50 +31,50 @@ const BUSY: u8 = 3;
 pub type Nonce = [u8; 32];
 type Greeting = [u8; GREETING];
 
-/// What a side of a connection is there for.
+/// Role of a side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Asks an agent to do something.
+    /// Sends requests to an agent.
     Coordinator,
-    /// Another agent that times messages.
+    /// Another agent that measures messages.
     Peer,
-    /// Answers.
+    /// Replies.
     Agent,
 }
 
-/// Keys by which the two sides of one connection recognise each other's frames.
+/// Keys that authenticate the frames of one connection.
 #[derive(Clone, Copy)]
 pub struct Keys {
-    /// Of frames to the agent.
+    /// For frames to the agent.
     pub(super) to_agent: [u8; 32],
-    /// Of frames from the agent.
+    /// For frames from the agent.
     pub(super) from_agent: [u8; 32],
 }
 
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
-    /// The connection broke or time was over.
+    /// The connection was lost or timed out.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The other side does not speak this protocol.
-    #[error("does not speak hopmap's protocol")]
+    /// The other side does not use this protocol.
+    #[error("does not use hopmap's protocol")]
     Stranger,
-    /// The other side speaks another version.
-    #[error("speaks version {0} of the protocol, not {VERSION}")]
+    /// The other side uses another version.
+    #[error("uses protocol version {0}, not {VERSION}")]
     Version(u16),
     /// The other side does not know the token.
     #[error("does not know the token")]
     Unproven,
-    /// The other side does not take our token.
-    #[error("does not take the token")]
+    /// The other side rejects this side's token.
+    #[error("rejected the token")]
     Refused,
-    /// The other side knows the token, and has no place now.
-    #[error("has no place for another connection")]
+    /// The other side knows the token but accepts no further connection.
+    #[error("accepts no further connections")]
     Busy,
 }
 
-/// Calls an agent: shows that this side knows the token, and that the agent does.
+/// Connects to an agent: both sides prove that they know the token.
 pub fn call<L: Link>(
     link: &mut L,
     role: Role,
@@ -103,16 +105,17 @@ pub fn call<L: Link>(
     Ok(transcript.keys())
 }
 
-/// Somebody who called and knows the token.
+/// A caller that knows the token.
 pub struct Caller {
-    /// What it wants.
+    /// The role of the caller.
     pub role: Role,
     /// Keys of the connection.
     pub keys: Keys,
     proof: blake3::Hash,
 }
 
-/// Answers a call: finds out whether the caller knows the token. It is neither welcome nor refused yet.
+/// Receives a handshake and checks that the caller knows the token. The caller is neither accepted nor
+/// rejected yet.
 pub fn answer<L: Link>(
     link: &mut L,
     token: &Token,
@@ -123,7 +126,7 @@ pub fn answer<L: Link>(
     read_all(link, &mut theirs, until)?;
     let role = understood(&theirs);
     let ours = greeting(Role::Agent, nonce);
-    // A caller of another version learns from the greeting which one is spoken here; others learn nothing.
+    // A caller with another version learns the version from the greeting; other callers learn nothing.
     if matches!(role, Ok(_) | Err(HandshakeError::Version(_))) {
         write_all(link, &ours, until)?;
     }
@@ -135,7 +138,7 @@ pub fn answer<L: Link>(
     read_all(link, &mut proof, until)?;
     let transcript = Transcript { token, call: &theirs, answer: &ours };
     if !transcript.is_proven(b"proof of caller ", &proof) {
-        // Whether it hears this changes nothing.
+        // It does not matter whether this arrives.
         let _ = write_all(link, &[REFUSED], until);
         return Err(HandshakeError::Unproven);
     }
@@ -143,14 +146,14 @@ pub fn answer<L: Link>(
 }
 
 impl Caller {
-    /// Lets the caller in and proves that this side knows the token as well.
+    /// Accepts the caller and proves that this side knows the token.
     pub fn welcome<L: Link>(&self, link: &mut L, until: Instant) -> Result<(), HandshakeError> {
         let mut verdict = [WELCOME; 1 + 32];
         verdict[1..].copy_from_slice(self.proof.as_bytes());
         Ok(write_all(link, &verdict, until)?)
     }
 
-    /// Sends the caller away, as there is no place.
+    /// Rejects the caller because all places are taken.
     pub fn send_away<L: Link>(&self, link: &mut L, until: Instant) -> Result<(), HandshakeError> {
         write_all(link, &[BUSY], until)?;
         Err(HandshakeError::Busy)
@@ -158,14 +161,14 @@ impl Caller {
 }
 
 impl HandshakeError {
-    /// Whether the other side said nothing in time.
+    /// Whether the other side sent nothing in time.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == ErrorKind::TimedOut)
     }
 }
 
-/// What both sides said before they proved anything.
+/// The greetings of both sides.
 struct Transcript<'a> {
     token: &'a Token,
     call: &'a Greeting,
@@ -173,14 +176,14 @@ struct Transcript<'a> {
 }
 
 impl Transcript<'_> {
-    /// Hash of a label and both greetings that only who knows the token can make.
+    /// Hash of a label and both greetings, keyed by the token.
     fn hash(&self, label: &[u8; 16]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(self.token.key());
         hasher.update(label).update(self.call).update(self.answer).finalize()
     }
 
     fn is_proven(&self, label: &[u8; 16], proof: &[u8]) -> bool {
-        // Equality of `blake3::Hash` takes the same time wherever the difference is: nothing is learned by trying.
+        // `blake3::Hash` compares in constant time, so timing reveals nothing.
         blake3::Hash::from_slice(proof).is_ok_and(|proof| proof == self.hash(label))
     }
 
@@ -216,25 +219,25 @@ fn understood(greeting: &Greeting) -> Result<Role, HandshakeError> {
 /// Bytes of a token.
 const BYTES: usize = 32;
 
-/// What whoever talks to an agent has to know. It never goes over a connection, and does not show itself.
+/// The shared secret of agents and coordinators. It is never sent over a connection or shown.
 #[derive(Clone)]
 pub struct Token([u8; BYTES]);
 
-/// Text that is no token. The text itself is not repeated: it may be most of a secret.
+/// Text that is not a token. The message does not repeat the text, which may be most of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("a token has 64 hexadecimal digits, and this text has {letters} letters{}", if *.letters == 64 { ", not all of them digits" } else { "" })]
-#[diagnostic(help("make one with `(umask 077; openssl rand -hex 32 > token)`"))]
+#[diagnostic(help("create one with `(umask 077; openssl rand -hex 32 > token)`"))]
 pub struct TokenError {
     letters: usize,
 }
 
 impl Token {
-    /// A new token that nobody knows.
+    /// A new random token.
     pub fn random() -> Result<Self, SysError> {
         random_bytes().map(Self)
     }
 
-    /// Reads 64 hexadecimal digits; space around them does not count.
+    /// Parses 64 hexadecimal digits, ignoring surrounding space.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let digits = text.trim().as_bytes();
         let error = TokenError { letters: text.trim().chars().count() };
@@ -249,13 +252,13 @@ impl Token {
         Ok(Self(bytes))
     }
 
-    /// The 64 hexadecimal digits, to hand the token on.
+    /// The 64 hexadecimal digits, to pass the token on.
     #[must_use]
     pub fn to_hex(&self) -> String {
         blake3::Hash::from_bytes(self.0).to_hex().to_string()
     }
 
-    /// The key of keyed hashes.
+    /// The key for keyed hashes.
     pub(super) fn key(&self) -> &[u8; BYTES] {
         &self.0
     }
@@ -267,50 +270,51 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Bytes of the operating system's generator that nobody can foretell.
+/// Bytes of the cryptographic generator of the operating system.
 pub(super) fn random_bytes() -> Result<[u8; BYTES], SysError> {
     let mut bytes = [0; BYTES];
     SysRng.try_fill_bytes(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Most bytes of a request.
+/// Largest request, in bytes.
 pub const REQUEST_BYTES: usize = 64 << 10;
-/// Most bytes of an answer.
+/// Largest reply, in bytes.
 pub const ANSWER_BYTES: usize = 1 << 20;
-/// Within which a frame that has begun has to be there.
+/// Time limit for the rest of a frame that has begun.
 const WITHIN: Duration = Duration::from_secs(10);
 
 const SEAL: usize = 32;
 
-/// Why no frame came.
+/// Why no frame was received.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The connection was closed between two frames.
     #[error("closed the connection")]
     Closed,
-    /// The connection broke in the middle, or time was over.
+    /// The connection was lost within a frame, or timed out.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The frame is longer than it may be; nothing of it was read.
+    /// The frame exceeds the limit; nothing of it was read.
     #[error("announced {length} bytes, more than {limit}")]
     TooLong {
-        /// Bytes it was said to have.
+        /// Announced bytes.
         length: usize,
-        /// Bytes it may have.
+        /// Allowed bytes.
         limit: usize,
     },
-    /// The frame is not from whom the handshake was with, or not the next one.
-    #[error("sent a frame that is not sealed as it should be")]
+    /// The frame was not sent by the peer of the handshake, or not in order.
+    #[error("sent a frame with an invalid authentication code")]
     Forged,
 }
 
 /// One side of a connection after the handshake.
 ///
-/// Frames of a control connection: what was sent by whom, in order.
+/// Frames of a control connection, authenticated and ordered.
 ///
-/// u32 length of the body, big endian; 32 bytes BLAKE3 of the frame's number (u64, little endian) and body, keyed by the keys of the
-/// handshake; the body. Whoever sits on the way can neither change a frame, nor repeat, leave out or add one, without being noticed.
+/// u32 length of the body, big endian; 32 bytes BLAKE3 of the frame's number (u64, little endian) and body,
+/// keyed by the keys of the handshake; the body. Frames that a man in the middle changes, replays, drops or
+/// inserts are detected.
 pub struct Frames {
     sending: [u8; 32],
     receiving: [u8; 32],
@@ -338,7 +342,7 @@ impl Frames {
         write_all(link, &frame, Instant::now() + WITHIN)
     }
 
-    /// Receives the next frame, which has to begin before a moment and may have so many bytes.
+    /// Receives the next frame of at most `limit` bytes, which must begin before a deadline.
     pub fn read<L: Link>(
         &mut self,
         link: &mut L,
@@ -359,7 +363,7 @@ impl Frames {
         read_all(link, &mut head[4..], until)?;
         let mut body = vec![0; length];
         read_all(link, &mut body, until)?;
-        // Equality of hashes takes the same time wherever the difference is.
+        // Hashes compare in constant time.
         let is_sealed = blake3::Hash::from_slice(&head[4..])
             .is_ok_and(|found| found == seal(&self.receiving, self.received, &body));
         self.received += 1;
@@ -376,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_read_and_written_and_do_not_show_themselves() {
+    fn tokens_are_parsed_and_written_but_not_shown() {
         let token = Token::random().unwrap();
         let hex = token.to_hex();
         assert_eq!(Token::parse(&format!(" {hex}\r\n")).unwrap().to_hex(), hex);
@@ -386,12 +390,12 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_token() {
-        let said = |text: &str| Token::parse(text).unwrap_err().to_string();
-        assert!(said("").ends_with("has 0 letters"));
-        assert!(said(&"0".repeat(65)).ends_with("65 letters"));
-        assert!(said(&"g".repeat(64)).ends_with("not all of them digits"));
-        assert!(said(&"é".repeat(32)).ends_with("32 letters"));
-        assert!(said(&"+1".repeat(32)).ends_with("not all of them digits"));
+    fn other_text_is_not_a_token() {
+        let message = |text: &str| Token::parse(text).unwrap_err().to_string();
+        assert!(message("").ends_with("has 0 letters"));
+        assert!(message(&"0".repeat(65)).ends_with("65 letters"));
+        assert!(message(&"g".repeat(64)).ends_with("not all of them digits"));
+        assert!(message(&"é".repeat(32)).ends_with("32 letters"));
+        assert!(message(&"+1".repeat(32)).ends_with("not all of them digits"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a coordinator asks of an agent and what the agent answers, the limits of both, and the connections that carry it.
+//! Requests of a coordinator, replies of an agent, their limits, and the connections that carry them.
 
 use std::io;
 use std::io::{ErrorKind, Read, Write};
@@ -10,88 +10,88 @@ use serde::{Deserialize, Serialize};
 
 use crate::probe::{Sampling, Timing};
 
-/// Most bytes of a message that is timed.
+/// Largest measured message, in bytes.
 pub const MESSAGE_BYTES: u64 = 64 << 20;
-/// Most messages of one batch, and of one size.
+/// Largest number of messages of one batch, and of one size.
 pub const MESSAGES: u32 = 1_000_000;
-/// Most sizes of one measurement.
+/// Largest number of sizes of one measurement.
 pub const SIZES: usize = 64;
-/// Most seconds of one measurement.
+/// Time limit of one measurement, in seconds.
 pub const SECONDS: f64 = 86_400.0;
 
-/// What an agent may be asked for. There is nothing else it does.
+/// Requests to an agent; it does nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Request {
-    /// Who it is.
+    /// Describe yourself.
     Describe,
-    /// Time messages to another agent.
+    /// Measure messages to another agent.
     Measure {
-        /// Where the other agent listens.
+        /// Listen address of the other agent.
         address: SocketAddr,
         /// What to measure.
         sampling: Sampling,
-        /// Seconds for all of it.
+        /// Time limit in seconds.
         seconds: f64,
     },
-    /// Time messages between the cores of the host.
+    /// Measure messages between the cores of the host.
     Cores {
-        /// Which cores; all that the agent may use if not said.
+        /// Cores to measure; all usable ones by default.
         cores: Option<Vec<u32>>,
         /// Whether all pairs of a round are measured at once.
         together: bool,
         /// What to measure.
         sampling: Sampling,
-        /// Seconds for all of it.
+        /// Time limit in seconds.
         seconds: f64,
     },
     /// Stop as soon as this connection is closed.
     End,
 }
 
-/// What an agent answers.
+/// Replies of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Answer {
-    /// To [`Request::Describe`].
+    /// Reply to [`Request::Describe`].
     Description(Description),
-    /// To [`Request::Measure`].
+    /// Reply to [`Request::Measure`].
     Timings(Vec<Timing>),
-    /// To [`Request::Cores`], any number of times, before [`Self::Done`].
+    /// Reply to [`Request::Cores`], any number of times before [`Self::Done`].
     Cores(Vec<CorePair>),
-    /// That was all.
+    /// End of a reply.
     Done,
-    /// The request could not be fulfilled; the connection goes on.
+    /// The request failed; the connection remains usable.
     Failed(String),
 }
 
-/// Who an agent is.
+/// Description of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
     /// Name of its host.
     pub host: String,
-    /// Cores it may use, as the operating system numbers them.
+    /// Cores it may use, in the numbering of the operating system.
     pub cores: Vec<u32>,
-    /// Version of its program.
+    /// Program version.
     pub version: String,
-    /// Seconds until it ends by itself.
+    /// Seconds until it exits.
     pub seconds_left: f64,
 }
 
-/// How long messages took between two cores of a host.
+/// Message times between two cores of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorePair {
-    /// The core that sent and timed.
+    /// The core that sent and measured.
     pub source: u32,
-    /// The core that answered.
+    /// The core that replied.
     pub destination: u32,
-    /// The times, size by size.
+    /// The times by size.
     pub timings: Vec<Timing>,
 }
 
-/// Says what is wrong with a measurement that nobody should do, whoever asks for it.
+/// Why a measurement request is rejected, if it is.
 pub(super) fn refusal(sampling: &Sampling, seconds: f64) -> Option<String> {
     let Sampling { sizes, warm_up, warm_up_bytes: _, batch, most, calm_batches: _, tolerance, seconds: each } =
         sampling;
@@ -99,43 +99,45 @@ pub(super) fn refusal(sampling: &Sampling, seconds: f64) -> Option<String> {
     let is_size = |bytes: &u64| (1..=MESSAGE_BYTES).contains(bytes);
     match () {
         () if sizes.is_empty() || sizes.len() > SIZES => {
-            Some(format!("{} sizes are asked for; 1 to {SIZES} can be measured", sizes.len()))
+            Some(format!("{} sizes requested, allowed are 1 to {SIZES}", sizes.len()))
         }
-        () if !sizes.iter().all(is_size) => Some(format!("messages have 1 to {MESSAGE_BYTES} bytes")),
-        () if *most == 0 || *batch == 0 => Some("`batch` and `most` are at least 1".to_owned()),
+        () if !sizes.iter().all(is_size) => {
+            Some(format!("message sizes must be from 1 to {MESSAGE_BYTES} bytes"))
+        }
+        () if *most == 0 || *batch == 0 => Some("`batch` and `most` must be at least 1".to_owned()),
         () if (*most).max(*warm_up) > MESSAGES => {
-            Some(format!("at most {MESSAGES} messages are sent of a size"))
+            Some(format!("at most {MESSAGES} messages are sent per size"))
         }
-        () if !tolerance.is_finite() => Some("`tolerance` is not a number".to_owned()),
+        () if !tolerance.is_finite() => Some("`tolerance` is not a finite number".to_owned()),
         () if !within(*each) || !within(seconds) => {
-            Some(format!("seconds are more than 0 and at most {SECONDS}"))
+            Some(format!("seconds must be above 0 and at most {SECONDS}"))
         }
         () => None,
     }
 }
 
-/// A host that not even the kernel of which answers for so long is gone.
+/// A host whose kernel sends no TCP acknowledgement for this long is lost.
 const GONE: Duration = Duration::from_secs(5);
-/// Time between two questions to a host that has nothing to say.
+/// Interval of TCP keep-alive probes to an idle host.
 const QUESTION: Duration = Duration::from_secs(1);
 
-/// A connection whose reads and writes can be given a limit.
+/// A connection whose reads and writes can have a time limit.
 pub trait Link: Read + Write {
-    /// From now on a read or write that gets nowhere for so long fails.
+    /// Sets the time after which a read or write without progress fails.
     fn limit(&mut self, each: Duration) -> io::Result<()>;
 }
 
 impl Link for TcpStream {
     fn limit(&mut self, each: Duration) -> io::Result<()> {
-        // Zero would mean no limit at all.
+        // Zero would mean no limit.
         let each = Some(each.max(Duration::from_millis(1)));
         self.set_read_timeout(each)?;
         self.set_write_timeout(each)
     }
 }
 
-/// Lets a connection break soon after its other host is cut off, however long nobody has anything to say. Kernels answer each other:
-/// a process may be busy for longer.
+/// Makes a connection fail soon after its other host is cut off, however long both sides are silent. Kernels
+/// acknowledge each other even if a process is busy for longer.
 pub(super) fn watch(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, QUESTION)?;
@@ -144,7 +146,7 @@ pub(super) fn watch(stream: &TcpStream) -> io::Result<()> {
     Ok(sockopt::set_tcp_user_timeout(stream, GONE.as_millis() as u32)?)
 }
 
-/// Fills the buffer before a moment, however slowly its parts trickle in.
+/// Fills the buffer before a deadline, however slowly data arrives.
 pub(super) fn read_all<L: Link>(link: &mut L, buffer: &mut [u8], until: Instant) -> io::Result<()> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -159,7 +161,7 @@ pub(super) fn read_all<L: Link>(link: &mut L, buffer: &mut [u8], until: Instant)
     Ok(())
 }
 
-/// Writes everything before a moment, however slowly it is taken.
+/// Writes everything before a deadline, however slowly it is accepted.
 pub(super) fn write_all<L: Link>(link: &mut L, mut bytes: &[u8], until: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         link.limit(left(until)?)?;
@@ -173,13 +175,13 @@ pub(super) fn write_all<L: Link>(link: &mut L, mut bytes: &[u8], until: Instant)
     link.flush()
 }
 
-/// Time until a moment, if any is left.
+/// Time until a deadline; an error if it has passed.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// Sockets say `WouldBlock` when their time is over.
+/// Sockets report `WouldBlock` for a timeout.
 pub(super) fn timed(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { error }
 }

@@ -1,4 +1,5 @@
-//! The agent: listens on one address, lets in who knows the token, measures what it is asked for, and ends in time.
+//! The agent: listens on one address, admits callers that know the token, executes their requests, and exits
+//! at its time limit.
 
 use std::io::{PipeReader, PipeWriter, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,59 +20,57 @@ use super::protocol::{Answer, CorePair, Description, Link, Request, refusal, wat
 use super::wire::{TcpWire, respond};
 use crate::probe::{Sampling, Timing, sample};
 
-/// Within which a caller has to prove that it knows the token, however slowly it speaks.
+/// Time limit for the handshake of a caller, however slowly it sends.
 const HANDSHAKE: Duration = Duration::from_secs(2);
-/// So long a place may be taken by somebody who is just leaving.
+/// Time that a closing connection may still occupy its place.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// How an agent is to be.
+/// Settings of an agent.
 #[derive(Debug)]
 pub struct AgentSettings {
-    /// Where it listens; port 0 is any that is free.
+    /// Listen address; port 0 selects a free port.
     pub address: SocketAddr,
     /// Name of its host.
     pub host: String,
-    /// How long it lives at most.
+    /// Time limit of the agent.
     pub lifetime: Duration,
-    /// What whoever wants something from it has to know.
+    /// The shared secret of its callers.
     pub token: Token,
 }
 
-/// Why there is no agent.
+/// Why an agent did not start.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum AgentError {
-    /// The address is not free or not of this host.
+    /// The address is in use or not one of this host.
     #[error("cannot listen on {address}: {error}")]
-    #[diagnostic(help(
-        "give an address of this host with --bind, or a network that it is in, such as 10.1.0.0/16"
-    ))]
+    #[diagnostic(help("give an address of this host with --bind, or a network of it, such as 10.1.0.0/16"))]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system error.
         error: io::Error,
     },
-    /// The name would not fit into a line of words.
-    #[error("a host cannot be called {0:?}")]
-    #[diagnostic(help("give its name with --name: no spaces, no control characters, at most 255 bytes"))]
+    /// The name would not fit into the ready line.
+    #[error("invalid host name {0:?}")]
+    #[diagnostic(help("set the name with --name: no spaces or control characters, at most 255 bytes"))]
     Name(String),
-    /// The system refuses something that an agent needs.
-    #[error("the operating system refuses: {0}")]
+    /// A system call that an agent needs failed.
+    #[error("the operating system reported: {0}")]
     System(io::Error),
 }
 
-/// Why an agent ended.
+/// Why an agent stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Its coordinator asked for it.
+    /// At the request of its coordinator.
     End,
-    /// Its [`Stopper`] was used.
+    /// By its [`Stopper`].
     Stopped,
-    /// It has lived as long as it may.
+    /// At its time limit.
     TimeLimit,
 }
 
-/// An agent that listens, and serves nobody yet.
+/// An agent that listens and does not serve yet.
 pub struct Agent {
     listener: TcpListener,
     address: SocketAddr,
@@ -79,7 +78,7 @@ pub struct Agent {
     shared: Arc<Shared>,
 }
 
-/// What all threads of an agent know.
+/// State shared by all threads of an agent.
 struct Shared {
     token: Token,
     host: String,
@@ -92,19 +91,19 @@ struct Shared {
     waker: Mutex<PipeWriter>,
 }
 
-/// Ends an agent from another thread.
+/// Stops an agent from another thread.
 #[derive(Clone)]
 pub struct Stopper(Arc<Shared>);
 
 impl Stopper {
-    /// Ends the agent at once, whatever it does.
+    /// Stops the agent at once, whatever it does.
     pub fn stop(&self) {
         self.0.wake();
     }
 }
 
 impl Agent {
-    /// Listens; from now on the time of the agent runs. `refused` is told about who is turned away, but not more often than is good.
+    /// Starts listening; the time limit starts now. `refused` receives rejected callers at a limited rate.
     pub fn bind(
         settings: AgentSettings,
         refused: impl Fn(&str) + Send + Sync + 'static,
@@ -115,7 +114,7 @@ impl Agent {
             return Err(AgentError::Name(host));
         }
         let listener = TcpListener::bind(address).map_err(|error| AgentError::Bind { address, error })?;
-        // A caller that is gone before it was let in must not make accepting wait.
+        // Accepting must not block on a caller that disconnected in the meantime.
         listener.set_nonblocking(true).map_err(AgentError::System)?;
         let address = listener.local_addr().map_err(AgentError::System)?;
         let (wake, waker) = io::pipe().map_err(AgentError::System)?;
@@ -133,29 +132,29 @@ impl Agent {
         Ok(Self { listener, address, wake, shared: Arc::new(shared) })
     }
 
-    /// Where it listens.
+    /// Listen address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The line that says that it is ready, and where: `hopmap agent VERSION HOST ADDRESS:PORT CORES`, the last a number.
+    /// The ready line: `hopmap agent VERSION HOST ADDRESS:PORT CORES`, the last a number.
     #[must_use]
     pub fn line(&self) -> String {
         format!("hopmap agent {VERSION} {} {} {}", self.shared.host, self.address, self.shared.cores.len())
     }
 
-    /// What ends it.
+    /// A handle that stops the agent.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.shared))
     }
 
-    /// Serves until it ends; then all its connections are closed.
+    /// Serves until the agent stops, then closes all its connections.
     pub fn serve(self) -> Result<Ending, AgentError> {
         let ending = self.listen();
         self.shared.guests.close();
-        self.shared.refusals.tell_rest();
+        self.shared.refusals.log_rest();
         ending
     }
 
@@ -189,8 +188,8 @@ impl Agent {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => {
-                // Such as no descriptors left: waiting is better than asking again at once.
-                self.shared.refusals.tell(&format!("no connection is taken: {error}"));
+                // For example when no file descriptors are left: wait instead of retrying at once.
+                self.shared.refusals.log(&format!("cannot accept connections: {error}"));
                 thread::sleep(Duration::from_millis(50));
                 return;
             }
@@ -201,20 +200,20 @@ impl Agent {
                 let visit = move || {
                     if let Err(fault) = shared.receive(stream, &guest) {
                         let fault = if guest.is_displaced() {
-                            "proved nothing, for a newer caller: too many callers at once".to_owned()
+                            "was displaced by a newer caller: too many callers at once".to_owned()
                         } else {
                             fault
                         };
-                        shared.refusals.tell(&format!("refused {caller}, who {fault}"));
+                        shared.refusals.log(&format!("rejected {caller}, which {fault}"));
                     }
                 };
                 thread::Builder::new().name("agent".to_owned()).spawn(visit).map(drop)
             }
-            Ok(None) => Err(io::Error::other("the agent is about to end")),
+            Ok(None) => Err(io::Error::other("the agent is about to stop")),
             Err(error) => Err(error),
         };
         if let Err(error) = begun {
-            self.shared.refusals.tell(&format!("refused {caller}: {error}"));
+            self.shared.refusals.log(&format!("rejected {caller}: {error}"));
         }
     }
 }
@@ -228,14 +227,14 @@ fn prepared(shared: &Shared, stream: &TcpStream) -> io::Result<Option<Guest>> {
 
 impl Shared {
     fn wake(&self) {
-        // A pipe that is closed has nobody left to wake.
+        // A closed pipe means that no thread is left to wake.
         let _ = self.waker.lock().unwrap_or_else(PoisonError::into_inner).write_all(b".");
     }
 
-    /// Finds out who is there and does what it may ask for; what was wrong with it, in words.
+    /// Authenticates a caller and executes its requests; returns a description of its fault.
     fn receive(&self, mut stream: TcpStream, guest: &Guest) -> Result<(), String> {
         let until = self.until.min(Instant::now() + HANDSHAKE);
-        let nonce = random_bytes().map_err(|error| format!("cannot be received: {error}"))?;
+        let nonce = random_bytes().map_err(|error| format!("cannot be served: {error}"))?;
         let caller = answer(&mut stream, &self.token, &nonce, until).map_err(|error| in_words(&error))?;
         let standing = match caller.role {
             Role::Coordinator => Standing::Coordinator,
@@ -243,11 +242,11 @@ impl Shared {
         };
         if !rises(guest, standing, until.min(Instant::now() + LEAVING)) {
             let _ = caller.send_away(&mut stream, until);
-            return Err(format!("is one {standing:?} too many").to_lowercase());
+            return Err(format!("exceeds the limit of its role ({standing:?})").to_lowercase());
         }
         caller.welcome(&mut stream, until).map_err(|error| in_words(&error))?;
         if standing == Standing::Peer {
-            // A peer that breaks off has its own words for it.
+            // A peer that disconnects reports its own error.
             let _ = respond(&mut stream, self.until);
             return Ok(());
         }
@@ -280,11 +279,11 @@ impl Work for Shared {
         sampling: &Sampling,
         until: Instant,
     ) -> Result<Vec<Timing>, String> {
-        let says = |error: &dyn std::fmt::Display| format!("{address} {error}");
-        let mut wire = TcpWire::connect(address, &self.token, until).map_err(|error| says(&error))?;
-        let guest = self.guests.enter(Standing::Host, wire.stream()).map_err(|error| says(&error))?;
-        let Some(_guest) = guest else { return Err("the agent is about to end".to_owned()) };
-        sample(&mut wire, sampling).map_err(|error| says(&error))
+        let described = |error: &dyn std::fmt::Display| format!("{address} {error}");
+        let mut wire = TcpWire::connect(address, &self.token, until).map_err(|error| described(&error))?;
+        let guest = self.guests.enter(Standing::Host, wire.stream()).map_err(|error| described(&error))?;
+        let Some(_guest) = guest else { return Err("the agent is about to stop".to_owned()) };
+        sample(&mut wire, sampling).map_err(|error| described(&error))
     }
 
     fn cores(
@@ -293,14 +292,14 @@ impl Work for Shared {
         together: bool,
         sampling: &Sampling,
         until: Instant,
-        tell: &mut dyn FnMut(Vec<CorePair>) -> bool,
+        send: &mut dyn FnMut(Vec<CorePair>) -> bool,
     ) -> Result<(), String> {
         let cores = cores.unwrap_or_else(|| self.cores.clone());
-        measure_cores(&cores, together, sampling, until, tell).map_err(|error| error.to_string())
+        measure_cores(&cores, together, sampling, until, send).map_err(|error| error.to_string())
     }
 }
 
-/// Gives a guest its standing as soon as there is room for it.
+/// Changes the role of a guest as soon as there is room.
 fn rises(guest: &Guest, standing: Standing, until: Instant) -> bool {
     while !guest.rise(standing) {
         if Instant::now() > until {
@@ -313,23 +312,23 @@ fn rises(guest: &Guest, standing: Standing, until: Instant) -> bool {
 
 fn in_words(error: &HandshakeError) -> String {
     match error {
-        error if error.is_silence() => "proved nothing in time".to_owned(),
-        HandshakeError::Io(error) => format!("went away: {error}"),
+        error if error.is_silence() => "did not authenticate in time".to_owned(),
+        HandshakeError::Io(error) => format!("disconnected: {error}"),
         error => error.to_string(),
     }
 }
 
-/// Most requests in the life of an agent.
+/// Limit of requests during the lifetime of an agent.
 pub const REQUESTS: u64 = 1_000_000;
-/// Most sizes of all pairs in one frame of an answer.
+/// Largest number of timings in one frame of a reply.
 const TIMINGS_IN_FRAME: usize = 2048;
 
-/// What an agent is able to do.
+/// Operations of an agent.
 pub trait Work {
-    /// Who it is.
+    /// Describes the agent.
     fn describe(&self) -> Description;
 
-    /// Times messages to another agent; else what failed, in words.
+    /// Measures messages to another agent; returns a description of the failure.
     fn measure(
         &self,
         address: SocketAddr,
@@ -337,28 +336,28 @@ pub trait Work {
         until: Instant,
     ) -> Result<Vec<Timing>, String>;
 
-    /// Times messages between cores, all of them if none are given, and hands over the results as they come, as long as they are
-    /// taken; else what failed, in words.
+    /// Measures messages between cores, all usable ones by default, and passes on the results as long as they
+    /// are accepted; returns a description of the failure.
     fn cores(
         &self,
         cores: Option<Vec<u32>>,
         together: bool,
         sampling: &Sampling,
         until: Instant,
-        tell: &mut dyn FnMut(Vec<CorePair>) -> bool,
+        send: &mut dyn FnMut(Vec<CorePair>) -> bool,
     ) -> Result<(), String>;
 }
 
 /// How a conversation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
-    /// The coordinator asked the agent to end.
+    /// The coordinator requested the agent to stop.
     End,
-    /// The coordinator closed the connection and may come back.
+    /// The coordinator closed the connection and may reconnect.
     Closed,
 }
 
-/// Does what a coordinator asks for, until it closes the connection or time is over.
+/// Executes the requests of a coordinator until it closes the connection or the time limit is reached.
 pub fn converse<L: Link, W: Work>(
     link: &mut L,
     frames: &mut Frames,
@@ -370,35 +369,35 @@ pub fn converse<L: Link, W: Work>(
     loop {
         let body = match frames.read(link, REQUEST_BYTES, until) {
             Err(FrameError::Closed) => return Ok(parting),
-            // Who asked for the end may leave as it likes.
+            // After an end request the coordinator may disconnect in any way.
             Err(_) if parting == Parting::End => return Ok(parting),
             body => body?,
         };
         let answer = match serde_json::from_slice(&body) {
             _ if requests.fetch_add(1, Ordering::Relaxed) >= REQUESTS => {
-                Answer::Failed(format!("an agent does {REQUESTS} requests at most"))
+                Answer::Failed(format!("an agent serves at most {REQUESTS} requests"))
             }
-            Err(error) => Answer::Failed(format!("the request is not understood: {error}")),
+            Err(error) => Answer::Failed(format!("cannot parse the request: {error}")),
             Ok(Request::Describe) => Answer::Description(work.describe()),
             Ok(Request::End) => {
                 parting = Parting::End;
                 Answer::Done
             }
             Ok(request) => {
-                let mut tell = |answer: &Answer| say(link, frames, answer);
-                measured(request, work, until, &mut tell)?
+                let mut send = |answer: &Answer| send_answer(link, frames, answer);
+                measured(request, work, until, &mut send)?
             }
         };
-        say(link, frames, &answer)?;
+        send_answer(link, frames, &answer)?;
     }
 }
 
-/// Measures; the last answer.
+/// Measures; returns the final reply.
 fn measured<W: Work>(
     request: Request,
     work: &W,
     until: Instant,
-    tell: &mut dyn FnMut(&Answer) -> Result<(), FrameError>,
+    send: &mut dyn FnMut(&Answer) -> Result<(), FrameError>,
 ) -> Result<Answer, FrameError> {
     let (Request::Measure { ref sampling, seconds, .. } | Request::Cores { ref sampling, seconds, .. }) =
         request
@@ -415,25 +414,25 @@ fn measured<W: Work>(
         }
         Request::Cores { cores, together, sampling, .. } => {
             let in_frame = (TIMINGS_IN_FRAME / sampling.sizes.len().max(1)).max(1);
-            let mut told = Ok(());
-            let mut tell_pairs = |pairs: Vec<CorePair>| {
+            let mut sent = Ok(());
+            let mut send_pairs = |pairs: Vec<CorePair>| {
                 for part in pairs.chunks(in_frame) {
-                    if told.is_ok() {
-                        told = tell(&Answer::Cores(part.to_vec()));
+                    if sent.is_ok() {
+                        sent = send(&Answer::Cores(part.to_vec()));
                     }
                 }
-                told.is_ok()
+                sent.is_ok()
             };
-            let done = work.cores(cores, together, &sampling, until, &mut tell_pairs);
-            told?;
+            let done = work.cores(cores, together, &sampling, until, &mut send_pairs);
+            sent?;
             Ok(done.map_or_else(Answer::Failed, |()| Answer::Done))
         }
         Request::Describe | Request::End => Ok(Answer::Done),
     }
 }
 
-fn say<L: Link>(link: &mut L, frames: &mut Frames, answer: &Answer) -> Result<(), FrameError> {
-    // Answers are plain data with finite numbers: they always have a form in JSON.
+fn send_answer<L: Link>(link: &mut L, frames: &mut Frames, answer: &Answer) -> Result<(), FrameError> {
+    // Replies are plain data with finite numbers, which always serialize to JSON.
     let body = serde_json::to_vec(answer).map_err(std::io::Error::from)?;
     Ok(frames.write(link, &body)?)
 }

@@ -1,4 +1,4 @@
-//! Agents, coordinators and those who are neither, over loopback.
+//! Agents, coordinators and strangers over loopback.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::probe::Sampling;
 
-/// An agent in a thread of its own.
+/// An agent in its own thread.
 struct Started {
     address: SocketAddr,
     stopper: Stopper,
@@ -46,19 +46,19 @@ impl Started {
         AgentConnection::connect(self.address, &token(), Duration::from_secs(20))
     }
 
-    /// What the agent said about those it turned away, which has to be something.
+    /// The log of rejected callers, which must not be empty.
     fn refusal(&self) -> String {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             match self.refused.lock().unwrap().pop() {
                 Some(line) => return line,
-                None => assert!(Instant::now() < until, "nobody was turned away"),
+                None => assert!(Instant::now() < until, "no caller was rejected"),
             }
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The agent still serves, and ends.
+    /// Checks that the agent still serves, and stops it.
     fn end(self) {
         let connection = self.connect().unwrap();
         connection.end().unwrap();
@@ -103,20 +103,22 @@ fn a_request_that_fails_leaves_the_connection_usable() {
     let agent = start();
     let mut connection = agent.connect().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut said = |address, sampling: &Sampling, seconds| {
+    let mut message = |address, sampling: &Sampling, seconds| {
         connection.measure(address, sampling, seconds).unwrap_err().to_string()
     };
-    assert!(said(closed, &sampling(&[1]), 5.0).contains(&format!("{closed} cannot be reached")));
-    assert!(said(closed, &sampling(&[]), 5.0).contains("0 sizes are asked for"));
-    assert!(said(closed, &sampling(&[MESSAGE_BYTES + 1]), 5.0).contains("messages have 1 to"));
-    assert!(said(closed, &sampling(&[0]), 5.0).contains("messages have 1 to"));
-    assert!(said(closed, &Sampling { most: MESSAGES + 1, ..sampling(&[1]) }, 5.0).contains("at most"));
-    assert!(said(closed, &Sampling { batch: 0, ..sampling(&[1]) }, 5.0).contains("at least 1"));
+    assert!(message(closed, &sampling(&[1]), 5.0).contains(&format!("{closed} cannot be reached")));
+    assert!(message(closed, &sampling(&[]), 5.0).contains("0 sizes requested"));
+    assert!(
+        message(closed, &sampling(&[MESSAGE_BYTES + 1]), 5.0).contains("message sizes must be from 1 to")
+    );
+    assert!(message(closed, &sampling(&[0]), 5.0).contains("message sizes must be from 1 to"));
+    assert!(message(closed, &Sampling { most: MESSAGES + 1, ..sampling(&[1]) }, 5.0).contains("at most"));
+    assert!(message(closed, &Sampling { batch: 0, ..sampling(&[1]) }, 5.0).contains("at least 1"));
     for seconds in [0.0, -1.0, 1e300] {
-        assert!(said(closed, &sampling(&[1]), seconds).contains("seconds are more than 0"));
+        assert!(message(closed, &sampling(&[1]), seconds).contains("seconds must be above 0"));
     }
     let unknown = connection.cores(Some(&[1 << 20]), false, &sampling(&[1]), 5.0).unwrap_err();
-    assert!(unknown.to_string().contains("core 1048576 is not among those"), "{unknown}");
+    assert!(unknown.to_string().contains("core 1048576 is not available"), "{unknown}");
     connection.describe().unwrap();
     drop(connection);
     agent.end();
@@ -136,7 +138,7 @@ fn cores_are_measured_through_an_agent() {
 }
 
 #[test]
-fn nobody_is_served_without_the_token() {
+fn callers_without_the_token_are_rejected() {
     let agent = start();
     let other = Token::parse(&"5b".repeat(32)).unwrap();
     let error = AgentConnection::connect(agent.address, &other, Duration::from_secs(20)).err().unwrap();
@@ -144,27 +146,27 @@ fn nobody_is_served_without_the_token() {
     assert!(agent.refusal().ends_with("does not know the token"));
     let error =
         TcpWire::connect(agent.address, &other, Instant::now() + Duration::from_secs(20)).err().unwrap();
-    assert_eq!(error.to_string(), "does not take the token");
+    assert_eq!(error.to_string(), "rejected the token");
     agent.end();
 }
 
 #[test]
-fn strangers_hear_nothing() {
+fn strangers_receive_nothing() {
     let agent = start();
     for words in [&b"GET / HTTP/1.1\r\nHost: a\r\n\r\nAccept: everything\r\n"[..], &[0xff; 100], &[0; 43]] {
         let mut stream = TcpStream::connect(agent.address).unwrap();
         let _ = stream.write_all(words);
         let mut heard = Vec::new();
-        // It may well have closed the connection before all was said.
+        // It may close the connection before everything is sent.
         let _ = stream.read_to_end(&mut heard);
         assert!(heard.is_empty(), "{heard:?}");
-        assert!(agent.refusal().ends_with("does not speak hopmap's protocol"));
+        assert!(agent.refusal().ends_with("does not use hopmap's protocol"));
     }
     agent.end();
 }
 
 #[test]
-fn another_version_is_named() {
+fn another_version_is_reported() {
     let agent = start();
     let mut stream = TcpStream::connect(agent.address).unwrap();
     let mut greeting = [0; 43];
@@ -174,17 +176,17 @@ fn another_version_is_named() {
     let mut heard = Vec::new();
     stream.read_to_end(&mut heard).unwrap();
     assert_eq!((heard.len(), &heard[..10]), (43, &b"hopmap-a\x00\x01"[..]));
-    assert!(agent.refusal().ends_with("speaks version 9 of the protocol, not 1"));
+    assert!(agent.refusal().ends_with("uses protocol version 9, not 1"));
     agent.end();
     let error = connect_to(move |mut stream| {
         let _ = stream.write_all(&greeting);
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    assert!(error.to_string().ends_with("speaks version 9 of the protocol, not 1"), "{error}");
+    assert!(error.to_string().ends_with("uses protocol version 9, not 1"), "{error}");
 }
 
 #[test]
-fn half_a_handshake_is_not_waited_for_and_keeps_nobody_out() {
+fn an_incomplete_handshake_times_out_and_blocks_no_other_caller() {
     let agent = start();
     let held: Vec<TcpStream> = (0..3)
         .map(|_| {
@@ -197,24 +199,24 @@ fn half_a_handshake_is_not_waited_for_and_keeps_nobody_out() {
     for mut stream in held {
         assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
-    assert!(agent.refusal().ends_with("proved nothing in time"));
+    assert!(agent.refusal().ends_with("did not authenticate in time"));
     agent.end();
 }
 
 #[test]
-fn more_callers_than_there_is_room_for_displace_the_oldest() {
+fn too_many_callers_displace_the_oldest() {
     let agent = start();
     let mut held: Vec<TcpStream> = (0..9).map(|_| TcpStream::connect(agent.address).unwrap()).collect();
     assert_eq!(held[0].read_to_end(&mut Vec::new()).unwrap_or(0), 0);
     assert!(agent.refusal().ends_with("too many callers at once"));
     held[8].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    assert!(held[8].read(&mut [0]).is_err(), "the newest is let go");
+    assert!(held[8].read(&mut [0]).is_err(), "the newest caller is rejected");
     agent.stopper.stop();
     assert_eq!(agent.thread.join().unwrap(), Ending::Stopped);
 }
 
 #[test]
-fn idle_strangers_keep_no_coordinator_out() {
+fn idle_strangers_do_not_block_a_coordinator() {
     let agent = start();
     let _held: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(agent.address).unwrap()).collect();
     agent.connect().unwrap().describe().unwrap();
@@ -222,19 +224,19 @@ fn idle_strangers_keep_no_coordinator_out() {
 }
 
 #[test]
-fn a_second_coordinator_is_told_that_there_is_one() {
+fn a_second_coordinator_is_rejected() {
     let agent = start();
     let mut first = agent.connect().unwrap();
     let error = agent.connect().err().unwrap();
     assert!(matches!(error, ClientError::Busy { .. }), "{error}");
-    assert!(agent.refusal().ends_with("is one coordinator too many"));
+    assert!(agent.refusal().ends_with("exceeds the limit of its role (coordinator)"));
     first.describe().unwrap();
     first.end().unwrap();
     agent.thread.join().unwrap();
 }
 
 #[test]
-fn an_agent_ends_when_its_time_is_over_whatever_it_does() {
+fn an_agent_stops_at_its_time_limit_even_while_measuring() {
     let agent = start_for(Duration::from_millis(300));
     let mut connection = agent.connect().unwrap();
     assert_eq!(agent.thread.join().unwrap(), Ending::TimeLimit);
@@ -245,7 +247,7 @@ fn an_agent_ends_when_its_time_is_over_whatever_it_does() {
 }
 
 #[test]
-fn a_frame_that_somebody_changed_on_the_way_ends_the_connection() {
+fn a_frame_modified_in_transit_ends_the_connection() {
     let agent = start();
     let mut stream = TcpStream::connect(agent.address).unwrap();
     let until = Instant::now() + Duration::from_secs(20);
@@ -254,12 +256,12 @@ fn a_frame_that_somebody_changed_on_the_way_ends_the_connection() {
     let frame = [&(body.len() as u32).to_be_bytes()[..], &[0; 32], body].concat();
     stream.write_all(&frame).unwrap();
     assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
-    assert!(agent.refusal().contains("not sealed"));
+    assert!(agent.refusal().contains("invalid authentication code"));
     agent.end();
 }
 
 #[test]
-fn a_frame_that_claims_too_much_is_not_read() {
+fn an_oversized_frame_is_not_read() {
     let agent = start();
     let mut stream = TcpStream::connect(agent.address).unwrap();
     let until = Instant::now() + Duration::from_secs(20);
@@ -270,7 +272,7 @@ fn a_frame_that_claims_too_much_is_not_read() {
     agent.end();
 }
 
-/// What a coordinator says of somebody who plays an agent.
+/// The error of a coordinator that connects to a simulated agent.
 fn connect_to(play: impl FnOnce(TcpStream) + Send + 'static) -> ClientError {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -282,7 +284,7 @@ fn connect_to(play: impl FnOnce(TcpStream) + Send + 'static) -> ClientError {
     error
 }
 
-/// Plays an agent that knows the token up to the first request, and answers that.
+/// Simulates an agent that knows the token and sends a given reply to the first request.
 fn connect_to_answer(body: &'static [u8], length: usize) -> ClientError {
     connect_to(move |mut stream| {
         let until = Instant::now() + Duration::from_secs(20);
@@ -296,7 +298,7 @@ fn connect_to_answer(body: &'static [u8], length: usize) -> ClientError {
     })
 }
 
-/// Keeps what is written.
+/// Records what is written.
 struct Recorder<'a>(&'a mut Vec<u8>);
 
 impl Read for Recorder<'_> {
@@ -323,7 +325,7 @@ impl Link for Recorder<'_> {
 }
 
 #[test]
-fn faults_of_agents_are_told_apart() {
+fn faults_of_agents_are_distinguished() {
     let error = connect_to(|mut stream| {
         let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and so on\r\n");
         let _ = stream.read_to_end(&mut Vec::new());
@@ -339,16 +341,16 @@ fn faults_of_agents_are_told_apart() {
     assert!(matches!(error, ClientError::Failed { .. }), "{error}");
     assert!(error.to_string().ends_with(r"no such thing\u{1b}[2J"), "{error}");
     let error = connect_to_answer(br#"{"timings":[]}"#, usize::MAX);
-    assert!(error.to_string().contains("times of other messages where that was not asked for"), "{error}");
+    assert!(error.to_string().contains("unexpected times of unrequested messages"), "{error}");
     let error = connect_to_answer(br#"{"description":"me"}"#, usize::MAX);
     assert!(matches!(error, ClientError::Nonsense { .. }), "{error}");
     let error = connect_to_answer(br#""done""#, 20);
     assert!(matches!(error, ClientError::Gone { .. }), "{error}");
 }
 
-/// Somebody who says the right words without knowing the token: it repeats what a true agent said to another caller.
+/// An attacker that does not know the token and replays the messages of a real agent to another caller.
 #[test]
-fn an_agent_that_repeats_another_ones_proof_is_found_out() {
+fn a_replayed_proof_of_an_agent_is_detected() {
     let error = connect_to(|mut stream| {
         let until = Instant::now() + Duration::from_secs(20);
         let other = Token::parse(&"5b".repeat(32)).unwrap();

@@ -1,10 +1,12 @@
-//! Messages between two agents, timed on the side that sends.
+//! Messages between two agents, measured by the sender.
 //!
-//! A batch is announced by u64 bytes of a message and u32 messages, big endian, and answered by one byte, so that the other side
-//! reads already when the first message leaves. Then every message is answered by one byte.
+//! A batch is announced by u64 bytes per message and u32 messages, big endian, and acknowledged by one byte,
+//! so that the receiver is reading when the first message leaves. Each message is then acknowledged by one
+//! byte.
 //!
-//! Both sides wait in a blocking read. Asking again and again saves a quarter of a round trip over loopback where there are idle
-//! cores, but where there are none it takes milliseconds, and a pair must not seem to have changed because its hosts are busy.
+//! Both sides wait in a blocking read. Polling saves a quarter of a round trip over loopback if there are
+//! idle cores. Without idle cores it takes milliseconds, and load on the hosts must not look like a change of
+//! the pair.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -14,56 +16,56 @@ use super::handshake::{HandshakeError, Role, Token, call, random_bytes};
 use super::protocol::{Link, MESSAGE_BYTES, MESSAGES, read_all, timed, watch, write_all};
 use crate::probe::Wire;
 
-/// Bytes that are read or written at once; messages need not fit.
+/// Bytes per read or write; messages may be larger.
 const PORTION: usize = 256 << 10;
-/// A side that says nothing for so long in the middle of a batch is given up.
+/// Timeout for a silent peer within a batch.
 const SILENCE: Duration = Duration::from_secs(10);
-/// So long an agent that answers waits for the next batch.
+/// Time that a replying agent waits for the next batch.
 const IDLE: Duration = Duration::from_mins(1);
-/// Within which a connection and its handshake have to be there.
+/// Time limit for the connection and its handshake.
 const OPENING: Duration = Duration::from_secs(5);
 const ANSWER: [u8; 1] = [b'.'];
 
-/// The way to another agent.
+/// A connection to another agent.
 pub struct TcpWire<L: Link = TcpStream> {
     link: L,
     until: Instant,
     portion: Vec<u8>,
 }
 
-/// What can go wrong on the way to another agent.
+/// Errors of a connection to another agent.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// Nobody listens there, or nobody can get there.
+    /// The connection was refused or timed out.
     #[error("cannot be reached: {0}")]
     Unreachable(io::Error),
-    /// Who listens there is no agent with the same token.
+    /// The listener is not an agent with the same token.
     #[error("{0}")]
     Handshake(HandshakeError),
-    /// Time is over.
-    #[error("answers, but not all sizes were done in time")]
+    /// The time limit was reached.
+    #[error("answers, but not all sizes were measured in time")]
     OutOfTime,
-    /// Nothing came for long.
-    #[error("has said nothing for {} s", SILENCE.as_secs())]
+    /// The agent sent nothing for too long.
+    #[error("sent no data for {} s", SILENCE.as_secs())]
     Silent,
-    /// The connection broke.
-    #[error("the connection broke: {0}")]
+    /// The connection was lost.
+    #[error("the connection was lost: {0}")]
     Broken(io::Error),
-    /// Random bytes could not be had.
-    #[error("the operating system gives no random bytes: {0}")]
+    /// No random bytes are available.
+    #[error("cannot get random bytes from the operating system: {0}")]
     Random(rand::rngs::SysError),
-    /// Nobody may send that.
-    #[error("{messages} messages of {bytes} bytes are more than may be sent")]
+    /// The batch exceeds the limits.
+    #[error("{messages} messages of {bytes} bytes exceed the limit")]
     TooMuch {
-        /// Bytes of a message.
+        /// Bytes per message.
         bytes: u64,
-        /// Messages of a batch.
+        /// Messages of the batch.
         messages: u32,
     },
 }
 
 impl TcpWire {
-    /// Connects to another agent that knows the token; measuring ends before a moment.
+    /// Connects to another agent that knows the token; measurements end at a deadline.
     pub fn connect(address: SocketAddr, token: &Token, until: Instant) -> Result<Self, WireError> {
         let opened = until.min(Instant::now() + OPENING);
         let left = opened.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
@@ -78,16 +80,16 @@ impl TcpWire {
         Ok(Self::over(stream, until))
     }
 
-    /// The connection, to close it from elsewhere.
+    /// The stream, to close it from another thread.
     pub(super) fn stream(&self) -> &TcpStream {
         &self.link
     }
 }
 
 impl<L: Link> TcpWire<L> {
-    /// Messages over a connection that has been opened.
+    /// A wire over an open connection.
     pub fn over(link: L, until: Instant) -> Self {
-        // Networks that compress should find nothing to compress.
+        // Incompressible data, for networks that compress.
         let mut noise = 0_u64;
         let bytes = std::iter::repeat_with(|| {
             noise = noise.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -163,7 +165,8 @@ fn announcement(bytes: u64, messages: u32) -> [u8; 12] {
     announcement
 }
 
-/// Answers messages until the other side closes the connection or time is over. Memory does not depend on what is announced.
+/// Replies to messages until the other side closes the connection or the deadline passes. Memory does not
+/// depend on announced sizes.
 pub fn respond<L: Link>(link: &mut L, until: Instant) -> io::Result<()> {
     let mut portion = vec![0; PORTION];
     loop {
@@ -220,7 +223,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// A connection and what its other end does.
+    /// A connection and the behaviour of its other end.
     fn answered_by(other: impl FnOnce(TcpStream) + Send + 'static) -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -249,12 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sends_more_than_may_be_sent() {
+    fn oversized_batches_are_not_sent() {
         let stream = answered_by(|_| {});
         let mut wire = TcpWire::over(stream, soon());
         for (bytes, messages) in [(0, 1), (MESSAGE_BYTES + 1, 1), (1, MESSAGES + 1)] {
             let error = wire.time(bytes, messages, &mut Vec::new()).unwrap_err();
-            assert!(error.to_string().contains("more than may be sent"));
+            assert!(error.to_string().contains("exceed the limit"));
             let mut stream = answered_by(move |mut other| {
                 let _ = io::Write::write_all(&mut other, &announcement(bytes, messages));
             });
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_dies_in_the_middle_is_told_apart_from_one_that_is_done() {
+    fn a_broken_connection_differs_from_a_completed_one() {
         let stream = answered_by(|mut other| {
             let mut some = [0; 12];
             io::Read::read_exact(&mut other, &mut some).unwrap();
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_ends_when_its_time_is_over() {
+    fn a_wire_ends_at_its_deadline() {
         let stream = answered_by(|mut other| respond(&mut other, soon()).unwrap());
         let mut wire = TcpWire::over(stream, Instant::now() + Duration::from_millis(50));
         let ended = (0..).find_map(|_| wire.time(1, 1000, &mut Vec::new()).err()).unwrap();

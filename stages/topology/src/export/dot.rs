@@ -1,13 +1,15 @@
-//! A graph for Graphviz, and a picture.
+//! Graphs for Graphviz, and pictures.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 
 use hopmap_model::{Link, LinkState, NodeKind, NodeState, SystemGraph};
 
-/// The nodes and links of the machine: an edge for both directions of a link, and one with an arrow where the other direction is missing.
+/// The nodes and links of the machine: one edge for both directions of a link, and an arrow if the opposite
+/// direction is missing.
 ///
-/// Edges name bandwidth and latency in the middle and ports at their ends; switches as far from hosts are of one rank. What is down is dashed.
+/// Edges have bandwidth and latency in the middle and ports at their ends. Switches at the same distance from
+/// hosts have one rank. Parts that are down are dashed.
 pub(super) fn write(system: &SystemGraph) -> (String, Vec<String>) {
     let tiers = tiers(system);
     let mut text = "graph machine {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n  \
@@ -38,19 +40,19 @@ pub(super) fn write(system: &SystemGraph) -> (String, Vec<String>) {
         edge(&mut text, link, is_both, &tiers);
     }
     text.push_str("}\n");
-    let mut lost = vec!["what slots cost between each other".to_owned()];
+    let mut lost = vec!["costs between slots".to_owned()];
     if !system.routing.forwarding.is_empty() {
         lost.push("forwarding tables".to_owned());
     }
     (text, lost)
 }
 
-/// The picture of the machine that reports show.
+/// The picture of the machine in reports.
 pub(super) fn svg(system: &SystemGraph) -> (String, Vec<String>) {
     (hopmap_views::topology(system, None, None), Vec::new())
 }
 
-/// Number of links from every node to the nearest host, in either direction; `None` of nodes that are linked to none.
+/// Number of links from each node to the nearest host, in either direction; `None` if not connected to one.
 fn tiers(system: &SystemGraph) -> Vec<Option<u32>> {
     let mut neighbours = vec![Vec::new(); system.nodes.len()];
     for link in &system.links {
@@ -76,7 +78,7 @@ fn tiers(system: &SystemGraph) -> Vec<Option<u32>> {
     tiers
 }
 
-/// Switches of one tier next to each other; a network of hosts alone has no tiers.
+/// Puts the switches of a tier side by side; a network of hosts only has no tiers.
 fn ranks(text: &mut String, tiers: &[Option<u32>]) {
     let highest = tiers.iter().copied().flatten().max().unwrap_or(0);
     for tier in (0..=highest).rev().filter(|_| highest > 0) {
@@ -89,14 +91,15 @@ fn ranks(text: &mut String, tiers: &[Option<u32>]) {
     }
 }
 
-/// Every link once, and whether the same one the other way is there too: with the same ports, bandwidth and state.
+/// Each link once, and whether the same link in the opposite direction exists: with the same ports, bandwidth
+/// and state.
 fn edges(links: &[Link]) -> Vec<(&Link, bool)> {
     let bits = |number: Option<f64>| number.map(f64::to_bits);
     let key = |link: &Link| {
         let what = (bits(link.bandwidth_bytes_per_s), bits(link.latency_s), link.state == LinkState::Up);
         (link.source, link.source_port, link.destination, link.destination_port, what)
     };
-    // By what a link looks like, the edges that still lack it as their other direction.
+    // Edges without an opposite direction so far, by their attributes.
     let mut open: HashMap<_, VecDeque<usize>> = HashMap::new();
     let mut edges: Vec<(&Link, bool)> = Vec::new();
     for link in links {
@@ -117,19 +120,19 @@ fn edges(links: &[Link]) -> Vec<(&Link, bool)> {
 
 fn edge(text: &mut String, link: &Link, is_both: bool, tiers: &[Option<u32>]) {
     let tier = |node: u32| tiers.get(node as usize).copied().flatten();
-    // Graphviz puts the first end of an edge above the second one.
+    // Graphviz draws the first end of an edge above the second.
     let is_upwards = tier(link.source) < tier(link.destination);
     let shown = if is_upwards { link.reversed() } else { *link };
     let mut attributes = Vec::new();
-    let said: Vec<String> = [
+    let labels: Vec<String> = [
         link.bandwidth_bytes_per_s.map(|speed| format!("{} Gb/s", rounded(speed * 8e-9))),
         link.latency_s.map(|latency| format!("{} µs", rounded(latency * 1e6))),
     ]
     .into_iter()
     .flatten()
     .collect();
-    if !said.is_empty() {
-        attributes.push(format!("label=\"{}\"", said.join(", ")));
+    if !labels.is_empty() {
+        attributes.push(format!("label=\"{}\"", labels.join(", ")));
     }
     for (end, port) in [("taillabel", shown.source_port), ("headlabel", shown.destination_port)] {
         attributes.extend(port.map(|port| format!("{end}=\"{port}\"")));
@@ -145,12 +148,12 @@ fn edge(text: &mut String, link: &Link, is_both: bool, tiers: &[Option<u32>]) {
     let _ = writeln!(text, "  n{} -- n{}{attributes};", shown.source, shown.destination);
 }
 
-/// At most three decimals.
+/// Rounds to at most three decimals.
 fn rounded(number: f64) -> f64 {
     libm::round(number * 1000.0) / 1000.0
 }
 
-/// Text in which nothing means anything to Graphviz.
+/// Escapes text for Graphviz.
 fn escaped(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
@@ -158,7 +161,7 @@ fn escaped(name: &str) -> String {
             '"' => text.push_str("\\\""),
             '\\' => text.push_str("\\\\"),
             c if c.is_control() => text.push(' '),
-            // Entities of HTML are read in labels.
+            // Labels may contain HTML entities.
             '&' => text.push_str("&amp;"),
             c => text.push(c),
         }
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_edges_with_what_is_known_of_them() {
+    fn links_are_edges_with_their_known_attributes() {
         let (text, lost) = write(&system());
         let edges: Vec<&str> = text.lines().filter(|line| line.contains("--")).map(str::trim).collect();
         assert_eq!(
@@ -212,11 +215,11 @@ mod tests {
         assert!(text.contains("n0 [label=\"a\\\"\\\\&amp; \\n2 slots\"];"), "{text}");
         assert!(text.contains("n1 [label=\"b\", style=dashed];"));
         assert!(text.contains("{ rank=same; n2; }\n  { rank=same; n0; n1; }"));
-        assert_eq!(lost, ["what slots cost between each other"]);
+        assert_eq!(lost, ["costs between slots"]);
     }
 
     #[test]
-    fn a_picture_is_that_of_the_views() {
+    fn a_picture_is_an_svg() {
         let (text, lost) = svg(&system());
         assert!(text.starts_with("<svg ") && text.contains("lonely") && lost.is_empty());
     }

@@ -1,4 +1,5 @@
-//! Nodes and links of a machine as tables and objects: links as CSV, everything as JSON, and the costs between all slots as CSV.
+//! Nodes and links of a machine topology in tables and objects: links as CSV, everything as JSON, and the
+//! costs between all slots as CSV.
 
 use std::fmt::Write;
 
@@ -16,23 +17,23 @@ const HEADER: &str = "source source_kind source_state source_address source_slot
                       destination destination_kind destination_state destination_address \
                       destination_port latency_s bandwidth_bytes_per_s state both";
 
-const IN_JSON: &str = "write JSON (`format = \"graph-json\"`)";
+const IN_JSON: &str = "use JSON (`format = \"graph-json\"`)";
 
 pub(super) fn write(system: &SystemGraph) -> Written {
     if system.links.is_empty() {
-        let help = "name a machine with links, or write `distances` or `graph-json`";
+        let help = "use a machine topology with links, or format `distances` or `graph-json`";
         return Err(ExportError::impossible("CSV", "it has no links", help));
     }
     let name =
         |node: &Node| node.name.is_empty() || node.name.trim() != node.name || node.name.starts_with('#');
     if let Some(node) = system.nodes.iter().find(|node| name(node)) {
-        let problem = format!("the name `{}` of a node would be read as another one", node.name);
+        let problem = format!("the node name `{}` would be read back differently", node.name);
         return Err(ExportError::impossible("CSV", problem, IN_JSON));
     }
     let mut slots = vec![0_u32; system.nodes.len()];
     system.slots.iter().for_each(|slot| slots[slot.host as usize] += 1);
     let mut rows: Vec<Vec<String>> = vec![HEADER.split(' ').map(str::to_owned).collect()];
-    // A row for every node first, so that the order of nodes and what is known of them stays.
+    // First one row per node, to preserve the order and attributes of nodes.
     for (node, slots) in system.nodes.iter().zip(&slots) {
         let mut row = end(node).to_vec();
         row.push(if *slots == 0 { String::new() } else { slots.to_string() });
@@ -72,18 +73,18 @@ fn lost(system: &SystemGraph) -> Vec<String> {
         lost.push("forwarding tables".to_owned());
     }
     if system.routing.ties != Ties::default() {
-        lost.push("which of equally short ways messages take".to_owned());
+        lost.push("the choice among shortest paths".to_owned());
     }
     match &system.cost {
         CostModel::Routes(routes) if routes.metric == RouteMetric::Hops => {}
-        _ => lost.push("what messages cost".to_owned()),
+        _ => lost.push("message costs".to_owned()),
     }
     if system
         .slots
         .chunk_by(|a, b| a.host == b.host)
         .any(|slots| slots.iter().zip(0..).any(|(slot, core)| slot.core != core))
     {
-        lost.push("the numbers of cores".to_owned());
+        lost.push("core numbers".to_owned());
     }
     lost
 }
@@ -92,7 +93,7 @@ pub(super) fn write_json(system: &SystemGraph) -> Written {
     let number = |value: Option<f64>| value.is_none_or(f64::is_finite);
     if !system.links.iter().all(|link| number(link.latency_s) && number(link.bandwidth_bytes_per_s)) {
         let problem = "the latency or bandwidth of a link is infinite";
-        return Err(ExportError::impossible("JSON", problem, "leave it out where it is not known"));
+        return Err(ExportError::impossible("JSON", problem, "omit it if unknown"));
     }
     let mut text = "{\n\"directed\": true,\n".to_owned();
     list(&mut text, "nodes", system.nodes.iter().map(node));
@@ -172,11 +173,11 @@ fn levels(levels: &Levels) -> Value {
     json!({ "costs": levels.costs, "groups": levels.groups })
 }
 
-/// Most slots that are written.
+/// Largest number of slots that are written.
 const MOST: usize = 4096;
 
-/// A row for every slot, what it costs from there to every slot; the first row and the first column name the slots, `host:core`, or
-/// `host` where every host has one.
+/// One row per slot with the costs to all slots. The first row and column contain the slot names,
+/// `host:core`, or `host` if every host has one slot.
 pub(super) fn write_distances(system: &SystemGraph) -> Written {
     let count = system.slots.len();
     if count > MOST {
@@ -200,7 +201,7 @@ pub(super) fn write_distances(system: &SystemGraph) -> Written {
     }
     let mut lost = Vec::new();
     if !system.links.is_empty() {
-        lost.push("switches, links and routes: only what slots cost between each other".to_owned());
+        lost.push("switches, links and routes: only costs between slots are written".to_owned());
     }
     Ok((text, lost))
 }

@@ -1,4 +1,5 @@
-//! The tree that the switches of a network are for whoever places jobs: which hosts are near each other, not which cables there are.
+//! The tree of switches as a job scheduler needs it: which hosts are near each other, without individual
+//! cables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,22 +7,22 @@ use hopmap_model::{CostModel, Levels, NodeKind, SystemGraph};
 
 use super::ExportError;
 
-/// A switch, or several that join the same, above hosts or above other groups.
+/// A switch, or several equivalent ones, above hosts or above other groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// Whether no switch of the machine has this name.
+    /// Whether the name is not that of a switch of the machine.
     pub(super) is_made_up: bool,
-    /// Nodes of the hosts right below; empty if there are children.
+    /// Nodes of the hosts directly below; empty if there are children.
     pub(super) hosts: Vec<u32>,
-    /// Groups right below, all of which stand before.
+    /// Groups directly below, which precede it in the list.
     pub(super) children: Vec<usize>,
 }
 
 type Grouped = (Vec<Group>, Vec<String>);
 
-/// The groups of a machine: by its links, or by its costs if there are none. Every host stands in one group. Also what the tree does
-/// not hold.
+/// The groups of a machine: by its links, or by its costs if there are none. Every host is in one group. Also
+/// returns what the tree does not represent.
 pub(super) fn groups(system: &SystemGraph, format: &'static str) -> Result<Grouped, ExportError> {
     let joined = Joined::new(system);
     let is_direct = joined.hosts().any(|host| joined.of(host).iter().any(|&other| !joined.is_switch(other)));
@@ -31,12 +32,11 @@ pub(super) fn groups(system: &SystemGraph, format: &'static str) -> Result<Group
         (CostModel::Levels(levels), _) => by_levels(system, levels),
         (CostModel::Matrix(_), true) => {
             let problem = "it has costs for pairs of hosts, but no switches";
-            return Err(ExportError::impossible(format, problem, "let topology/levels find levels first"));
+            return Err(ExportError::impossible(format, problem, "find levels with topology/levels first"));
         }
         (CostModel::Routes(_), true) => {
-            let problem = "its hosts are linked to each other, without switches between them";
-            let help =
-                "let topology/levels find levels of its costs first, or use Slurm's plugin topology/3d_torus";
+            let problem = "its hosts are linked directly, without switches";
+            let help = "find levels of its costs with topology/levels first, or use Slurm's plugin topology/3d_torus";
             return Err(ExportError::impossible(format, problem, help));
         }
     };
@@ -51,7 +51,7 @@ fn with_all_hosts(system: &SystemGraph, mut groups: Vec<Group>, lost: &mut Vec<S
     let left: Vec<u32> = hosts.filter(|host| !placed.contains(host)).collect();
     if !left.is_empty() {
         lost.push(format!(
-            "where {} hosts without links are: they stand below a switch `unlinked` that nothing joins",
+            "the position of {} hosts without links: they are below an unconnected switch `unlinked`",
             left.len()
         ));
         groups.insert(
@@ -65,7 +65,7 @@ fn with_all_hosts(system: &SystemGraph, mut groups: Vec<Group>, lost: &mut Vec<S
     groups
 }
 
-/// Which nodes are joined, whatever the number, the direction and the state of their links.
+/// Adjacency of nodes, ignoring number, direction and state of links.
 struct Joined<'a> {
     system: &'a SystemGraph,
     neighbours: Vec<Vec<u32>>,
@@ -101,7 +101,7 @@ impl<'a> Joined<'a> {
         &self.system.nodes[node as usize].name
     }
 
-    /// The nodes of every part that is joined, in the order of their numbers.
+    /// The nodes of each connected component, in numerical order.
     fn parts(&self) -> Vec<Vec<u32>> {
         let mut seen = vec![false; self.neighbours.len()];
         let mut parts = Vec::new();
@@ -151,7 +151,8 @@ fn by_links(joined: &Joined<'_>, lost: &mut Vec<String>) -> Vec<Group> {
     ordered(groups)
 }
 
-/// The groups of a part whose links form a tree, from its middle down; how many switches have no host below.
+/// The groups of a component whose links form a tree, from its centre down; returns the number of switches
+/// without hosts below them.
 fn tree(joined: &Joined<'_>, part: &[u32], groups: &mut Vec<Group>, lost: &mut Vec<String>) -> usize {
     let Some(root) = middle(joined, part) else { return 0 };
     let mut order = vec![(root, root)];
@@ -189,12 +190,12 @@ fn tree(joined: &Joined<'_>, part: &[u32], groups: &mut Vec<Group>, lost: &mut V
         groups.push(group);
     }
     if mixed > 0 {
-        lost.push(format!("that {mixed} switches have hosts and switches below them: these hosts stand below a switch of their own"));
+        lost.push(format!("{mixed} switches with both hosts and switches below them: these hosts are below an additional switch"));
     }
     idle
 }
 
-/// The switch from which the farthest node is nearest; of two the one with the larger number.
+/// The centre of the tree: the switch with the smallest eccentricity; of two, the one with the larger number.
 fn middle(joined: &Joined<'_>, part: &[u32]) -> Option<u32> {
     let mut degree: BTreeMap<u32, usize> = part.iter().map(|&node| (node, joined.of(node).len())).collect();
     let mut ring: Vec<u32> = part.iter().copied().filter(|node| degree[node] <= 1).collect();
@@ -215,8 +216,8 @@ fn middle(joined: &Joined<'_>, part: &[u32]) -> Option<u32> {
     }
 }
 
-/// The groups of a part in which there are several ways: hosts below the same switches are one group; tier by tier, groups that switches
-/// join are one group.
+/// The groups of a component with redundant paths: hosts below the same switches form one group; tier by
+/// tier, groups connected by switches form one group.
 fn fabric(joined: &Joined<'_>, part: &[u32], groups: &mut Vec<Group>, lost: &mut Vec<String>) {
     let mut leaves: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
     part.iter()
@@ -224,7 +225,7 @@ fn fabric(joined: &Joined<'_>, part: &[u32], groups: &mut Vec<Group>, lost: &mut
         .for_each(|&host| leaves.entry(joined.of(host)).or_default().push(host));
     let tiers = tiers(joined, part);
     let mut merged = leaves.keys().filter(|switches| switches.len() > 1).count();
-    // By switch a group that it belongs to; the groups that nothing is above of yet.
+    // One group of each switch; groups without a parent so far.
     let mut group_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut sets = Sets::default();
     let mut open: BTreeSet<usize> = BTreeSet::new();
@@ -258,7 +259,9 @@ fn fabric(joined: &Joined<'_>, part: &[u32], groups: &mut Vec<Group>, lost: &mut
         merged += join(joined, &sets.all(), groups, &mut open, &mut group_of);
     }
     if merged > 0 {
-        lost.push(format!("which cables there are: {merged} switches of a tree are several switches of the machine that join the same"));
+        lost.push(format!(
+            "individual cables: {merged} switches of the tree represent several equivalent switches each"
+        ));
     }
     if open.len() > 1 {
         let name = format!("{}-all", groups.get(first).map_or("", |group| group.name.as_str()));
@@ -268,13 +271,11 @@ fn fabric(joined: &Joined<'_>, part: &[u32], groups: &mut Vec<Group>, lost: &mut
             hosts: Vec::new(),
             children: open.into_iter().collect(),
         });
-        lost.push(
-            "which switches beside each other are linked: a switch of its own stands above them".into(),
-        );
+        lost.push("links between switches of one tier: an additional switch is above them".into());
     }
 }
 
-/// Puts a group above all groups of a set; how many of them are several switches.
+/// Puts a group above all groups of a set; returns how many groups represent several switches.
 fn join(
     joined: &Joined<'_>,
     sets: &[Vec<Member>],
@@ -306,7 +307,7 @@ fn join(
     merged
 }
 
-/// By switch, the number of links to the nearest host.
+/// Number of links from each switch to the nearest host.
 fn tiers(joined: &Joined<'_>, part: &[u32]) -> BTreeMap<u32, usize> {
     let mut tiers = BTreeMap::new();
     let mut ring: Vec<u32> = part.iter().copied().filter(|&node| !joined.is_switch(node)).collect();
@@ -325,7 +326,7 @@ fn tiers(joined: &Joined<'_>, part: &[u32]) -> BTreeMap<u32, usize> {
     tiers
 }
 
-/// A switch of the tier at hand, or a group below it.
+/// A switch of the current tier, or a group below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Member {
     Switch(u32),
@@ -348,7 +349,7 @@ impl Member {
     }
 }
 
-/// Members that belong together.
+/// Connected members (union-find).
 #[derive(Debug, Default)]
 struct Sets {
     head: BTreeMap<Member, Member>,
@@ -384,11 +385,11 @@ impl Sets {
     }
 }
 
-/// Groups of hosts that cost the same to reach, level by level; a level that joins nothing new is left out.
+/// Groups of hosts with equal costs, level by level; levels without new groups are omitted.
 fn by_levels(system: &SystemGraph, levels: &Levels) -> Vec<Group> {
     let hosts: Vec<(u32, u32)> = system.hosts().map(|(host, first, _)| (host, first)).collect();
     let mut groups: Vec<Group> = Vec::new();
-    // By number of the group on the last level that was looked at, its hosts, and the group that holds all of them.
+    // For each group of the last level: its number, its hosts, and the group that contains all of them.
     let mut last: Vec<(Vec<u32>, Option<usize>)> =
         hosts.iter().map(|&(host, _)| (vec![host], None)).collect();
     let mut first: Vec<u32> = hosts.iter().map(|&(_, first)| first).collect();
@@ -417,7 +418,7 @@ fn by_levels(system: &SystemGraph, levels: &Levels) -> Vec<Group> {
     ordered(groups)
 }
 
-/// A group above others; hosts that stand beside groups get groups of their own.
+/// A group above others; hosts next to groups get their own groups.
 fn above(
     groups: &mut Vec<Group>,
     level: usize,
@@ -448,7 +449,7 @@ fn above(
     groups.len() - 1
 }
 
-/// Groups by height, then as they are.
+/// Sorts groups by height, preserving their order otherwise.
 fn ordered(groups: Vec<Group>) -> Vec<Group> {
     let mut height = vec![0; groups.len()];
     for (index, group) in groups.iter().enumerate() {
@@ -471,7 +472,7 @@ fn ordered(groups: Vec<Group>) -> Vec<Group> {
     new
 }
 
-/// By group the first host below it.
+/// The first host below each group.
 fn first_hosts(groups: &[Group]) -> Vec<u32> {
     let mut first = vec![u32::MAX; groups.len()];
     for (index, group) in groups.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Targets of mappers: a target architecture of Scotch, a hierarchy of KaHIP. Both are machines whose cost levels are a regular tree, with
-//! costs as whole numbers.
+//! Targets of other mappers: a target architecture for Scotch, a hierarchy for KaHIP. Both need cost levels
+//! that form a regular tree, with integer costs.
 
 use std::fmt::Write;
 
@@ -8,18 +8,18 @@ use hopmap_model::{CostModel, CostsError, Levels, SystemGraph};
 use super::ExportError;
 use crate::params::Written;
 
-/// A regular tree over the slots: branches and cost of every level, innermost first.
+/// A regular tree over the slots: branching and cost of each level, innermost first.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Regular {
     pub(super) branches: Vec<u32>,
     pub(super) costs: Vec<f64>,
-    /// The slots in the order of the leaves.
+    /// The slots in leaf order.
     pub(super) leaves: Vec<u32>,
 }
 
 impl Regular {
-    /// `None` if the costs are no levels, or if groups of one level have different sizes. Levels that join nothing, or that cost
-    /// as much as the next one, are left out.
+    /// `None` if the costs are not levels, or if groups of one level differ in size. Levels that merge
+    /// nothing, or cost as much as the next one, are omitted.
     pub(super) fn new(system: &SystemGraph) -> Option<Self> {
         let CostModel::Levels(Levels { costs, groups }) = &system.cost else { return None };
         let count = system.slots.len() as u32;
@@ -40,15 +40,16 @@ impl Regular {
         (size == count && count > 0).then_some(Self { branches, costs: kept, leaves })
     }
 
-    /// Whether the leaves are the slots in their order.
+    /// Whether the leaves are in slot order.
     pub(super) fn is_in_order(&self) -> bool {
         (0..).zip(&self.leaves).all(|(place, &slot): (u32, _)| place == slot)
     }
 }
 
-/// The slots in an order in which the groups of all levels lie together, that of the first slots of groups.
+/// The slots in an order in which the groups of all levels are contiguous, sorted by their first slots.
 fn leaves(groups: &[Vec<u32>], count: u32) -> Vec<u32> {
-    // By level and slot, the first slot of its group: sorting by these from the outermost level in keeps groups together.
+    // By level and slot, the first slot of the group: sorting by these from the outermost level inwards keeps
+    // groups contiguous.
     let firsts: Vec<Vec<u32>> = groups
         .iter()
         .map(|groups| {
@@ -64,7 +65,7 @@ fn leaves(groups: &[Vec<u32>], count: u32) -> Vec<u32> {
     leaves
 }
 
-/// How many slots every group has, if all have as many.
+/// The common number of slots of all groups, if equal.
 fn size_of_all(groups: &[u32], leaves: &[u32]) -> Option<u32> {
     let group = |slot: &u32| groups.get(*slot as usize).copied();
     let mut runs = leaves.chunk_by(|a, b| group(a) == group(b)).map(<[u32]>::len);
@@ -72,21 +73,22 @@ fn size_of_all(groups: &[u32], leaves: &[u32]) -> Option<u32> {
     runs.all(|run| run == size).then_some(size as u32)
 }
 
-/// Costs as whole numbers, and what these are multiples of.
+/// Costs as integers with a scale.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Whole {
+pub(super) struct ScaledCosts {
     pub(super) costs: Vec<i64>,
-    /// By what the costs were multiplied.
+    /// Scale factor of the costs.
     pub(super) scale: f64,
-    /// Whether whole numbers are the costs times the scale.
+    /// Whether the integers are exactly the scaled costs.
     pub(super) is_exact: bool,
 }
 
-/// The largest whole number that is written.
+/// Largest integer that is written.
 const LARGEST: f64 = 1e8;
 
-/// The costs times the smallest power of ten that makes whole numbers of them; of others the largest becomes some millions.
-pub(super) fn whole(costs: &[f64]) -> Whole {
+/// Scales costs by the smallest power of ten that makes them integers; otherwise the largest becomes some
+/// millions.
+pub(super) fn scaled_to_integers(costs: &[f64]) -> ScaledCosts {
     let largest = costs.iter().copied().fold(0.0, f64::max);
     let is_whole = |scale: f64| {
         largest * scale <= LARGEST
@@ -101,42 +103,42 @@ pub(super) fn whole(costs: &[f64]) -> Whole {
         false => 1.0,
     };
     let scale = exact.unwrap_or_else(about);
-    Whole {
+    ScaledCosts {
         costs: costs.iter().map(|cost| libm::round(cost * scale) as i64).collect(),
         scale,
         is_exact: exact.is_some(),
     }
 }
 
-impl Whole {
-    /// What is lost of costs, in words.
+impl ScaledCosts {
+    /// Description of the loss of information in costs.
     pub(super) fn lost(&self) -> Option<String> {
         match (self.is_exact, (self.scale - 1.0).abs() < 1e-9) {
             (true, true) => None,
             (true, false) => Some(format!("the unit of costs: they are multiplied by {}", self.scale)),
-            (false, _) => Some(format!(
-                "exact costs: they are multiplied by {} and rounded to whole numbers",
-                self.scale
-            )),
+            (false, _) => {
+                Some(format!("exact costs: they are multiplied by {} and rounded to integers", self.scale))
+            }
         }
     }
 }
 
-/// What no format of a mapper holds.
+/// Properties that no format of a mapper represents.
 pub(super) fn lost_of_machine(system: &SystemGraph) -> Vec<String> {
-    let mut lost = vec!["names of hosts: slots are numbered as here".to_owned()];
+    let mut lost = vec!["host names: slots are numbered in machine order".to_owned()];
     if !system.links.is_empty() {
-        lost.push("switches, links and routes: only what slots cost between each other".to_owned());
+        lost.push("switches, links and routes: only costs between slots are written".to_owned());
     }
     lost
 }
 
-/// Most slots whose distances are written one by one.
+/// Largest number of slots with a full distance list.
 const MOST_LISTED: usize = 4096;
-/// Most slots whose numbers are written one by one.
+/// Largest number of slots that are numbered individually.
 const MOST_NUMBERED: usize = 1 << 20;
 
-/// `tleaf` for a regular tree, `ltleaf` if its slots are not in the order of the leaves, else `deco 0` with the distances of all pairs.
+/// `tleaf` for a regular tree, `ltleaf` if its slots are not in leaf order, otherwise `deco 0` with the
+/// distances of all pairs.
 pub(super) fn write(system: &SystemGraph) -> Written {
     if system.slots.is_empty() {
         let format = "a target of Scotch";
@@ -152,7 +154,7 @@ pub(super) fn write(system: &SystemGraph) -> Written {
     Ok((text, lost))
 }
 
-/// Scotch adds the costs of the links from the leaves up to where they meet.
+/// Scotch sums the costs of the links from the leaves to their common ancestor.
 fn tleaf(tree: &Regular, lost: &mut Vec<String>) -> String {
     let mut below = 0;
     let steps = above_zero(&tree.costs, lost).into_iter().map(|cost| {
@@ -175,12 +177,12 @@ fn tleaf(tree: &Regular, lost: &mut Vec<String>) -> String {
     text
 }
 
-/// Costs as whole numbers above zero, for Scotch knows no distance of zero.
+/// Costs as positive integers, since Scotch does not accept zero distances.
 fn above_zero(costs: &[f64], lost: &mut Vec<String>) -> Vec<i64> {
     let has_zero = costs.iter().any(|&cost| cost <= 0.0);
-    let mut scaled = whole(costs);
+    let mut scaled = scaled_to_integers(costs);
     if has_zero && scaled.scale < 100.0 && costs.iter().all(|cost| *cost <= 1e5) {
-        scaled = Whole {
+        scaled = ScaledCosts {
             costs: costs.iter().map(|cost| libm::round(cost * 100.0) as i64).collect(),
             scale: 100.0,
             ..scaled
@@ -188,13 +190,13 @@ fn above_zero(costs: &[f64], lost: &mut Vec<String>) -> Vec<i64> {
     }
     lost.extend(scaled.lost());
     if scaled.costs.contains(&0) {
-        lost.push("costs of zero between slots: they are written as 1, the least that Scotch reads".into());
+        lost.push("zero costs between slots: they are written as 1, the minimum for Scotch".into());
     }
     scaled.costs.into_iter().map(|cost| cost.max(1)).collect()
 }
 
-/// Terminals are the leaves of a balanced binary tree in the order of the slots: domain 1 is all, the halves of domain `d` are `2 d`
-/// and `2 d + 1`.
+/// Terminals are the leaves of a balanced binary tree in slot order: domain 1 is the root, the halves of
+/// domain `d` are `2 d` and `2 d + 1`.
 fn deco(system: &SystemGraph, lost: &mut Vec<String>) -> Result<String, ExportError> {
     let count = system.slots.len();
     if count > MOST_LISTED {
@@ -204,7 +206,7 @@ fn deco(system: &SystemGraph, lost: &mut Vec<String>) -> Result<String, ExportEr
     let cost = |a: usize, b: usize| costs.get(a * count + b).copied().unwrap_or(0.0);
     let pairs = || (1..count).flat_map(|high| (0..high).map(move |low| (high, low)));
     if pairs().any(|(a, b)| (cost(a, b) - cost(b, a)).abs() > 0.0) {
-        lost.push("that costs differ by direction: the mean of both is written".into());
+        lost.push("direction-dependent costs: the mean of both directions is written".into());
     }
     let triangle: Vec<f64> = pairs().map(|(a, b)| f64::midpoint(cost(a, b), cost(b, a))).collect();
     let mut domains = vec![0_u64; count];
@@ -223,7 +225,7 @@ fn deco(system: &SystemGraph, lost: &mut Vec<String>) -> Result<String, ExportEr
     Ok(text)
 }
 
-/// Numbers of the domains of all slots, the larger half first.
+/// Domain numbers of all slots, the larger half first.
 fn number(domains: &mut [u64]) {
     let mut parts = vec![(0, domains.len(), 1_u64)];
     while let Some((first, size, domain)) = parts.pop() {
@@ -238,26 +240,27 @@ fn number(domains: &mut [u64]) {
     }
 }
 
-/// Most slots among which costs that follow from links are looked at.
+/// Largest number of slots whose route costs are examined.
 const MOST: usize = 4096;
 
-/// The hierarchy and the distances, a line each, innermost first.
+/// The hierarchy and the distances, one line each, innermost first.
 pub(super) fn write_hierarchy(system: &SystemGraph) -> Written {
     let impossible = |problem, help| ExportError::impossible("a hierarchy of KaHIP", problem, help);
     let system = &*system.explicit(MOST)?;
     let Some(tree) = Regular::new(system) else {
-        let help = "choose equally many hosts below every switch with select/nodes, find levels with topology/levels, or write it for Scotch";
-        let problem = "its costs are no regular tree, in which all groups of a level are of one size";
+        let help = "choose equal numbers of hosts below every switch with select/nodes, find levels with topology/levels, or export for Scotch";
+        let problem =
+            "its costs do not form a regular tree, in which all groups of a level have the same size";
         return Err(impossible(problem, help));
     };
     if !tree.is_in_order() {
-        let help = "write it for Scotch, whose `ltleaf` numbers the leaves";
-        return Err(impossible("slots that are near each other do not lie one behind the other", help));
+        let help = "export for Scotch, whose `ltleaf` permutes the leaves";
+        return Err(impossible("neighbouring slots are not consecutive", help));
     }
     let mut lost = lost_of_machine(system);
-    let costs = whole(&tree.costs);
+    let costs = scaled_to_integers(&tree.costs);
     lost.extend(costs.lost());
-    // A machine of one slot is a level with one branch.
+    // A machine with one slot has one level with one branch.
     let branches = if tree.branches.is_empty() { vec![1] } else { tree.branches };
     let distances = if costs.costs.is_empty() { vec![1] } else { costs.costs };
     let line = |numbers: Vec<String>| numbers.join(":");
@@ -271,12 +274,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_are_found() {
-        assert_eq!(whole(&[1.0, 10.0]), Whole { costs: vec![1, 10], scale: 1.0, is_exact: true });
-        assert_eq!(whole(&[0.25, 2.0]), Whole { costs: vec![25, 200], scale: 100.0, is_exact: true });
-        let third = whole(&[1.0 / 3.0, 2.0]);
+    fn integer_scales_are_found() {
+        assert_eq!(
+            scaled_to_integers(&[1.0, 10.0]),
+            ScaledCosts { costs: vec![1, 10], scale: 1.0, is_exact: true }
+        );
+        assert_eq!(
+            scaled_to_integers(&[0.25, 2.0]),
+            ScaledCosts { costs: vec![25, 200], scale: 100.0, is_exact: true }
+        );
+        let third = scaled_to_integers(&[1.0 / 3.0, 2.0]);
         assert_eq!((third.costs, third.is_exact), (vec![333_333, 2_000_000], false));
-        assert_eq!(whole(&[]).scale as u32, 1);
-        assert_eq!(whole(&[3e12]).costs, [3_000_000]);
+        assert_eq!(scaled_to_integers(&[]).scale as u32, 1);
+        assert_eq!(scaled_to_integers(&[3e12]).costs, [3_000_000]);
     }
 }

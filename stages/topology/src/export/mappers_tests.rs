@@ -1,4 +1,4 @@
-//! What is written for mappers is read back as the same machine.
+//! Exports for mappers are imported as the same machine.
 
 use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot, SystemGraph};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn regular_trees_are_tleaf_and_a_hierarchy() {
     assert_eq!(text, "tleaf 3 3 1000 4 100 2 10\n");
     assert_eq!(lost.len(), 2);
     assert_eq!(export(&system, ExportFormat::Kahip).unwrap().0, "2:4:3\n10:110:1110\n");
-    // Levels that join nothing or cost as much as the next one are none.
+    // Levels that merge nothing or cost as much as the next one are omitted.
     let system = synthetic("tree:2x1x4x3", &[10.0, 20.0, 30.0, 30.0]);
     assert_eq!(export(&system, ExportFormat::Scotch).unwrap().0, "tleaf 2 12 20 2 10\n");
     assert_eq!(export(&system, ExportFormat::Kahip).unwrap().0, "2:12\n10:30\n");
@@ -51,14 +51,14 @@ fn regular_trees_are_tleaf_and_a_hierarchy() {
 }
 
 #[test]
-fn what_is_lost_is_said() {
+fn losses_are_reported() {
     let (text, lost) = export(&synthetic("tree:2x2", &[0.0, 2.0]), ExportFormat::Scotch).unwrap();
     assert_eq!(text, "tleaf 2 2 199 2 1\n");
     assert_eq!(
         lost[2..],
         [
             "the unit of costs: they are multiplied by 100",
-            "costs of zero between slots: they are written as 1, the least that Scotch reads"
+            "zero costs between slots: they are written as 1, the minimum for Scotch"
         ]
     );
     let (text, lost) = export(&synthetic("tree:2x2", &[0.5, 2.0]), ExportFormat::Kahip).unwrap();
@@ -66,9 +66,9 @@ fn what_is_lost_is_said() {
     assert_eq!(lost[2], "the unit of costs: they are multiplied by 10");
     let (text, lost) = export(&of_matrix(2, vec![0.0, 1.0, 2.0, 0.0]), ExportFormat::Scotch).unwrap();
     assert_eq!(text, "deco\n0\n2 3\n0 1 2\n1 1 3\n15\n");
-    assert_eq!(lost[1], "that costs differ by direction: the mean of both is written");
+    assert_eq!(lost[1], "direction-dependent costs: the mean of both directions is written");
     let error = export(&of_matrix(2, vec![0.0, 1.0, 2.0, 0.0]), ExportFormat::Kahip).unwrap_err();
-    assert!(error.contains("no regular tree"), "{error}");
+    assert!(error.contains("do not form a regular tree"), "{error}");
     let error = export(&of_matrix(0, Vec::new()), ExportFormat::Scotch).unwrap_err();
     assert!(error.contains("no slots"), "{error}");
 }
@@ -92,7 +92,7 @@ fn leaves_out_of_order_are_ltleaf() {
     for (a, b) in [("0", "1"), ("0", "2"), ("1", "3"), ("2", "3")] {
         assert_eq!(by_name(&read, a, b).to_bits(), by_name(&system, a, b).to_bits());
     }
-    assert!(export(&system, ExportFormat::Kahip).unwrap_err().contains("do not lie one behind the other"));
+    assert!(export(&system, ExportFormat::Kahip).unwrap_err().contains("are not consecutive"));
 }
 
 #[test]

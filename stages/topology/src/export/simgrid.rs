@@ -1,4 +1,4 @@
-//! A platform of SimGrid, version 4.1, for its simulations of MPI (SMPI): hosts, links and the route of every pair.
+//! SimGrid platforms, version 4.1, for its MPI simulations (SMPI): hosts, links and the route of every pair.
 
 use hopmap_model::{CostModel, Link, NodeKind, Paths, SystemGraph};
 
@@ -6,7 +6,7 @@ use super::ExportError;
 use super::logical_tree::{Group, groups};
 use crate::params::Written;
 
-/// Most hosts whose routes are all written.
+/// Largest number of hosts with all routes.
 const MOST_HOSTS: usize = 1000;
 const FORMAT: &str = "a platform of SimGrid";
 
@@ -16,7 +16,7 @@ pub(super) fn write(system: &SystemGraph) -> Written {
         return Err(ExportError::impossible(FORMAT, "it has no slots", "a platform needs hosts"));
     }
     if hosts.len() > MOST_HOSTS {
-        let problem = format!("the routes between {} hosts are too many to write down", hosts.len());
+        let problem = format!("the routes between {} hosts are too many to write", hosts.len());
         let help = "choose the hosts of the job with select/hosts or select/nodes first";
         return Err(ExportError::impossible(FORMAT, problem, help));
     }
@@ -25,14 +25,14 @@ pub(super) fn write(system: &SystemGraph) -> Written {
     if idle > 0 {
         lost.push(format!("{idle} hosts without slots"));
     }
-    lost.push("how fast hosts compute: each core has 1 Gf".into());
+    lost.push("compute speeds: each core has 1 Gf".into());
     let mut text = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n".to_owned();
     match (&system.cost, system.links.is_empty()) {
         (CostModel::Levels(_), true) => tree(system, &hosts, &mut text, &mut lost)?,
         (_, false) => routed(system, &hosts, &mut text, &mut lost)?,
         _ => {
             let problem = "it has costs for pairs of hosts, but no links";
-            let help = "let topology/levels find levels first";
+            let help = "find levels with topology/levels first";
             return Err(ExportError::impossible(FORMAT, problem, help));
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn write(system: &SystemGraph) -> Written {
     Ok((text, lost))
 }
 
-/// Text as the value of an attribute.
+/// Escapes an attribute value.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -54,7 +54,7 @@ fn host(system: &SystemGraph, host: u32, cores: u32) -> String {
     format!("    <host id=\"{name}\" speed=\"1Gf\" core=\"{cores}\"/>\n")
 }
 
-/// Every direction of every link that messages take, and the route of every pair as it is.
+/// Each direction of each used link, and the explicit route of each pair.
 fn routed(
     system: &SystemGraph,
     hosts: &[(u32, u32)],
@@ -62,7 +62,7 @@ fn routed(
     lost: &mut Vec<String>,
 ) -> Result<(), ExportError> {
     let Some(paths) = Paths::new(system) else {
-        return Err(ExportError::impossible(FORMAT, "it has no links", "name a machine with links"));
+        return Err(ExportError::impossible(FORMAT, "it has no links", "use a machine topology with links"));
     };
     let mut used = vec![false; system.links.len()];
     let mut routes = String::new();
@@ -84,7 +84,7 @@ fn routed(
         }
     }
     if unreached > 0 {
-        lost.push(format!("{unreached} pairs of hosts between which no message gets: a simulation that needs them ends with an error"));
+        lost.push(format!("{unreached} unreachable pairs of hosts: a simulation that needs them fails"));
     }
     text.push_str("  <zone id=\"machine\" routing=\"Full\">\n");
     hosts.iter().for_each(|&(node, cores)| text.push_str(&host(system, node, cores)));
@@ -102,20 +102,20 @@ fn routed(
     text.push_str("  </zone>\n");
     for (count, what) in unknown
         .into_iter()
-        .zip(["the bandwidth of links (12.5GBps are written)", "the latency of links (1us is written)"])
+        .zip(["the bandwidth of links (12.5GBps is written)", "the latency of links (1us is written)"])
     {
         if count > 0 {
-            lost.push(format!("{what}, which is not known of {count}"));
+            lost.push(format!("{what}, unknown for {count}"));
         }
     }
     if unused > 0 {
-        lost.push(format!("{unused} directions of links that no route takes"));
+        lost.push(format!("{unused} link directions that no route uses"));
     }
-    lost.push("switches: SimGrid's links join nothing, and routes list them".into());
+    lost.push("switches: in SimGrid, routes are lists of links".into());
     Ok(())
 }
 
-/// One direction of a link. Numbers are written with all their digits.
+/// One direction of a link, with all digits of its numbers.
 fn link_text(index: usize, link: &Link) -> String {
     let bandwidth = link
         .bandwidth_bytes_per_s
@@ -125,7 +125,7 @@ fn link_text(index: usize, link: &Link) -> String {
     format!("    <link id=\"l{index}\" bandwidth=\"{bandwidth:e}Bps\" latency=\"{latency:e}s\"/>\n")
 }
 
-/// A tree of links, each between a group and the one around it, whose latencies make the costs in microseconds.
+/// A tree of links, each between a group and its parent, whose latencies add up to the costs in microseconds.
 fn tree(
     system: &SystemGraph,
     hosts: &[(u32, u32)],
@@ -142,7 +142,7 @@ fn tree(
         let chain: Vec<usize> = std::iter::successors(Some(index), |&group| above[group]).collect();
         group.hosts.iter().for_each(|&host| chains[host as usize].clone_from(&chain));
     }
-    // The cost of meeting in a group, of any two of its hosts that do not meet below.
+    // Cost between hosts whose first common group is this one.
     let mut meeting = vec![0.0_f64; groups.len()];
     for (index, group) in groups.iter().enumerate() {
         let members = members(&groups, group);
@@ -188,15 +188,16 @@ fn tree(
     }
     text.push_str("  </zone>\n");
     lost.push(
-        "bandwidths: links have 12.5GBps; their latencies make the costs, taken for microseconds".into(),
+        "bandwidths: links have 12.5GBps; their latencies add up to the costs, interpreted as microseconds"
+            .into(),
     );
     if system.slots.len() > hosts.len() {
-        lost.push("what messages inside a host cost".into());
+        lost.push("message costs within hosts".into());
     }
     Ok(())
 }
 
-/// By group the one that it is in.
+/// The parent of each group.
 fn above(groups: &[Group]) -> Vec<Option<usize>> {
     let mut above = vec![None; groups.len()];
     for (index, group) in groups.iter().enumerate() {
@@ -205,7 +206,7 @@ fn above(groups: &[Group]) -> Vec<Option<usize>> {
     above
 }
 
-/// A host of every group below, or the hosts of the group itself.
+/// One host of each child group, or the hosts of the group itself.
 fn members(groups: &[Group], group: &Group) -> Vec<u32> {
     let first = |&child: &usize| {
         let mut group = groups.get(child)?;

@@ -9,7 +9,7 @@ use super::ExportError;
 use super::logical_tree::{Group, groups};
 use crate::params::Written;
 
-/// Most bytes of the name of a switch.
+/// Largest length of a switch name, in bytes.
 const MOST_NAME: usize = 64;
 
 pub(super) fn conf(system: &SystemGraph) -> Written {
@@ -51,7 +51,7 @@ enum Below {
 /// All switches, those above hosts first.
 fn switches(system: &SystemGraph, format: &'static str) -> Result<(Vec<Switch>, Vec<String>), ExportError> {
     if !system.nodes.iter().any(|node| node.kind == NodeKind::Host) {
-        return Err(ExportError::impossible(format, "it has no hosts", "switches stand above hosts"));
+        return Err(ExportError::impossible(format, "it has no hosts", "use a machine topology with hosts"));
     }
     check_hosts(system, format)?;
     let (groups, mut lost) = groups(system, format)?;
@@ -70,28 +70,28 @@ fn switches(system: &SystemGraph, format: &'static str) -> Result<(Vec<Switch>, 
         lost.push("bandwidths and latencies of links".into());
     }
     if system.slots.len() > system.hosts().count() {
-        lost.push("how many slots hosts have".into());
+        lost.push("slots of hosts".into());
     }
     Ok((switches, lost))
 }
 
-/// A host is what the cluster calls it; another name would mean another host.
+/// Host names must be those of the cluster, so they cannot be changed.
 fn check_hosts(system: &SystemGraph, format: &'static str) -> Result<(), ExportError> {
     let is_wrong = |c: char| c.is_whitespace() || c.is_control() || "[],=#\"'\\".contains(c);
     let hosts = || system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
     match hosts().find(|node| node.name.is_empty() || node.name.contains(is_wrong)) {
         None => Ok(()),
         Some(node) => {
-            let help = "names of hosts are letters, digits, `-`, `_` and `.`";
-            let problem = format!("Slurm takes no host called `{}`", node.name);
+            let help = "host names consist of letters, digits, `-`, `_` and `.`";
+            let problem = format!("Slurm does not accept the host name `{}`", node.name);
             Err(ExportError::impossible(format, problem, help))
         }
     }
 }
 
-/// Names that Slurm takes, different for every switch.
+/// Unique switch names that Slurm accepts.
 fn names(system: &SystemGraph, groups: &[Group], lost: &mut Vec<String>) -> Vec<String> {
-    // A switch may be called as a host is, but people would wonder.
+    // Slurm allows a switch with the name of a host, but that would confuse users.
     let hosts = system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
     let mut taken: BTreeSet<String> = hosts.map(|node| node.name.clone()).collect();
     let mut repeated: HashMap<String, usize> = HashMap::new();
@@ -114,7 +114,7 @@ fn names(system: &SystemGraph, groups: &[Group], lost: &mut Vec<String>) -> Vec<
     let names: Vec<String> = groups.iter().map(&mut name).collect();
     if renamed > 0 {
         lost.push(format!(
-            "the names of {renamed} switches as they are: Slurm takes 64 letters, digits, `-`, `_` and `.`"
+            "the names of {renamed} switches: Slurm accepts at most 64 letters, digits, `-`, `_` and `.`"
         ));
     }
     names

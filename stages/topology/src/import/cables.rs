@@ -1,4 +1,4 @@
-//! Cables, each of which both of its ends list.
+//! Cables that are listed at both of their ends.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::fabric::{Fabric, FabricLink, FabricNode};
 use super::format::{malformed, note};
 use super::{Result, units};
 
-/// Adapters, switches, and what their ports lead to. Indexes of nodes are those of the list here.
+/// Adapters, switches, and the peers of their ports. Node indexes refer to the list here.
 #[derive(Debug, Default)]
 pub(super) struct Cables {
     pub(super) nodes: Vec<FabricNode>,
     pub(super) ends: Vec<End>,
 }
 
-/// What one port says of its cable.
+/// The peer of one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct End {
     pub(super) node: usize,
@@ -23,7 +23,7 @@ pub(super) struct End {
     pub(super) peer: usize,
     pub(super) peer_port: u32,
     pub(super) bandwidth_bytes_per_s: Option<f64>,
-    /// The line that says so.
+    /// The line that lists it.
     pub(super) line: usize,
 }
 
@@ -53,15 +53,15 @@ impl End {
 }
 
 impl Cables {
-    /// Makes one adapter of the ports of one adapter, where the source knows only their own GUIDs: they say the same of
-    /// themselves, and the GUID of port n is that of the adapter plus n. The GUID of the lowest port stays. For every node, which one it is
-    /// afterwards.
+    /// Combines the ports of one adapter into one node if the source contains only port GUIDs: their
+    /// descriptions are equal, and the GUID of port n is that of the adapter plus n. The GUID of the lowest
+    /// port is kept. Returns the new index of each node.
     pub(super) fn join_ports(&mut self, notes: &mut Vec<String>) -> Vec<usize> {
         let mut ports: Vec<Option<u32>> = vec![None; self.nodes.len()];
         for end in &self.ends {
             ports[end.node] = Some(end.port);
         }
-        // Nodes that only others list have a port as well.
+        // Nodes that are listed only as peers have a port as well.
         for end in &self.ends {
             ports[end.peer] = ports[end.peer].or(Some(end.peer_port));
         }
@@ -94,11 +94,12 @@ impl Cables {
         for end in &mut self.ends {
             (end.node, end.peer) = (kept[end.node], kept[end.peer]);
         }
-        note(notes, "further ports of adapters, joined to these by their GUIDs", joined);
+        note(notes, "further ports combined with their adapters by GUID", joined);
         place
     }
 
-    /// The links, and for every end which of them is the one out of it. Both ends of a cable have to agree; what only one end lists leads both ways.
+    /// The links, and for each end its outgoing link. Both ends of a cable must agree; a cable listed at one
+    /// end only is bidirectional.
     pub(super) fn fabric(self, notes: &mut Vec<String>) -> Result<(Fabric, Vec<usize>)> {
         let Self { nodes, ends } = self;
         let mut order: Vec<usize> = (0..ends.len()).collect();
@@ -112,12 +113,13 @@ impl Cables {
             let named = |(node, port): (usize, u32)| {
                 format!("port {port} of `{}` ({})", nodes[node].description.trim(), nodes[node].address)
             };
-            let says = |end: &End| format!("{} is connected to {}", named(end.here()), named(end.there()));
+            let connection =
+                |end: &End| format!("{} is connected to {}", named(end.here()), named(end.there()));
             let (this, before) = if end.line == line { (end, other) } else { (other, end) };
             malformed(
                 line,
-                format!("{}, but by line {first} {}", says(this), says(before)),
-                "one of both is wrong, or the fabric changed while it was listed: list it again",
+                format!("{}, but by line {first} {}", connection(this), connection(before)),
+                "one of them is wrong, or the fabric changed during the dump; repeat the dump",
             )
         };
         let mut links: Vec<FabricLink> = Vec::with_capacity(ends.len());
@@ -155,11 +157,11 @@ impl Cables {
                 return Err(contradict(&two[0].reversed(), &two[1].reversed()));
             }
             links.extend(back.iter().map(End::link));
-            notes.push(format!("cables that only one end lists: {}", links.len() - listed));
+            notes.push(format!("cables listed at one end only: {}", links.len() - listed));
         }
         let unknown = links.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
-        note(notes, "links whose speed or width is not known, kept without a bandwidth", unknown);
-        note(notes, "cables of which both ends say different speeds", unequal);
+        note(notes, "links of unknown speed or width, kept without a bandwidth", unknown);
+        note(notes, "cables with different speeds at both ends", unequal);
         Ok((Fabric { nodes, links, forwarding: Vec::new() }, link_of))
     }
 }
@@ -193,18 +195,18 @@ mod tests {
         [(NodeKind::Switch, "09", "s"), (NodeKind::Host, "02", "n1"), (NodeKind::Host, "03", "n1")];
 
     #[test]
-    fn one_sided_cables_lead_both_ways_and_repeated_lines_count_once() {
+    fn one_sided_cables_are_bidirectional_and_repeated_lines_count_once() {
         let mut notes = Vec::new();
         let cables = cables(&NODES, &[[0, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [0, 2, 2, 1]]);
         let (fabric, link_of) = cables.fabric(&mut notes).unwrap();
-        assert_eq!(notes, ["cables that only one end lists: 1"]);
+        assert_eq!(notes, ["cables listed at one end only: 1"]);
         let ends: Vec<_> = fabric.links.iter().map(|link| (link.source, link.destination)).collect();
         assert_eq!(ends, [(0, 1), (0, 2), (1, 0), (2, 0)]);
         assert_eq!(link_of, [0, 2, 0, 1]);
     }
 
     #[test]
-    fn contradictions_name_both_lines() {
+    fn contradictions_report_both_lines() {
         for ends in [
             [[0, 1, 1, 1], [1, 1, 0, 2]],
             [[0, 1, 1, 1], [0, 1, 2, 1]],

@@ -1,7 +1,7 @@
-//! A fabric as its own tools list it, adapter by adapter and cable by cable, made into the parts of a machine.
+//! Conversion of a fabric dump, with its adapters and cables, to the parts of a machine.
 //!
-//! Whatever the source, the same fabric gives the same parts: hosts in the natural order of their names, then switches by address, links by
-//! their ends and ports, and of the forwarding tables what messages between hosts use.
+//! The same fabric gives the same parts from any source: hosts in natural order of their names, then switches
+//! by address, links by their ends and ports, and those forwarding entries that messages between hosts use.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,25 +12,26 @@ use super::finish::{Parts, machine};
 use super::format::note;
 use super::{ImportParams, Imported, Result};
 
-/// Adapters and switches, cables, and forwarding tables. Indexes are those of the lists here.
+/// Adapters and switches, cables, and forwarding tables. Indexes refer to the lists here.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fabric {
     pub(super) nodes: Vec<FabricNode>,
-    /// Directed; a cable is two of them.
+    /// Directed; a cable has two.
     pub(super) links: Vec<FabricLink>,
-    /// On `node`, what leaves the fabric over the link `last` goes on over `link`.
+    /// On `node`, messages that leave the fabric over the link `last` are forwarded over `link`.
     pub(super) forwarding: Vec<Forward>,
 }
 
-/// An adapter of a host, or a switch.
+/// A host adapter or a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FabricNode {
     pub(super) kind: NodeKind,
-    /// Its GUID, sixteen hexadecimal digits in lower case, different for every node; empty where only descriptions tell nodes apart.
+    /// The GUID, sixteen lower-case hexadecimal digits, unique; empty if nodes are distinguished by
+    /// descriptions only.
     pub(super) address: String,
-    /// What it calls itself: of an adapter the host, then the device (`node1 mlx5_0`).
+    /// The node description: for an adapter the host, then the device (`node1 mlx5_0`).
     pub(super) description: String,
-    /// The host of an adapter, where the source says it apart.
+    /// The host of an adapter, if the source contains it separately.
     pub(super) host: Option<String>,
     pub(super) state: NodeState,
 }
@@ -40,7 +41,7 @@ impl FabricNode {
         (!self.address.is_empty()).then(|| self.address.clone())
     }
 
-    /// What nodes are sorted by.
+    /// The sort key.
     fn key(&self) -> (&str, &str) {
         (&self.address, &self.description)
     }
@@ -58,22 +59,22 @@ pub(super) struct FabricLink {
 }
 
 impl Fabric {
-    /// The machine, with what people should know of it behind what they should know of its source.
+    /// The machine topology; its notes are appended to those of the source.
     pub(super) fn imported(self, params: &ImportParams, mut notes: Vec<String>) -> Result<Imported> {
         let (parts, more) = self.parts();
         notes.extend(more);
         Ok(Imported { system: machine(parts, params)?, notes })
     }
 
-    /// The parts of the machine, and what people should know of them.
+    /// The parts of the machine, and notes.
     fn parts(self) -> (Parts, Vec<String>) {
         let mut remarks = Vec::new();
         let fabric = self.without_adapters_of_switches(&mut remarks);
         fabric.named_parts(remarks)
     }
 
-    /// Leaves out the adapters that sit in switches: the aggregation nodes of SHARP, one in every switch since HDR, are
-    /// listed as adapters with a cable, but nothing runs on them.
+    /// Removes the adapters in switches: the aggregation nodes of SHARP, one in every switch since HDR, are
+    /// listed as adapters with a cable, but they are not hosts.
     fn without_adapters_of_switches(mut self, remarks: &mut Vec<String>) -> Self {
         let is_of_switch =
             |node: &FabricNode| node.kind == NodeKind::Host && node.description.contains("Aggregation Node");
@@ -81,7 +82,7 @@ impl Fabric {
         if left_out == 0 {
             return self;
         }
-        remarks.push(format!("aggregation nodes of switches, which are no hosts: {left_out}"));
+        remarks.push(format!("aggregation nodes of switches, ignored: {left_out}"));
         let node_place = places(&self.nodes, |node| !is_of_switch(node));
         let ends = |link: &FabricLink| Some((node_place[link.source]?, node_place[link.destination]?));
         let link_place = places(&self.links, |link| ends(link).is_some());
@@ -120,13 +121,13 @@ impl Fabric {
         };
         let entries = self.forwarding.into_iter().map(entry).collect();
         let (forwarding, lost) = used(entries, &nodes, &links);
-        note(&mut remarks, "ordered pairs of adapters that the tables do not join", lost);
+        note(&mut remarks, "ordered pairs of adapters without a route in the tables", lost);
         let routing = Routing { forwarding, ..Routing::default() };
         (Parts { nodes, links, routing, shapes: BTreeMap::new() }, remarks)
     }
 }
 
-/// Where every element is once those that do not stay are gone.
+/// New indexes after removing elements.
 fn places<T>(all: &[T], stays: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
     let mut next = 0..;
     all.iter().map(|one| if stays(one) { next.next() } else { None }).collect()
@@ -144,9 +145,9 @@ impl FabricLink {
     }
 }
 
-/// Which adapters are of one host, and what hosts and switches are called.
+/// Assignment of adapters to hosts, and the names of hosts and switches.
 struct Names {
-    /// Hosts by name, each with its adapters.
+    /// Hosts by name, with their adapters.
     hosts: Vec<(String, Vec<usize>)>,
     /// Switches by address.
     switches: Vec<(String, usize)>,
@@ -177,7 +178,7 @@ impl Names {
         Self { switches: switches.iter().map(name).collect(), hosts }
     }
 
-    /// The nodes of the machine, and for every node of the fabric which of them it is.
+    /// The nodes of the machine, and the node for each node of the fabric.
     fn nodes(&self, fabric: &[FabricNode]) -> (Vec<Node>, Vec<u32>) {
         let mut place = vec![0; fabric.len()];
         let mut nodes = Vec::with_capacity(self.hosts.len() + self.switches.len());
@@ -206,9 +207,9 @@ fn unused(mut name: String, taken: &BTreeSet<String>) -> String {
     name
 }
 
-/// Adapters by host. Adapters whose descriptions begin with the same word and go on differently are those of one host; of two
-/// that say exactly the same one belongs to another host, which is called after its address. So is one that still has
-/// the description of its maker.
+/// Adapters by host. Adapters with the same first word and different remainders belong to one host. Of
+/// adapters with equal descriptions, all but one belong to other hosts, which are named after their
+/// addresses; so is an adapter with the default description of its vendor.
 fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<usize>)> {
     let mut adapters: Vec<usize> =
         (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Host).collect();
@@ -232,10 +233,10 @@ fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<us
             hosts.entry(name).or_default().push(adapter);
         }
     }
-    note(remarks, "adapters that do not say the name of their host, called after their addresses", nameless);
+    note(remarks, "adapters without a host name, named after their addresses", nameless);
     if let Some(first) = repeated.first() {
         remarks.push(format!(
-            "adapters that call themselves exactly as another one, taken for other hosts: those of {first} and {} more",
+            "adapters with duplicate descriptions, treated as other hosts: those of {first} and {} more",
             repeated.len() - 1
         ));
     }
@@ -244,7 +245,7 @@ fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<us
     hosts
 }
 
-/// The first word of what an adapter calls itself, unless that is what its maker wrote.
+/// The first word of an adapter description, unless it is the vendor's default.
 fn host_of(description: &str) -> Option<String> {
     let is_of_maker = ["Mellanox Technologies", "InfiniHost", "Infiniband HCA", "Omni-Path HFI"]
         .iter()
@@ -254,8 +255,8 @@ fn host_of(description: &str) -> Option<String> {
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// The entries that messages between hosts use, sorted; entries that lead nowhere are left out. With them the number of ordered pairs
-/// of adapters, each on a switch, that they do not join.
+/// The sorted entries that messages between hosts use, without dead ends; and the number of ordered pairs of
+/// adapters attached to switches that have no route.
 fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> (Vec<Forward>, u64) {
     if entries.is_empty() {
         return (entries, 0);
@@ -293,19 +294,19 @@ fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> (Vec<Forwa
     (entries, lost)
 }
 
-/// Forwarding tables made of the paths that messages take.
+/// Forwarding tables derived from paths.
 pub(super) struct PathTables<'a> {
     fabric: &'a Fabric,
-    /// By switch and last link, where it sends and the line of the path that says so.
+    /// By switch and last link, the outgoing link and the line of its path.
     entries: HashMap<(usize, usize), (usize, usize)>,
     path: Vec<usize>,
     paths: u64,
 }
 
-/// Why a path cannot be.
+/// Why a path is invalid.
 pub(super) enum PathFault {
     Broken(String),
-    /// A switch sends elsewhere by the path on a line.
+    /// The path on another line leaves a switch over another link.
     Contradicts {
         switch: usize,
         line: usize,
@@ -317,7 +318,8 @@ impl<'a> PathTables<'a> {
         Self { fabric, entries: HashMap::new(), path: Vec::new(), paths: 0 }
     }
 
-    /// Adds the path from an adapter to another over links, each with the number that the file gives it; `what` it calls them.
+    /// Adds the path from one adapter to another over links with their numbers in the file; `what` is the
+    /// term for a link.
     pub(super) fn add(
         &mut self,
         line: usize,
@@ -333,11 +335,11 @@ impl<'a> PathTables<'a> {
             let (number, taken) = link.map_err(PathFault::Broken)?;
             let found = &fabric.links[taken];
             if found.source != at {
-                let problem = format!("{what} {number} does not go on where the path has come to");
+                let problem = format!("{what} {number} does not continue the path");
                 return Err(PathFault::Broken(problem));
             }
             if !path.is_empty() && is_host(at) {
-                let problem = format!("before {what} {number} the path goes through a host");
+                let problem = format!("the path passes through a host before {what} {number}");
                 return Err(PathFault::Broken(problem));
             }
             at = found.destination;
@@ -357,7 +359,7 @@ impl<'a> PathTables<'a> {
         Ok(())
     }
 
-    /// The entries; `adapters` is the number of those between which there may be paths.
+    /// The entries; `adapters` is the number of adapters between which paths are expected.
     pub(super) fn forwarding(self, adapters: u64, notes: &mut Vec<String>) -> Vec<Forward> {
         let pairs = adapters.saturating_mul(adapters.saturating_sub(1));
         note(notes, "ordered pairs of adapters without a path in the file", pairs.saturating_sub(self.paths));
@@ -373,7 +375,7 @@ impl<'a> PathTables<'a> {
 /// No entry.
 const NOWHERE: u32 = u32::MAX;
 
-/// Entries in the order of their last links.
+/// Entries sorted by last link.
 struct ByLast {
     first: Vec<u32>,
     places: Vec<u32>,
@@ -401,17 +403,17 @@ impl ByLast {
     }
 }
 
-/// What is known of entries while routes are followed over them.
+/// State while routes are followed.
 struct Routes<'a> {
     entries: &'a [Forward],
     links: &'a [Link],
-    /// By node, its entry for the last link that is looked at.
+    /// For each node, its entry for the current last link.
     at: Vec<u32>,
     state: Vec<State>,
 }
 
 impl Routes<'_> {
-    /// Whether messages from a switch arrive over a last link. What lies on the way knows it afterwards.
+    /// Whether messages from a switch arrive over a last link. Caches the result for the nodes on the path.
     fn follow(
         &mut self,
         start: u32,
@@ -484,7 +486,7 @@ mod tests {
         }
     }
 
-    /// Two switches of one description, a host with two adapters, and adapters that are hard to tell apart.
+    /// Two switches with one description, a host with two adapters, and adapters with ambiguous descriptions.
     fn fabric() -> Fabric {
         let nodes = vec![
             node(NodeKind::Switch, "05", "Infiniscale"),
@@ -516,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn only_entries_that_lead_to_hosts_stay() {
+    fn only_entries_that_lead_to_hosts_are_kept() {
         let mut fabric = fabric();
         let port = |(index, link): (usize, &FabricLink)| ((link.source, link.source_port.unwrap()), index);
         let by_port: HashMap<(usize, u32), usize> = fabric.links.iter().enumerate().map(port).collect();
@@ -525,14 +527,14 @@ mod tests {
             last: by_port[&last] as u32,
             link: by_port[&(node, port)] as u32,
         };
-        // To n2 over both switches; to the second adapter of n10 the switches send each other round and round.
+        // To n2 over both switches; for the second adapter of n10 the switches form a forwarding loop.
         fabric.forwarding =
             vec![entry(0, 1, (1, 3)), entry(1, 3, (1, 3)), entry(0, 1, (1, 2)), entry(1, 1, (1, 2))];
         let (parts, remarks) = fabric.parts();
-        // None of two other adapters reaches either adapter of n10.
+        // Neither of two other adapters reaches an adapter of n10.
         assert_eq!(
             remarks.last().map(String::as_str),
-            Some("ordered pairs of adapters that the tables do not join: 4")
+            Some("ordered pairs of adapters without a route in the tables: 4")
         );
         let kept: Vec<_> = parts.routing.forwarding.iter().map(|entry| (entry.node, entry.link)).collect();
         assert_eq!(kept, [(4, 5), (5, 6)]);

@@ -1,4 +1,4 @@
-//! The last step of every import: slots on the hosts, and what they cost.
+//! The last step of every import: slots and costs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use super::hwloc::folder::{Names, hosts, names_of_hosts};
 use super::{ImportError, ImportParams, Result};
 use crate::CostMetric;
 
-/// Most slots of a machine.
+/// Largest number of slots.
 pub(super) const MOST_SLOTS: usize = 1 << 24;
 
-/// Hosts, switches and links as an importer found them.
+/// Hosts, switches and links from an importer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts {
     /// Hosts first.
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
     pub(super) routing: Routing,
-    /// What hosts are like inside, by name, where that is known.
+    /// Shapes of hosts by name, if known.
     pub(super) shapes: BTreeMap<String, HostShape>,
 }
 
-/// Checks what does not depend on the file.
+/// Checks parameters independently of the file.
 pub(super) fn check(params: &ImportParams) -> Result<()> {
     let wrong = |name, problem, help| Err(ImportError::parameter(name, problem, help));
     match (params.cost, params.bytes) {
@@ -34,12 +34,12 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
             return wrong("bytes", "is missing", help);
         }
         (cost, Some(_)) if cost != Some(CostMetric::Time) => {
-            return wrong("bytes", "means nothing here", "say `cost = \"time\"` as well, or leave it out");
+            return wrong("bytes", "has no effect", "set `cost = \"time\"` as well, or omit it");
         }
         _ => {}
     }
     if params.link_latency_s.is_some_and(|latency| !(latency.is_finite() && latency >= 0.0)) {
-        return wrong("link_latency_s", "is no number of seconds", "such as 1e-7");
+        return wrong("link_latency_s", "is not a valid number of seconds", "such as 1e-7");
     }
     if params.slots.is_some_and(|slots| slots == 0 || slots as usize > MOST_SLOTS) {
         return wrong("slots", "is out of range", "a host has between 1 and 16777216 slots");
@@ -47,20 +47,24 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
     for (name, costs) in [("intra_node_costs", &params.intra_node_costs), ("costs", &params.costs)] {
         let is_rising = costs.windows(2).all(|pair| pair[0] <= pair[1]);
         if !(is_rising && costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)) {
-            return wrong(name, "does not rise", "costs are zero or more and do not fall outwards");
+            return wrong(
+                name,
+                "is not non-decreasing",
+                "costs must be non-negative and must not decrease outwards",
+            );
         }
     }
     Ok(())
 }
 
-/// The machine with slots and costs.
+/// The machine topology with slots and costs.
 pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemGraph> {
     if let Some(folder) = &params.hwloc {
         join(&mut parts, &hosts(folder.path(), params.hardware_threads)?);
     }
     if params.hardware_threads && params.hwloc.is_none() {
-        let problem = "means nothing here: nothing says what is inside hosts";
-        let help = "name the folder of hwloc's files with `hwloc`";
+        let problem = "has no effect: the shape of hosts is unknown";
+        let help = "set `hwloc` to the folder of hwloc's files";
         return Err(ImportError::parameter("hardware_threads", problem, help));
     }
     let (slots, mut inside) = slots(&parts, params)?;
@@ -68,8 +72,8 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
     let links: Vec<Link> = parts.links.into_iter().map(latency).collect();
     let metric = params.cost.unwrap_or_default().of_routes(params.bytes);
     if links.is_empty() && params.cost.is_some() {
-        let problem = "means nothing here: the file has no links between hosts";
-        return Err(ImportError::parameter("cost", problem, "leave it out"));
+        let problem = "has no effect: the file has no links between hosts";
+        return Err(ImportError::parameter("cost", problem, "omit it"));
     }
     check_links(&links, metric)?;
     let hosts = slots.chunk_by(|a: &Slot, b| a.host == b.host).count();
@@ -91,7 +95,7 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
     Ok(system)
 }
 
-/// The slots of all hosts, and the groups inside hosts, of which the last are the hosts.
+/// The slots of all hosts, and the groups inside hosts; the last groups are the hosts.
 fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
     let hosts: Vec<(u32, &Node)> =
         (0..).zip(&parts.nodes).filter(|(_, node)| node.kind == NodeKind::Host).collect();
@@ -112,7 +116,7 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
     let mut firsts = vec![0; depth];
     for &(host, node) in &hosts {
         let shape = shape(node);
-        // A host with fewer levels has none of the innermost ones: every core is a group there.
+        // A host with fewer levels lacks the innermost ones: there each core is its own group.
         let missing = depth - shape.groups.len();
         for (level, (groups, next)) in groups.iter_mut().zip(&mut firsts).enumerate() {
             let first = *next;
@@ -130,19 +134,21 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
 
 fn check_links(links: &[Link], metric: RouteMetric) -> Result<()> {
     if metric != RouteMetric::Hops && links.iter().any(|link| link.latency_s.is_none()) {
-        let problem = "is missing: the file does not say how long links take";
-        let help = "say how many seconds a link with its switch takes, such as `link_latency_s = 1.5e-7`";
+        let problem = "is missing: the file contains no link latencies";
+        let help =
+            "give the latency of a link including its switch in seconds, such as `link_latency_s = 1.5e-7`";
         return Err(ImportError::parameter("link_latency_s", problem, help));
     }
     let is_time = matches!(metric, RouteMetric::Time { .. });
     if is_time && links.iter().any(|link| link.bandwidth_bytes_per_s.is_none()) {
-        let problem = "cannot be `time`: the file does not say how wide all links are";
-        return Err(ImportError::parameter("cost", problem, "count `hops` or `latency`"));
+        let problem = "cannot be `time`: the bandwidths of some links are unknown";
+        return Err(ImportError::parameter("cost", problem, "use `hops` or `latency`"));
     }
     Ok(())
 }
 
-/// As given, or in equal steps from zero to below the cheapest link; and what it costs between hosts that have no network.
+/// As given, or in equal steps from zero to below the cheapest link; and the cost between hosts without a
+/// network.
 fn costs_inside(
     depth: usize,
     params: &ImportParams,
@@ -159,10 +165,10 @@ fn costs_inside(
         return Ok((inside, if given.len() > depth { between } else { (2.0 * between).max(1.0) }));
     }
     let problem = format!("has {} costs, but hosts have {depth} levels inside", given.len());
-    Err(ImportError::parameter("intra_node_costs", problem, "give one cost for every level, innermost first"))
+    Err(ImportError::parameter("intra_node_costs", problem, "give one cost per level, innermost first"))
 }
 
-/// Says what hosts are like inside, by the names of files.
+/// Sets the shapes of hosts by file names.
 fn join(parts: &mut Parts, shapes: &BTreeMap<String, HostShape>) {
     let names = Names::new(shapes.keys().map(String::as_str));
     for host in parts.nodes.iter().filter(|node| node.kind == NodeKind::Host) {
@@ -172,7 +178,7 @@ fn join(parts: &mut Parts, shapes: &BTreeMap<String, HostShape>) {
     }
 }
 
-/// How the hosts of a machine and the files that say what they are like inside went together.
+/// Notes on the correspondence of hosts and hwloc files.
 pub(super) fn notes_of_hosts(system: &SystemGraph, params: &ImportParams) -> Result<Vec<String>> {
     let Some(folder) = &params.hwloc else { return Ok(Vec::new()) };
     let files = names_of_hosts(folder.path())?;
@@ -189,15 +195,15 @@ pub(super) fn notes_of_hosts(system: &SystemGraph, params: &ImportParams) -> Res
     let mut notes = Vec::new();
     if !without.is_empty() {
         let slots = params.slots.unwrap_or(1);
-        notes.push(format!("hosts of which hwloc says nothing, with {slots} slots each: {}", some(&without)));
+        notes.push(format!("hosts without an hwloc file, with {slots} slots each: {}", some(&without)));
     }
     if !unused.is_empty() {
-        notes.push(format!("files of hwloc of hosts that are not there: {}", some(&unused)));
+        notes.push(format!("hwloc files without a host in the machine topology: {}", some(&unused)));
     }
     Ok(notes)
 }
 
-/// How many names, and the first of them.
+/// A count with the first names.
 fn some(names: &[&str]) -> String {
     let more = if names.len() > 3 { ", …" } else { "" };
     format!("{} ({}{more})", names.len(), names[..names.len().min(3)].join(", "))
@@ -211,7 +217,7 @@ mod tests {
     const HOST: &str = "<topology><object type=\"Machine\"><object type=\"Core\"><object type=\"PU\" os_index=\"0\"/></object>\
                         <object type=\"Core\"><object type=\"PU\" os_index=\"1\"/></object></object></topology>";
 
-    /// Three hosts, of which hwloc says what two are like inside, on a switch or alone.
+    /// Three hosts, two of them with hwloc files, connected to a switch or not.
     fn system(joined: bool, inside: &[f64]) -> Result<(SystemGraph, Vec<String>)> {
         let folder = tempfile::tempdir().unwrap();
         for name in ["n1.xml", "n2.cluster.xml", "n9.xml"] {
@@ -231,19 +237,19 @@ mod tests {
         };
         let parts = Parts { nodes, links, ..Parts::default() };
         let system = machine(parts, &params)?;
-        let told = notes_of_hosts(&system, &params)?;
-        Ok((system, told))
+        let notes = notes_of_hosts(&system, &params)?;
+        Ok((system, notes))
     }
 
     #[test]
-    fn hosts_take_the_cores_that_hwloc_says_and_others_the_slots_given() {
+    fn hosts_have_the_cores_of_hwloc_or_else_the_given_slots() {
         let (system, notes) = system(true, &[]).unwrap();
         assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [2, 2, 4]);
         let CostModel::Routes(routes) = &system.cost else { panic!("no routes") };
         assert_eq!(routes.inside.groups, [vec![0, 0, 1, 1, 2, 2, 2, 2]]);
         assert_eq!(notes.len(), 2);
         assert!(notes[0].contains("with 4 slots each: 1 (n3)"), "{notes:?}");
-        assert!(notes[1].contains("not there: 1 (n9)"), "{notes:?}");
+        assert!(notes[1].contains("machine topology: 1 (n9)"), "{notes:?}");
     }
 
     #[test]
@@ -259,6 +265,6 @@ mod tests {
         assert!(system(true, &[3.0, 4.0]).unwrap_err().to_string().contains("2 costs"));
         let threads = ImportParams { hardware_threads: true, ..ImportParams::default() };
         let refused = machine(Parts::default(), &threads).unwrap_err();
-        assert!(refused.to_string().contains("`hardware_threads` means nothing"));
+        assert!(refused.to_string().contains("`hardware_threads` has no effect"));
     }
 }

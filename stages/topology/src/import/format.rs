@@ -1,5 +1,4 @@
-//! What every format shares: the parameters of an import, the names of the formats, what a file is recognised by, the machine that was read,
-//! and what can be wrong.
+//! Shared by all formats: the import parameters, format names, samples for detection, results and errors.
 
 use std::fmt::Display;
 use std::io::Read;
@@ -14,44 +13,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::CostMetric;
 
-/// A machine out of a file or a folder.
+/// Import of a machine topology from a file or folder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImportParams {
-    /// The file or folder. Without it `topology/hwloc` looks at this machine, as `lstopo --of xml` describes it.
+    /// File or folder to import. Without it `topology/hwloc` runs `lstopo --of xml` on this machine.
     pub path: Option<InputPath>,
-    /// What is in the file; without it what it looks like.
+    /// Format of the file; detected by default.
     pub format: Option<Format>,
-    /// What a message between two hosts costs: `hops` (default), the `latency` of the links in microseconds, or the `time` of a message
-    /// of `bytes` bytes. Only of machines with links; matrices and trees with costs have costs of their own.
+    /// Cost of a message between two hosts: `hops`, the `latency` of the links in microseconds, or the `time`
+    /// of a message of `bytes` bytes. Applies to machines with links only; matrices and trees contain their
+    /// own costs.
     pub cost: Option<CostMetric>,
-    /// Bytes of the message whose `time` is the cost.
+    /// Message size in bytes for `cost = "time"`.
     pub bytes: Option<u64>,
-    /// Seconds that a link takes of which the file does not say it.
+    /// Latency in seconds of links whose latency is not in the file.
     pub link_latency_s: Option<f64>,
-    /// Slots of every host of which nothing else says how many cores it has; 1 if not given.
+    /// Slots per host where the number of cores is unknown; 1 by default.
     #[schemars(range(min = 1))]
     pub slots: Option<u32>,
-    /// A folder with what `lstopo` says of hosts, `HOST.xml` or `HOST.diff.xml`: their cores become slots.
+    /// Folder with the `lstopo` output of hosts, `HOST.xml` or `HOST.diff.xml`; their cores become slots.
     pub hwloc: Option<InputPath>,
-    /// Whether the slots of hosts that hwloc describes are hardware threads instead of cores.
+    /// Whether the slots of hosts that hwloc describes are hardware threads rather than cores.
     pub hardware_threads: bool,
-    /// Costs between two slots of one host that first meet on a level inside it, innermost first. Without it they rise
-    /// in equal steps to below what hosts cost at least. Of several hosts without a network between them one more may be
-    /// given: what it costs from host to host.
+    /// Costs between slots of one host by the level on which they first meet, innermost first. By default
+    /// equal steps up to below the minimum cost between hosts. For several hosts without a network, an
+    /// additional value sets the cost between hosts.
     pub intra_node_costs: Vec<f64>,
-    /// The costs of a hierarchy whose file has none, innermost first: KaHIP's `D`.
+    /// Costs of a hierarchy without costs in its file, innermost first: KaHIP's `D`.
     pub costs: Vec<f64>,
 }
 
 impl ImportParams {
-    /// The parameters of a file and nothing else.
+    /// Default parameters for a file.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>) -> Self {
         Self { path: Some(InputPath::new(path)), ..Self::default() }
     }
 
-    /// Refuses the first of some parameters that is given though it means nothing, and says why.
+    /// Rejects parameters that have no effect, with a reason.
     pub(super) fn refuse(&self, names: &[&'static str], why: &str, help: &str) -> Result<()> {
         let given = [
             ("cost", self.cost.is_some()),
@@ -65,7 +65,7 @@ impl ImportParams {
         match names.iter().find(|name| given.contains(&(**name, true))) {
             None => Ok(()),
             Some(name) => {
-                let problem = format!("means nothing here: {why}");
+                let problem = format!("has no effect: {why}");
                 Err(ImportError::Parameter { name, problem, help: help.to_owned() })
             }
         }
@@ -74,7 +74,7 @@ impl ImportParams {
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident = $name:literal,)*) => {
-        /// What is in a file or a folder.
+        /// Formats of files and folders.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub enum Format {
             $($(#[$doc])* #[serde(rename = $name)] $format,)*
@@ -84,7 +84,7 @@ macro_rules! formats {
             /// All formats.
             pub const ALL: &[Self] = &[$(Self::$format),*];
 
-            /// Its name in a pipeline file.
+            /// Its name in pipelines.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -98,11 +98,11 @@ macro_rules! formats {
 formats! {
     /// `IB-*-nodes.txt` of netloc 2.
     Netloc = "netloc",
-    /// The folder of `.ndat` files of netloc 0.5, or its file of nodes.
+    /// Folder of `.ndat` files of netloc 0.5, or its file of nodes.
     NetlocDat = "netloc-dat",
-    /// The folder that `netloc_ib_gather_raw` fills.
+    /// Folder written by `netloc_ib_gather_raw`.
     NetlocRaw = "netloc-raw",
-    /// What `ibnetdiscover` prints, with or without `-p`; a folder may hold `ibroute` tables beside it.
+    /// Output of `ibnetdiscover`, with or without `-p`; a folder may also contain `ibroute` tables.
     Ibnetdiscover = "ibnetdiscover",
     /// Tables of `opareport` or the `opaextract` scripts of Omni-Path.
     Omnipath = "omnipath",
@@ -124,48 +124,48 @@ formats! {
     Parus = "parus",
     /// A network file of PARUS, as netCDF.
     ParusNetcdf = "parus-netcdf",
-    /// What mpiGraph prints.
+    /// Output of mpiGraph.
     Mpigraph = "mpigraph",
-    /// Latencies between cores as `core-to-core-latency` writes them.
+    /// Latencies between cores in the format of `core-to-core-latency`.
     CoreToCore = "core-to-core",
-    /// A dense matrix of costs as CSV.
+    /// Dense cost matrix as CSV.
     Matrix = "matrix",
-    /// Hosts and links as CSV, a link a row.
+    /// Hosts and links as CSV, one link per row.
     GraphCsv = "graph-csv",
     /// Hosts and links as JSON.
     GraphJson = "graph-json",
 }
 
-/// A machine, and what people should know of how it was read.
+/// A machine topology and notes on its import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The machine.
+    /// The machine topology.
     pub system: SystemGraph,
-    /// One line each: what was recomputed, left out or assumed.
+    /// One line for each property that was recomputed, ignored or assumed.
     pub notes: Vec<String>,
 }
 
-/// A machine that cannot be imported.
+/// Errors of imports.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ImportError {
-    /// Something is wrong with a file or folder.
+    /// An error in a file or folder.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] FileError),
-    /// Nothing here knows what is in the file.
-    #[error("{}: this is no description of a machine that is known here", .0.display())]
-    #[diagnostic(help("say what it is with `format`; `hopmap stages topology/import` lists the formats"))]
+    /// The format of the file was not detected.
+    #[error("{}: unknown machine topology format", .0.display())]
+    #[diagnostic(help("set `format`; `hopmap stages topology/import` lists the supported formats"))]
     Unknown(PathBuf),
-    /// The file holds something else than what the stage reads.
-    #[error("{}: this is {}, which this stage does not read", .0.display(), .1)]
+    /// The stage does not read the format of the file.
+    #[error("{}: this stage does not read the format {}", .0.display(), .1)]
     #[diagnostic(help("topology/import reads all formats"))]
     OtherFormat(PathBuf, &'static str),
-    /// The machine contradicts itself.
-    #[error("{}: the machine contradicts itself", path.display())]
+    /// The machine topology is inconsistent.
+    #[error("{}: the machine topology is inconsistent", path.display())]
     Machine {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The inconsistency.
         #[source]
         source: SystemGraphError,
     },
@@ -175,30 +175,30 @@ pub enum ImportError {
     Parameter {
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it.
+        /// What is wrong.
         problem: String,
-        /// What it may be.
+        /// Valid values.
         help: String,
     },
     /// hwloc is not installed.
-    #[error("`lstopo` is not there")]
+    #[error("`lstopo` was not found")]
     #[diagnostic(help(
-        "hwloc says what this machine is like inside; on Debian and Ubuntu: `apt install hwloc-nox`"
+        "install hwloc, which describes the cores and caches of this machine; on Debian and Ubuntu: `apt install hwloc-nox`"
     ))]
     NoHwloc,
-    /// A program that describes this machine did not.
+    /// The program that describes this machine failed.
     #[error(transparent)]
-    #[diagnostic(help("try it by hand; `path` takes a file that it has written"))]
+    #[diagnostic(help("try it by hand; `path` accepts its output file"))]
     Command(RunError),
 }
 
 impl ImportError {
-    /// A machine that contradicts itself.
+    /// An inconsistent machine topology.
     pub(super) fn machine(source: SystemGraphError) -> Self {
         Self::Machine { path: PathBuf::new(), source }
     }
 
-    /// The same error of a file, unless it says of which one it is.
+    /// Sets the file, unless the error already has one.
     pub(super) fn in_file(mut self, file: &Path) -> Self {
         if let Self::File(FileError { path, .. }) | Self::Machine { path, .. } = &mut self
             && path.as_os_str().is_empty()
@@ -208,26 +208,26 @@ impl ImportError {
         self
     }
 
-    /// A parameter that is wrong or missing, and what it may be.
+    /// A wrong or missing parameter, with its valid values.
     pub(super) fn parameter(name: &'static str, problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Parameter { name, problem: problem.into(), help: help.into() }
     }
 }
 
-/// What a reader of machines finds.
+/// Result of a reader.
 pub(super) type Result<T, E = ImportError> = std::result::Result<T, E>;
 
-/// Bytes by which a format is recognised.
+/// Bytes by which a format is detected.
 const HEAD: u64 = 64 << 10;
-/// Bytes of a file that is read as a whole.
+/// Largest size of a file that is read at once.
 pub(super) const MOST_BYTES: u64 = 1 << 32;
-/// Files of a folder by which a format is recognised.
+/// Largest number of folder entries used for detection.
 const MOST_ENTRIES: usize = 100_000;
 
-/// What a format is recognised by.
+/// Input of format detection.
 pub(super) struct Sample {
     pub(super) path: PathBuf,
-    /// The names in a folder, sorted; `None` of a file.
+    /// The sorted names in a folder; `None` for a file.
     pub(super) entries: Option<Vec<String>>,
     /// The first bytes of a file.
     pub(super) head: Vec<u8>,
@@ -247,19 +247,19 @@ impl Sample {
         Ok(Self { path: path.to_owned(), entries: None, head: head(path, HEAD)? })
     }
 
-    /// Whether the first bytes are all.
+    /// Whether the sample is the complete file.
     pub(super) fn is_whole(&self) -> bool {
         (self.head.len() as u64) < HEAD
     }
 
-    /// The first bytes as text, if this is a file of text: up to the last whole line if there are more.
+    /// The first bytes as text, if it is a text file: up to the last complete line if truncated.
     pub(super) fn text(&self) -> Option<&str> {
         let text = if self.entries.is_none() { whole_lines(&self.head, HEAD) } else { None };
         text.filter(|text| !text.contains('\0'))
     }
 }
 
-/// The first bytes of a file, so many at the most.
+/// The first bytes of a file, at most `most`.
 pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let failed = |error| FileError::unreadable(path, &error);
     let mut head = Vec::new();
@@ -267,31 +267,31 @@ pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     Ok(head)
 }
 
-/// The first bytes of a file as text: up to the last whole line if there are `most` of them.
+/// The first bytes of a file as text: up to the last complete line if there are `most` of them.
 pub(super) fn whole_lines(head: &[u8], most: u64) -> Option<&str> {
     let last = head.iter().rposition(|&byte| byte == b'\n').filter(|_| head.len() as u64 == most);
     std::str::from_utf8(&head[..last.map_or(head.len(), |end| end + 1)]).ok()
 }
 
-/// Notes how many there are of something, if there are any.
+/// Adds a note with a count, unless it is zero.
 pub(super) fn note<N: Copy + Display + Default + PartialEq>(notes: &mut Vec<String>, what: &str, count: N) {
     if count != N::default() {
         notes.push(format!("{what}: {count}"));
     }
 }
 
-/// The only file behind a path, always under one name, so that renaming it changes no key.
-#[expect(clippy::unnecessary_wraps, reason = "a reader gives files or an error")]
+/// The only file behind a path, under a constant name, so that renaming it does not change the key.
+#[expect(clippy::unnecessary_wraps, reason = "readers return files or an error")]
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>> {
     Ok(vec![InputPath::named(path, "machine")])
 }
 
-/// Reads a whole file of text.
+/// Reads a text file.
 pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
     hopmap_text::read_text(path, MOST_BYTES)
 }
 
-/// An error at a line of the file that is read, or of all of it.
+/// An error at a line of the current file, or of the entire file.
 pub(super) fn malformed(
     line: impl Into<Option<usize>>,
     problem: impl Into<String>,

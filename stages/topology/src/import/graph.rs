@@ -1,4 +1,4 @@
-//! Nodes and links of a file of a general kind, made into the parts of a machine.
+//! Conversion of generic nodes and links to the parts of a machine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,14 +8,14 @@ use super::finish::{HostShape, MOST_SLOTS, Parts};
 use super::format::malformed;
 use super::{Result, units};
 
-/// Nodes and links in the order of a file.
+/// Nodes and links in file order.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<GraphNode>,
     pub(super) links: Vec<GraphLink>,
 }
 
-/// A node, and what is said of it.
+/// A node and its attributes.
 #[derive(Debug, Default)]
 pub(super) struct GraphNode {
     pub(super) name: String,
@@ -28,7 +28,7 @@ pub(super) struct GraphNode {
 /// The cores of a host.
 #[derive(Debug)]
 pub(super) enum Cores {
-    /// So many, from zero on.
+    /// Consecutive cores from zero.
     Count(u32),
     List(Vec<u32>),
 }
@@ -37,11 +37,11 @@ pub(super) enum Cores {
 #[derive(Debug)]
 pub(super) struct GraphLink {
     pub(super) link: Link,
-    /// Whether it goes both ways; if nothing is said, unless the other direction is listed as well.
+    /// Whether it is bidirectional; if unknown, unless the opposite direction is listed as well.
     pub(super) both: Option<bool>,
 }
 
-/// Counts of what cannot be used, for notes.
+/// Counts of unusable values, for notes.
 #[derive(Debug, Default)]
 pub(super) struct Unused {
     pub(super) ports: usize,
@@ -54,14 +54,11 @@ pub(super) struct Unused {
 impl Unused {
     pub(super) fn notes(&self) -> Vec<String> {
         let notes = [
-            (self.ports, "names of ports that are no numbers are left out"),
-            (
-                self.bandwidths,
-                "bandwidths without a unit that is known (`25G`, `4xHDR`, `12.5GB/s`) are left out",
-            ),
-            (self.latencies, "latencies without a unit that is known (`1.5us`) are left out"),
-            (self.states, "states that say neither up nor down count as up"),
-            (self.kinds, "kinds of nodes that say neither host nor switch are guessed"),
+            (self.ports, "non-numeric port names ignored"),
+            (self.bandwidths, "bandwidths without a known unit (`25G`, `4xHDR`, `12.5GB/s`) ignored"),
+            (self.latencies, "latencies without a known unit (`1.5us`) ignored"),
+            (self.states, "unknown states treated as up"),
+            (self.kinds, "unknown kinds of nodes inferred"),
         ];
         notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
     }
@@ -73,7 +70,7 @@ impl Unused {
         port
     }
 
-    /// Bytes per second, of a number whose unit is in the name, or of a text with a unit.
+    /// Bytes per second, from a number with a known scale or a text with a unit.
     pub(super) fn bandwidth(&mut self, text: &str, scale: Option<f64>) -> Option<f64> {
         let text = text.trim();
         let scaled = |scale: f64| text.parse().ok().map(|number| units::scaled(number, scale));
@@ -109,7 +106,7 @@ impl Unused {
         }
     }
 
-    /// What a node is, as tools say it.
+    /// The kind of a node in the terms of various tools.
     pub(super) fn kind(&mut self, text: &str) -> Option<NodeKind> {
         match text.trim().to_ascii_lowercase().as_str() {
             "host" | "server" | "compute" | "node" | "hca" | "ca" | "hfi" | "fi" => Some(NodeKind::Host),
@@ -134,7 +131,7 @@ pub(super) fn node_state(is_up: bool) -> NodeState {
 }
 
 impl Graph {
-    /// The parts of a machine: kinds that are not said guessed, cables both ways.
+    /// The parts of a machine, with missing kinds inferred and cables in both directions.
     pub(super) fn parts(self, notes: &mut Vec<String>) -> Result<Parts> {
         let slots = |node: &GraphNode| match &node.cores {
             Some(Cores::Count(count)) => *count as usize,
@@ -143,7 +140,7 @@ impl Graph {
         };
         let count = self.nodes.iter().map(slots).fold(0, usize::saturating_add);
         if count > MOST_SLOTS {
-            let problem = format!("the hosts have {count} slots together");
+            let problem = format!("the hosts have {count} slots in total");
             return Err(malformed(None, problem, format!("a machine has at most {MOST_SLOTS} slots")));
         }
         let links = both_ways(self.links, notes);
@@ -165,8 +162,8 @@ impl Graph {
     }
 }
 
-/// The kind of every node. One of which nothing is said is a host if it has slots or at most one neighbour; if there were no hosts
-/// then, all such nodes are.
+/// The kind of every node. A node of unknown kind is a host if it has slots or at most one neighbour; if that
+/// gives no hosts, all such nodes are hosts.
 fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<NodeKind> {
     let mut neighbours: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); listed.len()];
     for link in links.iter().filter(|link| link.source != link.destination) {
@@ -189,19 +186,17 @@ fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<N
             .zip(listed)
             .filter(|(_, node)| node.kind.is_none())
             .for_each(|(kind, _)| *kind = NodeKind::Host);
-        notes.push(format!(
-            "{unsaid} nodes do not say what they are and all have several neighbours: they are hosts"
-        ));
+        notes.push(format!("{unsaid} nodes of unknown kind all have several neighbours: treated as hosts"));
     } else if unsaid > 0 {
         notes.push(format!(
-            "{unsaid} nodes do not say what they are: those with several neighbours are switches"
+            "{unsaid} nodes of unknown kind: those with several neighbours are treated as switches"
         ));
     }
     kinds
 }
 
-/// Every link as two if it is a cable. Of links that do not say it, two that are each other's reverse, ports included, are the directions
-/// of one cable; one without such a partner is a cable.
+/// Splits cables into two directed links. Of links of unknown direction, two that are each other's reverse,
+/// including ports, are the directions of one cable; one without such a partner is a cable.
 fn both_ways(links: Vec<GraphLink>, notes: &mut Vec<String>) -> Vec<Link> {
     let key = |link: &Link| (link.source, link.source_port, link.destination, link.destination_port);
     let mut listed: HashMap<_, usize> = HashMap::new();
@@ -231,7 +226,7 @@ fn both_ways(links: Vec<GraphLink>, notes: &mut Vec<String>) -> Vec<Link> {
     }
     if single > 0 && pairs > 0 {
         notes.push(format!(
-            "{pairs} links whose reverse is listed are one direction each; {single} without it go both ways"
+            "{pairs} links with a listed reverse are unidirectional; {single} without one are bidirectional"
         ));
     }
     all

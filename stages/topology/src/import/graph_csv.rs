@@ -1,4 +1,4 @@
-//! Cables as CSV, a row each, as `NetBox`, LLDP collectors and spreadsheets have them.
+//! Cables as CSV, one per row, as exported by `NetBox`, LLDP collectors and spreadsheets.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{ImportParams, Imported, Result};
 const HELP: &str = "the first line names the columns: `source,destination` or `device_a,interface_a,device_b,interface_b`, and \
                     `bandwidth`, `latency`, `state` if known";
 
-/// The first line names both ends of links.
+/// The first line has columns for both ends of links.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
     sample.text().and_then(|text| text.lines().find(is_row)).is_some_and(|line| {
@@ -38,7 +38,7 @@ fn is_one_of(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
 }
 
-/// What a column holds.
+/// The meaning of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
     Name(usize),
@@ -91,7 +91,7 @@ impl Column {
     }
 }
 
-/// The name of a column in lower case, words joined by `_`.
+/// The normalized name of a column: lower case, words joined by `_`.
 fn normal(name: &str) -> String {
     name.trim()
         .trim_matches('"')
@@ -100,7 +100,7 @@ fn normal(name: &str) -> String {
         .replace([' ', '-', '.', '/'], "_")
 }
 
-/// What parts the cells of a line.
+/// The cell separator of a line.
 fn separator(line: &str) -> char {
     [';', '\t'].into_iter().find(|&separator| line.contains(separator)).unwrap_or(',')
 }
@@ -140,7 +140,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         .map(|(name, _)| format!("`{name}`"));
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
-        notes.push(format!("columns that mean nothing here: {}", others.join(", ")));
+        notes.push(format!("unknown columns: {}", others.join(", ")));
     }
     let parts = graph.parts(&mut notes)?;
     Ok(Imported { system: machine(parts, params)?, notes })
@@ -150,7 +150,7 @@ fn check_columns(header: &StringRecord, columns: &[Column]) -> Result<()> {
     for wanted in [Column::Name(0), Column::Name(1)] {
         if !columns.contains(&wanted) {
             let which = if wanted == Column::Name(0) { "source" } else { "destination" };
-            return Err(malformed(1, format!("no column is the {which} of links"), HELP));
+            return Err(malformed(1, format!("no column for the {which} of links"), HELP));
         }
     }
     let is_repeated =
@@ -158,17 +158,13 @@ fn check_columns(header: &StringRecord, columns: &[Column]) -> Result<()> {
     match (0..columns.len()).find(is_repeated) {
         Some(index) => {
             let name = header.get(index).unwrap_or("");
-            Err(malformed(
-                1,
-                format!("the column `{name}` says what another one says already"),
-                "remove one of both",
-            ))
+            Err(malformed(1, format!("the column `{name}` duplicates another one"), "remove one of them"))
         }
         None => Ok(()),
     }
 }
 
-/// The graph as it grows row by row.
+/// The graph while rows are read.
 struct Table<'a> {
     columns: &'a [Column],
     graph: Graph,
@@ -180,7 +176,7 @@ impl Table<'_> {
     fn row(&mut self, number: usize, record: &StringRecord) -> Result<()> {
         if record.len() > self.columns.len() {
             let problem = format!("{} cells, but there are {} columns", record.len(), self.columns.len());
-            return Err(malformed(number, problem, "quote cells that hold a comma"));
+            return Err(malformed(number, problem, "quote cells that contain a comma"));
         }
         let cell = |column| {
             let index = self.columns.iter().position(|other| *other == column);
@@ -197,7 +193,7 @@ impl Table<'_> {
             .map(str::to_owned)
         });
         if names[0].is_empty() {
-            let help = "say what the link joins, or remove the row";
+            let help = "give both ends of the link, or remove the row";
             return Err(malformed(number, "a row without a source", help));
         }
         let source = self.node(number, names[0], &ends[0])?;
@@ -228,7 +224,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// The node of a name; what rows say of it has to be the same.
+    /// The node with a name; all rows must agree on its attributes.
     fn node(
         &mut self,
         line: usize,
@@ -244,7 +240,7 @@ impl Table<'_> {
         let node = &mut nodes[index];
         if node.kind.is_some() && kind.is_some() && node.kind != kind {
             let problem = format!("`{name}` is a host on one line and a switch on another");
-            return Err(malformed(line, problem, "say the same on all lines"));
+            return Err(malformed(line, problem, "use the same kind on all lines"));
         }
         node.kind = node.kind.or(kind);
         if !self.unused.is_up(state) {
@@ -255,7 +251,11 @@ impl Table<'_> {
         }
         if !slots.is_empty() {
             let Some(count) = slots.parse().ok().filter(|&count: &u32| (1..=1 << 24).contains(&count)) else {
-                return Err(malformed(line, format!("`{slots}` is no number of slots"), "such as 64"));
+                return Err(malformed(
+                    line,
+                    format!("`{slots}` is not a valid number of slots"),
+                    "such as 64",
+                ));
             };
             node.cores = Some(Cores::Count(count));
         }
@@ -275,7 +275,7 @@ mod tests {
         super::super::read(file.path(), &ImportParams::default())
     }
 
-    /// What is wrong, without the path.
+    /// The error without the path.
     fn fault(text: &str) -> String {
         let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
         else {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_that_are_both_listed_are_not_doubled() {
+    fn listed_reverse_directions_are_not_duplicated() {
         let text =
             "source,source_port,destination,destination_port,latency_us\na,1,s,1,2\ns,1,a,1,3\na,2,s,2,1\n";
         let Imported { system, .. } = import(text).unwrap();
@@ -314,13 +314,15 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_lines() {
+    fn errors_have_lines() {
         assert_eq!(fault("source,destination\na,b\n,b\n"), "3: a row without a source");
         assert_eq!(fault("source,destination\na,b,c\n"), "2: 3 cells, but there are 2 columns");
         assert!(fault("source,from,destination\na,b,c\n").starts_with("1: the column `from`"));
         assert!(
             fault("source,source_kind,destination\na,host,b\na,switch,b\n").starts_with("3: `a` is a host")
         );
-        assert!(fault("source,source_slots,destination\na,x,b\n").starts_with("2: `x` is no number"));
+        assert!(
+            fault("source,source_slots,destination\na,x,b\n").starts_with("2: `x` is not a valid number")
+        );
     }
 }

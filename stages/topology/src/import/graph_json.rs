@@ -1,5 +1,5 @@
-//! Nodes and links as JSON: the lossless form of `topology/export`, the node-link form of `NetworkX`, what D3 and Cytoscape draw, and the
-//! graphs of NVIDIA `NetQ`.
+//! Nodes and links as JSON: the lossless format of `topology/export`, the node-link format of `NetworkX`,
+//! input of D3 and Cytoscape, and graphs of NVIDIA `NetQ`.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use super::{ImportError, ImportParams, Imported, Result};
 
 const HELP: &str = "an object with `nodes` and `links`: {\"nodes\": [{\"name\": \"n1\"}, …], \"links\": [{\"source\": \"n1\", …}]}";
 
-/// A JSON object, or a list of objects, whose outermost keys name nodes or links.
+/// A JSON object, or a list of objects, whose top-level keys include nodes or links.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -63,14 +63,14 @@ fn keys(text: &str, wanted: usize) -> Vec<&str> {
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let line = Some(error.line()).filter(|&line| line > 0);
-        malformed(line, error.to_string(), "is this JSON, and is it whole?")
+        malformed(line, error.to_string(), "check that the file is complete and valid JSON")
     })?;
     let root = match &value {
         Value::Object(root) => root,
         Value::Array(roots) => match roots.as_slice() {
             [Value::Object(root)] => root,
             _ => {
-                let help = "one file holds one graph";
+                let help = "a file must contain one graph";
                 return Err(malformed(None, format!("a list of {} graphs", roots.len()), help));
             }
         },
@@ -90,21 +90,21 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     Ok(Imported { system: machine(parts, params)?, notes })
 }
 
-/// The graph as it grows.
+/// The graph while it is read.
 struct Reading {
     graph: Graph,
     place: HashMap<String, usize>,
-    /// Whether numbers in links are places in the list of nodes; else they are the `id` of nodes.
+    /// Whether numbers in links are indexes into the list of nodes rather than node ids.
     by_index: bool,
     unused: Unused,
 }
 
-/// The first of some keys that an object has.
+/// The value of the first present key.
 fn any<'a>(object: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().find_map(|key| object.get(*key)).filter(|value| !value.is_null())
 }
 
-/// A text, number or truth value as text.
+/// A string, number or boolean as text.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -114,7 +114,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// The values of a list of nodes or links: what Cytoscape wraps in `data` and what `NetQ` compounds unpacked.
+/// The items of a list of nodes or links, unwrapped from `data` (Cytoscape) or flattened (`NetQ`).
 fn items<'a>(list: &'a [Value], compound: &str) -> Vec<&'a Value> {
     let unpacked = |value: &'a Value| match value.get(compound).and_then(Value::as_array) {
         Some(inner) => inner.iter().collect(),
@@ -128,18 +128,18 @@ fn wrong_item(what: &str, index: usize, problem: &str) -> ImportError {
 }
 
 impl Reading {
-    /// Reads the nodes; how many there are.
+    /// Reads the nodes; returns their number.
     fn nodes(&mut self, root: &Map<String, Value>) -> Result<usize> {
         let Some(list) = any(root, &["nodes", "vertices"]) else { return Ok(0) };
         let Some(list) = list.as_array() else {
-            return Err(malformed(None, "`nodes` is no list", HELP));
+            return Err(malformed(None, "`nodes` is not a list", HELP));
         };
         for (index, value) in items(list, "compounded_nodes").into_iter().enumerate() {
             let (node, id) = match value {
                 Value::Object(object) => self.node(index, object)?,
                 _ => {
                     let name = scalar(value)
-                        .ok_or_else(|| wrong_item("nodes", index, "is no object and no name"))?;
+                        .ok_or_else(|| wrong_item("nodes", index, "is neither an object nor a name"))?;
                     (GraphNode { name, ..GraphNode::default() }, None)
                 }
             };
@@ -148,10 +148,10 @@ impl Reading {
             if let Some(id) = id.filter(|id| *id != node.name)
                 && self.place.insert(id.clone(), place).is_some()
             {
-                return Err(wrong_item("nodes", index, &format!("is another one called `{id}`")));
+                return Err(wrong_item("nodes", index, &format!("duplicates the name `{id}`")));
             }
             if self.place.insert(node.name.clone(), place).is_some() {
-                return Err(wrong_item("nodes", index, &format!("is another one called `{}`", node.name)));
+                return Err(wrong_item("nodes", index, &format!("duplicates the name `{}`", node.name)));
             }
             self.graph.nodes.push(node);
         }
@@ -163,7 +163,7 @@ impl Reading {
         let name = any(object, &["name", "label", "hostname"]).and_then(scalar).or_else(|| id.clone());
         let text = |keys: &[&str]| any(object, keys).and_then(scalar);
         let kind = text(&["kind", "device_type", "role", "type"]).and_then(|kind| match kind.as_str() {
-            // What NetQ says of whatever it sees at the end of a cable.
+            // The type that NetQ gives to any LLDP neighbour.
             "discovered_via_lldp" => None,
             kind => self.unused.kind(kind),
         });
@@ -175,12 +175,14 @@ impl Reading {
                     .iter()
                     .map(|core| core.as_u64().and_then(|core| u32::try_from(core).ok()))
                     .collect::<Option<_>>()
-                    .ok_or_else(|| wrong_item("nodes", index, "has cores that are no numbers"))?,
+                    .ok_or_else(|| wrong_item("nodes", index, "has cores that are not numbers"))?,
             )),
             Some(count) => {
                 let count =
                     count.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|&count| count > 0);
-                Some(Cores::Count(count.ok_or_else(|| wrong_item("nodes", index, "has no number of slots"))?))
+                Some(Cores::Count(
+                    count.ok_or_else(|| wrong_item("nodes", index, "has an invalid number of slots"))?,
+                ))
             }
         };
         let node = GraphNode {
@@ -197,11 +199,11 @@ impl Reading {
         let directed = root.get("directed").and_then(Value::as_bool);
         let list = any(root, &["links", "edges"]).map(Value::as_array);
         let Some(list) = list.unwrap_or(Some(const { &Vec::new() })) else {
-            return Err(malformed(None, "`links` is no list", HELP));
+            return Err(malformed(None, "`links` is not a list", HELP));
         };
         for (index, value) in items(list, "compounded_links").into_iter().enumerate() {
             let Some(object) = value.as_object() else {
-                return Err(wrong_item("links", index, "is no object"));
+                return Err(wrong_item("links", index, "is not an object"));
             };
             let (source, destination) = self.ends(index, object, nodes)?;
             let mut link = Link::new(source as u32, destination as u32);
@@ -246,21 +248,21 @@ impl Reading {
         Ok((self.end(index, source, nodes)?, self.end(index, destination, nodes)?))
     }
 
-    /// The node that a link names; a new one if the file has no list of nodes.
+    /// The node at an end of a link; created if the file has no list of nodes.
     fn end(&mut self, index: usize, value: &Value, nodes: usize) -> Result<usize> {
         if let Some(number) = value.as_u64().filter(|_| self.by_index && nodes > 0) {
             return usize::try_from(number)
                 .ok()
                 .filter(|&number| number < nodes)
-                .ok_or_else(|| wrong_item("links", index, &format!("names node {number} of {nodes}")));
+                .ok_or_else(|| wrong_item("links", index, &format!("refers to node {number} of {nodes}")));
         }
-        let name =
-            scalar(value).ok_or_else(|| wrong_item("links", index, "joins what is no name and no number"))?;
+        let name = scalar(value)
+            .ok_or_else(|| wrong_item("links", index, "has an end that is neither a name nor a number"))?;
         if let Some(&place) = self.place.get(&name) {
             return Ok(place);
         }
         if nodes > 0 {
-            return Err(wrong_item("links", index, &format!("names `{name}`, which is no node")));
+            return Err(wrong_item("links", index, &format!("refers to `{name}`, which is not a node")));
         }
         self.place.insert(name.clone(), self.graph.nodes.len());
         self.graph.nodes.push(GraphNode { name, ..GraphNode::default() });
@@ -270,8 +272,8 @@ impl Reading {
 
 fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imported> {
     let names = ["cost", "slots", "hwloc", "intra_node_costs", "link_latency_s"];
-    let help = "leave it out, or remove `cost` and `slots` from the file";
-    params.refuse(&names, "the file says what the machine has and costs", help)?;
+    let help = "omit it, or remove `cost` and `slots` from the file";
+    params.refuse(&names, "the file defines slots and costs", help)?;
     let system = SystemGraph {
         nodes: list(root, "nodes", node)?,
         links: list(root, "links", link)?,
@@ -287,7 +289,7 @@ fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imp
 }
 
 fn wrong(problem: impl Into<String>) -> ImportError {
-    malformed(None, problem, "topology/export writes this form with `format = \"graph-json\"`")
+    malformed(None, problem, "topology/export writes this format with `format = \"graph-json\"`")
 }
 
 fn list<T>(object: &Map<String, Value>, key: &str, item: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>> {
@@ -299,7 +301,7 @@ fn list<T>(object: &Map<String, Value>, key: &str, item: impl Fn(&Value) -> Opti
 }
 
 fn cost(root: &Map<String, Value>) -> Result<CostModel> {
-    let cost = root.get("cost").and_then(Value::as_object).ok_or_else(|| wrong("`cost` is no object"))?;
+    let cost = root.get("cost").and_then(Value::as_object).ok_or_else(|| wrong("`cost` is not an object"))?;
     if let Some(found) = cost.get("levels") {
         return Ok(CostModel::Levels(levels(found)?));
     }
@@ -311,10 +313,10 @@ fn cost(root: &Map<String, Value>) -> Result<CostModel> {
         Some("latency") => RouteMetric::Latency,
         Some("time") => {
             let bytes = cost.get("bytes").and_then(Value::as_u64);
-            RouteMetric::Time { bytes: bytes.ok_or_else(|| wrong("`cost` does not say `bytes`"))? }
+            RouteMetric::Time { bytes: bytes.ok_or_else(|| wrong("`cost` has no `bytes`"))? }
         }
         _ => {
-            return Err(wrong("`cost` has no `levels`, no `matrix` and no `metric` that is known"));
+            return Err(wrong("`cost` has neither `levels` nor `matrix` nor a known `metric`"));
         }
     };
     let inside = cost.get("inside").ok_or_else(|| wrong("`cost` has no `inside`"))?;
@@ -322,18 +324,18 @@ fn cost(root: &Map<String, Value>) -> Result<CostModel> {
 }
 
 fn levels(levels: &Value) -> Result<Levels> {
-    let object = levels.as_object().ok_or_else(|| wrong("levels are no object"))?;
+    let object = levels.as_object().ok_or_else(|| wrong("levels are not an object"))?;
     let group = |groups: &Value| groups.as_array()?.iter().map(number).collect::<Option<Vec<u32>>>();
     Ok(Levels { costs: list(object, "costs", Value::as_f64)?, groups: list(object, "groups", group)? })
 }
 
 fn routing(root: &Map<String, Value>) -> Result<Routing> {
     let Some(routing) = root.get("routing") else { return Ok(Routing::default()) };
-    let object = routing.as_object().ok_or_else(|| wrong("`routing` is no object"))?;
+    let object = routing.as_object().ok_or_else(|| wrong("`routing` is not an object"))?;
     let ties = match object.get("ties").map(Value::as_str) {
         None | Some(Some("spread")) => Ties::Spread,
         Some(Some("first")) => Ties::First,
-        Some(_) => return Err(wrong("`ties` are neither `spread` nor `first`")),
+        Some(_) => return Err(wrong("`ties` is neither `spread` nor `first`")),
     };
     let forwarding = match object.contains_key("forwarding") {
         true => list(object, "forwarding", |entry| {
@@ -391,8 +393,8 @@ fn link(link: &Value) -> Option<Link> {
     })
 }
 
-/// The value of a key that may be missing; `None` if it is there and not as it has to be.
-#[expect(clippy::option_option, reason = "missing, or wrong")]
+/// The value of an optional key; `None` if it is present but invalid.
+#[expect(clippy::option_option, reason = "missing, or invalid")]
 fn optional<T>(object: &Value, key: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Option<T>> {
     object.get(key).map_or(Some(None), |value| read(value).map(Some))
 }

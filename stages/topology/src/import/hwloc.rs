@@ -1,6 +1,8 @@
-//! The inside of hosts as hwloc describes it: one host, this machine, or a folder with a file for every host.
+//! The cores and caches of hosts described by hwloc: one host, this machine, or a folder with one file per
+//! host.
 //!
-//! Slots are cores in the order of hwloc's logical numbers, which rank files of Open MPI and `hwloc-bind core:N` count as well.
+//! Slots are cores in the order of hwloc's logical indexes, which rank files of Open MPI and `hwloc-bind
+//! core:N` use as well.
 
 pub(super) mod folder;
 mod host;
@@ -47,7 +49,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
     Ok(std::iter::once(machine).chain(bases).collect())
 }
 
-/// This machine.
+/// Describes this machine.
 pub(super) fn this_machine(params: &ImportParams) -> Result<Imported> {
     check(params)?;
     let (command, bytes) = describe()?;
@@ -68,16 +70,16 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     }
 }
 
-/// Refuses parameters that mean nothing where hwloc says everything.
+/// Rejects parameters that have no effect because hwloc defines the hosts.
 fn check(params: &ImportParams) -> Result<()> {
-    let help = "leave it out; `intra_node_costs` says what levels inside hosts cost";
-    params.refuse(&["slots", "hwloc", "link_latency_s", "costs"], "hwloc says what hosts are like", help)
+    let help = "omit it; `intra_node_costs` sets the costs of levels inside hosts";
+    params.refuse(&["slots", "hwloc", "link_latency_s", "costs"], "hwloc defines the hosts", help)
 }
 
 fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported> {
     let Inside { shape, names } = loaded.host.inside();
     let mut notes = loaded.host.notes.clone();
-    notes.push(format!("levels inside, innermost first: {}", names.join("; ")));
+    notes.push(format!("levels inside hosts, innermost first: {}", names.join("; ")));
     let costs = costs_inside(loaded, &shape.groups, params, &mut notes);
     let name = loaded.name.clone().filter(|name| is_name(name)).unwrap_or_else(|| stem(path));
     let parts = Parts {
@@ -89,7 +91,7 @@ fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Impor
     Ok(Imported { system: finish::machine(parts, &params)?, notes })
 }
 
-/// As given, as the file says, or a step for every level.
+/// As given, by the distances of the file, or one step per level.
 fn costs_inside(
     loaded: &Loaded,
     groups: &[Vec<u32>],
@@ -103,22 +105,20 @@ fn costs_inside(
         match distances.costs(groups) {
             Ok(None) => {}
             Ok(Some(found)) => {
-                notes.push(format!("costs follow from the distances between {}", distances.between));
+                notes.push(format!("costs are derived from the distances between {}", distances.between));
                 if let Some((least, most)) = found.uneven {
                     notes.push(format!(
-                        "on one level distances are from {least} to {most}: their mean counts"
+                        "distances of one level range from {least} to {most}: using their mean"
                     ));
                 }
                 return found.costs;
             }
             Err(problem) => {
-                notes.push(format!("the distances between {} are left out: {problem}", distances.between));
+                notes.push(format!("ignoring the distances between {}: {problem}", distances.between));
             }
         }
     }
-    notes.push(
-        "every level costs 1 more than the one inside; `intra_node_costs` says what it really costs".into(),
-    );
+    notes.push("every level costs 1 more than the one inside; `intra_node_costs` sets actual costs".into());
     (1..=groups.len()).map(|level| level as f64).collect()
 }
 
@@ -135,11 +135,7 @@ fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported> {
         parts.nodes.push(Node::host(name));
     }
     parts.nodes.sort_by_cached_key(|node| (natural_key(&node.name), node.name.clone()));
-    note(
-        &mut notes,
-        "hosts that call themselves otherwise than their files, called after their files",
-        renamed,
-    );
+    note(&mut notes, "hosts whose names differ from their files, named after the files", renamed);
     let depth = parts.shapes.values().map(|shape| shape.groups.len()).max().unwrap_or(1);
     let mut params = ImportParams { hardware_threads: false, ..params.clone() };
     if params.intra_node_costs.is_empty() {
@@ -147,7 +143,7 @@ fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported> {
         if parts.nodes.len() > 1 {
             params.intra_node_costs.push((depth + 1) as f64);
         }
-        notes.push("every level costs 1 more than the one inside, the network 1 more than hosts; `intra_node_costs` says what they really cost".into());
+        notes.push("every level costs 1 more than the one inside, the network 1 more than hosts; `intra_node_costs` sets actual costs".into());
     }
     Ok(Imported { system: finish::machine(parts, &params)?, notes })
 }
@@ -160,7 +156,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// The host that a file is called after.
+/// The host name in a file name.
 fn stem(path: &Path) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let name = folder::host_of(&file).unwrap_or(&file);
@@ -171,9 +167,9 @@ fn stem(path: &Path) -> String {
     }
 }
 
-/// How hwloc's program is called.
+/// Names of hwloc's program.
 const PROGRAMS: [&str; 3] = ["lstopo", "lstopo-no-graphics", "hwloc-ls"];
-/// How long it may take. Large machines take a second.
+/// Time limit. Large machines take a second.
 const TIME: Duration = Duration::from_secs(30);
 
 /// The XML of this machine, and the command that wrote it.
@@ -181,7 +177,7 @@ fn describe() -> Result<(String, Vec<u8>)> {
     first_of(&PROGRAMS)
 }
 
-/// What the first program writes that is there.
+/// The output of the first program that is installed.
 fn first_of(programs: &[&str]) -> Result<(String, Vec<u8>)> {
     let limits = Limits { time: Some(TIME), ..Limits::default() };
     for program in programs {

@@ -1,4 +1,5 @@
-//! An `InfiniBand` fabric as `ibnetdiscover` lists it, with or without `-p`, and the forwarding tables of its switches.
+//! `InfiniBand` fabrics in the output of `ibnetdiscover`, with or without `-p`, and the forwarding tables of
+//! their switches.
 
 mod listing;
 mod printed;
@@ -14,9 +15,9 @@ use hopmap_text::{FileError, Line, Lines};
 use super::format::{Sample, head, malformed, note, whole_lines};
 use super::{ImportParams, Imported, Result};
 
-/// Bytes by which a file of a folder is recognised.
+/// Bytes by which a file in a folder is detected.
 const HEAD: u64 = 8 << 10;
-/// Most files of a folder.
+/// Largest number of files in a folder.
 const MOST_FILES: usize = 1 << 20;
 
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -45,14 +46,14 @@ struct Files {
 }
 
 impl Files {
-    /// A listing alone, or the only one of a folder with the tables there.
+    /// A single listing, or the only one of a folder and its tables.
     fn of(path: &Path) -> Result<Self> {
         let mut notes = Vec::new();
         if !path.is_dir() {
             return Ok(Self { listing: path.to_owned(), tables: Vec::new(), notes });
         }
         let folder = Folder::new(path)?;
-        note(&mut notes, "files beside it that are no forwarding tables", folder.others);
+        note(&mut notes, "other files in the folder, ignored", folder.others);
         Ok(Self { listing: folder.listing()?.to_owned(), tables: folder.tables, notes })
     }
 
@@ -68,7 +69,7 @@ impl Files {
     }
 }
 
-/// The machine out of a listing and tables.
+/// The machine topology from a listing and tables.
 fn import(
     path: &Path,
     tables: &[(String, PathBuf)],
@@ -83,17 +84,18 @@ fn import(
             listing
         }
         None => {
-            let help = "`ibnetdiscover` or `ibnetdiscover -p` prints what is needed";
-            return Err(malformed(None, "this is nothing that ibnetdiscover prints", help));
+            let help = "run `ibnetdiscover` or `ibnetdiscover -p`";
+            return Err(malformed(None, "this is not output of ibnetdiscover", help));
         }
     };
     if listing.cables.ends.is_empty() {
-        let help = "ibnetdiscover has to run as root on a host whose port is active, in a fabric with a subnet manager";
-        return Err(malformed(None, "no cable is listed, nothing but the adapter that was asked", help));
+        let help =
+            "run ibnetdiscover as root on a host with an active port, in a fabric with a subnet manager";
+        return Err(malformed(None, "no cables are listed, only the local adapter", help));
     }
     let complete = listing.check_complete();
     listing.notes(&mut notes);
-    // A contradiction tells more.
+    // A contradiction is the more specific error.
     let (mut fabric, _) = std::mem::take(&mut listing.cables).fabric(&mut notes)?;
     complete?;
     if !tables.is_empty() {
@@ -103,14 +105,14 @@ fn import(
     fabric.imported(params, notes)
 }
 
-/// The form of a listing.
+/// The syntax of a listing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Blocks,
     Columns,
 }
 
-/// What a line says about what it stands in; `None` if nothing.
+/// The syntax that a line belongs to; `None` if undetermined.
 fn form_of(line: &str) -> Option<Form> {
     match (printed::is_header(line), printed::is_row(line)) {
         (true, _) => Some(Form::Blocks),
@@ -127,7 +129,7 @@ fn form(path: &Path) -> Result<Option<Form>> {
             return Ok(Some(form));
         }
         if !(is_beginning(line) || line.starts_with("DR path ")) {
-            let problem = format!("`{}` is no line of ibnetdiscover", printed::shortened(line));
+            let problem = format!("`{}` is not a line of ibnetdiscover", printed::shortened(line));
             let help = "it prints `Switch`, `Ca` and `[1]`, with -p `SW` and `CA`";
             return Err(malformed(number, problem, help));
         }
@@ -135,7 +137,7 @@ fn form(path: &Path) -> Result<Option<Form>> {
     Ok(None)
 }
 
-/// What may stand before the first telling line of a listing.
+/// Whether a line may precede the first significant line of a listing.
 fn is_beginning(line: &str) -> bool {
     const BEGINNINGS: [&str; 8] =
         ["#", "vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Chassis "];
@@ -151,7 +153,7 @@ enum Content {
     Tables,
 }
 
-/// What the beginning of a file looks like.
+/// The content type of the beginning of a file.
 fn content(text: &str) -> Option<Content> {
     let mut looked_around = false;
     for line in text.lines() {
@@ -175,7 +177,7 @@ fn content(text: &str) -> Option<Content> {
 #[derive(Debug, Default)]
 struct Folder {
     listings: Vec<PathBuf>,
-    /// Files of tables in the folder and in the folders in it, with their names relative to it, sorted by these.
+    /// Table files in the folder and its subfolders, with relative names, sorted.
     tables: Vec<(String, PathBuf)>,
     others: usize,
 }
@@ -207,14 +209,16 @@ impl Folder {
     fn listing(&self) -> Result<&Path> {
         match self.listings.as_slice() {
             [only] => Ok(only),
-            [] => {
-                Err(malformed(None, "no file here is from ibnetdiscover", "put its output into the folder"))
-            }
+            [] => Err(malformed(
+                None,
+                "the folder contains no output of ibnetdiscover",
+                "put its output into the folder",
+            )),
             many => {
                 let names = many.iter().filter_map(|file| file.file_name());
                 let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
-                let problem = format!("several files are from ibnetdiscover: {}", names.join(", "));
-                Err(malformed(None, problem, "name one of them as `path`, or a folder with one of them"))
+                let problem = format!("several files are output of ibnetdiscover: {}", names.join(", "));
+                Err(malformed(None, problem, "set `path` to one of them, or to a folder with one of them"))
             }
         }
     }
@@ -247,7 +251,7 @@ pub(super) fn read_gathered(path: &Path, params: &ImportParams) -> Result<Import
     Files::gathered(path)?.read(params)
 }
 
-/// Whether a folder is one of these, or holds one.
+/// Whether a folder has the expected name or contains one that does.
 pub(super) fn is_gathered(sample: &Sample) -> bool {
     let Some(names) = &sample.entries else { return false };
     let inner = || entries(&sample.path.join("ib-raw")).unwrap_or_default();
@@ -263,8 +267,8 @@ fn subnet(name: &str) -> Option<&str> {
 impl Files {
     /// The files of a subnet.
     ///
-    /// The folder that `netloc_ib_gather_raw` of netloc 2 fills: `ib-raw/ib-subnet-SUBNET.txt` from `ibnetdiscover -s -p`, and
-    /// `ib-raw/ibroutes-SUBNET/ibroute-SUBNET-LID.txt` from `ibroute`.
+    /// Folder written by `netloc_ib_gather_raw` of netloc 2: `ib-raw/ib-subnet-SUBNET.txt` from
+    /// `ibnetdiscover -s -p`, and `ib-raw/ibroutes-SUBNET/ibroute-SUBNET-LID.txt` from `ibroute`.
     fn gathered(path: &Path) -> Result<Self> {
         let inner = path.join("ib-raw");
         let folder = if inner.is_dir() { inner } else { path.to_owned() };
@@ -274,12 +278,12 @@ impl Files {
             [only] => *only,
             [] => {
                 let help = "netloc_ib_gather_raw writes `ib-subnet-SUBNET.txt` into a folder `ib-raw`";
-                return Err(malformed(None, "no subnet is here", help));
+                return Err(malformed(None, "the folder contains no subnet", help));
             }
             many => {
                 let list: Vec<_> = many.iter().map(|(subnet, _)| *subnet).collect();
                 let problem = format!("there are several subnets: {}", list.join(", "));
-                let help = "a machine has one: name the file `ib-subnet-….txt` of one, or put one into a folder of its own";
+                let help = "a machine has one subnet: give its file `ib-subnet-….txt`, or put it into a separate folder";
                 return Err(malformed(None, problem, help));
             }
         };

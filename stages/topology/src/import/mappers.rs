@@ -1,10 +1,11 @@
 //! Hierarchies of the mappers KaHIP and TopoMatch.
 //!
-//! Hierarchies of KaHIP, `VieM` and `SharedMap`: `4:16:8`, innermost first, and in a second line the distances, `1:10:100`.
+//! Hierarchies of KaHIP, `VieM` and `SharedMap`: `4:16:8`, innermost first, and in a second line the
+//! distances, `1:10:100`.
 //!
-//! The lines may be written as the options that these programs take, `--hierarchy_parameter_string=4:16:8` and
-//! `--distance_parameter_string=1:10:100`. Two leaves that first meet on a level are at its distance. A leaf is a host with one slot,
-//! unless `slots` says that so many leaves are a host.
+//! The lines may have the syntax of the options of these programs, `--hierarchy_parameter_string=4:16:8` and
+//! `--distance_parameter_string=1:10:100`. Two leaves that first meet on a level have its distance. A leaf is
+//! a host with one slot, unless `slots` sets the number of leaves per host.
 
 use hopmap_text::shown;
 
@@ -13,10 +14,10 @@ use super::{ImportError, ImportParams, Imported, Result, finish, matrix_csv, sco
 
 const HIERARCHY: &str = "--hierarchy_parameter_string=";
 const DISTANCES: &str = "--distance_parameter_string=";
-/// Most levels of a hierarchy.
+/// Largest number of levels.
 const MOST_LEVELS: usize = 32;
 
-/// One or two words of numbers with colons between them, or the options.
+/// One or two colon-separated lists of numbers, or the options.
 pub(super) fn recognises_kahip(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut words = words(text).map(|(_, word)| word);
@@ -37,11 +38,11 @@ pub(super) fn recognises_kahip(sample: &Sample) -> bool {
     first && words.next().is_none_or(is_distances) && words.next().is_none()
 }
 
-/// Words with their lines; what is behind `#` or `%` is not read.
+/// Words with their lines; text after `#` or `%` is a comment.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines()).flat_map(|(line, text)| {
-        let said = text.split(['#', '%']).next().unwrap_or_default();
-        said.split_whitespace().map(move |word| (line, word))
+        let content = text.split(['#', '%']).next().unwrap_or_default();
+        content.split_whitespace().map(move |word| (line, word))
     })
 }
 
@@ -50,24 +51,24 @@ pub(super) fn read_kahip(text: &str, params: &ImportParams) -> Result<Imported> 
     check(params)?;
     let (mut hierarchy, mut distances) = (None, None);
     for (line, word) in words(text) {
-        let (place, said, what) = match (word.strip_prefix(HIERARCHY), word.strip_prefix(DISTANCES)) {
-            (Some(said), _) => (&mut hierarchy, said, "hierarchy"),
-            (None, Some(said)) => (&mut distances, said, "distances"),
+        let (place, value, what) = match (word.strip_prefix(HIERARCHY), word.strip_prefix(DISTANCES)) {
+            (Some(value), _) => (&mut hierarchy, value, "hierarchy"),
+            (None, Some(value)) => (&mut distances, value, "list of distances"),
             (None, None) if word.starts_with('-') => {
-                let problem = format!("`{}` is no option that says what the machine is", shown(word));
-                let help = format!("write {HIERARCHY}4:16:8 and {DISTANCES}1:10:100");
+                let problem = format!("`{}` is not an option that describes the machine", shown(word));
+                let help = format!("use {HIERARCHY}4:16:8 and {DISTANCES}1:10:100");
                 return Err(malformed(line, problem, help));
             }
             (None, None) if hierarchy.is_none() => (&mut hierarchy, word, "hierarchy"),
-            (None, None) => (&mut distances, word, "distances"),
+            (None, None) => (&mut distances, word, "list of distances"),
         };
-        if place.replace((line, said)).is_some() {
-            let help = "write the hierarchy in the first line and the distances in the second";
-            return Err(malformed(line, format!("there are more than one {what}: `{}`", shown(said)), help));
+        if place.replace((line, value)).is_some() {
+            let help = "put the hierarchy in the first line and the distances in the second";
+            return Err(malformed(line, format!("there is more than one {what}: `{}`", shown(value)), help));
         }
     }
     let Some((line, hierarchy)) = hierarchy else {
-        return Err(malformed(None, "there is no hierarchy", "write one such as 4:16:8, innermost first"));
+        return Err(malformed(None, "there is no hierarchy", "give one such as 4:16:8, innermost first"));
     };
     let branches = branches(line, hierarchy)?;
     let costs = costs(distances, branches.len(), params)?;
@@ -76,8 +77,8 @@ pub(super) fn read_kahip(text: &str, params: &ImportParams) -> Result<Imported> 
 }
 
 fn check(params: &ImportParams) -> Result<()> {
-    params.refuse(&["hwloc"], "the file names no hosts", "leave it out")?;
-    params.refuse(&["cost", "link_latency_s"], "the levels have costs of their own", "leave it out")
+    params.refuse(&["hwloc"], "the file contains no host names", "omit it")?;
+    params.refuse(&["cost", "link_latency_s"], "the file defines the costs of levels", "omit it")
 }
 
 fn branches(line: usize, hierarchy: &str) -> Result<Vec<u32>> {
@@ -85,19 +86,19 @@ fn branches(line: usize, hierarchy: &str) -> Result<Vec<u32>> {
         Ok(branches) if branches > 0 => Ok(branches),
         _ => Err(malformed(
             line,
-            format!("`{}` in the hierarchy is no number of branches", shown(number)),
-            "write the branches of every level, innermost first, such as 4:16:8",
+            format!("`{}` in the hierarchy is not a valid number of branches", shown(number)),
+            "give the branches of every level, innermost first, such as 4:16:8",
         )),
     };
     let levels: Vec<&str> = hierarchy.split(':').take(MOST_LEVELS + 1).collect();
     if levels.len() > MOST_LEVELS {
-        let help = "leave out levels with one branch";
+        let help = "omit levels with one branch";
         return Err(malformed(line, format!("the hierarchy has more than {MOST_LEVELS} levels"), help));
     }
     levels.into_iter().map(number).collect()
 }
 
-/// The distances of the file, else those of the parameters.
+/// The distances of the file, otherwise those of the parameters.
 fn costs(distances: Option<(usize, &str)>, levels: usize, params: &ImportParams) -> Result<Vec<f64>> {
     let Some((line, distances)) = distances else {
         if params.costs.len() == levels {
@@ -107,12 +108,12 @@ fn costs(distances: Option<(usize, &str)>, levels: usize, params: &ImportParams)
             0 => "is missing: the file has no distances".into(),
             count => format!("has {count} numbers, but the hierarchy has {levels} levels"),
         };
-        let help = "give one cost for every level, innermost first, such as [1, 10, 100], or write 1:10:100 in the second line";
+        let help = "give one cost for every level, innermost first, such as [1, 10, 100], or put 1:10:100 in the second line";
         return Err(ImportError::parameter("costs", problem, help));
     };
     if !params.costs.is_empty() {
-        let problem = "is given, but the file has distances of its own";
-        return Err(ImportError::parameter("costs", problem, "leave it out, or the second line"));
+        let problem = "conflicts with the distances in the file";
+        return Err(ImportError::parameter("costs", problem, "omit it, or remove the second line"));
     }
     let mut least = 0.0;
     let number = |number: &str| match number.parse::<f64>() {
@@ -122,13 +123,13 @@ fn costs(distances: Option<(usize, &str)>, levels: usize, params: &ImportParams)
         }
         Ok(distance) if distance.is_finite() && distance >= 0.0 => Err(malformed(
             line,
-            format!("the distance of a level is {distance}, less than {least} one level further in"),
-            "distances never fall from one level to the next outer one: write them innermost first",
+            format!("the distance of a level is {distance}, less than {least} on the level inside it"),
+            "distances must not decrease outwards; give them innermost first",
         )),
         _ => Err(malformed(
             line,
-            format!("`{}` is no distance", shown(number)),
-            "write the distance of every level, innermost first, such as 1:10:100",
+            format!("`{}` is not a valid distance", shown(number)),
+            "give the distance of every level, innermost first, such as 1:10:100",
         )),
     };
     let costs: Vec<f64> = distances.split(':').take(MOST_LEVELS + 1).map(number).collect::<Result<_, _>>()?;
@@ -137,21 +138,22 @@ fn costs(distances: Option<(usize, &str)>, levels: usize, params: &ImportParams)
         false => Err(malformed(
             line,
             format!("there are {} distances, but the hierarchy has {levels} levels", costs.len()),
-            "write one distance for every level, innermost first",
+            "give one distance for every level, innermost first",
         )),
     }
 }
 
-/// Bytes of a line that `TreeMatch` reads.
+/// Length of a line that `TreeMatch` reads.
 const LINE: usize = 1023;
 
 /// Topologies of `TopoMatch` and `TreeMatch`.
 ///
-/// A `.tgt` file of theirs is a `tleaf` of Scotch, outermost level first and with costs that add up from the leaves inwards to outwards as
-/// in Scotch (`tgt_to_tm` in the sources of `TreeMatch`), so the reader of Scotch's targets recognises and reads it. They differ in three
-/// things, which count where the format is said to be `topomatch`: only the first line is read; `tleaf` may stand anywhere in it; and a
-/// level may have one branch or cost nothing. Files of hwloc and matrices of costs, which `TopoMatch` takes as well, are formats of
-/// their own here; a file of numbers is passed on to that of matrices.
+/// A `.tgt` file of theirs is a `tleaf` of Scotch, outermost level first, with costs that add up from the
+/// leaves to the common ancestor as in Scotch (`tgt_to_tm` in the sources of `TreeMatch`). So it is detected
+/// and read as a target of Scotch. With `format = "topomatch"` three differences apply: only the first line
+/// is read; `tleaf` may occur anywhere in it; and a level may have one branch or zero cost. Files of hwloc
+/// and cost matrices, which `TopoMatch` accepts as well, are separate formats here; a file of numbers is read
+/// as a matrix.
 pub(super) fn read_topomatch(text: &str, params: &ImportParams) -> Result<Imported> {
     finish::check(params)?;
     let line = text.lines().next().unwrap_or_default();
@@ -176,10 +178,10 @@ pub(super) fn read_topomatch(text: &str, params: &ImportParams) -> Result<Import
     }
     let mut notes = Vec::new();
     if line.len() > LINE {
-        notes.push(format!("TopoMatch itself reads only {LINE} characters of the line"));
+        notes.push(format!("TopoMatch reads only {LINE} characters of the line"));
     }
     if text.lines().skip(1).any(|line| !line.trim().is_empty()) {
-        notes.push("what stands behind the first line is not read; TopoMatch does the same".into());
+        notes.push("lines after the first are ignored, as in TopoMatch".into());
     }
     Ok(Imported { system: scotch::tree(&branches, &costs, params)?, notes })
 }
@@ -194,18 +196,18 @@ fn levels(numbers: &str) -> Result<Vec<(u32, f64)>> {
             _ if word.is_empty() => Err(malformed(
                 1,
                 format!("the line ends where {what} should be"),
-                "behind `tleaf` stand the number of levels, then branches and cost of each",
+                "`tleaf` is followed by the number of levels, then branches and cost of each",
             )),
             _ => Err(malformed(
                 1,
                 format!("{what} is `{}`", shown(word)),
-                format!("it is a whole number, {least} or more"),
+                format!("give an integer of at least {least}"),
             )),
         }
     };
     let count = number("the number of levels", 0)? as usize;
     if count > MOST_LEVELS {
-        let help = "leave out levels with one branch";
+        let help = "omit levels with one branch";
         return Err(malformed(1, format!("there are {count} levels, more than {MOST_LEVELS}"), help));
     }
     let level = |_| {
@@ -216,7 +218,7 @@ fn levels(numbers: &str) -> Result<Vec<(u32, f64)>> {
         None => Ok(levels),
         Some(word) => Err(malformed(
             1,
-            format!("`{}` stands behind the last of {count} levels", shown(word)),
+            format!("unexpected `{}` after the last of {count} levels", shown(word)),
             "a level has two numbers: branches and cost",
         )),
     }
@@ -254,25 +256,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_of_hierarchies_are_reported() {
         let message = |text: &str| import(text, &ImportParams::default()).unwrap_err();
         assert_eq!(message("4:16:8\n"), "`costs` is missing: the file has no distances");
         assert_eq!(message("4:16:8\n1:10\n"), "F:2: there are 2 distances, but the hierarchy has 3 levels");
-        assert_eq!(message("4:0\n1:10\n"), "F:1: `0` in the hierarchy is no number of branches");
+        assert_eq!(message("4:0\n1:10\n"), "F:1: `0` in the hierarchy is not a valid number of branches");
         assert!(message("4:4\n10:1\n").contains("F:2: the distance of a level is 1, less than 10"));
-        assert_eq!(message("4:4\n1:nan\n"), "F:2: `nan` is no distance");
-        assert!(message("4:4\n1:2\n3:4\n").contains("F:3: there are more than one distances"));
-        assert!(message("--k=4 4:4\n1:2").contains("F:1: `--k=4` is no option"));
+        assert_eq!(message("4:4\n1:nan\n"), "F:2: `nan` is not a valid distance");
+        assert!(message("4:4\n1:2\n3:4\n").contains("F:3: there is more than one list of distances"));
+        assert!(message("--k=4 4:4\n1:2").contains("F:1: `--k=4` is not an option"));
         assert!(message("65536:65536\n1:2").contains("more than 16777216 slots"));
         assert_eq!(message(""), "F: there is no hierarchy");
         let costs = ImportParams { costs: vec![1.0, 2.0], ..ImportParams::default() };
-        assert!(import("4:4\n1:2", &costs).unwrap_err().contains("distances of its own"));
+        assert!(import("4:4\n1:2", &costs).unwrap_err().contains("conflicts with the distances"));
         let slots = ImportParams { slots: Some(5), ..ImportParams::default() };
-        assert!(import("4:4\n1:2", &slots).unwrap_err().contains("no level of the tree joins so many"));
+        assert!(import("4:4\n1:2", &slots).unwrap_err().contains("no level of the tree has groups"));
     }
 
     #[test]
-    fn hierarchies_are_recognised() {
+    fn hierarchies_are_detected() {
         let recognised = |text: &str| {
             recognises_kahip(&Sample { path: "a".into(), entries: None, head: text.as_bytes().to_vec() })
         };
@@ -310,12 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_topology_is_said() {
+    fn errors_of_topologies_are_reported() {
         let message = |text: &str| import_topomatch(text, Format::Topomatch).unwrap_err();
         assert_eq!(message("cmplt 4"), "F:1: the first line has no `tleaf`");
         assert_eq!(message("tleaf 2 3 4 5"), "F:1: the line ends where the cost of a level should be");
         assert_eq!(message("tleaf 1 0 4"), "F:1: the number of branches of a level is `0`");
-        assert_eq!(message("tleaf 1 2 4 7"), "F:1: `7` stands behind the last of 1 levels");
+        assert_eq!(message("tleaf 1 2 4 7"), "F:1: unexpected `7` after the last of 1 levels");
         assert!(message("tleaf 99").contains("more than 32"));
         assert!(message("tleaf 2 65536 1 65536 1").contains("more than 16777216 slots"));
     }

@@ -1,8 +1,8 @@
-//! A dense square matrix of costs as text: cells between commas, semicolons, tabs or blanks, `#` before comments, with or without a
-//! first line and a first column of names.
+//! Dense square cost matrices as text: cells separated by commas, semicolons, tabs or blanks, comments after
+//! `#`, with or without a first line and a first column of names.
 //!
-//! A name is that of a host, or `host:core`. The slots of a host stand together. Without names every row is a host of its own, or
-//! as many rows as the parameter `slots` says.
+//! A name is that of a host, or `host:core`. The slots of a host must be consecutive. Without names every row
+//! is a host, unless the parameter `slots` sets the number of rows per host.
 
 #[cfg(test)]
 mod tests;
@@ -15,9 +15,9 @@ use super::format::{Sample, malformed};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
 use super::{ImportError, ImportParams, Imported, Result};
 
-const HELP: &str = "a matrix has as many rows as columns, with a cost of zero or more in every cell";
+const HELP: &str = "a matrix must be square with non-negative costs";
 
-/// Names of columns of other tables.
+/// Column names of other tables.
 const OTHER_TABLES: &str = "source destination target from to src dst a b rank bytes messages \
                             latency bandwidth device_a device_b";
 
@@ -39,8 +39,8 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         (Some(names), None) => endpoints(&names)?,
         (None, slots) => numbered(costs.len().isqrt(), slots.unwrap_or(1))?,
         (Some(_), Some(_)) => {
-            let problem = "means nothing here: the names of the file say what slots hosts have";
-            return Err(ImportError::parameter("slots", problem, "leave it out"));
+            let problem = "has no effect: the names in the file determine the slots of hosts";
+            return Err(ImportError::parameter("slots", problem, "omit it"));
         }
     };
     let mut notes = Vec::new();
@@ -54,7 +54,7 @@ fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>> {
         true => Ok((0..rows).map(|row| (format!("host-{}", row / slots as usize), None)).collect()),
         false => {
             let problem = format!("does not divide the {rows} rows of the matrix");
-            Err(ImportError::parameter("slots", problem, "it is how many rows belong to a host"))
+            Err(ImportError::parameter("slots", problem, "give the number of rows per host"))
         }
     }
 }
@@ -62,52 +62,53 @@ fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>> {
 /// A name and its line.
 type Name<'a> = (usize, &'a str);
 
-/// A name without the quotation marks around it.
+/// Strips quotation marks around a name.
 fn plain(cell: &str) -> &str {
     let cell = cell.trim();
     cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
 }
 
-/// The names of the first line, which have to be those of the first column, if there are any there.
+/// The names of the first line, which must equal those of the first column, if any.
 fn agreed<'a>(header: Vec<Name<'a>>, own: Vec<Name<'a>>) -> Result<Vec<Name<'a>>> {
     match header.iter().zip(&own).find(|((_, column), (_, row))| column != row) {
         None => Ok(if own.is_empty() { header } else { own }),
         Some(((_, column), (line, row))) => {
-            let problem = format!("the row is called `{row}`, the column in its place `{column}`");
-            Err(malformed(*line, problem, "rows and columns have the same names in the same order"))
+            let problem = format!("the row is named `{row}`, but the corresponding column `{column}`");
+            Err(malformed(*line, problem, "rows and columns must have the same names in the same order"))
         }
     }
 }
 
-/// Hosts and cores: `host:core` where all names end so, else names of hosts.
+/// Hosts and cores: `host:core` if all names have that form, otherwise host names.
 fn endpoints(names: &[Name<'_>]) -> Result<Vec<(String, Option<u32>)>> {
     let split = |name: &str| {
         let (host, core) = name.rsplit_once(':')?;
         Some((host.to_owned(), Some(core.parse().ok()?)))
     };
     let all: Option<Vec<(String, Option<u32>)>> = names.iter().map(|(_, name)| split(name)).collect();
-    let whole = || names.iter().map(|(_, name)| ((*name).to_owned(), None)).collect();
-    let endpoints: Vec<(String, Option<u32>)> = all.unwrap_or_else(whole);
+    let host_names = || names.iter().map(|(_, name)| ((*name).to_owned(), None)).collect();
+    let endpoints: Vec<(String, Option<u32>)> = all.unwrap_or_else(host_names);
     let mut last: HashMap<&str, usize> = HashMap::new();
     let mut cores = HashSet::new();
     for (place, ((line, name), (host, core))) in names.iter().zip(&endpoints).enumerate() {
         let wrong = |problem: String, help: &str| Err(malformed(*line, problem, help));
         if !is_host_name(host) {
-            let help = "names have no blanks in them and are not empty";
-            return wrong(format!("`{name}` is no name of a host"), help);
+            let help = "names must not be empty or contain blanks";
+            return wrong(format!("`{name}` is not a valid host name"), help);
         }
         if last.insert(host, place).is_some_and(|before| before + 1 != place) {
-            let help = "the rows of a host stand one behind the other";
-            return wrong(format!("the slots of host `{host}` are not together"), help);
+            let help = "the rows of a host must be consecutive";
+            return wrong(format!("the slots of host `{host}` are not consecutive"), help);
         }
         if core.is_some() && !cores.insert((host, core)) {
-            return wrong(format!("`{name}` is there twice"), "every core of a host has one row");
+            return wrong(format!("duplicate `{name}`"), "give one row per core");
         }
     }
     Ok(endpoints)
 }
 
-/// What stands in the file: the first row, of which only the number of the others tells what it is, and the others.
+/// The structure of a file: its first row, whose meaning follows from the number of the other rows, and the
+/// others.
 #[derive(Debug, Default)]
 struct Table<'a> {
     /// Line of the first row.
@@ -117,13 +118,13 @@ struct Table<'a> {
     is_named: bool,
     names: Vec<Name<'a>>,
     costs: Vec<f64>,
-    /// How many others there are.
+    /// Number of other rows.
     rows: usize,
-    /// Costs in every one of them.
+    /// Number of costs in each of them.
     columns: usize,
 }
 
-/// A matrix, and the names of its rows.
+/// A matrix and the names of its rows.
 #[derive(Debug)]
 struct Square<'a> {
     names: Option<Vec<Name<'a>>>,
@@ -136,7 +137,7 @@ impl<'a> Table<'a> {
         let lines = text.lines().map(|line| line.trim_end_matches([' ', '\r']));
         let mut rows = (1..).zip(lines).filter(is_row);
         let Some((line, first)) = rows.next() else {
-            return Err(malformed(None, "there is no matrix in it", HELP));
+            return Err(malformed(None, "the file contains no matrix", HELP));
         };
         let separator = [';', '\t', ','].into_iter().find(|&separator| first.contains(separator));
         let first = cells(first, separator).take(MOST_ROWS + 2).collect();
@@ -160,7 +161,7 @@ impl<'a> Table<'a> {
     fn row(&mut self, line: usize, cells: impl Iterator<Item = &'a str>) -> Result<()> {
         let count = costs(line, cells, &mut self.costs)?;
         if self.rows > 0 && count != self.columns {
-            let problem = format!("the row has {count} costs, the ones before have {}", self.columns);
+            let problem = format!("the row has {count} costs, the previous rows have {}", self.columns);
             return Err(malformed(line, problem, HELP));
         }
         (self.columns, self.rows) = (count, self.rows + 1);
@@ -186,7 +187,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The matrix. As many other rows as columns: the first row is that of names. One less: it is the first of the matrix.
+    /// The matrix. With as many other rows as columns, the first row contains names. With one row less, it
+    /// belongs to the matrix.
     fn square(self) -> Result<Square<'a>> {
         let wrong = |problem: String| Err(malformed(self.line, problem, HELP));
         let columns = if self.rows == 0 { 1 } else { self.columns };
@@ -222,7 +224,7 @@ impl<'a> Table<'a> {
 }
 
 fn cells(row: &str, separator: Option<char>) -> impl Iterator<Item = &str> + Clone {
-    // Of blanks several are one; one after the last cell ends the row.
+    // Consecutive blanks count as one; a separator after the last cell ends the row.
     let row = match separator {
         Some(separator) if separator != '\t' => row,
         Some(_) => row.trim_end_matches('\t'),
@@ -233,12 +235,12 @@ fn cells(row: &str, separator: Option<char>) -> impl Iterator<Item = &str> + Clo
         .map(str::trim)
 }
 
-/// Appends the costs of a row and says how many they are.
+/// Appends the costs of a row and returns their number.
 fn costs<'a>(line: usize, cells: impl Iterator<Item = &'a str>, costs: &mut Vec<f64>) -> Result<usize> {
     let before = costs.len();
     for cell in cells {
         let Some(cost) = cost(cell) else {
-            let problem = format!("`{}` is no cost", shown(cell));
+            let problem = format!("`{}` is not a valid cost", shown(cell));
             return Err(malformed(line, problem, HELP));
         };
         costs.push(cost);
@@ -250,11 +252,11 @@ fn costs<'a>(line: usize, cells: impl Iterator<Item = &'a str>, costs: &mut Vec<
     Ok(costs.len() - before)
 }
 
-/// A finite number of zero or more.
+/// A finite non-negative number.
 fn cost(cell: &str) -> Option<f64> {
     let is_plain = (1..=15).contains(&cell.len()) && cell.bytes().all(|byte| byte.is_ascii_digit());
     if is_plain {
-        // Below 2^53, and so exact.
+        // Below 2^53, and thus exact.
         let number = cell.bytes().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
         return Some(number as f64);
     }

@@ -1,4 +1,4 @@
-//! Machines of which all is known by a number for every pair of endpoints, and two programs that measure such numbers: mpiGraph
+//! Machines defined by one number per pair of endpoints, and two programs that measure such numbers: mpiGraph
 //! between processes, `core-to-core-latency` between cores.
 
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use super::format::{Sample, malformed};
 use super::{ImportError, ImportParams, Imported, Result};
 use crate::CostMetric;
 
-/// Most rows of a matrix.
+/// Largest number of rows of a matrix.
 pub(super) const MOST_ROWS: usize = 1 << 14;
 
 /// A cost for every ordered pair of endpoints.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Measured {
-    /// The host of every endpoint, and its core there where that is known.
+    /// The host of every endpoint, and its core if known.
     pub(super) endpoints: Vec<(String, Option<u32>)>,
     /// From endpoint `a` to endpoint `b` of `n` at `a * n + b`.
     pub(super) costs: Vec<f64>,
@@ -28,8 +28,8 @@ impl Measured {
         Self { endpoints: hosts.into_iter().map(|host| (host, None)).collect(), costs }
     }
 
-    /// The machine: hosts in the order in which they first come, the endpoints of a host one behind the other. Cores that are not
-    /// known are counted on every host. Where endpoints change places, so do the rows and columns of the matrix.
+    /// The machine: hosts in order of first occurrence, the endpoints of a host consecutive. Unknown cores
+    /// are numbered per host. If endpoints are reordered, so are the rows and columns of the matrix.
     pub(super) fn machine(self, notes: &mut Vec<String>) -> Result<SystemGraph> {
         let count = self.endpoints.len();
         let mut hosts: HashMap<&str, u32> = HashMap::new();
@@ -48,8 +48,7 @@ impl Measured {
         order.sort_by_key(|&endpoint| host_of[endpoint]);
         let is_in_order = order.windows(2).all(|pair| pair[0] < pair[1]);
         if !is_in_order {
-            notes
-                .push("endpoints of one host did not stand together: slots are in the order of hosts".into());
+            notes.push("endpoints of one host are not consecutive: slots are reordered by host".into());
         }
         let mut next = vec![0; known.len()];
         let slots = order
@@ -76,32 +75,34 @@ impl Measured {
     }
 }
 
-/// Refuses parameters that mean nothing where the file says what every pair costs.
+/// Rejects parameters that have no effect because the file defines the cost of every pair.
 pub(super) fn refuse(params: &ImportParams, meaningful: &[&str]) -> Result<()> {
     let mut names =
         vec!["cost", "link_latency_s", "slots", "hwloc", "hardware_threads", "intra_node_costs", "costs"];
     names.retain(|name| !meaningful.contains(name));
-    params.refuse(&names, "the file says what every pair costs", "leave it out")
+    params.refuse(&names, "the file defines the costs of all pairs", "omit it")
 }
 
-/// A name that hosts can have: not empty, without blanks and control characters, and not longer than names are.
+/// Whether a host can have this name: non-empty, no blanks or control characters, limited length.
 pub(super) fn is_host_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 255 && !name.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Bytes of what mpiGraph calls a megabyte.
+/// Bytes of mpiGraph's megabyte.
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 const HELP: &str =
     "mpiGraph writes tables `Send` and `Recv`: names in the first line, then a row for every process";
 
-/// Whether there is a line with which mpiGraph begins; launchers may write before it.
+/// Whether a line is the first of mpiGraph; launchers may print others before it.
 pub(super) fn recognises_mpigraph(sample: &Sample) -> bool {
     sample.text().is_some_and(|text| text.lines().take(200).any(|line| line.starts_with("START mpiGraph")))
 }
 
-/// The output of mpiGraph (LLNL): bandwidths between all processes of an MPI job, as senders and as receivers see them.
+/// Output of mpiGraph (LLNL): bandwidths between all processes of an MPI job, measured by senders and by
+/// receivers.
 ///
-/// Endpoints are `host:rank`. Figures are in units of 1024 × 1024 bytes per second. What a message takes is decided by the slower end.
+/// Endpoints are `host:rank`. Values are in units of 1024 × 1024 bytes per second. The slower end determines
+/// the time of a message.
 pub(super) fn read_mpigraph(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["cost"])?;
     let bytes = bytes(params)?;
@@ -112,11 +113,11 @@ pub(super) fn read_mpigraph(text: &str, params: &ImportParams) -> Result<Importe
     }
     let (Some(table), count) = (found.send, found.endpoints.len()) else {
         let line = text.lines().count();
-        return Err(malformed(line, "there is no table of what was sent", HELP));
+        return Err(malformed(line, "the table of sent messages is missing", HELP));
     };
     let receive = found.receive;
     if receive.is_empty() {
-        notes.push("there is no table of what was received: bandwidths are those of the senders".into());
+        notes.push("the table of received messages is missing: using the bandwidths of the senders".into());
     }
     let mut costs = vec![0.0; count * count];
     for from in 0..count {
@@ -126,7 +127,7 @@ pub(super) fn read_mpigraph(text: &str, params: &ImportParams) -> Result<Importe
             if slower <= 0.0 {
                 let [from, to] = [from, to].map(|end| &found.endpoints[end]);
                 let problem = format!("there is no bandwidth from {from} to {to}");
-                return Err(malformed(None, problem, "is the output whole? Measure again"));
+                return Err(malformed(None, problem, "check that the output is complete, or measure again"));
             }
             costs[from * count + to] = bytes / (slower * MEGABYTE) * 1e6;
         }
@@ -137,15 +138,14 @@ pub(super) fn read_mpigraph(text: &str, params: &ImportParams) -> Result<Importe
     Ok(Imported { system: measured.machine(&mut notes)?, notes })
 }
 
-/// Bytes of the message whose time is the cost: a megabyte if nothing is said.
+/// Size in bytes of the message whose time is the cost; a megabyte by default.
 fn bytes(params: &ImportParams) -> Result<f64> {
     match (params.cost, params.bytes) {
         (None, _) => Ok(MEGABYTE),
         (Some(CostMetric::Time), Some(bytes)) => Ok(bytes as f64),
         _ => {
-            let problem = "cannot be known: mpiGraph measures bandwidths only";
-            let help =
-                "leave it out for microseconds per megabyte, or say `cost = \"time\"` and `bytes = 65536`";
+            let problem = "is not available: mpiGraph measures bandwidths only";
+            let help = "omit it for microseconds per megabyte, or set `cost = \"time\"` and `bytes = 65536`";
             Err(ImportError::parameter("cost", problem, help))
         }
     }
@@ -169,20 +169,20 @@ impl Tables {
         let mut lines = text.lines().enumerate();
         while let Some((index, line)) = lines.next() {
             let Some((word, names)) = line.split_once('\t') else { continue };
-            // `Send max` and `Send avg` are others.
+            // `Send max` and `Send avg` are other lines.
             if word != "Send" && word != "Recv" {
                 continue;
             }
             let endpoints = names_of(names, index + 1)?;
             let is_first = found.endpoints.is_empty();
             if !is_first && found.endpoints != endpoints {
-                return Err(malformed(index + 1, "the tables have other endpoints", HELP));
+                return Err(malformed(index + 1, "the tables have different endpoints", HELP));
             }
             found.endpoints = endpoints;
             let is_known = if word == "Send" { found.send.is_some() } else { !found.receive.is_empty() };
             if is_known {
                 let problem = format!("there is a second table `{word}`");
-                return Err(malformed(index + 1, problem, "give one output of mpiGraph"));
+                return Err(malformed(index + 1, problem, "give the output of a single run of mpiGraph"));
             }
             let table = table(&mut lines, &found.endpoints, index + 1)?;
             match word {
@@ -198,7 +198,11 @@ fn names_of(names: &str, line: usize) -> Result<Vec<String>> {
     let endpoints: Vec<String> =
         names.split('\t').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     if let Some(name) = endpoints.iter().find(|name| !is_host_name(host_of(name))) {
-        return Err(malformed(line, format!("`{name}` is no endpoint"), "endpoints are `host:rank`"));
+        return Err(malformed(
+            line,
+            format!("`{name}` is not an endpoint"),
+            "endpoints have the form `host:rank`",
+        ));
     }
     let mut sorted: Vec<&String> = endpoints.iter().collect();
     sorted.sort_unstable();
@@ -206,13 +210,13 @@ fn names_of(names: &str, line: usize) -> Result<Vec<String>> {
     match endpoints.is_empty() || endpoints.len() > MOST_ROWS || is_repeated {
         false => Ok(endpoints),
         true => {
-            let problem = format!("the table has no endpoints, one twice, or more than {MOST_ROWS}");
+            let problem = format!("the table has no endpoints, duplicate ones, or more than {MOST_ROWS}");
             Err(malformed(line, problem, HELP))
         }
     }
 }
 
-/// The rows of a table: `host:rank to` or `host:rank from`, then a figure for every endpoint.
+/// The rows of a table: `host:rank to` or `host:rank from`, then one value per endpoint.
 fn table(
     lines: &mut std::iter::Enumerate<Lines<'_>>,
     endpoints: &[String],
@@ -234,21 +238,21 @@ fn table(
             match number.filter(|number| number.is_finite() && *number >= 0.0) {
                 Some(number) if table.len() < before + endpoints.len() => table.push(number),
                 Some(_) => {
-                    return Err(malformed(line, "the row has more figures than endpoints", HELP));
+                    return Err(malformed(line, "the row has more values than endpoints", HELP));
                 }
-                None => return Err(malformed(line, format!("`{cell}` is no bandwidth"), HELP)),
+                None => return Err(malformed(line, format!("`{cell}` is not a valid bandwidth"), HELP)),
             }
         }
         if table.len() < before + endpoints.len() {
             let problem =
-                format!("the row has {} figures for {} endpoints", table.len() - before, endpoints.len());
+                format!("the row has {} values for {} endpoints", table.len() - before, endpoints.len());
             return Err(malformed(line, problem, HELP));
         }
     }
     Ok(table)
 }
 
-/// What the host is called: the file does not say it.
+/// Name of the host, which is not in the file.
 const HOST: &str = "localhost";
 
 pub(super) fn recognises_core_to_core(sample: &Sample) -> bool {
@@ -265,7 +269,7 @@ pub(super) fn recognises_core_to_core(sample: &Sample) -> bool {
     columns.is_some_and(|columns| columns >= 2 && rows >= 2 && (!sample.is_whole() || rows == columns))
 }
 
-/// The numbers of a row, of which there are as many as rows before it.
+/// The numbers of a row; their number is the index of the row.
 fn row(line: &str, index: usize) -> Result<Vec<f64>, (usize, String)> {
     let mut numbers = Vec::new();
     for (column, cell) in line.split(',').map(str::trim).enumerate() {
@@ -275,18 +279,18 @@ fn row(line: &str, index: usize) -> Result<Vec<f64>, (usize, String)> {
             (false, true) => {}
             (true, false) => {
                 let number = cell.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-                numbers.push(number.ok_or_else(|| (column, "is no latency".to_owned()))?);
+                numbers.push(number.ok_or_else(|| (column, "is not a valid latency".to_owned()))?);
             }
         }
     }
     Ok(numbers)
 }
 
-/// Latencies between the cores of one host, as `core-to-core-latency` writes them: CSV without names, nanoseconds below the
-/// diagonal, nothing elsewhere.
+/// Latencies between the cores of one host in the format of `core-to-core-latency`: CSV without names,
+/// nanoseconds below the diagonal, empty elsewhere.
 pub(super) fn read_core_to_core(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &[])?;
-    let help = "the file has a line for every core and as many cells in each: latencies in nanoseconds to the cores before, \
+    let help = "the file has one line per core, each with one cell per core: latencies in nanoseconds to the previous cores, \
                 the rest empty";
     let first = text.lines().next().map_or(0, |line| line.split(',').count());
     let mut rows = Vec::new();
@@ -321,9 +325,8 @@ pub(super) fn read_core_to_core(text: &str, params: &ImportParams) -> Result<Imp
         }
     }
     let mut notes = vec![
-        "costs are nanoseconds; core numbers are those of the rows, as the operating system counts"
-            .to_owned(),
-        format!("the file does not say of which host it is: `{HOST}`"),
+        "costs are nanoseconds; core numbers are row numbers, as numbered by the operating system".to_owned(),
+        format!("the file contains no host name: using `{HOST}`"),
     ];
     let measured = Measured::new(vec![HOST.to_owned(); count], costs);
     Ok(Imported { system: measured.machine(&mut notes)?, notes })
@@ -334,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_of_a_host_are_put_together() {
+    fn endpoints_of_a_host_are_grouped() {
         let hosts = ["a", "b", "a", "b"].map(str::to_owned);
         let measured = Measured::new(hosts, (0..16).map(f64::from).collect());
         let mut notes = Vec::new();
@@ -345,7 +348,7 @@ mod tests {
         assert_eq!(notes.len(), 1);
     }
 
-    /// Two processes on `a` and one on `b`, `b` between them.
+    /// Two processes on `a` and one on `b`, with `b` between them.
     fn output(version: &str) -> String {
         format!(
             "Warning of a launcher\nSTART mpiGraph {version}\nMsgSize\t1024\nTimes\t1\nWindow\t1\nProcs\t3\n\n1 of 3 (33.3%)\n\
@@ -390,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_alone_will_do_and_what_is_missing_is_named() {
+    fn senders_alone_suffice_and_missing_data_are_reported() {
         let text = output("v1.5");
         let sent = text.split("\nRecv max").next().unwrap();
         let Imported { system, notes } = import(sent, &ImportParams::default()).unwrap();
@@ -403,13 +406,13 @@ mod tests {
         };
         assert!(problem("b:1 to\t5.000\t0.000\t8.000\t\n", "").contains(":17: the row of b:1 is missing"));
         assert!(
-            problem("a:2 to\t1.000\t10.000", "a:2 to\t1.000").contains(":18: the row has 2 figures for 3")
+            problem("a:2 to\t1.000\t10.000", "a:2 to\t1.000").contains(":18: the row has 2 values for 3")
         );
-        assert!(problem("\t10.000", "\tinf").contains("`inf` is no bandwidth"));
+        assert!(problem("\t10.000", "\tinf").contains("`inf` is not a valid bandwidth"));
         assert!(problem("\t10.000", "\t0.000").contains("no bandwidth from a:2 to b:1"));
-        assert!(problem("Recv\ta:0", "Recv\ta:7").contains("other endpoints"));
+        assert!(problem("Recv\ta:0", "Recv\ta:7").contains("different endpoints"));
         assert!(problem("Recv\ta:0", "Send\ta:0").contains("second table"));
-        assert!(problem("\nSend\t", "\nSent\t").contains("no table of what was sent"));
+        assert!(problem("\nSend\t", "\nSent\t").contains("the table of sent messages is missing"));
     }
 
     fn import_latencies(text: &str) -> Result<Imported, String> {
@@ -433,13 +436,15 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes_are_refused() {
+    fn other_shapes_are_rejected() {
         assert!(import_latencies(",,\n1,,\n").unwrap_err().contains("2 rows of 3"));
         assert!(import_latencies(",,\n1,,\n2,3,\n4,5,6\n").unwrap_err().contains(":4: there are more rows"));
         assert!(import_latencies(",,\n1,\n2,3,\n").unwrap_err().contains(":2: the row has 2 cells"));
         assert!(import_latencies(",,\n1,4,\n2,3,\n").unwrap_err().contains(":2: cell 2 is not empty"));
         assert!(import_latencies(",,\n1,,\n,3,\n").unwrap_err().contains(":3: cell 1 is empty"));
-        assert!(import_latencies(",,\nx,,\n2,-3,\n").unwrap_err().contains(":2: cell 1 is no latency"));
+        assert!(
+            import_latencies(",,\nx,,\n2,-3,\n").unwrap_err().contains(":2: cell 1 is not a valid latency")
+        );
         assert!(import_latencies("0,1\n1,0\n").unwrap_err().contains(":1: cell 1 is not empty"));
     }
 }

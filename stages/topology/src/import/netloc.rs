@@ -1,8 +1,9 @@
-//! `IB-SUBNET-nodes.txt` of netloc 2.0 to 2.9, as `netloc_ib_extract_dats` writes it: nodes, edges and the path of every ordered pair of hosts.
+//! `IB-SUBNET-nodes.txt` of netloc 2.0 to 2.9, written by `netloc_ib_extract_dats`: nodes, edges and the path
+//! of every ordered pair of hosts.
 //!
-//! Line by line: version, subnet, folder of hwloc, number of nodes; a line for every node, a line for every node with its edges, a line with
-//! partitions, and paths until the end. Fields are separated by commas, and descriptions may hold some themselves. A folder
-//! with the file of one subnet is read like that file.
+//! Lines: version, subnet, folder of hwloc, number of nodes; one line per node, one line per node with its
+//! edges, one line with partitions, then paths until the end. Fields are separated by commas, which
+//! descriptions may also contain. A folder with the file of one subnet is read like that file.
 
 #[cfg(test)]
 mod tests;
@@ -37,16 +38,16 @@ fn file(path: &Path) -> Result<PathBuf> {
     found.retain(|(name, _)| is_of_nodes(name));
     match found.as_slice() {
         [(_, file)] => Ok(file.clone()),
-        [] => Err(malformed(None, "no subnet is here", "netloc writes `IB-SUBNET-nodes.txt`")),
+        [] => Err(malformed(None, "the folder contains no subnet", "netloc writes `IB-SUBNET-nodes.txt`")),
         many => {
             let names: Vec<&str> = many.iter().map(|(name, _)| name.as_str()).collect();
             let problem = format!("there are several subnets: {}", names.join(", "));
-            Err(malformed(None, problem, "a machine has one: name the file of one"))
+            Err(malformed(None, problem, "a machine has one subnet: give its file"))
         }
     }
 }
 
-/// A version, a subnet, anything, a number of nodes, and a node; or a folder with such a file.
+/// A version, a subnet, any line, a number of nodes, and a node; or a folder with such a file.
 pub(super) fn recognises(sample: &Sample) -> bool {
     if let Some(names) = &sample.entries {
         return names.iter().any(|name| is_of_nodes(name));
@@ -76,8 +77,8 @@ fn import(path: &Path, params: &ImportParams) -> Result<Imported> {
     let place = records.cables.join_ports(&mut notes);
     let cables = std::mem::take(&mut records.cables);
     if cables.ends.is_empty() {
-        let help = "netloc_ib_extract_dats writes a line of edges for every node behind the lines of nodes";
-        return Err(malformed(None, "no link is listed", help));
+        let help = "netloc_ib_extract_dats writes a line of edges per node after the lines of nodes";
+        return Err(malformed(None, "no links are listed", help));
     }
     let (mut fabric, link_of) = cables.fabric(&mut notes)?;
     fabric.forwarding =
@@ -85,7 +86,7 @@ fn import(path: &Path, params: &ImportParams) -> Result<Imported> {
     fabric.imported(params, notes)
 }
 
-/// The version of the format that all releases with this file write.
+/// The format version, which all releases with this file write.
 const VERSION: &str = "1";
 const NODE: &str = "such as `0002:c903:0002:da23,142,0,0,'host HCA-1',host`";
 const EDGES: &str = "a GUID, then for every neighbour `GUID,gbits,partitions,number of links` and nine fields for each of its links";
@@ -93,18 +94,18 @@ const EDGES: &str = "a GUID, then for every neighbour `GUID,gbits,partitions,num
 /// Nodes and the links between them.
 struct Records {
     cables: Cables,
-    /// Nodes by GUID, as they are listed.
+    /// Nodes by GUID, in file order.
     nodes: HashMap<u64, usize>,
-    /// Ends of cables by the number of their link.
+    /// Ends of cables by link number.
     ends: HashMap<u32, usize>,
 }
 
-/// What is counted for people.
+/// Counts for notes.
 #[derive(Default)]
 struct Counts {
-    /// Links whose bandwidth is another one than the file says.
+    /// Links whose bandwidth differs from that in the file.
     wrong: usize,
-    /// Hosts whose name netloc cut off.
+    /// Hosts whose name netloc truncated.
     cut: usize,
     unknown: usize,
 }
@@ -132,15 +133,15 @@ impl Records {
         self.cables.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() as u64
     }
 
-    /// Adds the node of a line, and gives its description as it stands there.
+    /// Adds the node of a line; returns its literal description.
     fn node(&mut self, (number, line): (usize, String), counts: &mut Counts) -> Result<String> {
         let wrong = |problem: String| malformed(number, problem, NODE);
         let mut fields = line.splitn(5, ',');
         let mut next = || fields.next().unwrap_or("");
         let (id, lid, kind, _, rest) = (next(), next(), next(), next(), next());
-        let guid = units::grouped_guid(id).ok_or_else(|| wrong(format!("`{id}` is no GUID")))?;
-        lid.parse::<u32>().map_err(|_| wrong(format!("`{lid}` is no LID")))?;
-        // Commas in the description are not told from those between fields, but names of hosts have none.
+        let guid = units::grouped_guid(id).ok_or_else(|| wrong(format!("`{id}` is not a GUID")))?;
+        lid.parse::<u32>().map_err(|_| wrong(format!("`{lid}` is not a LID")))?;
+        // Commas in the description look like field separators, but host names contain none.
         let (text, host) = rest.rsplit_once(',').ok_or_else(|| wrong("the host is missing".into()))?;
         let kind = match kind {
             "0" => NodeKind::Host,
@@ -149,7 +150,7 @@ impl Records {
                 counts.unknown += 1;
                 NodeKind::Switch
             }
-            _ => return Err(wrong(format!("`{kind}` is no type: hosts have 0, switches 1"))),
+            _ => return Err(wrong(format!("`{kind}` is not a node type: hosts have 0, switches 1"))),
         };
         let description = description(text);
         let is_cut = kind == NodeKind::Host && is_cut(description, host);
@@ -162,7 +163,7 @@ impl Records {
             state: NodeState::Up,
         };
         if self.nodes.insert(guid, self.cables.nodes.len()).is_some() {
-            return Err(malformed(number, format!("node {id} is listed twice"), "every GUID has one line"));
+            return Err(malformed(number, format!("node {id} is listed twice"), "list every GUID once"));
         }
         self.cables.nodes.push(node);
         Ok(text.to_owned())
@@ -189,7 +190,7 @@ impl Records {
                 counts.wrong += usize::from(bandwidth_bytes_per_s.is_some_and(|bytes| !is_right(bytes)));
                 if self.ends.insert(id, self.cables.ends.len()).is_some() {
                     let problem = format!("two links have number {id}");
-                    let help = "every direction of every cable has a number of its own";
+                    let help = "every direction of every cable must have a unique number";
                     return Err(malformed(number, problem, help));
                 }
                 self.cables.ends.push(End {
@@ -206,23 +207,23 @@ impl Records {
     }
 }
 
-/// The lines before the nodes, of which there are so many.
+/// The lines before the nodes; returns the number of nodes.
 fn heading(lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Result<usize> {
     let (number, version) = expect(lines, "a version", VERSION)?;
     if version.trim() != VERSION {
-        let problem = format!("version {} of the format is not known", version.trim());
+        let problem = format!("unknown format version {}", version.trim());
         return Err(malformed(number, problem, "netloc 2.0 to 2.9 write version 1"));
     }
     expect(lines, "a subnet", "such as `fe80:0000:0000:0000`")?;
     let (_, folder) = expect(lines, "the folder of hwloc", "it may be empty")?;
     if !folder.trim().is_empty() {
         notes.push(format!(
-            "the file names `{}` as folder of hwloc; only the parameter `hwloc` is looked at",
+            "ignoring the hwloc folder `{}` in the file; set the parameter `hwloc` instead",
             folder.trim()
         ));
     }
     let (number, count) = expect(lines, "the number of nodes", "such as `306`")?;
-    let wrong = || malformed(number, format!("`{}` is no number of nodes", count.trim()), "such as `306`");
+    let wrong = || malformed(number, format!("`{}` is not a number of nodes", count.trim()), "such as `306`");
     count.trim().parse().map_err(|_| wrong())
 }
 
@@ -232,7 +233,8 @@ fn expect(lines: &mut Lines<'_>, what: &str, help: &str) -> Result<(usize, Strin
     Ok((line.number, line.text.to_owned()))
 }
 
-/// What a node calls itself. netloc separates both descriptions of a cable at the last ` - `, which may be one inside the second.
+/// The description of a node. netloc splits the descriptions of a cable at the last ` - `, which may be
+/// inside the second one.
 fn description(text: &str) -> &str {
     let text = text.trim();
     let inside = text.strip_prefix('\'').unwrap_or(text);
@@ -240,17 +242,18 @@ fn description(text: &str) -> &str {
     inside.strip_suffix('\'').unwrap_or(inside)
 }
 
-/// Whether netloc ended the name of a host early: at the first character that is no lower-case letter, digit or hyphen.
+/// Whether netloc truncated a host name: it stops at the first character other than a lower-case letter,
+/// digit or hyphen.
 fn is_cut(description: &str, host: &str) -> bool {
     let word = description.split_whitespace().next().unwrap_or("");
     let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "_.".contains(c));
     word.strip_prefix(host).is_some_and(goes_on)
 }
 
-/// Fields of a line, taken from its beginning.
+/// Fields of a line, consumed from its beginning.
 struct Fields<'a> {
     number: usize,
-    /// `None` behind the last one.
+    /// `None` after the last one.
     rest: Option<&'a str>,
 }
 
@@ -276,11 +279,12 @@ impl<'a> Fields<'a> {
 
     fn node(&mut self, nodes: &HashMap<u64, usize>) -> Result<usize> {
         let field = self.next("a GUID")?;
-        let guid = units::grouped_guid(field).ok_or_else(|| self.wrong(format!("`{field}` is no GUID")))?;
+        let guid =
+            units::grouped_guid(field).ok_or_else(|| self.wrong(format!("`{field}` is not a GUID")))?;
         nodes.get(&guid).copied().ok_or_else(|| self.wrong(format!("node {field} is not listed")))
     }
 
-    /// Goes past the description of a link, which is made of those of its ends and may hold commas.
+    /// Skips the description of a link, which consists of those of its ends and may contain commas.
     fn description(&mut self, own: &str, peer: &str) -> Result<()> {
         let rest = self.rest.unwrap_or("");
         let known = || {
@@ -300,7 +304,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a number is first, as behind the description of a link.
+/// Whether a number comes first, as it does after the description of a link.
 fn is_link_back(text: &str) -> bool {
     let field = text.split(',').next().unwrap_or("");
     field.parse::<i64>().is_ok() && field.len() < text.len()
@@ -311,28 +315,28 @@ impl Counts {
         let Self { wrong, cut, unknown } = *self;
         if wrong > 0 {
             notes.push(format!(
-                "bandwidths that netloc computed wrong, here from width and speed: {wrong} of {links} links"
+                "bandwidths computed incorrectly by netloc, recomputed from width and speed: {wrong} of {links} links"
             ));
         }
         for (count, what) in [
-            (cut, "names of hosts that netloc cut off, here from their descriptions"),
-            (unknown, "nodes of an unknown type, taken for switches"),
+            (cut, "host names truncated by netloc, taken from descriptions"),
+            (unknown, "nodes of unknown type, treated as switches"),
         ] {
             note(notes, what, count);
         }
     }
 }
 
-const HELP: &str = "a path has the GUIDs of two hosts and the numbers of the links from one to the other";
+const HELP: &str = "a path consists of the GUIDs of two hosts and the numbers of the links between them";
 
-/// What paths are made of.
+/// State for reading paths.
 struct Paths<'a> {
-    /// Links by their numbers.
+    /// Links by number.
     links: HashMap<u32, usize>,
     /// By GUID, the node of the file and that of the fabric.
     nodes: HashMap<u64, Node>,
     tables: PathTables<'a>,
-    /// By node of the file, the line of the path to it that was read last.
+    /// By node of the file, the line of the last path to it.
     seen: Vec<usize>,
 }
 
@@ -344,7 +348,7 @@ struct Node {
 }
 
 impl<'a> Paths<'a> {
-    /// `place` says which node of the fabric every listed one is, `link_of` which link every end of a cable is.
+    /// `place` maps listed nodes to nodes of the fabric, `link_of` ends of cables to links.
     fn new(records: &Records, place: &[usize], link_of: &[usize], fabric: &'a Fabric) -> Self {
         let node = |(&guid, &listed): (&u64, &usize)| {
             let is_host = fabric.nodes[place[listed]].kind == NodeKind::Host;
@@ -358,17 +362,17 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Reads all paths. `adapters` is the number of those between which there may be one.
+    /// Reads all paths. `adapters` is the number of adapters between which paths are expected.
     fn read(mut self, lines: &mut Lines<'_>, adapters: u64, notes: &mut Vec<String>) -> Result<Vec<Forward>> {
         let mut source: Option<Source> = None;
         while let Some(Line { number, text: line, .. }) = lines.next()? {
             let Some((first, rest)) = line.split_once(',') else {
                 match line.trim().is_empty() {
                     true => continue,
-                    false => return Err(malformed(number, "this is no path", HELP)),
+                    false => return Err(malformed(number, "this is not a path", HELP)),
                 }
             };
-            // The paths of a host stand one behind the other.
+            // The paths of a host are consecutive.
             let own = match &source {
                 Some(known) if known.text == first => known.node,
                 _ => {
@@ -385,25 +389,26 @@ impl<'a> Paths<'a> {
 
     fn host(&self, line: usize, text: &str) -> Result<Node> {
         let wrong = |problem: String| malformed(line, problem, HELP);
-        let guid = units::grouped_guid(text).ok_or_else(|| wrong(format!("`{text}` is no GUID")))?;
+        let guid = units::grouped_guid(text).ok_or_else(|| wrong(format!("`{text}` is not a GUID")))?;
         match self.nodes.get(&guid) {
             Some(node) if node.is_host => Ok(*node),
-            Some(_) => Err(wrong(format!("{text} is a switch, which no path begins or ends at"))),
+            Some(_) => Err(wrong(format!("{text} is a switch, but paths begin and end at hosts"))),
             None => Err(wrong(format!("node {text} is not listed"))),
         }
     }
 
-    /// Reads what stands behind the source of a path: the destination and the links. The source has paths from line `begin` on.
+    /// Reads the rest of a path after its source: destination and links. The paths of the source start at
+    /// line `begin`.
     fn path(&mut self, line: usize, (source, begin): (Node, usize), text: &str) -> Result<()> {
         let mut fields = text.split(',').map(str::trim).filter(|field| !field.is_empty());
         let destination = self.host(line, fields.next().unwrap_or(""))?;
         if self.seen[destination.listed] >= begin {
             let problem = format!("line {} has a path between the same hosts", self.seen[destination.listed]);
-            return Err(malformed(line, problem, "every ordered pair of hosts has one path"));
+            return Err(malformed(line, problem, "give one path per ordered pair of hosts"));
         }
         self.seen[destination.listed] = line;
         let links = fields.map(|field| {
-            let number: u32 = field.parse().map_err(|_| format!("`{field}` is no number of a link"))?;
+            let number: u32 = field.parse().map_err(|_| format!("`{field}` is not a link number"))?;
             let known = self.links.get(&number).ok_or_else(|| format!("there is no link {number}"))?;
             Ok((number.into(), *known))
         });
@@ -413,18 +418,18 @@ impl<'a> Paths<'a> {
             PathFault::Contradicts { line: before, .. } => malformed(
                 line,
                 format!(
-                    "this path and the one in line {before} leave a switch differently to the same adapter"
+                    "this path and the one in line {before} leave a switch over different links to the same adapter"
                 ),
-                "switches send by destination: the paths are of two days, or one of them is damaged",
+                "switches forward by destination; the paths are from different dumps, or one of them is damaged",
             ),
         })
     }
 }
 
-/// The host whose paths are read.
+/// The host whose paths are being read.
 struct Source {
     text: String,
     node: Node,
-    /// The first line of them.
+    /// The first of its lines.
     line: usize,
 }

@@ -1,5 +1,5 @@
-//! The `.ndat` files of netloc 0.5: `NETWORK-nodes.ndat` with nodes and directed edges, and `NETWORK-phy-paths.ndat` beside it with the edges
-//! from every host to every other.
+//! The `.ndat` files of netloc 0.5: `NETWORK-nodes.ndat` with nodes and directed edges, and in the same
+//! folder `NETWORK-phy-paths.ndat` with the edges between all pairs of hosts.
 
 #[cfg(test)]
 mod tests;
@@ -20,9 +20,9 @@ use super::format::{Sample, malformed, note, read_text};
 use super::ibnetdiscover::entries;
 use super::{ImportParams, Imported, Result, units};
 
-/// How the file of nodes ends.
+/// Suffix of the file of nodes.
 const NODES: &str = "-nodes.ndat";
-/// How the file of paths ends.
+/// Suffix of the file of paths.
 const PATHS: &str = "-phy-paths.ndat";
 const ETHERNET: u32 = 1;
 const INFINIBAND: u32 = 2;
@@ -54,9 +54,8 @@ impl Files {
     fn new(path: &Path) -> Result<Self> {
         let nodes = if path.is_dir() { only(path)? } else { path.to_owned() };
         let name = nodes.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let beside =
-            name.strip_suffix(NODES).map(|network| nodes.with_file_name(format!("{network}{PATHS}")));
-        Ok(Self { nodes, paths: beside.filter(|file| file.is_file()) })
+        let paths = name.strip_suffix(NODES).map(|network| nodes.with_file_name(format!("{network}{PATHS}")));
+        Ok(Self { nodes, paths: paths.filter(|file| file.is_file()) })
     }
 
     fn list(self) -> Vec<InputPath> {
@@ -65,7 +64,7 @@ impl Files {
     }
 }
 
-/// The file of nodes of a folder.
+/// The file of nodes in a folder.
 fn only(path: &Path) -> Result<PathBuf> {
     let mut found: Vec<_> = entries(path)?;
     found.retain(|(name, file)| name.ends_with(NODES) && file.is_file());
@@ -73,13 +72,13 @@ fn only(path: &Path) -> Result<PathBuf> {
         [(_, file)] => Ok(file.clone()),
         [] => {
             let help = "netloc 0.5 writes `NETWORK-nodes.ndat`";
-            Err(malformed(None, "no file of nodes is here", help))
+            Err(malformed(None, "the folder contains no file of nodes", help))
         }
         many => {
             let names: Vec<_> =
                 many.iter().map(|(name, _)| name.strip_suffix(NODES).unwrap_or(name)).collect();
             let problem = format!("there are several networks: {}", names.join(", "));
-            Err(malformed(None, problem, "name the file `NETWORK-nodes.ndat` of one of them"))
+            Err(malformed(None, problem, "give the file `NETWORK-nodes.ndat` of one of them"))
         }
     }
 }
@@ -99,12 +98,12 @@ fn import(files: &Files, params: &ImportParams) -> Result<Imported> {
             let found = network.forwarding(paths, &fabric, &place, &link_of, &mut notes);
             fabric.forwarding = found.map_err(|error| error.in_file(paths))?;
         }
-        None => notes.push(format!("no file `…{PATHS}` is beside it: messages take the fewest links")),
+        None => notes.push(format!("no file `…{PATHS}` in the same folder: messages take the fewest links")),
     }
     fabric.imported(params, notes)
 }
 
-/// Nodes, and edges by their indexes.
+/// Nodes, and edges by index.
 struct Network {
     is_ethernet: bool,
     nodes: Vec<FabricNode>,
@@ -115,12 +114,14 @@ struct Network {
 
 impl Network {
     fn new(file: NodesFile) -> Result<Self> {
-        let wrong = |problem: String| malformed(None, problem, "is the file whole, and of netloc 0.5?");
+        let wrong = |problem: String| {
+            malformed(None, problem, "check that the file is complete and written by netloc 0.5")
+        };
         let is_ethernet = match file.network.kind {
             ETHERNET => true,
             INFINIBAND => false,
             other => {
-                return Err(wrong(format!("network_type {other} is not known: Ethernet is 1, InfiniBand 2")));
+                return Err(wrong(format!("unknown network_type {other}: Ethernet is 1, InfiniBand 2")));
             }
         };
         let mut network = Self {
@@ -138,7 +139,7 @@ impl Network {
             network.nodes.push(node);
         }
         for (id, edge) in file.edges.0 {
-            let number: u64 = id.parse().map_err(|_| wrong(format!("`{id}` is no number of an edge")))?;
+            let number: u64 = id.parse().map_err(|_| wrong(format!("`{id}` is not an edge number")))?;
             let edge = network.edge(&edge).map_err(|problem| wrong(format!("edge {id}: {problem}")))?;
             if network.edge_of.insert(number, network.edges.len()).is_some() {
                 return Err(wrong(format!("edge {id} is listed twice")));
@@ -146,7 +147,7 @@ impl Network {
             network.edges.push(edge);
         }
         if network.edges.is_empty() {
-            return Err(wrong("no edge is listed".into()));
+            return Err(wrong("no edges are listed".into()));
         }
         Ok(network)
     }
@@ -161,12 +162,12 @@ impl Network {
             true => id.to_ascii_lowercase(),
             false => units::grouped_guid(id)
                 .map(units::guid_address)
-                .ok_or_else(|| format!("`{id}` is no GUID"))?,
+                .ok_or_else(|| format!("`{id}` is not a GUID"))?,
         };
         let description = node.desc.0.trim();
         let unquoted = description.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
         let description = unquoted.unwrap_or(description).to_owned();
-        // Hosts of Ethernet are known by what they are sent to.
+        // Ethernet hosts are identified by their logical address.
         let logical = node.log_id.0.trim();
         let host =
             (self.is_ethernet && kind == NodeKind::Host && description.is_empty() && !logical.is_empty())
@@ -192,7 +193,7 @@ impl Network {
         })
     }
 
-    /// The fabric; which node of it every listed one is, and which link every edge.
+    /// The fabric; the node for each listed one, and the link for each edge.
     fn fabric(&self, notes: &mut Vec<String>) -> Result<(Fabric, Vec<usize>, Vec<usize>)> {
         let end = |edge: &FabricLink| {
             Some(End {
@@ -212,12 +213,12 @@ impl Network {
             return Ok((fabric, place, link_of));
         }
         let unknown = self.edges.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
-        note(notes, "links whose speed is not known, kept without a bandwidth", unknown);
+        note(notes, "links of unknown speed, kept without a bandwidth", unknown);
         let fabric = Fabric { nodes: self.nodes.clone(), links: self.edges.clone(), forwarding: Vec::new() };
         Ok((fabric, (0..self.nodes.len()).collect(), (0..self.edges.len()).collect()))
     }
 
-    /// What the paths say of the tables of switches.
+    /// Forwarding entries derived from the paths.
     fn forwarding(
         &self,
         path: &Path,
@@ -250,7 +251,9 @@ impl Network {
                     PathFault::Broken(problem) => wrong(&problem),
                     PathFault::Contradicts { switch, .. } => {
                         let name = &fabric.nodes[switch].address;
-                        wrong(&format!("switch {name} sends on other paths differently to the same adapter"))
+                        wrong(&format!(
+                            "switch {name} forwards to the same adapter over another link on other paths"
+                        ))
                     }
                 })?;
             }
@@ -259,7 +262,7 @@ impl Network {
     }
 }
 
-/// Bytes per second of an Ethernet link, of which the controller says bits per second; 1 where it does not say it.
+/// Bytes per second of an Ethernet link; the controller reports bits per second, or 1 if unknown.
 fn bits(edge: &Edge) -> Option<f64> {
     let number = |text: &Text| text.0.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let bits = number(&edge.speed)? * number(&edge.width)?;
@@ -320,7 +323,7 @@ fn parse<T: DeserializeOwned>(path: &Path) -> Result<T> {
     })
 }
 
-/// The members of an object as they stand there, also repeated ones.
+/// The members of an object in file order, including duplicates.
 #[derive(Debug)]
 struct Pairs<T>(Vec<(String, T)>);
 
@@ -360,7 +363,7 @@ impl TryFrom<Value> for Text {
         match value {
             Value::String(text) => Ok(Self(text)),
             Value::Number(number) if !number.is_f64() => Ok(Self(number.to_string())),
-            other => Err(format!("{other} is neither a string nor a whole number")),
+            other => Err(format!("{other} is neither a string nor an integer")),
         }
     }
 }

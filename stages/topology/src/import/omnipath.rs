@@ -1,8 +1,9 @@
-//! An Omni-Path fabric as `opareport` and the `opaextract` scripts of `FastFabric` list its links.
+//! Omni-Path fabrics in the output of `opareport` and the `opaextract` scripts of `FastFabric`.
 //!
-//! Read are `opareport -o links` and `opareport -o topology`, as text and as XML (`-x`), topology files in XML, and tables with semicolons:
-//! those of `opaextractsellinks`, which have no heading, and every one whose heading has `Port.NodeDesc` and `Port.PortNum` twice, such as
-//! those of `opaextractlink` and `opaextractstat`.
+//! Supported are `opareport -o links` and `opareport -o topology`, as text and as XML (`-x`), topology files
+//! in XML, and tables with semicolons: those of `opaextractsellinks`, which have no heading, and any table
+//! whose heading has `Port.NodeDesc` and `Port.PortNum` twice, such as those of `opaextractlink` and
+//! `opaextractstat`.
 
 #[cfg(test)]
 mod tests;
@@ -43,12 +44,12 @@ fn form(text: &str) -> Option<Form> {
 #[derive(Debug, Clone, PartialEq)]
 struct Link<'a> {
     line: usize,
-    /// Such as `100g`; empty if it is not said.
+    /// Such as `100g`; empty if unknown.
     rate: &'a str,
     ports: [Port; 2],
 }
 
-/// One end of it.
+/// One end of a cable.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Port {
     guid: Option<u64>,
@@ -65,29 +66,29 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         Some(Form::Tables) => read_tables(text, &mut add)?,
         Some(Form::Text) => read_report(text, &mut add)?,
         None => {
-            let help = "`opareport -o links` prints what is needed, with or without -x, and so does `opaextractsellinks`";
-            return Err(malformed(None, "this lists no links of Omni-Path", help));
+            let help = "use `opareport -o links`, with or without -x, or `opaextractsellinks`";
+            return Err(malformed(None, "the file contains no Omni-Path links", help));
         }
     }
     let mut notes = Vec::new();
     let cables = fabric.cables(&mut notes);
     if cables.ends.is_empty() {
-        let help = "is the fabric up, and nothing but links of one kind asked for?";
-        return Err(malformed(None, "no link is listed", help));
+        let help = "check that the fabric is up and that the report is not restricted to some links";
+        return Err(malformed(None, "no links are listed", help));
     }
     let (fabric, _) = cables.fabric(&mut notes)?;
     fabric.imported(params, notes)
 }
 
-/// What was listed so far.
+/// The links listed so far.
 struct Listed {
     cables: Cables,
     nodes: HashMap<Name, usize>,
-    /// By node, what it is and the line that says so.
+    /// For each node its kind and the line that defines it.
     kinds: Vec<(Option<NodeKind>, usize)>,
 }
 
-/// What tells nodes apart: GUIDs, or what they call themselves where these are not listed.
+/// Identity of a node: its GUID, or its description if GUIDs are not listed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Name {
     Guid(u64),
@@ -118,7 +119,7 @@ impl Listed {
             Some(guid) => Name::Guid(guid),
             None if description.is_empty() => {
                 let problem = "a node has neither a GUID nor a name";
-                return Err(malformed(line, problem, "every port of a link names its node"));
+                return Err(malformed(line, problem, "every port of a link must identify its node"));
             }
             None => Name::Description(description.to_owned()),
         };
@@ -127,7 +128,7 @@ impl Listed {
             if kind.is_some() && port.kind.is_some() && kind != port.kind {
                 let problem =
                     format!("`{description}` is both a host and a switch, by this line and line {first}");
-                return Err(malformed(line, problem, "the type of a node is FI or SW"));
+                return Err(malformed(line, problem, "the type of a node must be FI or SW"));
             }
             if kind.is_none() {
                 self.kinds[node] = (port.kind, line);
@@ -147,8 +148,9 @@ impl Listed {
         Ok(node)
     }
 
-    /// All cables, of nodes that are hosts or switches. Where that is not said, hosts are what calls itself an adapter, or has a cable
-    /// in port 1 and no other: adapters of Omni-Path have one port.
+    /// All cables, with nodes classified as hosts or switches. A node of unknown type is a host if its
+    /// description is that of an adapter, or if it has a cable in port 1 only: Omni-Path adapters have one
+    /// port.
     fn cables(mut self, notes: &mut Vec<String>) -> Cables {
         let mut one_port = vec![true; self.kinds.len()];
         for end in &self.cables.ends {
@@ -160,7 +162,7 @@ impl Listed {
             guessed += usize::from(kind.is_none());
             node.kind = kind.unwrap_or(if is_adapter { NodeKind::Host } else { NodeKind::Switch });
         }
-        let what = "nodes of which it is not said what they are, hosts if port 1 has a cable and no other";
+        let what = "nodes of unknown type, treated as hosts if only port 1 has a cable";
         note(notes, what, guessed);
         self.cables
     }
@@ -181,7 +183,7 @@ fn bandwidth(rate: &str) -> Option<f64> {
     (gigabits.is_finite() && gigabits > 0.0).then_some(gigabits * 1e9 / 8.0)
 }
 
-const WHOLE: &str = "LinkSummary";
+const ALL_LINKS: &str = "LinkSummary";
 
 /// Whether this is a report in XML or a topology file.
 fn is_report(text: &str) -> bool {
@@ -191,20 +193,22 @@ fn is_report(text: &str) -> bool {
     is_xml && (has("<Report ") || has("<Topology")) && (has("LinkSummary>") || has("<FIs>") || has("<Nodes>"))
 }
 
-/// Reports in XML, as `opareport -x -o links` and `-o topology` write them, and topology files of `opaxlattopology` and `opagentopology`.
+/// Reports in XML, written by `opareport -x -o links` and `-o topology`, and topology files of
+/// `opaxlattopology` and `opagentopology`.
 ///
-/// Read are the elements `Link` of a `LinkSummary`: `Rate`, and of each of two elements `Port` `NodeGUID`, `PortNum`, `NodeType` and `NodeDesc`.
+/// Reads the elements `Link` of a `LinkSummary`: `Rate`, and in each of two elements `Port` `NodeGUID`,
+/// `PortNum`, `NodeType` and `NodeDesc`.
 fn read_xml(text: &str, add: &mut impl for<'a> FnMut(Link<'a>) -> Result<()>) -> Result<()> {
     let xml = Xml::parse(text)?;
     for element in xml.root().descendants() {
         match element.name() {
-            WHOLE => {
+            ALL_LINKS => {
                 for element in element.all("Link") {
                     let rate = last(element, "Rate");
                     add(Link { line: element.line(), rate: &rate, ports: ports(element)? })?;
                 }
             }
-            name if name.ends_with(WHOLE) => {
+            name if name.ends_with(ALL_LINKS) => {
                 let problem = format!("`{name}` lists only some of the links");
                 let help = "`opareport -x -o links` lists all of them";
                 return Err(element.wrong(problem, help));
@@ -215,7 +219,7 @@ fn read_xml(text: &str, add: &mut impl for<'a> FnMut(Link<'a>) -> Result<()>) ->
     Ok(())
 }
 
-/// The text of the last element of a name, which counts where there are several.
+/// The text of the last element with a name.
 fn last(element: Element<'_>, name: &str) -> String {
     element.all(name).last().map(|element| element.text().trim().to_owned()).unwrap_or_default()
 }
@@ -225,11 +229,11 @@ fn ports(link: Element<'_>) -> Result<[Port; 2]> {
     let ports = link.all("Port").map(|element| port(element)).collect::<Result<Vec<_>, _>>()?;
     let ports = <[Port; 2]>::try_from(ports).map_err(|ports| {
         let problem = format!("this link has {} ports", ports.len());
-        link.wrong(problem, "it has to have two elements `Port`")
+        link.wrong(problem, "it must have two elements `Port`")
     })?;
     match ports.iter().all(|port| port.number > 0) {
         true => Ok(ports),
-        false => Err(link.wrong("a port of this link has no number", "`PortNum` says it")),
+        false => Err(link.wrong("a port of this link has no number", "add `PortNum`")),
     }
 }
 
@@ -238,12 +242,14 @@ fn port(element: Element<'_>) -> Result<Port> {
     for element in element.children() {
         let text = element.text();
         let value = text.trim();
-        let wrong = |what: &str| element.wrong(format!("`{value}` is no {what}"), "is the file damaged?");
+        let wrong = |what: &str| {
+            element.wrong(format!("`{value}` is not a {what}"), "check whether the file is damaged")
+        };
         match element.name() {
             "NodeGUID" => port.guid = Some(units::prefixed_guid(value).ok_or_else(|| wrong("GUID"))?),
-            "PortNum" => port.number = value.parse().map_err(|_| wrong("number of a port"))?,
+            "PortNum" => port.number = value.parse().map_err(|_| wrong("port number"))?,
             "NodeType" => {
-                let what = "type of a node: adapters have FI, switches SW";
+                let what = "node type: adapters have FI, switches SW";
                 port.kind = Some(kind(value).ok_or_else(|| wrong(what))?);
             }
             _ => {}
@@ -262,7 +268,8 @@ fn is_report_text(text: &str) -> bool {
 
 /// `opareport -o links` as text.
 ///
-/// As `ShowLinksReport` of `FastFabric` prints it: a rate with one port, `<->` with the other, and details between them:
+/// In the format of `ShowLinksReport` in `FastFabric`: a rate with one port, `<->` with the other, and
+/// details between them:
 ///
 /// ```text
 /// Link Summary
@@ -283,7 +290,7 @@ fn read_report<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) 
         match (rate, first.take()) {
             ("<->", Some((rate, other, line))) => add(Link { line, rate, ports: [other, port] })?,
             ("<->", None) => {
-                let help = "the line before has the rate and the other port";
+                let help = "the previous line must contain the rate and the other port";
                 return Err(malformed(number, "the first port of this link is missing", help));
             }
             (_, Some((_, _, line))) => return Err(lonely(line)),
@@ -297,10 +304,10 @@ fn read_report<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) 
 }
 
 fn lonely(line: usize) -> ImportError {
-    malformed(line, "the second port of this link is missing", "a line that begins with `<->` has it")
+    malformed(line, "the second port of this link is missing", "it must be in a line that begins with `<->`")
 }
 
-/// A port, with the rate or `<->` before it. All else are titles and details of cables.
+/// A port, preceded by the rate or `<->`. All other lines are titles and details of cables.
 fn row(line: &str) -> Option<(&str, Port)> {
     let mut rest = line;
     let (rate, id, number, node_type) = (word(&mut rest), word(&mut rest), word(&mut rest), word(&mut rest));
@@ -320,15 +327,16 @@ fn is_table(text: &str) -> bool {
     Columns::of(first).is_some() || plain(first).is_some()
 }
 
-/// Tables with semicolons between their columns, which nothing quotes.
+/// Semicolon-separated tables without quoting.
 ///
-/// `opaextractsellinks` writes `GUID;port;type;name;GUID;port;type;name` without a heading; `opaextractlink`, `opaextractstat` and
-/// `opaextractstat2` name their columns, of which `Rate`, `Port.NodeDesc` and `Port.PortNum` are read.
+/// `opaextractsellinks` writes `GUID;port;type;name;GUID;port;type;name` without a heading; `opaextractlink`,
+/// `opaextractstat` and `opaextractstat2` have a heading, and the columns `Rate`, `Port.NodeDesc` and
+/// `Port.PortNum` are used.
 fn read_tables<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) -> Result<()> {
     let mut columns: Option<Columns> = None;
     for (line, number) in text.lines().zip(1..) {
         let line = line.trim();
-        // The heading stands there once more where tables were put one behind the other.
+        // Concatenated tables repeat the heading.
         if let Some(heading) = Columns::of(line) {
             columns = Some(heading);
             continue;
@@ -342,7 +350,7 @@ fn read_tables<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) 
                 malformed(
                     number,
                     problem,
-                    "no field may hold a semicolon; `opareport -o links` has no such limit",
+                    "fields must not contain semicolons; `opareport -o links` has no such limitation",
                 )
             })?,
             None => (
@@ -350,7 +358,7 @@ fn read_tables<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) 
                 plain(line).ok_or_else(|| {
                     let help =
                         "such as `0x0011750101670001;1;FI;node1 hfi1_0;0x0011750102000001;7;SW;leaf 1`";
-                    malformed(number, "this is no link", help)
+                    malformed(number, "this is not a link", help)
                 })?,
             ),
         };
@@ -359,7 +367,7 @@ fn read_tables<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) 
     Ok(())
 }
 
-/// Where a table with a heading has what is read.
+/// Positions of the used columns of a table with a heading.
 #[derive(Debug, PartialEq)]
 struct Columns {
     count: usize,
@@ -390,7 +398,7 @@ impl Columns {
         }
         let port = |end: usize| {
             let number = fields[self.numbers[end]].trim();
-            let number = number.parse().map_err(|_| format!("`{number}` is no number of a port"))?;
+            let number = number.parse().map_err(|_| format!("`{number}` is not a port number"))?;
             Ok::<_, String>(Port {
                 number,
                 description: fields[self.names[end]].to_owned(),
@@ -401,7 +409,7 @@ impl Columns {
     }
 }
 
-/// Both ports of a line without a heading. Names may hold semicolons: the second port is where its GUID is.
+/// Both ports of a line without a heading. Names may contain semicolons: the second port begins at its GUID.
 fn plain(line: &str) -> Option<[Port; 2]> {
     let fields: Vec<&str> = line.split(';').collect();
     let second =

@@ -1,4 +1,4 @@
-//! Networks as PARUS measured them: text of `network_test`. The costs of both kinds of files are made here.
+//! Networks measured by PARUS: output of `network_test` as text and netCDF.
 
 #[cfg(test)]
 mod tests;
@@ -27,43 +27,41 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     machine(network(path)?, params)
 }
 
-/// A network file as it is.
+/// Reads a network file.
 pub(super) fn network(path: &Path) -> Result<NetworkFile, FileError> {
     NetworkFile::read(&hopmap_text::read(path, MOST_BYTES)?).map_err(|error| error.in_file(path))
 }
 
-/// The machine: a slot for every process.
+/// The machine with one slot per process.
 pub(super) fn machine(file: NetworkFile, params: &ImportParams) -> Result<Imported> {
     let mut notes = Vec::new();
     let count = file.processes;
     if count > MOST_ROWS {
         let problem = format!("there are more than {MOST_ROWS} processes");
-        return Err(malformed(None, problem, "measure fewer processes of a host"));
+        return Err(malformed(None, problem, "measure fewer processes per host"));
     }
     if let Some(host) = file.hosts.iter().find(|host| !is_host_name(host)) {
-        let help = "a host has a name without blanks";
-        return Err(malformed(None, format!("`{host}` is no name of a host"), help));
+        let help = "host names must not contain blanks";
+        return Err(malformed(None, format!("`{host}` is not a valid host name"), help));
     }
     let bytes = bytes(params)?;
     let times = Times::new(&file, &mut notes)?;
     let costs = times.costs(bytes);
     if count > 1 && costs.iter().all(|cost| *cost == 0.0) {
-        notes.push(
-            "all costs are zero: say `cost = \"time\"` and `bytes` for those of longer messages".into(),
-        );
+        notes.push("all costs are zero: set `cost = \"time\"` and `bytes` for longer messages".into());
     }
     notes.push(match bytes {
-        None => format!("costs are microseconds one way, of messages of {} bytes", file.lengths[0]),
-        Some(bytes) => format!("costs are microseconds one way, of messages of {bytes} bytes"),
+        None => format!("costs are one-way times in microseconds of messages of {} bytes", file.lengths[0]),
+        Some(bytes) => format!("costs are one-way times in microseconds of messages of {bytes} bytes"),
     });
     let missing = file.expected_lengths.saturating_sub(file.lengths.len() as u64);
     if missing > 0 {
-        notes.push(format!("the test was broken off: {missing} lengths of messages are missing"));
+        notes.push(format!("the test was aborted: {missing} message lengths are missing"));
     }
     let hosts = match file.hosts.is_empty() {
         false => file.hosts,
         true => {
-            notes.push("the file does not say which hosts these are: every process is one".into());
+            notes.push("the file contains no host names: treating every process as a host".into());
             (0..count).map(|rank| format!("host-{rank}")).collect()
         }
     };
@@ -71,45 +69,45 @@ pub(super) fn machine(file: NetworkFile, params: &ImportParams) -> Result<Import
     Ok(Imported { system, notes })
 }
 
-/// Bytes of the message that counts; `None` for the shortest one.
+/// Message size in bytes; `None` for the shortest one.
 fn bytes(params: &ImportParams) -> Result<Option<u64>> {
     match params.cost {
         None | Some(CostMetric::Latency) => Ok(None),
         Some(CostMetric::Time) => Ok(params.bytes),
         Some(CostMetric::Hops) => {
-            let help = "`latency`, which it is anyway, or `time` with `bytes = 65536`";
-            Err(ImportError::parameter("cost", "cannot be `hops`: the file does not know links", help))
+            let help = "use `latency` (the default), or `time` with `bytes = 65536`";
+            Err(ImportError::parameter("cost", "cannot be `hops`: the file contains no links", help))
         }
     }
 }
 
-/// Seconds above which nothing was measured.
+/// Times above this, in seconds, are invalid.
 const ABSURD: f64 = 1e5;
 
-/// Which way a message went while the time was taken.
+/// Part of the communication included in a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
-    /// There, and a short answer back: `one_to_one` waits for the answer to its answer.
+    /// The message and a short reply: `one_to_one` waits for the reply to its reply.
     AndAnswer,
-    /// There and back.
+    /// A full round trip.
     Twice,
-    /// There, or it is not known.
+    /// One way, or unknown.
     Once,
 }
 
-/// Seconds from every process to every other, for several lengths of messages.
+/// Times between all pairs of processes in seconds, for several message lengths.
 struct Times<'a> {
     file: &'a NetworkFile,
     way: Way,
 }
 
 impl<'a> Times<'a> {
-    /// Checks that these are times.
+    /// Checks that the values are times.
     fn new(file: &'a NetworkFile, notes: &mut Vec<String>) -> Result<Self> {
         match &file.kind {
             Kind::Average | Kind::Median => {}
             Kind::Minimum => notes.push(
-                "these are minima, which may be of messages that had arrived before anybody waited: medians or averages are better"
+                "these are minima, which may include messages that arrived before the receive was posted: medians or averages are better"
                     .into(),
             ),
             Kind::Deviation => return Err(no_times("standard deviations")),
@@ -119,7 +117,7 @@ impl<'a> Times<'a> {
             "one_to_one" => Way::AndAnswer,
             "send_recv_and_recv_send" | "send_recv_end_recv_send" => Way::Twice,
             other => {
-                notes.push(format!("times of the test `{other}` are taken as they are"));
+                notes.push(format!("times of the test `{other}` are used unchanged"));
                 Way::Once
             }
         };
@@ -134,22 +132,22 @@ impl<'a> Times<'a> {
                         None => rank.to_string(),
                     });
                 let problem = format!(
-                    "from process {sender} to process {receiver} messages of {length} bytes take {} seconds",
+                    "the time of messages of {length} bytes from process {sender} to process {receiver} is {} seconds",
                     seconds[pair]
                 );
-                return Err(malformed(None, problem, "this was not measured: run the test again"));
+                return Err(malformed(None, problem, "the value is invalid: run the test again"));
             }
         }
         Ok(Self { file, way })
     }
 
-    /// Microseconds from every process to every other for a message of some bytes, of the shortest one if none are given.
+    /// Times between all pairs of processes in microseconds for a message size, by default the shortest one.
     fn costs(&self, bytes: Option<u64>) -> Vec<f64> {
         let count = self.file.processes;
         let cost = |pair: usize| {
             let (sender, receiver) = (pair / count, pair % count);
             match sender == receiver {
-                // Nothing is measured there.
+                // Not measured.
                 true => 0.0,
                 false => self.one_way(receiver * count + sender, bytes) * 1e6,
             }
@@ -157,7 +155,7 @@ impl<'a> Times<'a> {
         (0..count * count).map(cost).collect()
     }
 
-    /// Seconds of a message of some bytes: between two lengths on the line between them, beyond the last on that through the last two.
+    /// Time of a message in seconds: linear interpolation between two lengths, extrapolation beyond the last.
     fn one_way(&self, pair: usize, bytes: Option<u64>) -> f64 {
         let lengths = &self.file.lengths;
         let Some(bytes) = bytes.filter(|bytes| *bytes > lengths[0]) else { return self.at(pair, 0) };
@@ -166,17 +164,17 @@ impl<'a> Times<'a> {
         let (before, after) = (self.at(pair, lower), self.at(pair, upper));
         let part = (bytes - lengths[lower]) as f64 / (lengths[upper] - lengths[lower]) as f64;
         let time = before + (after - before) * part;
-        // Longer messages are not faster, whatever noise says.
+        // Times do not decrease with size, regardless of noise.
         if part > 1.0 { time.max(after) } else { time }
     }
 
-    /// Seconds of a message of one of the lengths.
+    /// Time of a message of one of the lengths in seconds.
     fn at(&self, pair: usize, length: usize) -> f64 {
         let time = self.file.seconds[length][pair];
         match self.way {
             Way::Once => time,
             Way::Twice => time / 2.0,
-            // The answer is as short as the shortest message, whatever the message was.
+            // The reply has the length of the shortest message.
             Way::AndAnswer => (time - self.file.seconds[0][pair] / 2.0).max(time / 2.0),
         }
     }
@@ -185,24 +183,24 @@ impl<'a> Times<'a> {
 fn no_times(what: &str) -> ImportError {
     malformed(
         None,
-        format!("the numbers are no times but {what}"),
-        "give the file of medians or averages of the same run",
+        format!("the values are {what} instead of times"),
+        "use the file of medians or averages of the same run",
     )
 }
 
-/// The header holds the names of variables.
+/// The header contains the names of variables.
 pub(super) fn recognises_netcdf(sample: &Sample) -> bool {
     let has = |name: &str| sample.head.windows(name.len()).any(|bytes| bytes == name.as_bytes());
     sample.head.starts_with(b"CDF") && has("proc_num") && has("begin_mes_length")
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "of other formats it can fail")]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail for other formats")]
 pub(super) fn files(path: &Path) -> Result<Vec<InputPath>> {
     let hosts = hosts(path).map(|hosts| InputPath::named(hosts, "hosts"));
     Ok(std::iter::once(InputPath::named(path, "machine")).chain(hosts).collect())
 }
 
-/// The file of hosts beside a file, if there is one.
+/// The file of hosts for a network file, if it exists.
 fn hosts(path: &Path) -> Option<PathBuf> {
     let name = hosts_of_netcdf(path.file_name()?.to_str()?)?;
     Some(path.with_file_name(name)).filter(|hosts| hosts.is_file())

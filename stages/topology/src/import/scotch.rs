@@ -1,15 +1,16 @@
-//! Target architectures of Scotch, as its user guide 7.0 and its own reader define them (`.tgt`).
+//! Target architectures of Scotch (`.tgt`), as defined by its user guide 7.0 and its reader.
 //!
 //! | target | becomes | distance of two terminals |
 //! |---|---|---|
-//! | `tleaf L n c …`, `ltleaf` | levels and a tree of switches | the sum of the costs of the level on which they part and of all levels further in |
+//! | `tleaf L n c …`, `ltleaf` | levels and a tree of switches | the sum of the costs of the level where
+//! their paths meet and of all levels inside it |
 //! | `mesh2D`, `mesh3D`, `meshXD`, `torus2D`, `torus3D`, `torusXD`, `hcub` | hosts linked to hosts, routed dimension by dimension | the number of links |
 //! | `cmplt`, `cmpltw` | one level | 1 |
 //! | `deco 0`, `deco 1` | a matrix | as written |
 //! | `sub n t … TARGET` | the target with slots on these terminals only | as in the target |
 //!
-//! A terminal is a host with one slot, unless `slots` says that so many leaves of a tree are a host, or that every host of a mesh has so
-//! many. A weight is a number of slots.
+//! A terminal is a host with one slot, unless `slots` sets the number of leaves per host of a tree, or the
+//! number of slots per host of a mesh. A weight is a number of slots.
 
 mod parse;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use super::{ImportError, ImportParams, Imported, Result, finish};
 use crate::{SyntheticParams, synthetic};
 use parse::{Shape, Target};
 
-/// A file that begins with the name of a class and, where that has parameters, with a number behind it.
+/// A file that begins with the name of a class and, if that has parameters, a number.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut words = text.split_whitespace();
@@ -47,23 +48,21 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     let rest = words.next()?.then(|| words.line());
     let (system, mut notes) = machine(&target, params)?;
     if let Some(line) = rest {
-        notes.push(format!(
-            "what stands behind the target, from line {line} on, is not read; Scotch does the same"
-        ));
+        notes.push(format!("text after the target, from line {line} on, is ignored, as in Scotch"));
     }
     Ok(Imported { system, notes })
 }
 
-/// Most slots of a machine whose costs are a matrix.
+/// Largest number of slots of a machine with a cost matrix.
 const MOST_PAIRED: usize = 4096;
 
-/// Most hosts of a tree.
+/// Largest number of hosts of a tree.
 const MOST_HOSTS: u64 = 1 << 20;
 
-/// A machine, and what people should know of it.
+/// A machine topology and notes.
 fn machine(target: &Target, params: &ImportParams) -> Result<(SystemGraph, Vec<String>)> {
     let mut notes = Vec::new();
-    // The terminals in the order of their numbers: the slots of each.
+    // The slots of each terminal, by terminal number.
     let (mut system, mut terminals) = match &target.shape {
         Shape::Tree { levels, numbers } => numbered_tree(levels, numbers, params)?,
         Shape::Grid { sizes, wraps } => grid(sizes, *wraps, params)?,
@@ -75,7 +74,7 @@ fn machine(target: &Target, params: &ImportParams) -> Result<(SystemGraph, Vec<S
         && sizes.iter().any(|&size| size > 2)
     {
         notes.push(
-            "it is a mesh without links around; Scotch 7 itself measures meshXD as if it were a torus".into(),
+            "read as a mesh without wrap-around links; Scotch 7 computes the distances of meshXD as in a torus".into(),
         );
     }
     for restriction in target.restrictions.iter().rev() {
@@ -85,13 +84,13 @@ fn machine(target: &Target, params: &ImportParams) -> Result<(SystemGraph, Vec<S
                 malformed(
                     None,
                     format!("`sub` keeps terminal {terminal}, but there are {count}"),
-                    "terminals are counted from zero",
+                    "terminals are numbered from zero",
                 )
             })
         };
         terminals = restriction.iter().map(chosen).collect::<Result<_, _>>()?;
         notes.push(format!(
-            "{} of {count} terminals stay; the other hosts have no slots but pass messages on",
+            "{} of {count} terminals are kept; the other hosts have no slots but forward messages",
             terminals.len()
         ));
     }
@@ -104,22 +103,22 @@ fn machine(target: &Target, params: &ImportParams) -> Result<(SystemGraph, Vec<S
 
 type Numbered = (SystemGraph, Vec<Vec<u32>>);
 
-/// Refuses parameters that mean nothing where a file has costs of its own.
+/// Rejects parameters that have no effect because the file defines the costs.
 fn check(params: &ImportParams, is_grid: bool) -> Result<()> {
-    params.refuse(&["hwloc"], "the file names no hosts", "leave it out")?;
-    params.refuse(&["costs"], "the file has costs of its own", "leave it out")?;
+    params.refuse(&["hwloc"], "the file contains no host names", "omit it")?;
+    params.refuse(&["costs"], "the file defines the costs", "omit it")?;
     if !is_grid {
-        params.refuse(&["cost"], "the file has costs of its own", "leave it out")?;
-        params.refuse(&["link_latency_s"], "costs follow from no links", "leave it out")?;
+        params.refuse(&["cost"], "the file defines the costs", "omit it")?;
+        params.refuse(&["link_latency_s"], "costs do not depend on links", "omit it")?;
     }
     Ok(())
 }
 
-/// A regular tree over slots: branches and costs innermost first, of which `slots` are a host.
+/// A regular tree over slots: branches and costs innermost first, with `slots` slots per host.
 pub(super) fn tree(branches: &[u32], costs: &[f64], params: &ImportParams) -> Result<SystemGraph> {
     if !params.intra_node_costs.is_empty() {
-        let problem = "means nothing here: the file has the costs of all levels";
-        return Err(ImportError::parameter("intra_node_costs", problem, "leave it out"));
+        let problem = "has no effect: the file defines the costs of all levels";
+        return Err(ImportError::parameter("intra_node_costs", problem, "omit it"));
     }
     let slots = params.slots.unwrap_or(1);
     let mut size = 1_u64;
@@ -130,13 +129,13 @@ pub(super) fn tree(branches: &[u32], costs: &[f64], params: &ImportParams) -> Re
     }));
     let Some(host_level) = sizes.iter().rposition(|&size| size == u64::from(slots)) else {
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-        let problem = format!("is {slots}, but no level of the tree joins so many leaves");
-        return Err(ImportError::parameter("slots", problem, format!("it may be {}", sizes.join(", "))));
+        let problem = format!("is {slots}, but no level of the tree has groups of that many leaves");
+        return Err(ImportError::parameter("slots", problem, format!("allowed: {}", sizes.join(", "))));
     };
     let hosts = size / u64::from(slots.max(1));
     if size <= MOST_SLOTS as u64 && hosts > MOST_HOSTS {
-        let problem = format!("every leaf is a host, and there are {hosts}, more than {MOST_HOSTS}");
-        return Err(malformed(None, problem, "say with `slots` how many leaves are a host"));
+        let problem = format!("every leaf is a host, and {hosts} exceed the limit of {MOST_HOSTS}");
+        return Err(malformed(None, problem, "set `slots` to the number of leaves per host"));
     }
     let shape = branches.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     let made = synthetic(&SyntheticParams {
@@ -152,8 +151,9 @@ pub(super) fn tree(branches: &[u32], costs: &[f64], params: &ImportParams) -> Re
     })
 }
 
-/// The cost of two leaves that part on a level is that of the links of this level and of all further in (`archTleafDomDist` of
-/// Scotch 6 and later; what the user guide calls the distance of two terminals).
+/// The distance of two leaves is the sum of the link costs of the level where their paths meet and of all
+/// levels inside it (`archTleafDomDist` of Scotch 6 and later; called the distance of two terminals in the
+/// user guide).
 fn numbered_tree(levels: &[(u32, f64)], numbers: &[u32], params: &ImportParams) -> Result<Numbered> {
     check(params, false)?;
     let branches: Vec<u32> = levels.iter().rev().map(|level| level.0).collect();
@@ -190,10 +190,10 @@ fn numbered_tree(levels: &[(u32, f64)], numbers: &[u32], params: &ImportParams) 
             place.core = (number(slot) % slots) as u32;
         }
     } else {
-        let help = "leave it out: every leaf is a host then";
+        let help = "omit it; every leaf is then a host";
         return Err(ImportError::parameter(
             "slots",
-            "cannot be given: the permutation of the leaves reaches over hosts",
+            "cannot be used: the permutation of the leaves crosses hosts",
             help,
         ));
     }
@@ -234,7 +234,7 @@ fn grid(sizes: &[u32], wraps: bool, params: &ImportParams) -> Result<Numbered> {
     Ok((system, terminals))
 }
 
-/// Hosts with as many slots as their weights, and the slots of every terminal.
+/// Hosts with as many slots as their weights, and the slots of each terminal.
 struct Weighted {
     hosts: Vec<Node>,
     slots: Vec<Slot>,
@@ -252,8 +252,8 @@ fn weighted(
     if total > most as u64 {
         return Err(malformed(
             None,
-            format!("the weights, which are numbers of slots, give {total} slots; there may be {most}"),
-            "divide the weights by what they have in common",
+            format!("the weights, read as numbers of slots, give {total} slots, more than {most}"),
+            "divide the weights by a common factor",
         ));
     }
     if terminals.iter().any(|&(_, weight)| weight != 1) {
@@ -270,19 +270,19 @@ fn weighted(
     Ok(Weighted { hosts, slots, terminals: by_terminal })
 }
 
-/// The cost between slots of one host: zero, as between two ranks on one terminal, unless given.
+/// The cost between slots of one host: zero by default, as between two ranks on one terminal.
 fn inside(params: &ImportParams, least: f64) -> Result<f64> {
     match params.intra_node_costs[..] {
         [] => Ok(0.0),
         [cost] if cost <= least => Ok(cost),
         [cost] => Err(ImportError::parameter(
             "intra_node_costs",
-            format!("is {cost}, more than the least cost between hosts, {least}"),
-            "inside hosts it is nearer",
+            format!("is {cost}, more than the minimum cost between hosts, {least}"),
+            "costs inside hosts must be lower",
         )),
         _ => Err(ImportError::parameter(
             "intra_node_costs",
-            "has several costs, but hosts have one level inside",
+            "has several costs, but hosts have one level",
             "give one cost",
         )),
     }
@@ -329,7 +329,7 @@ fn listed(
     ))
 }
 
-/// Only these slots, in this order.
+/// Keeps only these slots, in this order.
 fn restrict(system: &mut SystemGraph, slots: &[u32]) {
     let count = system.slots.len();
     let pick = |groups: &Vec<u32>| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Platform files of SimGrid, version 4 (its DTD and the routes of its sources, release 3.32).
+//! Platform files of SimGrid, version 4 (by its DTD and the routing code of release 3.32).
 
 mod declared;
 mod platform;
@@ -17,9 +17,9 @@ use crate::CostMetric;
 use platform::{Platform, Routing};
 use routes::Router;
 
-/// Most hosts all pairs of which are looked at.
+/// Largest number of hosts whose pairs are all examined.
 const MOST_PAIRED: usize = 1500;
-/// Most slots of a matrix.
+/// Largest number of slots of a matrix.
 const MOST_MATRIX: usize = 8192;
 
 /// The first element is a platform.
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let root = xml.root();
     if root.name() != "platform" {
         let help = "`<platform version=\"4.1\">` is expected";
-        return Err(root.wrong(format!("`<{}>` is no platform", root.name()), help));
+        return Err(root.wrong(format!("`<{}>` is not a platform", root.name()), help));
     }
     let version = root.get("version").unwrap_or("0");
     if version.split('.').next().and_then(|major| major.parse().ok()).is_none_or(|major: u32| major < 4) {
@@ -52,7 +52,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut notes = std::mem::take(&mut platform.notes);
     let mut ignored: Vec<_> = platform.ignored.iter().collect();
     ignored.sort_unstable();
-    notes.extend(ignored.into_iter().map(|(what, count)| format!("{what} left out: {count}")));
+    notes.extend(ignored.into_iter().map(|(what, count)| format!("{what} ignored: {count}")));
     let system = system(params, &platform, is_joined, &mut notes)?;
     Ok(Imported { system, notes })
 }
@@ -60,17 +60,17 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
 fn check(platform: &Platform) -> Result<()> {
     let hosts = platform.net.cores.iter().filter(|&&cores| cores > 0).count();
     if hosts == 0 {
-        return Err(malformed(None, "no hosts", "`<host>` or `<cluster>` describe them"));
+        return Err(malformed(None, "no hosts", "add `<host>` or `<cluster>`"));
     }
     let shapes = platform.zones.iter().filter(|zone| zone.routing == Routing::Shape).count();
     if platform.has_torus && (hosts != platform.net.nodes.len() || shapes > 1) {
         let help = "keep the torus only";
-        return Err(malformed(None, "a TORUS beside other clusters, hosts or routers", help));
+        return Err(malformed(None, "a TORUS combined with other clusters, hosts or routers", help));
     }
     Ok(())
 }
 
-/// The machine: with links where these have the routes of SimGrid, else with a cost for every pair.
+/// The machine: with links if they reproduce the routes of SimGrid, otherwise with a cost for every pair.
 fn system(
     params: &ImportParams,
     platform: &Platform,
@@ -84,7 +84,7 @@ fn system(
         let mut system = machine(parts(platform, ties), params)?;
         let sample = sample(platform, &hosts);
         if sample.len() > MOST_PAIRED {
-            notes.push(format!("{} hosts are too many to compare all routes with SimGrid's: they are those over the fewest links", hosts.len()));
+            notes.push(format!("{} hosts are too many to compare all routes with SimGrid's: using routes over the fewest links", hosts.len()));
             return Ok(system);
         }
         if has_routes(&system, platform, &router, &sample) {
@@ -102,18 +102,16 @@ fn system(
             system.routing.forwarding = forwarding;
             let holds = system.check().is_ok() && has_routes(&system, platform, &router, &hosts);
             if holds {
-                notes.push("routes that are not over the fewest links are kept as forwarding tables".into());
+                notes.push("routes other than the shortest are kept as forwarding tables".into());
                 return Ok(system);
             }
         }
     }
-    notes.push(
-        "no network of links has these routes: every pair of hosts has the cost of its own route".into(),
-    );
+    notes.push("no network of links has these routes: every pair of hosts gets the cost of its route".into());
     matrix(params, platform, &router)
 }
 
-/// Whether a point is a host whose routes are found link by link.
+/// Whether a point is a host whose routes are derived link by link.
 fn is_routed(platform: &Platform, point: usize) -> bool {
     let found = &platform.points[point];
     found.is_host && platform.zones[found.zone].routing != Routing::Shape
@@ -132,7 +130,7 @@ fn parts(platform: &Platform, ties: Ties) -> Parts {
     Parts { nodes: net.nodes.clone(), links: net.links.clone(), routing, shapes }
 }
 
-/// Of every star three hosts, which all others are like; all hosts of other zones.
+/// Three hosts of every star, which represent the others, and all hosts of other zones.
 fn sample(platform: &Platform, hosts: &[usize]) -> Vec<usize> {
     if hosts.len() <= MOST_PAIRED {
         return hosts.to_vec();
@@ -147,7 +145,7 @@ fn sample(platform: &Platform, hosts: &[usize]) -> Vec<usize> {
     hosts.iter().filter(is_needed).copied().collect()
 }
 
-/// Whether the machine has the routes of SimGrid between these hosts, link by link.
+/// Whether the machine reproduces the routes of SimGrid between these hosts, link by link.
 fn has_routes(system: &SystemGraph, platform: &Platform, router: &Router<'_>, hosts: &[usize]) -> bool {
     let paths = Paths::new(system);
     let origin = |link: u32| platform.net.origin.get(link as usize).copied();
@@ -190,7 +188,7 @@ fn forwarding(
             }
             let &(start, last) = way.last()?;
             if is_host(start) {
-                // Host to host over one link: no table is asked.
+                // Directly connected hosts need no table.
                 continue;
             }
             for (node, link) in way {
@@ -215,10 +213,9 @@ fn matrix(params: &ImportParams, platform: &Platform, router: &Router<'_>) -> Re
     let mut system = machine(parts, &plain)?;
     let count = system.slots.len();
     if count > MOST_MATRIX {
-        let problem = format!(
-            "the routes are those of no network of links, and {count} slots are too many for a cost of every pair"
-        );
-        return Err(malformed(None, problem, format!("at most {MOST_MATRIX} are written down")));
+        let problem =
+            format!("no network of links has these routes, and {count} slots are too many for a cost matrix");
+        return Err(malformed(None, problem, format!("a cost matrix has at most {MOST_MATRIX} slots")));
     }
     let mut costs = system.costs().block(&(0..count as u32).collect::<Vec<u32>>());
     let by_node: HashMap<u32, usize> = (0..platform.points.len())
@@ -245,7 +242,7 @@ fn matrix(params: &ImportParams, platform: &Platform, router: &Router<'_>) -> Re
     Ok(system)
 }
 
-/// What a route costs; without a parameter its latency in microseconds.
+/// The cost of a route; by default its latency in microseconds.
 fn cost(platform: &Platform, route: &[u32], params: &ImportParams) -> f64 {
     let wires = || route.iter().map(|&link| platform.wires[link as usize]);
     let latency: f64 = wires().map(|(latency, _)| latency).sum();

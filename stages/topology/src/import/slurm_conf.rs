@@ -5,7 +5,7 @@ use super::format::{Sample, malformed};
 use super::slurm_tree::{Blocks, Lists, Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
 
-/// Every line begins as one of a topology.conf does, and one names a switch or a block.
+/// Every line begins like one of a topology.conf, and one defines a switch or a block.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut names = false;
@@ -27,32 +27,35 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut speeds = 0;
     for (line, content) in lines(text) {
         let entries = entries(&content).map_err(|word| {
-            malformed(line, format!("`{word}` is no `Name=value`"), "such as `SwitchName=s0 Nodes=n[0-3]`")
+            malformed(line, format!("`{word}` is not `Name=value`"), "such as `SwitchName=s0 Nodes=n[0-3]`")
         })?;
         let Some((key, value)) = entries.first() else { continue };
         match key.as_str() {
             "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
             "blockname" => blocks.bases.push(block(&lists, line, value, &entries[1..])?),
             "blocksizes" => blocks.set_sizes(line, value)?,
-            "include" => notes.push(format!(
-                "line {line}: the file `{value}` is not followed; name it as the path to read it"
-            )),
+            "include" => notes
+                .push(format!("line {line}: the included file `{value}` is not read; import it as `path`")),
             _ => {
                 let problem = format!("a line that begins with `{key}`");
-                return Err(malformed(line, problem, "lines begin with SwitchName, BlockName or BlockSizes"));
+                return Err(malformed(
+                    line,
+                    problem,
+                    "lines must begin with SwitchName, BlockName or BlockSizes",
+                ));
             }
         }
     }
     if speeds > 0 {
-        notes.push(format!("LinkSpeed of {speeds} switches has no unit and is left out"));
+        notes.push(format!("LinkSpeed of {speeds} switches has no unit and is ignored"));
     }
     match (switches.is_empty(), blocks.bases.is_empty()) {
         (true, true) => {
-            return Err(malformed(None, "no switch and no block", "such as `SwitchName=s0 Nodes=n[0-3]`"));
+            return Err(malformed(None, "no switches or blocks", "such as `SwitchName=s0 Nodes=n[0-3]`"));
         }
         (false, false) => {
             let line = blocks.bases.first().map(|block| block.line);
-            let help = "Slurm reads either switches or blocks";
+            let help = "a file must contain either switches or blocks";
             return Err(malformed(line, "a block in a file with switches", help));
         }
         (false, true) => {}
@@ -75,7 +78,7 @@ fn switch(
     speeds: &mut usize,
 ) -> Result<Switch> {
     let mut switch = Switch { name: Lists::own_name(line, name)?, line, ..Switch::default() };
-    let mut said = false;
+    let mut has_content = false;
     for (key, value) in entries {
         match key.as_str() {
             "switches" => switch.switches.extend(lists.names(line, value)?),
@@ -86,15 +89,15 @@ fn switch(
             }
             _ => return Err(unknown(line, key, "SwitchName, Switches, Nodes and LinkSpeed")),
         }
-        said = true;
+        has_content = true;
     }
-    if !said {
-        let problem = format!("nothing is said to be below `{name}`");
+    if !has_content {
+        let problem = format!("`{name}` has nothing below it");
         return Err(malformed(line, problem, "add `Nodes=` or `Switches=`"));
     }
     if !(switch.hosts.is_empty() || switch.switches.is_empty()) {
-        let problem = format!("both hosts and switches are below `{name}`");
-        return Err(malformed(line, problem, "Slurm takes one of `Nodes=` and `Switches=`"));
+        let problem = format!("`{name}` has both hosts and switches below it");
+        return Err(malformed(line, problem, "Slurm accepts either `Nodes=` or `Switches=`"));
     }
     Ok(switch)
 }
@@ -111,34 +114,35 @@ fn block(lists: &Lists, line: usize, name: &str, entries: &[(String, String)]) -
 }
 
 fn unknown(line: usize, key: &str, known: &str) -> ImportError {
-    malformed(line, format!("`{key}` means nothing here"), format!("a line says {known}"))
+    malformed(line, format!("unknown key `{key}`"), format!("allowed are {known}"))
 }
 
-/// Lines with their numbers: without comments, those that end with a backslash with the next one.
+/// Lines with their numbers, without comments; lines that end with a backslash are joined with the next one.
 fn lines(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut numbered = (1..).zip(text.lines());
     std::iter::from_fn(move || {
         let (number, first) = numbered.next()?;
-        let mut whole = String::new();
+        let mut joined = String::new();
         let mut next = Some(first);
         while let Some(line) = next {
             let line = line.split('#').next().unwrap_or("").trim_end();
             match line.strip_suffix('\\') {
                 Some(begun) => {
-                    whole.push_str(begun);
+                    joined.push_str(begun);
                     next = numbered.next().map(|(_, line)| line);
                 }
                 None => {
-                    whole.push_str(line);
+                    joined.push_str(line);
                     next = None;
                 }
             }
         }
-        Some((number, whole))
+        Some((number, joined))
     })
 }
 
-/// The `Key=value` of a line, keys in lower case; values may be quoted, and blanks may stand around `=`.
+/// The `Key=value` pairs of a line, with keys in lower case. Values may be quoted; blanks around `=` are
+/// allowed.
 fn entries(line: &str) -> Result<Vec<(String, String)>, String> {
     let mut entries = Vec::new();
     let mut rest = line.trim_start();
@@ -177,7 +181,7 @@ mod tests {
         super::super::read(file.path(), &ImportParams::default())
     }
 
-    /// What is wrong, without the path.
+    /// The error without the path.
     fn fault(text: &str) -> String {
         let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
         else {
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_joined_to_what_is_below_them() {
+    fn switches_are_linked_to_the_nodes_below() {
         let text = "# two levels\nswitchname = s0 NODES=\"n[0-1]\" # leaf\nSwitchName=s1 Nodes=n2,n10 LinkSpeed=40\n\
                     SwitchName=top \\\n  Switches=s[0-1]\n";
         let Imported { system, notes } = import(text).unwrap();
@@ -201,11 +205,11 @@ mod tests {
         assert_eq!((system.links.len(), system.slots.len()), (12, 4));
         assert_eq!([hops(&system, "n0", "n1"), hops(&system, "n0", "n10")], [Some(2), Some(4)]);
         assert!(Paths::new(&system).unwrap().tree().is_some());
-        assert_eq!(notes, ["LinkSpeed of 1 switches has no unit and is left out"]);
+        assert_eq!(notes, ["LinkSpeed of 1 switches has no unit and is ignored"]);
     }
 
     #[test]
-    fn parts_that_nothing_joins_stay_apart() {
+    fn unconnected_parts_remain_separate() {
         let Imported { system, notes } = import("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n").unwrap();
         assert_eq!(hops(&system, "n1", "n2"), None);
         assert!(notes[0].contains("below `a`, `b`"), "{notes:?}");
@@ -216,7 +220,7 @@ mod tests {
         let text = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=x Switches=a,b\nSwitchName=y Switches=a,b\n";
         let Imported { system, notes } = import(text).unwrap();
         assert_eq!((system.links.len(), hops(&system, "n1", "n2")), (12, Some(4)));
-        assert!(notes[0].contains("several others"), "{notes:?}");
+        assert!(notes[0].contains("several switches"), "{notes:?}");
     }
 
     #[test]
@@ -226,13 +230,16 @@ mod tests {
         let hops: Vec<_> = ["n2", "n5", "n9"].map(|to| hops(&system, "n1", to).unwrap()).to_vec();
         assert_eq!(hops, [2, 4, 6]);
         assert_eq!(system.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count(), 6);
-        assert_eq!(notes, ["2 blocks that no size joins meet in a switch over all"]);
+        assert_eq!(
+            notes,
+            ["2 blocks without a common larger block are connected by an additional top switch"]
+        );
         assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,6\n").starts_with("2: a block of 6"));
-        assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,x\n").starts_with("2: `x` is no size"));
+        assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,x\n").starts_with("2: `x` is not a block size"));
     }
 
     #[test]
-    fn contradictions_are_told_with_their_lines() {
+    fn contradictions_are_reported_with_their_lines() {
         let s = "SwitchName=s Nodes=n1\n";
         assert!(
             fault(&format!("{s}SwitchName=t Nodes=n[0-1]\n"))
@@ -240,26 +247,28 @@ mod tests {
         );
         assert!(
             fault(&format!("{s}SwitchName=t Switches=u\n"))
-                .starts_with("2: `t` stands above the switch `u`, which")
+                .starts_with("2: `t` is above the switch `u`, which")
         );
         assert!(
-            fault(&format!("{s}SwitchName=s Nodes=n2\n")).starts_with("2: the switch `s` is described twice")
+            fault(&format!("{s}SwitchName=s Nodes=n2\n")).starts_with("2: the switch `s` is defined twice")
         );
         let circle =
             format!("{s}SwitchName=t Switches=u\nSwitchName=u Switches=t\nSwitchName=v Switches=t\n");
         assert!(fault(&circle).contains("is below itself"), "{}", fault(&circle));
-        assert!(fault("SwitchName=s Nodes=n1 Switches=t\n").starts_with("1: both hosts and switches"));
-        assert!(fault("SwitchName=s LinkSpeed=3\n").starts_with("1: nothing is said"));
+        assert!(
+            fault("SwitchName=s Nodes=n1 Switches=t\n").starts_with("1: `s` has both hosts and switches")
+        );
+        assert!(fault("SwitchName=s LinkSpeed=3\n").starts_with("1: `s` has nothing below it"));
         assert!(fault(&format!("{s}SwitchName=t Nodes=n[2-\n")).starts_with("2: host list, column"));
         assert!(
-            fault(&format!("{s}SwitchName=t Nodes=n2,n2\n")).starts_with("2: `t` names the host `n2` twice")
+            fault(&format!("{s}SwitchName=t Nodes=n2,n2\n")).starts_with("2: `t` lists the host `n2` twice")
         );
         assert!(fault(&format!("{s}SwitchName=t Nodes=s\n")).contains("a switch elsewhere"));
         assert!(fault(&format!("{s}SwitchName=t Nodes=ALL\n")).starts_with("2: `ALL`"));
     }
 
     #[test]
-    fn only_such_files_are_recognised() {
+    fn only_topology_conf_is_detected() {
         let recognised = |text: &str| {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), text).unwrap();

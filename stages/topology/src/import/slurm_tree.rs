@@ -1,4 +1,4 @@
-//! Switches and what is below them, as Slurm names them, made into the parts of a machine.
+//! Conversion of Slurm's switches to the parts of a machine.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -11,7 +11,7 @@ use super::Result;
 use super::finish::Parts;
 use super::format::{malformed, note};
 
-/// A switch as a file describes it.
+/// A switch in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Switch {
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct Switch {
     pub(super) hosts: Vec<String>,
 }
 
-/// Reads host lists of one file, which have a limit together.
+/// Parses the host lists of one file, which share a limit.
 pub(super) struct Lists {
     left: Cell<usize>,
 }
@@ -32,41 +32,41 @@ impl Lists {
         Self { left: Cell::new(MAX_NAMES) }
     }
 
-    /// The names of a list that stands on a line.
+    /// The names of a list on a line.
     pub(super) fn names(&self, line: usize, list: &str) -> Result<Vec<String>> {
         let names = expand(list).map_err(|error| malformed(line, error.to_string(), error.hint))?;
         let Some(left) = self.left.get().checked_sub(names.len()) else {
-            let problem = format!("more than {MAX_NAMES} names in all");
-            return Err(malformed(line, problem, "is a range longer than meant?"));
+            let problem = format!("more than {MAX_NAMES} names in total");
+            return Err(malformed(line, problem, "check the ranges"));
         };
         self.left.set(left);
         Ok(names)
     }
 
-    /// The hosts of a list. `ALL` is known to Slurm only.
+    /// The hosts of a list. Only Slurm can expand `ALL`.
     pub(super) fn hosts(&self, line: usize, list: &str) -> Result<Vec<String>> {
         match list.eq_ignore_ascii_case("all") {
             true => {
-                let problem = "`ALL` does not say which hosts";
-                Err(malformed(line, problem, "write their names: `Nodes=n[001-128]`"))
+                let problem = "`ALL` does not list the hosts";
+                Err(malformed(line, problem, "give their names: `Nodes=n[001-128]`"))
             }
             false => self.names(line, list),
         }
     }
 
-    /// The name of one switch or block: no list.
+    /// The name of a single switch or block, not a list.
     pub(super) fn own_name(line: usize, name: &str) -> Result<String> {
         match name.is_empty() || name.contains(['[', ']', ',']) {
             false => Ok(name.to_owned()),
             true => {
-                let problem = format!("`{name}` is no name of one switch or block");
-                Err(malformed(line, problem, "describe every one on its own"))
+                let problem = format!("`{name}` is not the name of a single switch or block");
+                Err(malformed(line, problem, "define each one separately"))
             }
         }
     }
 }
 
-/// Hosts, switches and the links between them, both ways; and what people should know.
+/// Hosts, switches and the links between them in both directions; and notes.
 pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
     let by_name = by_name(switches)?;
     let below = below(switches, &by_name)?;
@@ -104,14 +104,14 @@ fn by_name(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
     for (index, Switch { name, line, .. }) in switches.iter().enumerate() {
         if let Some(other) = by_name.insert(name, index) {
             let first = switches[other].line;
-            let problem = format!("the switch `{name}` is described twice, first on line {first}");
-            return Err(malformed(*line, problem, "give every switch a name of its own"));
+            let problem = format!("the switch `{name}` is defined twice, first on line {first}");
+            return Err(malformed(*line, problem, "give every switch a unique name"));
         }
     }
     Ok(by_name)
 }
 
-/// By switch the indexes of those below it.
+/// For each switch the indexes of those below it.
 fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>> {
     let mut below = Vec::with_capacity(switches.len());
     for Switch { name, line, switches: children, .. } in switches {
@@ -119,12 +119,12 @@ fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<
         let mut seen = HashSet::new();
         for child in children {
             let Some(&index) = by_name.get(child.as_str()) else {
-                let problem = format!("`{name}` stands above the switch `{child}`, which is not described");
-                return Err(malformed(*line, problem, "is its name spelt as where it is described?"));
+                let problem = format!("`{name}` is above the switch `{child}`, which is not defined");
+                return Err(malformed(*line, problem, "check the spelling of its name"));
             };
             if !seen.insert(index) {
-                let problem = format!("`{name}` names the switch `{child}` twice");
-                return Err(malformed(*line, problem, "name it once"));
+                let problem = format!("`{name}` lists the switch `{child}` twice");
+                return Err(malformed(*line, problem, "list it once"));
             }
             own.push(index);
         }
@@ -133,7 +133,7 @@ fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<
     Ok(below)
 }
 
-/// How many links it is down from a switch to the lowest one at most; an error if a switch is below itself.
+/// The height of each switch above the lowest level; an error if there is a cycle.
 fn heights(switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec<usize>> {
     let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
     let mut above = vec![Vec::new(); switches.len()];
@@ -154,16 +154,16 @@ fn heights(switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec<usize>> {
         }
     }
     let Some(mut inside) = waiting.iter().position(|&count| count > 0) else { return Ok(height) };
-    // Whoever waits has one below that waits: going down so often ends on the cycle.
+    // Every remaining switch has a remaining one below it: descending that often ends on the cycle.
     for _ in 0..switches.len() {
         inside = below[inside].iter().copied().find(|&child| waiting[child] > 0).unwrap_or(inside);
     }
     let Switch { name, line, .. } = &switches[inside];
     let problem = format!("the switch `{name}` is below itself");
-    Err(malformed(*line, problem, "a switch stands above others, never in a circle"))
+    Err(malformed(*line, problem, "the hierarchy of switches must not contain cycles"))
 }
 
-/// By host the switch above it.
+/// The switch above each host.
 fn above(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
     let mut above: HashMap<&str, usize> = HashMap::new();
     for (index, Switch { name, line, hosts, .. }) in switches.iter().enumerate() {
@@ -171,12 +171,12 @@ fn above(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
             let Some(other) = above.insert(host, index) else { continue };
             let Switch { name: first, line: where_first, .. } = &switches[other];
             let problem = match other == index {
-                true => format!("`{name}` names the host `{host}` twice"),
+                true => format!("`{name}` lists the host `{host}` twice"),
                 false => {
                     format!("the host `{host}` is below `{name}` and, on line {where_first}, below `{first}`")
                 }
             };
-            return Err(malformed(*line, problem, "a host stands below one switch"));
+            return Err(malformed(*line, problem, "a host must be below one switch"));
         }
     }
     Ok(above)
@@ -187,7 +187,7 @@ fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
     below.iter().flatten().for_each(|&child| parents[child] += 1);
     let mut notes = Vec::new();
     let several = parents.iter().filter(|&&count| count > 1).count();
-    note(&mut notes, "switches that are below several others, all links of which are kept", several);
+    note(&mut notes, "switches below several switches, with all links kept", several);
     let empty =
         (0..switches.len()).filter(|&switch| below[switch].is_empty() && switches[switch].hosts.is_empty());
     note(&mut notes, "switches with nothing below them", empty.count());
@@ -196,12 +196,12 @@ fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
         let shown = apart.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let more = if apart.len() > 5 { ", …" } else { "" };
         let count = apart.len();
-        notes.push(format!("{count} parts that no switch joins, so that no message gets from one to another: below {shown}{more}"));
+        notes.push(format!("{count} unconnected parts, which cannot communicate: below {shown}{more}"));
     }
     notes
 }
 
-/// One of the highest switches of every part that is joined, the first of the file.
+/// The first top-level switch of every connected part.
 fn pieces(below: &[Vec<usize>]) -> Vec<usize> {
     let mut is_below = vec![false; below.len()];
     below.iter().flatten().for_each(|&child| is_below[child] = true);
@@ -230,12 +230,12 @@ fn pieces(below: &[Vec<usize>]) -> Vec<usize> {
     heads.into_iter().collect()
 }
 
-/// Blocks in their order, and the sizes of blocks of blocks.
+/// Blocks in order, and the sizes of larger blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Every block as a switch above its hosts.
+    /// Each block as a switch above its hosts.
     pub(super) bases: Vec<Switch>,
-    /// Hosts of a block, of several blocks that belong together, of several of these and so on.
+    /// Number of hosts of a block, of the next larger block, and so on.
     pub(super) sizes: Vec<u64>,
     /// Line of the sizes.
     pub(super) line: usize,
@@ -247,15 +247,15 @@ impl Blocks {
         self.line = line;
         for size in text.split(',').map(str::trim) {
             let Some(number) = size.parse().ok().filter(|&number: &u64| number > 0) else {
-                let problem = format!("`{size}` is no size of a block");
-                return Err(malformed(line, problem, "sizes are numbers of hosts: `BlockSizes=4,16`"));
+                let problem = format!("`{size}` is not a block size");
+                return Err(malformed(line, problem, "give numbers of hosts: `BlockSizes=4,16`"));
             };
             self.sizes.push(number);
         }
         Ok(())
     }
 
-    /// A switch for every block, for every group of blocks that is as large as one of the sizes, and for all.
+    /// One switch per block, per larger block, and on top.
     pub(super) fn switches(self) -> Result<(Vec<Switch>, Vec<String>)> {
         let Self { bases: blocks, mut sizes, line } = self;
         sizes.sort_unstable();
@@ -263,8 +263,8 @@ impl Blocks {
         let mut notes = Vec::new();
         let base = sizes.first().copied().unwrap_or(1);
         if let Some(size) = sizes.iter().find(|size| **size % base != 0) {
-            let problem = format!("a block of {size} hosts does not hold whole blocks of {base}");
-            return Err(malformed(line, problem, "larger sizes are the smallest times 2, 4, 8, …"));
+            let problem = format!("a block of {size} hosts is not a multiple of blocks of {base}");
+            return Err(malformed(line, problem, "larger sizes must be the smallest times 2, 4, 8, …"));
         }
         let mut taken: HashSet<String> =
             blocks.iter().flat_map(|block| [&block.name].into_iter().chain(&block.hosts)).cloned().collect();
@@ -278,13 +278,16 @@ impl Blocks {
         }
         if tops.len() > 1 {
             join(&mut switches, &mut taken, &tops, usize::MAX, "blocks");
-            notes.push(format!("{} blocks that no size joins meet in a switch over all", tops.len()));
+            notes.push(format!(
+                "{} blocks without a common larger block are connected by an additional top switch",
+                tops.len()
+            ));
         }
         Ok((switches, notes))
     }
 }
 
-/// Puts a switch over every `wide` of some switches; the names of those.
+/// Adds a switch above every `wide` switches; returns their names.
 fn join(
     switches: &mut Vec<Switch>,
     taken: &mut HashSet<String>,

@@ -1,4 +1,5 @@
-//! `topology.yaml` of Slurm 25.05 (topology.yaml(5)), and the models of topograph, which name switches and blocks in a like way.
+//! `topology.yaml` of Slurm 25.05 (topology.yaml(5)), and the models of topograph, which have a similar
+//! syntax.
 
 use super::finish::machine;
 use super::format::{Sample, malformed, note};
@@ -35,7 +36,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         }
         Content::Map(_) => model(&lists, &yaml, &mut notes)?,
         Content::Scalar(_) => {
-            return Err(yaml.wrong("no list of topologies", "begin with `- topology: name`"));
+            return Err(yaml.wrong("not a list of topologies", "begin with `- topology: name`"));
         }
     };
     let (parts, more) = parts(&switches)?;
@@ -43,14 +44,14 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     Ok(Imported { system: machine(parts, params)?, notes })
 }
 
-/// The topology that the cluster uses unless told otherwise.
+/// The default topology of the cluster.
 fn chosen<'a>(topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yaml> {
     let name = |topology: &Yaml| {
         topology.get("topology").and_then(Yaml::scalar).unwrap_or("without a name").to_owned()
     };
     let is_default = |topology: &&Yaml| {
-        let said = topology.get("cluster_default").and_then(Yaml::scalar).map(str::to_ascii_lowercase);
-        matches!(said.as_deref(), Some("true" | "yes" | "on"))
+        let value = topology.get("cluster_default").and_then(Yaml::scalar).map(str::to_ascii_lowercase);
+        matches!(value.as_deref(), Some("true" | "yes" | "on"))
     };
     let defaults: Vec<&Yaml> = topologies.iter().filter(is_default).collect();
     let several = |topologies: &[&Yaml], line, what: &str| {
@@ -67,11 +68,11 @@ fn chosen<'a>(topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yam
             return Err(several(&all.iter().collect::<Vec<_>>(), None, ", none of which is the default"));
         }
         ([_, second, ..], _) => {
-            return Err(several(&defaults, Some(second.line), " that are all the default"));
+            return Err(several(&defaults, Some(second.line), " marked as default"));
         }
     };
     if topologies.len() > 1 {
-        notes.push(format!("of {} topologies the default is read: `{}`", topologies.len(), name(found)));
+        notes.push(format!("reading the default of {} topologies: `{}`", topologies.len(), name(found)));
     }
     Ok(found)
 }
@@ -87,7 +88,7 @@ fn topology(all: &Lists, topology: &Yaml, notes: &mut Vec<String>) -> Result<Vec
                 return Ok(switches);
             }
             "flat" => {
-                let help = "it names no hosts; list them in a tree or in blocks";
+                let help = "it contains no hosts; list them in a tree or in blocks";
                 return Err(value.wrong("this topology is flat", help));
             }
             _ => {
@@ -95,7 +96,7 @@ fn topology(all: &Lists, topology: &Yaml, notes: &mut Vec<String>) -> Result<Vec
             }
         }
     }
-    Err(topology.wrong("a topology without `tree` or `block`", "say one of both"))
+    Err(topology.wrong("a topology without `tree` or `block`", "add one of them"))
 }
 
 fn tree(all: &Lists, tree: &Yaml) -> Result<Vec<Switch>> {
@@ -144,7 +145,7 @@ fn blocks(all: &Lists, block: &Yaml) -> Result<Blocks> {
     Ok(blocks)
 }
 
-/// A model of topograph: switches by name with those below them, and blocks of hosts below the lowest ones.
+/// A model of topograph: switches by name with their children, and blocks of hosts below the lowest switches.
 fn model(all: &Lists, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>> {
     let mut switches: Vec<Switch> = Vec::new();
     for (key, value) in model.map().unwrap_or_default() {
@@ -164,14 +165,14 @@ fn model(all: &Lists, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switc
                 }
             }
             "blocks" => {}
-            _ => notes.push(format!("`{key}` is left out")),
+            _ => notes.push(format!("ignoring `{key}`")),
         }
     }
     let mut place: std::collections::HashMap<String, usize> =
         switches.iter().enumerate().map(|(index, switch)| (switch.name.clone(), index)).collect();
     for item in model.get("blocks").and_then(Yaml::list).unwrap_or_default() {
         let Some(name) = item.get("switch") else {
-            return Err(item.wrong("a block without `switch`", "say the switch above its nodes"));
+            return Err(item.wrong("a block without `switch`", "add the switch above its nodes"));
         };
         let name = Lists::own_name(name.line, text(name)?)?;
         let hosts =
@@ -190,7 +191,7 @@ fn model(all: &Lists, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switc
         .filter(|name| !place.contains_key(*name))
         .cloned()
         .collect();
-    note(notes, "switches with nothing below them that only another one names", undescribed.len());
+    note(notes, "switches that are only listed by other switches", undescribed.len());
     for name in undescribed {
         if place.insert(name.clone(), usize::MAX).is_none() {
             switches.push(Switch { name, ..Switch::default() });
@@ -201,25 +202,27 @@ fn model(all: &Lists, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switc
 
 fn items<'a>(value: &'a Yaml, key: &str) -> Result<&'a [Yaml]> {
     let list = value.get(key).and_then(Yaml::list);
-    list.ok_or_else(|| value.wrong(format!("no list `{key}`"), format!("write `{key}:` and a list of them")))
+    list.ok_or_else(|| {
+        value.wrong(format!("`{key}` is not a list"), format!("give `{key}:` followed by a list"))
+    })
 }
 
 fn named(switch: Switch, what: &str) -> Result<Switch> {
     match switch.name.is_empty() {
         true => {
-            Err(malformed(switch.line, format!("a {what} without a name"), format!("write `{what}: name`")))
+            Err(malformed(switch.line, format!("a {what} without a name"), format!("add `{what}: name`")))
         }
         false => Ok(switch),
     }
 }
 
 fn text(value: &Yaml) -> Result<&str> {
-    value.scalar().ok_or_else(|| value.wrong("a list or a map instead of a text", "write one value"))
+    value.scalar().ok_or_else(|| value.wrong("expected a string, found a list or map", "give one value"))
 }
 
 type Names = fn(&Lists, usize, &str) -> Result<Vec<String>>;
 
-/// The names of a host list, or of a list of such.
+/// The names of a host list, or of a list of host lists.
 fn lists(all: &Lists, value: &Yaml, names: Names) -> Result<Vec<String>> {
     let Some(list) = value.list() else { return names(all, value.line, text(value)?) };
     let mut found = Vec::new();
@@ -230,7 +233,7 @@ fn lists(all: &Lists, value: &Yaml, names: Names) -> Result<Vec<String>> {
 }
 
 fn unknown(line: usize, key: &str, known: &str) -> ImportError {
-    malformed(line, format!("`{key}` means nothing here"), format!("known are {known}"))
+    malformed(line, format!("unknown key `{key}`"), format!("allowed are {known}"))
 }
 
 #[cfg(test)]
@@ -243,7 +246,7 @@ mod tests {
         super::super::read(file.path(), &ImportParams::default())
     }
 
-    /// What is wrong, without the path.
+    /// The error without the path.
     fn fault(text: &str) -> String {
         let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
         else {
@@ -276,7 +279,7 @@ mod tests {
 ";
 
     #[test]
-    fn both_files_of_slurm_mean_the_same() {
+    fn both_files_of_slurm_are_equivalent() {
         let conf = "SwitchName=s1 Nodes=n[2-3]\nSwitchName=s0 Nodes=n[0-1]\nSwitchName=top Switches=s0,s1\n";
         assert_eq!(import(TREE).unwrap().system, import(conf).unwrap().system);
         let conf = "BlockName=b1 Nodes=n[0-1]\nBlockName=b2 Nodes=n[2-3]\nBlockSizes=2,4\n";
@@ -288,11 +291,11 @@ mod tests {
     fn of_several_topologies_the_default_is_read() {
         let Imported { system, notes } = import(&format!("{TREE}{BLOCK}")).unwrap();
         assert_eq!(system.nodes.len(), 7);
-        assert_eq!(notes, ["of 3 topologies the default is read: `wide`"]);
+        assert_eq!(notes, ["reading the default of 3 topologies: `wide`"]);
         assert_eq!(fault(BLOCK), "0: 2 topologies, none of which is the default: `narrow`, `none`");
         assert_eq!(fault("- topology: a\n  flat: true\n"), "2: this topology is flat");
         let again = TREE.trim_start_matches("---\n");
-        assert!(fault(&format!("{again}{again}")).contains("that are all the default"));
+        assert!(fault(&format!("{again}{again}")).contains("marked as default"));
     }
 
     #[test]
@@ -306,8 +309,8 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_lines() {
-        assert_eq!(fault("- topology: a\n  tre:\n    x: y\n"), "3: `tre` means nothing here");
+    fn errors_have_lines() {
+        assert_eq!(fault("- topology: a\n  tre:\n    x: y\n"), "3: unknown key `tre`");
         assert_eq!(
             fault("- topology: a\n  tree:\n    switches:\n    - nodes: n1\n"),
             "4: a switch without a name"
@@ -317,6 +320,6 @@ mod tests {
                 .starts_with("5: host list")
         );
         assert_eq!(fault("- topology: a\n"), "1: a topology without `tree` or `block`");
-        assert_eq!(fault("- topology: a\n  tree: 3\n"), "2: no list `switches`");
+        assert_eq!(fault("- topology: a\n  tree: 3\n"), "2: `switches` is not a list");
     }
 }

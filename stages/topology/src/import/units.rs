@@ -1,6 +1,8 @@
-//! Numbers as tools write them: with units, as the speed and the lanes of links, and GUIDs of `InfiniBand` and Omni-Path.
+//! Numbers in the formats of various tools: with units, as speed and lanes of links, and GUIDs of
+//! `InfiniBand` and Omni-Path.
 
-/// Bytes per second: `25G`, `100 Gb/s`, `12.5GB/s`, `4xHDR`. What has a prefix only, or no `B`, is bits.
+/// Bytes per second: `25G`, `100 Gb/s`, `12.5GB/s`, `4xHDR`. A prefix only, or a unit without `B`, means
+/// bits.
 pub(super) fn bandwidth(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Some((width, lanes)) = text.split_once(['x', 'X'])
@@ -43,8 +45,8 @@ pub(super) fn latency(text: &str) -> Option<f64> {
     Some(number / per_second).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// What the end of the name of a column or a key says about its unit: the name without it, and by what its numbers are multiplied
-/// to be seconds or bytes per second.
+/// Splits the unit suffix of a column or key name: the name without it, and the factor to seconds or bytes
+/// per second.
 pub(super) fn unit_of_name(name: &str) -> (&str, Option<f64>) {
     let units = [
         ("_bytes_per_s", 1.0),
@@ -64,13 +66,13 @@ pub(super) fn unit_of_name(name: &str) -> (&str, Option<f64>) {
     found.map_or((name, None), |(name, scale)| (name, Some(scale)))
 }
 
-/// A number in a unit that is so many seconds or bytes per second. Small units divide, since a quotient is rounded once: 50 · 1e-6
-/// is not exactly 50e-6.
+/// Scales a number to seconds or bytes per second. Small units divide, since a quotient is rounded once: 50 ·
+/// 1e-6 is not exactly 50e-6.
 pub(super) fn scaled(number: f64, scale: f64) -> f64 {
     if scale < 1.0 { number / (1.0 / scale).round() } else { number * scale }
 }
 
-/// A number and what stands behind it.
+/// Splits a number and the text after it.
 fn split(text: &str) -> Option<(f64, &str)> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let mut end = text.find(|c: char| !is_number(c)).unwrap_or(text.len());
@@ -87,9 +89,9 @@ fn split(text: &str) -> Option<(f64, &str)> {
     Some((text.get(..end)?.parse().ok()?, text.get(end..)?.trim()))
 }
 
-/// What one lane carries in one direction, in gigabits per second of data: the signalling rate less the line code (8b/10b up to
-/// QDR, 64b/66b from FDR10 on; InfiniBand Architecture Specification, volume 2). With PAM4, from HDR on, the code and the error
-/// correction come on top of the nominal rate.
+/// Data rate of one lane in one direction, in gigabits per second: the signalling rate minus the line code
+/// (8b/10b up to QDR, 64b/66b from FDR10 on; InfiniBand Architecture Specification, volume 2). With PAM4,
+/// from HDR on, code and error correction are added to the nominal rate.
 const LANES: [(&str, f64); 10] = [
     ("SDR", 2.0),
     ("DDR", 4.0),
@@ -103,7 +105,7 @@ const LANES: [(&str, f64); 10] = [
     ("GDR", 400.0),
 ];
 
-/// Bytes per second of a link of some lanes, such as `4x`, of a speed such as `QDR`; `None` of a width or a speed that is not known.
+/// Bytes per second of a link with a width such as `4x` and a speed such as `QDR`; `None` if one is unknown.
 pub(super) fn lanes_bandwidth(width: &str, speed: &str) -> Option<f64> {
     let lanes: u32 = width.trim().trim_end_matches(['x', 'X']).parse().ok()?;
     let speed = speed.trim();
@@ -111,18 +113,18 @@ pub(super) fn lanes_bandwidth(width: &str, speed: &str) -> Option<f64> {
     (1..=12).contains(&lanes).then(|| f64::from(lanes) * gigabits * 1e9 / 8.0)
 }
 
-/// A number of up to sixteen hexadecimal digits and nothing else, such as `2c9030002da23`.
+/// Parses up to sixteen hexadecimal digits, such as `2c9030002da23`.
 pub(super) fn hex_guid(text: &str) -> Option<u64> {
     let is_digits = (1..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_digits { u64::from_str_radix(text, 16).ok() } else { None }
 }
 
-/// The same behind `0x`.
+/// The same after `0x`.
 pub(super) fn prefixed_guid(text: &str) -> Option<u64> {
     hex_guid(text.strip_prefix("0x")?)
 }
 
-/// A GUID as netloc writes it: `0002:c903:0002:da23`.
+/// A GUID in netloc's format: `0002:c903:0002:da23`.
 pub(super) fn grouped_guid(text: &str) -> Option<u64> {
     let (mut guid, mut groups) = (0, 0);
     for group in text.split(':') {
@@ -140,7 +142,7 @@ pub(super) fn guid_address(guid: u64) -> String {
     format!("{guid:016x}")
 }
 
-/// The next word, taken off.
+/// Splits off the next word.
 pub(super) fn word<'a>(rest: &mut &'a str) -> &'a str {
     let text = rest.trim_start();
     let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ways_to_write_a_guid_are_read() {
+    fn all_notations_of_a_guid_are_parsed() {
         let number = 0x0002_c903_0002_da23;
         let guid = Some(number);
         assert_eq!(grouped_guid("0002:c903:0002:da23"), guid);

@@ -1,4 +1,5 @@
-//! XML as a tree of elements that know their lines. Nothing is ever fetched, and files declare no entities of their own.
+//! XML as a tree of elements with line numbers. External entities are never fetched, and files must not
+//! declare entities.
 
 use hopmap_text::FileError;
 use memchr::{memchr_iter, memmem};
@@ -7,29 +8,29 @@ use roxmltree::{Document, Node, ParsingOptions, TextPos};
 use super::format::malformed;
 use super::{ImportError, Result};
 
-/// Elements inside each other; readers follow them by recursion.
+/// Largest nesting depth; readers are recursive.
 const DEEPEST: usize = 64;
-/// Most elements and texts of a file.
+/// Largest number of elements and texts of a file.
 const MOST_NODES: u32 = 1 << 24;
-/// Most attributes of an element: each is compared with those before.
+/// Largest number of attributes of an element: each is compared with the previous ones.
 const MOST_ATTRIBUTES: usize = 64;
 
-const DAMAGED: &str = "is this XML, and is it whole?";
+const DAMAGED: &str = "check that the file is complete and valid XML";
 
-/// A file of XML.
+/// An XML file.
 pub(super) struct Xml<'t> {
     document: Document<'t>,
-    /// Where lines begin, but for the first.
+    /// Offsets of all lines except the first.
     lines: Vec<usize>,
 }
 
 impl<'t> Xml<'t> {
-    /// Reads a text.
+    /// Parses a text.
     pub(super) fn parse(text: &'t str) -> Result<Self, FileError> {
         let text = text.trim_start_matches('\u{feff}');
         let lines: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).collect();
         if let Some((place, problem)) = bomb(text) {
-            let help = "no program that describes machines writes such a thing: take it out";
+            let help = "remove it; topology files do not need it";
             let line = lines.partition_point(|&begin| begin <= place) + 1;
             return Err(FileError::at(line, problem, help));
         }
@@ -37,12 +38,12 @@ impl<'t> Xml<'t> {
             ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(|error| {
             let message = error.to_string();
-            // An element that stays open has no place of its own: the text ends in its last line.
+            // An unclosed element has no position: the text ends in its last line.
             let place = match error {
                 roxmltree::Error::UnclosedRootNode => TextPos::new(text.lines().count() as u32, 1),
                 error => error.pos(),
             };
-            // The place stands behind the message, too.
+            // The message ends with the position, too.
             let message = message.rsplit_once(" at ").map_or(&*message, |(message, _)| message);
             let error = FileError::at(place.row as usize, message, DAMAGED);
             FileError { column: Some(place.col as usize), ..error }
@@ -51,8 +52,8 @@ impl<'t> Xml<'t> {
         match xml.too_deep() {
             None => Ok(xml),
             Some(line) => {
-                let problem = format!("more than {DEEPEST} elements are inside each other");
-                Err(FileError::at(line, problem, "is the file damaged?"))
+                let problem = format!("elements are nested more than {DEEPEST} deep");
+                Err(FileError::at(line, problem, "check whether the file is damaged"))
             }
         }
     }
@@ -85,12 +86,12 @@ pub(super) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Its name, without a prefix.
+    /// The name without its prefix.
     pub(super) fn name(self) -> &'a str {
         self.node.tag_name().name()
     }
 
-    /// The line in which it begins.
+    /// The line where it begins.
     pub(super) fn line(self) -> usize {
         let begin = self.node.range().start;
         self.lines.partition_point(|&line| line <= begin) + 1
@@ -101,7 +102,7 @@ impl<'a> Element<'a> {
         self.node.attribute(name)
     }
 
-    /// The value of an attribute, if it is there and not empty.
+    /// The value of an attribute, if present and not empty.
     pub(super) fn get(self, name: &str) -> Option<&'a str> {
         self.attribute(name).map(str::trim).filter(|value| !value.is_empty())
     }
@@ -111,38 +112,38 @@ impl<'a> Element<'a> {
         malformed(self.line(), problem, help)
     }
 
-    /// The value of an attribute that has to be there.
+    /// The value of a required attribute.
     pub(super) fn need(self, name: &str) -> Result<&'a str> {
         self.get(name).ok_or_else(|| {
-            let problem = format!("`<{}>` does not say its `{name}`", self.name());
+            let problem = format!("`<{}>` has no `{name}`", self.name());
             self.wrong(problem, format!("add `{name}=\"…\"`"))
         })
     }
 
-    /// The elements in it.
+    /// The child elements.
     pub(super) fn children(self) -> impl Iterator<Item = Self> {
         let Self { node, lines } = self;
         node.children().filter(Node::is_element).map(move |node| Self { node, lines })
     }
 
-    /// The elements of a name in it.
+    /// The child elements with a name.
     pub(super) fn all(self, name: &str) -> impl Iterator<Item = Self> {
         self.children().filter(move |child| child.name() == name)
     }
 
-    /// It and all elements in it, at any depth, in the order of the file.
+    /// The element and all its descendants in file order.
     pub(super) fn descendants(self) -> impl Iterator<Item = Self> {
         let Self { node, lines } = self;
         node.descendants().filter(Node::is_element).map(move |node| Self { node, lines })
     }
 
-    /// The text that stands in it.
+    /// The text inside it.
     pub(super) fn text(self) -> String {
         self.node.children().filter(Node::is_text).filter_map(|node| node.text()).collect()
     }
 }
 
-/// Name of the first element, if this is the beginning of XML.
+/// Name of the first element, if the text is the beginning of XML.
 pub(super) fn first_element(head: &str) -> Option<&str> {
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
     while rest.starts_with("<?") || rest.starts_with("<!") {
@@ -159,8 +160,8 @@ pub(super) fn first_element(head: &str) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// What would take without bound long to read, and where: declarations of entities, which may hold each other ("XML bomb"), and
-/// elements with very many attributes.
+/// Constructs that would take unbounded time, and their position: entity declarations, which may be nested
+/// ("XML bomb"), and elements with very many attributes.
 fn bomb(text: &str) -> Option<(usize, String)> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -175,8 +176,7 @@ fn bomb(text: &str) -> Option<(usize, String)> {
         } else if rest.starts_with(b"<!") {
             let length = behind(">");
             if rest[..length].contains(&b'[') {
-                let problem =
-                    "the document type declares entities or elements of its own, as an XML bomb does";
+                let problem = "the document type declares entities or elements, as an XML bomb does";
                 return Some((begin, problem.to_owned()));
             }
             length
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_know_their_lines() {
+    fn elements_have_lines() {
         let text = "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<!-- don't -->\n<topology version=\"2.0\">\n <a/>\n \
                     <p:object type=\"Machine\"\n os_index=\"&#48;\" name=' '>x<!-- -->&lt;<![CDATA[&]]></p:object>\n</topology>\n";
         let text = text.replace("<topology v", "<topology xmlns:p=\"p\" v");
@@ -231,7 +231,7 @@ mod tests {
         );
         assert_eq!((machine.text().as_str(), root.descendants().count()), ("x<&", 3));
         let error = machine.need("name").unwrap_err().in_file("x.xml".as_ref()).to_string();
-        assert_eq!(error, "x.xml:6: `<object>` does not say its `name`");
+        assert_eq!(error, "x.xml:6: `<object>` has no `name`");
         assert_eq!(first_element(&text), Some("topology"));
         for other in ["a,b\n<topology>", "", "{}", "<!-- never closed", "<topology"] {
             assert_eq!(first_element(other), None, "{other}");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_and_damage_are_refused_with_a_line() {
+    fn bombs_and_damage_are_rejected_with_a_line() {
         let bomb = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology [\n<!ENTITY a \"aaaa\">\n]>\n<topology/>";
         assert!(problem(bomb).starts_with("x.xml:2: the document type declares"), "{}", problem(bomb));
         for (text, place) in [
@@ -251,7 +251,7 @@ mod tests {
         ] {
             assert!(problem(text).starts_with(place), "{}", problem(text));
         }
-        assert!(problem(&format!("{}{}", "<a>".repeat(65), "</a>".repeat(65))).contains("inside each other"));
+        assert!(problem(&format!("{}{}", "<a>".repeat(65), "</a>".repeat(65))).contains("nested more than"));
         let many: String = (0..65).fold(String::new(), |many, i| many + &format!(" a{i}=\">\""));
         assert!(problem(&format!("<topology{many}/>")).contains("attributes"));
     }

@@ -1,26 +1,26 @@
-//! YAML as a tree of values that know their lines.
+//! YAML as a tree of values with line numbers.
 
 use saphyr_parser::{Event, Parser, ScanError};
 
 use super::format::malformed;
 use super::{ImportError, Result};
 
-/// Deepest nesting.
+/// Largest nesting depth.
 const MOST_DEEP: usize = 64;
 
-/// A value, and the line where it begins.
+/// A value and the line where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Yaml {
     pub(super) line: usize,
     pub(super) content: Content,
 }
 
-/// What a value holds.
+/// The content of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     Scalar(String),
     List(Vec<Yaml>),
-    /// Keys in the order of the file, none twice.
+    /// Unique keys in file order.
     Map(Vec<(String, Yaml)>),
 }
 
@@ -36,7 +36,7 @@ impl Yaml {
         entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// A text, number or truth value as it is written.
+    /// A string, number or boolean as written.
     pub(super) fn scalar(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar(text) => Some(text),
@@ -61,13 +61,13 @@ impl Yaml {
     }
 }
 
-/// A list or a map that is not at its end.
+/// A list or map that is not complete yet.
 enum Open {
     List(Vec<Yaml>),
     Map { entries: Vec<(String, Yaml)>, names: std::collections::HashSet<String>, key: Option<String> },
 }
 
-/// Reads a text of one document. Aliases are refused: a few of them stand for more than fits any memory.
+/// Parses a text with one document. Aliases are rejected: a few of them can expand beyond any memory.
 pub(super) fn parse(text: &str) -> Result<Option<Yaml>> {
     let mut open: Vec<(usize, Open)> = Vec::new();
     let mut root = None;
@@ -76,7 +76,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Yaml>> {
         malformed(
             error.marker().line(),
             error.info().to_owned(),
-            "is this YAML, and are its lines indented alike?",
+            "check that the file is valid YAML with consistent indentation",
         )
     };
     while let Some(event) = parser.next_event() {
@@ -102,10 +102,10 @@ pub(super) fn parse(text: &str) -> Result<Option<Yaml>> {
                 None => continue,
             },
             Event::Alias(_) => {
-                return Err(malformed(line, "an alias (`*…`)", "write out what it stands for"));
+                return Err(malformed(line, "an alias (`*…`)", "write out the referenced value"));
             }
             Event::DocumentStart(_) if root.is_some() => {
-                return Err(malformed(line, "a second document", "one file holds one document"));
+                return Err(malformed(line, "a second document", "a file must contain one document"));
             }
             _ => continue,
         };
@@ -116,10 +116,10 @@ pub(super) fn parse(text: &str) -> Result<Option<Yaml>> {
                 Some(key) => entries.push((key, done)),
                 None => {
                     let Content::Scalar(name) = done.content else {
-                        return Err(malformed(line, "a key that is no text", "write `name: value`"));
+                        return Err(malformed(line, "a key that is not a string", "use `name: value`"));
                     };
                     if !names.insert(name.clone()) {
-                        return Err(malformed(line, format!("`{name}` is given twice"), "give it once"));
+                        return Err(malformed(line, format!("duplicate key `{name}`"), "remove one of them"));
                     }
                     *key = Some(name);
                 }
@@ -131,9 +131,11 @@ pub(super) fn parse(text: &str) -> Result<Option<Yaml>> {
 
 fn check_depth(line: usize, depth: usize) -> Result<()> {
     match depth > MOST_DEEP {
-        true => {
-            Err(malformed(line, format!("values in more than {MOST_DEEP} others"), "is the file damaged?"))
-        }
+        true => Err(malformed(
+            line,
+            format!("values are nested more than {MOST_DEEP} deep"),
+            "check whether the file is damaged",
+        )),
         false => Ok(()),
     }
 }
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn values_know_their_lines() {
+    fn values_have_lines() {
         let yaml = parse("---\n- a: 1\n  b: [x, \"y z\"]\n- a: ~\n").unwrap().unwrap();
         let [first, second] = yaml.list().unwrap() else { unreachable!() };
         assert_eq!((first.line, second.line), (2, 4));
@@ -157,9 +159,9 @@ mod tests {
     }
 
     #[test]
-    fn bombs_and_repeated_keys_are_refused() {
+    fn bombs_and_duplicate_keys_are_rejected() {
         assert_eq!(fault("a: &x [1]\nb: [*x, *x]\n"), "f:2: an alias (`*…`)");
-        assert_eq!(fault("a: 1\na: 2\n"), "f:2: `a` is given twice");
+        assert_eq!(fault("a: 1\na: 2\n"), "f:2: duplicate key `a`");
         assert!(fault(&"[".repeat(100)).contains("more than 64"));
         assert!(fault(&"[".repeat(100_000)).starts_with("f:1: "));
         assert!(fault(&"- ".repeat(100_000)).starts_with("f:1: "));

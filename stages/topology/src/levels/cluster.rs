@@ -1,31 +1,33 @@
-//! Agglomerative clustering by average linkage of logarithms (Sokal and Michener, University of Kansas Science Bulletin 38, 1958),
-//! by the nearest-neighbour chain (Müllner, arXiv:1109.2378) of the crate `kodama`, which is sequential: ties go by index. Pairs that
-//! contradict all others are put right before, and all joins are divided into levels after.
+//! Agglomerative clustering by average linkage of logarithms (Sokal and Michener, University of Kansas
+//! Science Bulletin 38, 1958), by the nearest-neighbour chain (Müllner, arXiv:1109.2378) of the crate
+//! `kodama`, which is sequential: ties are broken by index. Pairs that contradict all others are repaired
+//! first, and all joins are divided into levels afterwards.
 
 use hopmap_statistics::lower_median;
 use kodama::{Method, linkage};
 
 use super::machine::{Known, Machine, Pairs};
 
-/// Repaired pairs that are named in the log.
+/// Number of repaired pairs that the log names.
 const MOST_NAMED: usize = 5;
 
-/// Two clusters that become one.
+/// Two clusters that are merged.
 #[derive(Debug, Clone)]
 pub(super) struct Join {
-    /// A slot of each.
+    /// One slot of each cluster.
     pub(super) slots: (u32, u32),
-    /// Logarithm of what pairs of the two take: their lower median, as noise only adds; no less than of either cluster.
+    /// Logarithmic distance of the two clusters: the lower median of their pairs, since noise is one-sided;
+    /// at least the height of either cluster.
     pub(super) height: f64,
-    /// Logarithms of all pairs of the two.
+    /// Logarithms of all pairs between the two.
     pub(super) values: Vec<f64>,
-    /// Whether the two are hosts, or clusters of hosts.
+    /// Whether the two are hosts or clusters of hosts.
     pub(super) is_of_hosts: bool,
-    /// Whether the longer direction of the only pair of the two agrees with the shorter one; `None` if there are more pairs.
+    /// Whether both directions of a single pair agree; `None` if there are more pairs.
     pub(super) agrees: Option<bool>,
 }
 
-/// All joins of a machine, those inside every host and those between hosts, clusters after what they are made of.
+/// All joins of a machine, inside hosts and between hosts; clusters follow their parts.
 pub(super) fn machine(machine: &Machine, gap: f64, notes: &mut Vec<String>) -> Vec<Join> {
     let floor = floor(machine);
     let mut joins = Vec::new();
@@ -49,7 +51,7 @@ pub(super) fn machine(machine: &Machine, gap: f64, notes: &mut Vec<String>) -> V
     joins
 }
 
-/// Latencies below this are taken for it: a logarithm of zero would outweigh everything else.
+/// Lower limit of latencies: the logarithm of a value near zero would dominate everything else.
 fn floor(machine: &Machine) -> f64 {
     let known = machine.hosts.iter().map(|host| &host.inside).chain([&machine.between]);
     let positive = known.flat_map(|known| known.latency.values()).copied().filter(|value| *value > 0.0);
@@ -57,7 +59,7 @@ fn floor(machine: &Machine) -> f64 {
     if smallest.is_finite() { smallest * 1e-3 } else { 1.0 }
 }
 
-/// Joins of hosts with slots in the place of hosts, none lower than the hosts that it joins.
+/// Joins of hosts, with host indexes replaced by slots, none lower than the joins inside its hosts.
 fn raised(between: Vec<Join>, heights: &[f64], first_slots: &[u32]) -> Vec<Join> {
     let mut group: Vec<usize> = (0..heights.len()).collect();
     let mut height_of_group = heights.to_vec();
@@ -72,7 +74,7 @@ fn raised(between: Vec<Join>, heights: &[f64], first_slots: &[u32]) -> Vec<Join>
     between.into_iter().map(raise).collect()
 }
 
-/// The representative of a group, ways to it halved.
+/// The representative of a group, with path halving.
 pub(super) fn root(group: &mut [usize], mut member: usize) -> usize {
     while group[member] != member {
         group[member] = group[group[member]];
@@ -81,7 +83,7 @@ pub(super) fn root(group: &mut [usize], mut member: usize) -> usize {
     member
 }
 
-/// The joins of some things, with their indexes in the place of slots.
+/// The joins of some items, with item indexes instead of slots.
 fn clustered(
     known: &Known,
     floor: f64,
@@ -98,7 +100,7 @@ fn clustered(
     }
     for repair in repairs.iter().take(MOST_NAMED) {
         notes.push(format!(
-            "not believed: {:.3} between {} and {}, where all others speak for {:.3}",
+            "rejected {:.3} between {} and {}: all other pairs indicate {:.3}",
             libm::exp(logarithms.get(repair.a, repair.b)),
             name(repair.a),
             name(repair.b),
@@ -106,7 +108,7 @@ fn clustered(
         ));
     }
     if repairs.len() > MOST_NAMED {
-        notes.push(format!("not believed: {} more pairs", repairs.len() - MOST_NAMED));
+        notes.push(format!("rejected {} more pairs", repairs.len() - MOST_NAMED));
     }
     let mut repaired = logarithms;
     repairs.iter().for_each(|repair| repaired.set(repair.a, repair.b, repair.value));
@@ -150,20 +152,20 @@ fn joins(logarithms: &Pairs, longer: Option<&Pairs>, gap: f64) -> Vec<Join> {
     joins
 }
 
-/// Of the pairs of single hosts or slots that there can be, and of all pairs, so much is enough for a level of them.
+/// Fraction of the possible single pairs, and of all pairs, that justifies a level of them.
 const ENOUGH: f64 = 0.1;
-/// Steps between the lowest height and the highest one that are told apart.
+/// Number of distinguished steps between the lowest and the highest height.
 const MOST_STEPS: f64 = 4096.0;
 
-/// The level of every join, from the innermost one on.
+/// The level of each join, from the innermost one on.
 ///
-/// Joins are divided into levels.
+/// Rules for dividing joins into levels:
 ///
-/// 1. Heights that are near to each other become one level, nearest first, until every level is a gap above the one before.
-/// 2. A level of pairs that stand alone is none, unless there are several of them, or a tenth of all, or both directions agree on a
-///    pair and no level of its kind is below it: they go to the nearest level.
-/// 3. Levels that overlap become one: nine tenths of the pairs of a level are faster than nine tenths of those of the next, and of
-///    the next a tenth as many at most are faster than these.
+/// 1. Heights near each other are merged, nearest first, until every level is a gap above the previous one.
+/// 2. A level of isolated pairs is merged into the nearest level, unless there are several of them or a tenth
+///    of all, or both directions agree on a pair and no level of its kind is below it.
+/// 3. Overlapping levels are merged: nine tenths of the pairs of a level must be faster than nine tenths of
+///    those of the next level, and at most a tenth as many pairs of the next level faster than these.
 pub(super) fn levels(
     joins: &[Join],
     hosts: usize,
@@ -176,7 +178,7 @@ pub(super) fn levels(
     while let Some((lone, nearest)) = lone_level(joins, &levels, &possible) {
         let time = libm::exp(joins[levels[lone][0]].height);
         notes.push(format!(
-            "{} of {time:.3} stands alone and makes no level of its own",
+            "{} of {time:.3} is isolated and does not form a level",
             if levels[lone].len() == 1 {
                 "a pair".to_owned()
             } else {
@@ -203,17 +205,17 @@ pub(super) fn levels(
     level_of_join
 }
 
-/// Makes a level one with the next.
+/// Merges a level with the next one.
 fn merge(levels: &mut Vec<Vec<usize>>, lower: usize) {
     let upper = levels.remove(lower + 1);
     levels[lower].extend(upper);
 }
 
-/// Levels of joins, each a gap above the one before by its mean over pairs.
+/// Levels of joins, each a gap above the previous one by its mean over pairs.
 fn by_height(joins: &[Join], gap: f64) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..joins.len()).collect();
     order.sort_by(|&a, &b| joins[a].height.total_cmp(&joins[b].height).then(a.cmp(&b)));
-    // What is nearer than a hundredth of a gap, or than a part of the whole range, is never apart.
+    // Heights closer than a hundredth of a gap, or than a fraction of the range, are always merged.
     let ends = order.first().zip(order.last()).map(|(&low, &high)| joins[high].height - joins[low].height);
     let near = (gap / 100.0).max(ends.unwrap_or(0.0) / MOST_STEPS);
     let mut levels: Vec<(f64, f64, Vec<usize>)> = Vec::new();
@@ -245,7 +247,7 @@ fn by_height(joins: &[Join], gap: f64) -> Vec<Vec<usize>> {
     levels.into_iter().map(|level| level.2).collect()
 }
 
-/// How many pairs there can be of hosts and of slots: in all, and such that each stands in one.
+/// Numbers of possible pairs of hosts and of slots: all, and disjoint ones.
 struct Possible {
     all: [f64; 2],
     apart: [f64; 2],
@@ -262,7 +264,7 @@ impl Possible {
     }
 }
 
-/// A level of pairs that stand alone, and the nearest other one.
+/// A level of isolated pairs, and the nearest other level.
 fn lone_level(joins: &[Join], levels: &[Vec<usize>], possible: &Possible) -> Option<(usize, usize)> {
     let height = |level: usize| {
         let heights = levels[level].iter().map(|&join| joins[join].height);
@@ -278,7 +280,7 @@ fn lone_level(joins: &[Join], levels: &[Vec<usize>], possible: &Possible) -> Opt
     }
 }
 
-/// Pairs of hosts that stand alone on a level that there is for what is inside hosts go to the next one.
+/// Moves isolated pairs of hosts on a level that exists for pairs inside hosts to the next one.
 fn lift_lone_hosts(joins: &[Join], levels: &mut [Vec<usize>], possible: &Possible) {
     for level in 0..levels.len().saturating_sub(1) {
         if supports(joins, levels, level, possible, true) == Some(false) {
@@ -293,7 +295,7 @@ fn has_support(joins: &[Join], levels: &[Vec<usize>], level: usize, possible: &P
     [false, true].into_iter().any(|of_hosts| supports(joins, levels, level, possible, of_hosts) == Some(true))
 }
 
-/// Whether joins of hosts, or those inside hosts, are reason enough for a level; `None` if there are none.
+/// Whether the joins of hosts, or those inside hosts, justify a level; `None` if there are none.
 fn supports(
     joins: &[Join],
     levels: &[Vec<usize>],
@@ -314,7 +316,7 @@ fn supports(
     (count > 0.0).then(|| is_joined || is_enough || is_certain())
 }
 
-/// Whether two neighbours overlap.
+/// Whether two adjacent levels overlap.
 fn overlap(joins: &[Join], inner: &[usize], outer: &[usize]) -> bool {
     let values = |level: &[usize]| -> Vec<f64> {
         level.iter().flat_map(|&join| joins[join].values.iter().copied()).collect()
@@ -330,10 +332,10 @@ fn decile(values: &mut [f64], tenths: usize) -> f64 {
     *values.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
-/// Pairs that stand out are looked at, up to so many for every thing.
+/// Number of outliers examined per item.
 const MOST_PER_THING: usize = 4;
 
-/// A pair whose number is not believed, and what the others speak for.
+/// A rejected pair and the value that the others indicate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Repair {
     a: usize,
@@ -341,10 +343,11 @@ struct Repair {
     value: f64,
 }
 
-/// The few pairs that contradict all others. Where many do, the numbers are those of no tree, and all are left alone.
+/// The few pairs that contradict all others. If there are many, the values do not form a tree and nothing is
+/// repaired.
 ///
-/// A pair is too slow if two others join its ends faster, by two gaps. It is too fast if its directions differ by a gap, and most of
-/// those that are near to one end are farther from the other one than the pair says.
+/// A pair is too slow if two others connect its ends faster, by two gaps. It is too fast if its directions
+/// differ by a gap, and most items near one end are farther from the other end than the pair indicates.
 fn repairs(logarithms: &Pairs, longer: Option<&Pairs>, joins: &[Join], gap: f64) -> Vec<Repair> {
     let count = logarithms.count();
     if count < 4 {

@@ -1,4 +1,4 @@
-//! The machine with its levels: groups, costs, switches and links.
+//! Builds the machine from levels: groups, costs, switches and links.
 
 use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Routing, Slot, SystemGraph};
 use hopmap_statistics::lower_median;
@@ -8,7 +8,7 @@ use super::machine::{Known, Machine, Pairs};
 
 const SECONDS: f64 = 1e-6;
 
-/// The machine whose joins are on these levels.
+/// The machine for joins with given levels.
 pub(super) fn system(machine: &Machine, joins: &[Join], level_of_join: &[usize]) -> SystemGraph {
     let groups = groups(machine, joins, level_of_join);
     let level_count = groups.len();
@@ -43,7 +43,7 @@ pub(super) fn system(machine: &Machine, joins: &[Join], level_of_join: &[usize])
     }
 }
 
-/// The group of every slot on every level, numbered by first slots. A single slot is a group on a level of its own.
+/// The group of each slot on each level, numbered by first slots. A single slot is its own group.
 fn groups(machine: &Machine, joins: &[Join], level_of_join: &[usize]) -> Vec<Vec<u32>> {
     let slots: usize = machine.slot_counts().iter().sum();
     let levels = level_of_join.iter().map(|level| level + 1).max().unwrap_or(1);
@@ -72,7 +72,7 @@ fn groups(machine: &Machine, joins: &[Join], level_of_join: &[usize]) -> Vec<Vec
     groups
 }
 
-/// The median over the pairs that meet on each level; `NaN` where nothing is known.
+/// The median over the pairs that meet on each level; `NaN` if unknown.
 fn medians(
     machine: &Machine,
     groups: &[Vec<u32>],
@@ -100,7 +100,7 @@ fn medians(
     values.into_iter().map(|values| lower_median(values).unwrap_or(f64::NAN)).collect()
 }
 
-/// Numbers of which none is smaller than one before it; what is not known is as large as the one before.
+/// Makes values non-decreasing; unknown values repeat the previous one.
 fn rising(values: Vec<f64>) -> Vec<f64> {
     let mut largest = 0.0;
     let next = |value: f64| {
@@ -114,17 +114,18 @@ fn three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value)
 }
 
-/// Switches and the links to them.
+/// Switches and their links.
 struct Network {
-    /// Microseconds between hosts that meet on a level; `NaN` where the unit is not known.
+    /// Latency in microseconds between hosts that meet on a level; `NaN` if the unit is unknown.
     latencies: Vec<f64>,
-    /// Bytes per second; `NaN` where they are not known.
+    /// Bytes per second; `NaN` if unknown.
     bandwidths: Vec<f64>,
 }
 
 impl Network {
-    /// Adds a switch for every group of two hosts or more that is not a group further in, the outermost one last, and links it to
-    /// what it joins. Hosts that are down hang on the last switch, so that the links are a tree.
+    /// Adds a switch for every group of at least two hosts that is not a group further in, the outermost one
+    /// last, and links it to its parts. Hosts that are down are attached to the last switch, so that the
+    /// links form a tree.
     fn links(&self, machine: &Machine, groups: &[Vec<u32>], nodes: &mut Vec<Node>) -> Vec<Link> {
         let mut links = Vec::new();
         let prefix = prefix(nodes);
@@ -134,7 +135,7 @@ impl Network {
             first_slots.push(first);
             first += slots;
         }
-        // The node that stands for a host so far, and the latency that is reached with it.
+        // The top node above each host so far, and its latency.
         let mut tops: Vec<(u32, f64)> = machine.up.iter().map(|&host| (host as u32, 0.0)).collect();
         for (level, groups) in groups.iter().enumerate() {
             let mut members: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
@@ -165,7 +166,7 @@ impl Network {
         links
     }
 
-    /// Links both ways; half of what the level takes more than what is joined.
+    /// Adds links in both directions, with half of the difference between the level and the part.
     fn join(&self, child: u32, switch: u32, level: usize, inner: f64, links: &mut Vec<Link>) {
         let known = |value: f64| Some(value).filter(|value| !value.is_nan());
         let latency_s =
@@ -180,7 +181,7 @@ impl Network {
     }
 }
 
-/// What the names of switches begin with, such that no host is called so.
+/// A prefix of switch names that is not a prefix of a host name.
 fn prefix(nodes: &[Node]) -> String {
     let mut prefix = "level".to_owned();
     while nodes.iter().any(|node| node.name.starts_with(&format!("{prefix}-"))) {

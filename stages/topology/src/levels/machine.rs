@@ -1,4 +1,4 @@
-//! What is known of a machine: numbers between hosts, and between the slots of every host.
+//! Known values of a machine: between hosts, and between the slots of each host.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,18 @@ use crate::MachineError;
 use crate::fit::fits;
 
 const MICROSECONDS: f64 = 1e6;
-/// Most slots of a machine whose routes are looked at pair by pair.
+/// Largest number of slots of a machine whose routes are examined pair by pair.
 const MOST_ROUTED: usize = 8192;
 
-/// Hosts with their slots, and what was measured between them.
+/// Hosts with their slots, and the values between them.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) hosts: Vec<Host>,
     /// Indexes of the hosts with slots.
     pub(super) up: Vec<usize>,
-    /// Between hosts with slots.
+    /// Values between hosts with slots.
     pub(super) between: Known,
-    /// Whether latencies are microseconds; else their unit is not known.
+    /// Whether latencies are in microseconds; otherwise their unit is unknown.
     pub(super) is_measured: bool,
 }
 
@@ -30,22 +30,22 @@ pub(super) struct Host {
     pub(super) name: String,
     /// The cores of its slots.
     pub(super) cores: Vec<u32>,
-    /// Between its slots.
+    /// Values between its slots.
     pub(super) inside: Known,
 }
 
-/// What is known of pairs.
+/// Known values of pairs.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// What they are grouped by: the shorter direction.
+    /// The clustering distance: the shorter direction.
     pub(super) latency: Pairs,
-    /// The longer direction, where both were measured on their own.
+    /// The longer direction, if both were measured separately.
     pub(super) longer: Option<Pairs>,
-    /// What they cost, if that is not the latency.
+    /// The cost, if it is not the latency.
     pub(super) cost: Option<Pairs>,
-    /// Bytes per second, of the slower direction.
+    /// Bytes per second of the slower direction.
     pub(super) bandwidth: Option<Pairs>,
-    /// Whether a latency was measured, before estimates filled the gaps; empty if all were.
+    /// Whether a latency is an estimate; empty if all were measured.
     estimated: Vec<bool>,
 }
 
@@ -65,12 +65,12 @@ impl Known {
         Self { latency, longer: None, cost: None, bandwidth: None, estimated: Vec::new() }
     }
 
-    /// What pairs cost.
+    /// The cost of pairs.
     pub(super) fn cost(&self) -> &Pairs {
         self.cost.as_ref().unwrap_or(&self.latency)
     }
 
-    /// Whether the latency of the pair at a place of the upper triangle is an estimate.
+    /// Whether the latency at an index of the upper triangle is an estimate.
     pub(super) fn is_estimated(&self, place: usize) -> bool {
         self.estimated.get(place).copied().unwrap_or(false)
     }
@@ -86,7 +86,8 @@ impl Known {
 }
 
 impl Machine {
-    /// The endpoints that answered, grouped by host. Between two hosts the first pair of endpoints counts that was measured.
+    /// The endpoints that answered, grouped by host. Between two hosts, the first measured pair of endpoints
+    /// is used.
     pub(super) fn measured(measured: &Measurements, params: &LevelsParams) -> Result<Self, LevelsError> {
         let mut slots = Slots::default();
         let mut hosts = Vec::new();
@@ -113,7 +114,7 @@ impl Machine {
     fn read_latencies(&mut self, measured: &Measurements, slots: &Slots) {
         let mut place_of_host = vec![usize::MAX; self.hosts.len()];
         self.up.iter().enumerate().for_each(|(place, &host)| place_of_host[host] = place);
-        // Sorted by endpoints: the first pair of two hosts comes before all others of them.
+        // Sorted by endpoints: the first pair of two hosts precedes all their other pairs.
         let directions = directions(measured);
         for direction in &directions {
             let back = directions
@@ -135,7 +136,7 @@ impl Machine {
         }
     }
 
-    /// What is known of the pairs to which two slots belong, and their two numbers there.
+    /// Values of the pairs to which two slots belong.
     fn known(
         &mut self,
         slots: &Slots,
@@ -158,7 +159,7 @@ impl Machine {
             let ends = (of_pair[0].source, of_pair[0].destination);
             let Some((known, one, other)) = self.known(slots, ends, &place_of_host) else { continue };
             let smaller = |pairs: &mut Pairs, value: f64| {
-                // Of two directions the smaller number; `min` prefers any number to NaN.
+                // The smaller value of both directions; `min` prefers any number to NaN.
                 pairs.set(one, other, value.min(pairs.get(one, other)));
             };
             if let (Some(cost), Some(bytes)) = (&mut known.cost, params.bytes) {
@@ -171,13 +172,17 @@ impl Machine {
         }
     }
 
-    /// The hosts and slots of a machine with a matrix, or with costs that follow from routes; two directions and several slots of two hosts count on average.
+    /// The hosts and slots of a machine with a cost matrix or route costs; both directions and the slots of
+    /// two hosts are averaged.
     pub(super) fn of_matrix(system: &SystemGraph) -> Result<Self, LevelsError> {
         system.check().map_err(LevelsError::Machine)?;
         let matrix = match &system.cost {
             CostModel::Levels(_) => {
-                let help = "use the machine as it is; levels are found in a machine with a cost for every pair of slots";
-                return Err(MachineError::new("the costs of this machine are levels already", help).into());
+                let help =
+                    "use the machine topology directly; topology/levels needs a cost matrix or route costs";
+                return Err(
+                    MachineError::new("the costs of this machine topology are already levels", help).into()
+                );
             }
             CostModel::Matrix(matrix) => Cow::Borrowed(matrix),
             CostModel::Routes(_) if system.slots.len() > MOST_ROUTED => {
@@ -226,7 +231,7 @@ impl Machine {
         Ok(Self { hosts, up, between, is_measured: false })
     }
 
-    /// The factor by which nine tenths of all pairs differ less between their directions; one if nobody knows.
+    /// The ninth decile of the ratio between the two directions of a pair; one if unknown.
     pub(super) fn noise(&self) -> f64 {
         let known = self.hosts.iter().map(|host| &host.inside).chain([&self.between]);
         let mut ratios: Vec<f64> = known
@@ -242,12 +247,11 @@ impl Machine {
         *ratios.select_nth_unstable_by(place, f64::total_cmp).1
     }
 
-    /// Estimates what was not measured; says how many pairs of how many.
+    /// Estimates unmeasured pairs; returns their number and that of all pairs.
     pub(super) fn complete(&mut self) -> Result<(usize, usize), LevelsError> {
         let named = |one: String, other: String| {
-            let problem =
-                format!("nothing was measured that joins {one} to {other}, directly or over others");
-            MachineError::new(problem, "measure again with more pairs, or leave these endpoints out")
+            let problem = format!("no measurements connect {one} and {other}, directly or indirectly");
+            MachineError::new(problem, "measure again with more pairs, or exclude these endpoints")
         };
         let pairs = |count: usize| count * count.saturating_sub(1) / 2;
         let mut estimated = self.between.complete().map_err(|(a, b)| {
@@ -266,7 +270,7 @@ impl Machine {
         Ok((estimated, all))
     }
 
-    /// Number of slots of every host with slots.
+    /// Number of slots of each host with slots.
     pub(super) fn slot_counts(&self) -> Vec<usize> {
         self.up.iter().map(|&host| self.hosts[host].cores.len()).collect()
     }
@@ -278,8 +282,8 @@ impl Machine {
 }
 
 fn nobody_up(hosts: usize) -> LevelsError {
-    let help = "look at the log of the probe; a machine without slots cannot run anything";
-    MachineError::new(format!("no endpoint of {hosts} hosts answered"), help).into()
+    let help = "check the log of topology/probe";
+    MachineError::new(format!("none of the endpoints of {hosts} hosts answered"), help).into()
 }
 
 fn filled(count: usize, value: impl Fn(usize, usize) -> f64) -> Pairs {
@@ -292,12 +296,12 @@ fn filled(count: usize, value: impl Fn(usize, usize) -> f64) -> Pairs {
     pairs
 }
 
-/// Seconds as microseconds, never infinite.
+/// Seconds as finite microseconds.
 fn microseconds(seconds: f64) -> f64 {
     (seconds * MICROSECONDS).min(f64::MAX)
 }
 
-/// The time of a message of a size, by the fits of its pair.
+/// Message time for a size, by the fits of its pair.
 fn time(fits: &[Fit], bytes: u64) -> f64 {
     let fit = fits.iter().rev().find(|fit| fit.from_bytes <= bytes).unwrap_or(&fits[0]);
     fit.latency_s.max(0.0) + fit.bandwidth_bytes_per_s.map_or(0.0, |bandwidth| bytes as f64 / bandwidth)
@@ -309,7 +313,7 @@ struct Direction {
     source: u32,
     destination: u32,
     bytes: u64,
-    /// Half of the shortest time there and back.
+    /// Half of the shortest round trip.
     latency_s: f64,
 }
 
@@ -318,8 +322,8 @@ impl Direction {
         (self.source, self.destination)
     }
 
-    /// The shorter time of both directions, and the longer one if both sent messages of one size: that of the smaller message is
-    /// the latency of the pair, as in [`Measurements::latencies`].
+    /// The shorter time of both directions, and the longer one if both used the same message size; otherwise
+    /// the smaller message gives the latency, as in [`Measurements::latencies`].
     fn with(&self, back: Option<&Self>) -> (f64, Option<f64>) {
         match back {
             Some(back) if back.bytes == self.bytes => {
@@ -331,7 +335,7 @@ impl Direction {
     }
 }
 
-/// All directions that were measured, sorted.
+/// All measured directions, sorted.
 fn directions(measured: &Measurements) -> Vec<Direction> {
     let pairs = measured.samples.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination));
     let direction = |samples: &[Sample]| {
@@ -344,7 +348,7 @@ fn directions(measured: &Measurements) -> Vec<Direction> {
     pairs.map(direction).collect()
 }
 
-/// Host and slot of every endpoint that answered.
+/// Host and slot of each endpoint that answered.
 #[derive(Debug, Default)]
 struct Slots(Vec<Option<(usize, usize)>>);
 
@@ -362,26 +366,24 @@ impl Slots {
     }
 }
 
-/// A number for every unordered pair; `NaN` where it is not known.
+/// A value for each unordered pair; `NaN` if unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pairs {
     count: usize,
-    /// Row by row of the upper triangle.
+    /// Upper triangle, row by row.
     values: Vec<f64>,
 }
 
 impl Pairs {
-    /// Nothing is known.
+    /// All values unknown.
     pub(super) fn unknown(count: usize) -> Self {
         Self { count, values: vec![f64::NAN; count * count.saturating_sub(1) / 2] }
     }
 
-    /// Number of things.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// All numbers, row by row of the upper triangle.
     pub(super) fn values(&self) -> &[f64] {
         &self.values
     }
@@ -391,25 +393,25 @@ impl Pairs {
         a * (2 * self.count - a - 1) / 2 + b - a - 1
     }
 
-    /// The number of two different things.
+    /// The value of two distinct items.
     pub(super) fn get(&self, a: usize, b: usize) -> f64 {
         self.values[self.index(a, b)]
     }
 
-    /// Sets the number of two different things.
+    /// Sets the value of two distinct items.
     pub(super) fn set(&mut self, a: usize, b: usize, value: f64) {
         let index = self.index(a, b);
         self.values[index] = value;
     }
 
-    /// Every pair with its number, the smaller one first.
+    /// All pairs (smaller index first) with their values.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let pairs = (0..self.count).flat_map(|a| (a + 1..self.count).map(move |b| (a, b)));
         pairs.zip(&self.values).map(|((a, b), &value)| (a, b, value))
     }
 
-    /// Estimates what is not known: the smallest number such that a way over known pairs exceeds it nowhere, which is the height at
-    /// which the two would join if numbers were those of a tree. Says how many there were, or which two no way joins.
+    /// Estimates unknown values: the smallest bottleneck of a path over known pairs, which is the height at
+    /// which the two would join in a tree. Returns their number, or two unconnected items.
     pub(super) fn complete(&mut self) -> Result<usize, (usize, usize)> {
         let unknown = self.values.iter().filter(|value| value.is_nan()).count();
         if unknown == 0 {
@@ -449,7 +451,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_pairs_are_as_far_apart_as_the_worst_step_on_the_best_way() {
+    fn unknown_pairs_have_the_bottleneck_of_the_best_path() {
         let mut pairs = Pairs::unknown(4);
         for (a, b, value) in [(0, 1, 1.0), (2, 3, 2.0), (1, 2, 5.0), (0, 3, 7.0)] {
             pairs.set(b, a, value);
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_named() {
+    fn unconnected_pairs_are_named() {
         let mut pairs = Pairs::unknown(3);
         pairs.set(0, 1, 1.0);
         assert_eq!(pairs.complete(), Err((0, 2)));

@@ -1,4 +1,4 @@
-//! Machines whose levels are known.
+//! Machines with known levels.
 
 use hopmap_model::{
     CostModel, Endpoint, Levels, Matrix, Node, NodeKind, NodeState, Paths, ProbePhase, Sample, Slot,
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The place of every endpoint in a tree: its group on every level, innermost first, and what a level takes in seconds.
+/// The groups of each endpoint on each level, innermost first, and the latency of each level in seconds.
 struct Truth {
     groups: Vec<Vec<u32>>,
     latencies: Vec<f64>,
@@ -15,7 +15,7 @@ struct Truth {
 }
 
 impl Truth {
-    /// Endpoints under a tree of these branches, innermost first; the first `inside` levels are hosts.
+    /// Endpoints of a tree with given branching, innermost first; the first `inside` levels are within hosts.
     fn regular(branches: &[u32], inside: usize, latencies: &[f64]) -> Self {
         let count: u32 = branches.iter().product();
         let mut size = 1;
@@ -34,8 +34,8 @@ impl Truth {
         self.latencies[level]
     }
 
-    /// What a probe would measure: both directions of hosts' first endpoints and of those of one host, each longer by a share
-    /// from 0 to `noise`.
+    /// Simulated measurements: both directions between first endpoints of hosts and between endpoints of a
+    /// host, with one-sided noise from 0 to `noise`.
     fn measured(&self, noise: f64, seed: u64) -> Measurements {
         let mut state = seed | 1;
         let mut share = || {
@@ -100,7 +100,7 @@ fn found(measured: &Measurements) -> SystemGraph {
     levels(measured, &LevelsParams::default()).unwrap()
 }
 
-/// Levels of one branch join nothing.
+/// Levels with one branch merge nothing.
 fn true_groups(truth: &Truth) -> Vec<Vec<u32>> {
     let mut groups = truth.groups.clone();
     groups.dedup();
@@ -119,7 +119,7 @@ fn error(measured: &Measurements, params: &LevelsParams) -> String {
 const THREE: [f64; 3] = [0.2e-6, 2e-6, 5e-6];
 
 #[test]
-fn cores_hosts_and_switches_are_found_with_links_that_take_as_long() {
+fn cores_hosts_and_switches_are_found_with_link_latencies() {
     let truth = Truth::regular(&[4, 3, 2], 1, &THREE);
     let mut measured = truth.measured(0.0, 1);
     measured.endpoints[8].core = 7;
@@ -139,7 +139,7 @@ fn cores_hosts_and_switches_are_found_with_links_that_take_as_long() {
 }
 
 #[test]
-fn hosts_of_a_switch_may_stand_apart() {
+fn hosts_of_a_switch_need_not_be_consecutive() {
     let mut truth = Truth::regular(&[2, 3, 2], 1, &THREE);
     truth.groups[1] = (0..12).map(|endpoint| endpoint / 2 % 2).collect();
     let system = found(&truth.measured(0.05, 3));
@@ -174,7 +174,7 @@ fn hosts_that_are_down_are_nodes_without_slots() {
         measured.endpoints[endpoint].state = NodeState::Down;
         measured.samples.retain(|s| s.source != endpoint as u32 && s.destination != endpoint as u32);
     }
-    // Nobody spoke for the third host, whose second endpoint is up.
+    // The third host has no measurements, although its second endpoint is up.
     measured.samples.extend((0..12).filter(|other| ![2, 3, 4, 5].contains(other)).flat_map(|other| {
         let time = 2.0 * truth.latency(5, other as usize);
         [sample(5, other, 1, time), sample(other, 5, 1, time)]
@@ -187,11 +187,11 @@ fn hosts_that_are_down_are_nodes_without_slots() {
     assert_eq!(levels.groups[1], [0, 0, 0, 1, 1, 1, 1, 1, 1]);
     assert!(Paths::new(&system).is_some());
     measured.endpoints.iter_mut().for_each(|endpoint| endpoint.state = NodeState::Down);
-    assert_eq!(error(&measured, &LevelsParams::default()), "no endpoint of 6 hosts answered");
+    assert_eq!(error(&measured, &LevelsParams::default()), "none of the endpoints of 6 hosts answered");
 }
 
 #[test]
-fn what_was_not_measured_is_estimated_or_named() {
+fn unmeasured_pairs_are_estimated_or_named() {
     let truth = Truth::regular(&[2, 3, 4], 1, &THREE);
     let mut measured = truth.measured(0.1, 5);
     measured.samples.retain(|s| (s.source + s.destination) % 3 != 0 || s.source / 2 == s.destination / 2);
@@ -206,16 +206,16 @@ fn what_was_not_measured_is_estimated_or_named() {
     let message = error(&measured, &LevelsParams::default());
     assert_eq!(
         message,
-        "nothing was measured that joins core 0 of host `n2` to core 1 of host `n2`, directly or over others"
+        "no measurements connect core 0 of host `n2` and core 1 of host `n2`, directly or indirectly"
     );
     let mut measured = truth.measured(0.1, 5);
     measured.samples.retain(|s| (s.source / 6 == 1) == (s.destination / 6 == 1));
     let message = error(&measured, &LevelsParams::default());
-    assert!(message.contains("host `n0` to host `n3`"), "{message}");
+    assert!(message.contains("host `n0` and host `n3`"), "{message}");
 }
 
 #[test]
-fn one_pair_that_is_wrong_makes_no_level() {
+fn one_wrong_pair_does_not_make_a_level() {
     for (branches, latencies) in [
         (&[1, 64][..], &[1e-6, 2e-6][..]),
         (&[1, 8, 8], &[1e-6, 2e-6, 3e-6]),
@@ -228,7 +228,7 @@ fn one_pair_that_is_wrong_makes_no_level() {
         for partner in [branches[0], last] {
             for factor in [0.3, 0.6, 1.7, 4.0] {
                 for both in [false, true] {
-                    // A pair that is too fast both ways is a fact.
+                    // A pair that is faster in both directions is real.
                     if both && factor < 1.0 {
                         continue;
                     }
@@ -240,7 +240,8 @@ fn one_pair_that_is_wrong_makes_no_level() {
                     let system = found(&measured);
                     let (found, expected) = (&tree(&system).groups, true_groups(&truth));
                     assert_eq!(found.len(), expected.len(), "{branches:?} {partner} {factor} {both}");
-                    // A pair that is slow both ways and has a switch of its own looks as if it had none.
+                    // A pair that is slow in both directions and has its own switch is indistinguishable from
+                    // one without.
                     if !(both && branches == [1, 2, 2, 8] && partner == 1) {
                         assert_eq!(*found, expected, "{branches:?} {partner} {factor} {both}");
                     }
@@ -252,11 +253,11 @@ fn one_pair_that_is_wrong_makes_no_level() {
 
 #[test]
 fn a_pair_on_a_switch_of_its_own_is_a_level() {
-    // Hosts 0 and 1 have a switch of their own, as the other thirty have.
+    // Hosts 0 and 1 have their own switch, like the other thirty.
     let mut truth = Truth::regular(&[1, 32], 1, &[1e-6, 3e-6]);
     truth.groups[0] = (0..32).map(|host| u32::from(host > 1)).collect();
     assert_eq!(tree(&found(&truth.measured(0.1, 3))).groups, truth.groups);
-    // Hosts 4 and 9 alone are nearer to each other.
+    // Only hosts 4 and 9 are nearer to each other.
     truth.groups[0] = (0..32).map(|host| if host == 9 { 4 } else { host }).collect();
     let system = found(&truth.measured(0.1, 3));
     let levels = tree(&system);
@@ -267,7 +268,7 @@ fn a_pair_on_a_switch_of_its_own_is_a_level() {
 }
 
 #[test]
-fn several_pairs_that_are_wrong_do_no_harm() {
+fn several_wrong_pairs_do_no_harm() {
     let truth = Truth::regular(&[1, 16, 8], 1, &[1e-6, 2e-6, 3e-6]);
     let mut measured = truth.measured(0.1, 7);
     for (a, b, factor) in [(0, 1, 0.4), (3, 90, 0.5), (17, 18, 8.0), (40, 45, 3.0), (64, 127, 20.0)] {
@@ -304,7 +305,7 @@ fn noise_of_both_directions_widens_the_gap() {
     assert!(result.notes[0].starts_with("both directions of a pair differ"), "{:?}", result.notes);
 }
 
-/// A machine with a host for every slot, or one for all, and these costs.
+/// A machine with one host per slot, or one host for all, and given costs.
 fn matrix(count: usize, one_host: bool, cost: impl Fn(usize, usize) -> f64) -> SystemGraph {
     let hosts = if one_host { 1 } else { count };
     let costs = (0..count * count)
@@ -330,7 +331,7 @@ fn matrices_keep_their_unit() {
         assert!(found.links.iter().all(|link| link.latency_s.is_none()));
     }
     let again = found_again();
-    assert!(again.contains("levels already"), "{again}");
+    assert!(again.contains("already levels"), "{again}");
 }
 
 fn found_again() -> String {
@@ -341,7 +342,7 @@ fn found_again() -> String {
 }
 
 #[test]
-fn two_directions_and_the_slots_of_two_hosts_count_on_average() {
+fn both_directions_and_the_slots_of_two_hosts_are_averaged() {
     let mut system = matrix(4, false, |a, b| if a < b { 3.0 } else { 1.0 });
     system.nodes.truncate(2);
     system.slots = (0..4).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect();
@@ -350,23 +351,23 @@ fn two_directions_and_the_slots_of_two_hosts_count_on_average() {
 }
 
 #[test]
-fn wrong_parameters_and_inputs_are_named() {
+fn wrong_parameters_and_inputs_are_reported() {
     let measured = Truth::regular(&[1, 2], 1, &[1.0, 1.0]).measured(0.0, 1);
     let params = |json: &str| serde_json::from_str::<LevelsParams>(json).unwrap();
     assert_eq!(error(&measured, &params(r#"{"level_ratio": 1}"#)), "level_ratio is 1, less than 1.01");
-    assert!(error(&measured, &params(r#"{"cost": "time"}"#)).contains("`bytes` is not given"));
+    assert!(error(&measured, &params(r#"{"cost": "time"}"#)).contains("`bytes` is missing"));
     assert!(error(&measured, &params(r#"{"bytes": 8}"#)).starts_with("bytes is 8"));
     assert!(serde_json::from_str::<LevelsParams>(r#"{"level_ratios": 2}"#).is_err());
     let time = params(r#"{"cost": "time", "bytes": 8}"#);
     let message = levels_of_matrix(&matrix(2, false, |_, _| 1.0), &time).unwrap_err().to_string();
-    assert!(message.contains("says nothing of sizes"), "{message}");
+    assert!(message.contains("does not depend on message sizes"), "{message}");
     let mut damaged = measured;
     damaged.samples.swap(0, 1);
-    assert!(error(&damaged, &LevelsParams::default()).contains("sample 1 does not come after"));
+    assert!(error(&damaged, &LevelsParams::default()).contains("sample 1 is out of order"));
 }
 
 #[test]
-fn exactly_one_input_is_taken() {
+fn exactly_one_input_is_accepted() {
     use hopmap_model::{Context, Inputs, Outcome, Stage};
     use std::sync::Arc;
     let measured = Truth::regular(&[2, 2], 1, &[1e-6, 2e-6]).measured(0.0, 1);
@@ -390,7 +391,7 @@ fn a_thousand_hosts() {
     assert_eq!(tree(&found(&measured)).groups, true_groups(&truth));
 }
 
-/// A tree of random arities: hosts hang below groups of different sizes, on the same depth.
+/// A tree with random arities: hosts are below groups of different sizes, at equal depth.
 fn irregular(sizes: &[u32], depth: usize, cores: u32) -> Vec<Vec<u32>> {
     let mut groups: Vec<Vec<u32>> = Vec::new();
     let mut next = sizes.iter().cycle();

@@ -1,4 +1,4 @@
-//! The agents of real hosts: started, connected, told what to measure.
+//! Agents on real hosts: starting, connecting, and directing measurements.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,20 +17,20 @@ use crate::MachineError;
 use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
 use crate::params::ProbeParams;
 
-/// The variable with the hosts of a job.
+/// Environment variable with the node list of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";
-/// Time in which an agent that is ready has to take a connection.
+/// Time limit for connecting to an agent that is ready.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time before an agent that let the connection go is called again.
+/// Delay before reconnecting to an agent that closed the connection.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Connections to agents by host; none where a host is down.
+/// Connections to agents by host; `None` for a host that is down.
 struct Connected {
     agents: Vec<Option<(SocketAddr, Mutex<AgentConnection>)>>,
     _started: Started,
 }
 
-/// Starts agents on the hosts and lets them measure; `false` if it was stopped early.
+/// Starts agents on the hosts and runs the measurements; `false` if it was stopped early.
 pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
     let names = hosts_to_measure(params)?;
     let (hosts, connected) = connect(params, &names, cx)?;
@@ -44,7 +44,7 @@ pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<
     Ok((record.finish(), complete))
 }
 
-/// The hosts to measure: those that are given, or those of the job.
+/// The hosts to measure: those given, or those of the job.
 fn hosts_to_measure(params: &ProbeParams) -> Result<Vec<String>, MachineError> {
     match params.hosts.as_deref().filter(|list| !list.trim().is_empty()) {
         Some(list) => host_names(list),
@@ -55,17 +55,17 @@ fn hosts_to_measure(params: &ProbeParams) -> Result<Vec<String>, MachineError> {
     }
 }
 
-/// The names of a host list, none of them twice.
+/// The names of a host list without duplicates.
 pub(crate) fn host_names(list: &str) -> Result<Vec<String>, MachineError> {
     let names = host_list::expand(list).map_err(|error| {
-        let help = "write names with ranges in brackets: node[001-128,200],login1";
+        let help = "give names with ranges in brackets: node[001-128,200],login1";
         MachineError::new(format!("`hosts` is not a host list: {error}"), help)
     })?;
     let mut seen = std::collections::HashSet::new();
     match names.iter().find(|name| !seen.insert(*name)) {
         Some(name) => {
-            let help = "name every host once; processes on one host are told apart by themselves";
-            Err(MachineError::new(format!("host `{name}` is named twice"), help))
+            let help = "list every host once; processes on one host are distinguished automatically";
+            Err(MachineError::new(format!("host `{name}` is listed twice"), help))
         }
         None if names.is_empty() => Err(no_hosts()),
         None => Ok(names),
@@ -77,13 +77,13 @@ fn no_hosts() -> MachineError {
     MachineError::new("no hosts are given, and SLURM_JOB_NODELIST is not set", help)
 }
 
-/// Starts the agents and connects to all that answer; hosts that do not are down.
+/// Starts the agents and connects to those that answer; other hosts are down.
 fn connect(
     params: &ProbeParams,
     names: &[String],
     cx: &Context<'_>,
 ) -> Result<(Vec<Host>, Connected), MachineError> {
-    let no_token = |error| MachineError::new(format!("there is no secret for the agents: {error}"), "");
+    let no_token = |error| MachineError::new(format!("cannot create a secret for the agents: {error}"), "");
     let token = Token::random().map_err(no_token)?;
     let template = Template::parse(&params.start)?;
     let timeout = Duration::from_secs_f64(params.start_timeout_s);
@@ -119,7 +119,7 @@ fn connect(
         Some((problem, concerned)) if agents.iter().all(Option::is_none) => {
             let (hosts, name) = (names.len(), concerned[0]);
             let help = format!(
-                "`start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example \
+                "`start` must run `hopmap agent` on a host and forward its standard input; try it by hand, for example \
                  `ssh {name} hopmap agent --version`"
             );
             Err(MachineError::new(format!("none of the {hosts} hosts answered; {name}: {problem}"), help))
@@ -128,7 +128,7 @@ fn connect(
     }
 }
 
-/// Connects to an agent; one that has no place at the moment is called again.
+/// Connects to an agent; retries if it has no free place.
 fn call(address: SocketAddr, token: &Token) -> Result<AgentConnection, ClientError> {
     let until = Instant::now() + CONNECT;
     loop {
@@ -149,7 +149,7 @@ impl Connected {
     fn end(self) {
         std::thread::scope(|scope| {
             for (_, connection) in self.agents.into_iter().flatten() {
-                // An agent that is gone has ended already.
+                // A lost agent has already stopped.
                 scope.spawn(|| connection.into_inner().unwrap_or_else(PoisonError::into_inner).end().ok());
             }
         });
@@ -164,7 +164,7 @@ impl Connected {
         let (_, connection) = self.agents[host].as_ref().ok_or_else(gone)?;
         let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
         ask(&mut connection).map_err(|error| match error {
-            // It answers, but could not do it: the other one, or the way, is to blame.
+            // It answers but could not measure: the peer or the network is at fault.
             ClientError::Failed(_, message) => Fault::Way(message),
             error => Fault::Host(in_words(error)),
         })
@@ -175,7 +175,7 @@ impl Agents for Connected {
     fn measure(&self, source: usize, destination: usize, sampling: &Sampling) -> Result<Vec<Timing>, Fault> {
         let (address, _) = self.agents[destination]
             .as_ref()
-            .ok_or_else(|| Fault::Way("the other one is down".to_owned()))?;
+            .ok_or_else(|| Fault::Way("the other host is down".to_owned()))?;
         self.ask(source, |agent| agent.measure(*address, sampling, most_seconds(sampling)))
     }
 
@@ -204,7 +204,7 @@ impl Agents for Connected {
     }
 }
 
-/// What two cores measured, by their numbers in the list.
+/// Converts core numbers of a measurement to list indexes.
 fn by_number(cores: &[u32], pair: CorePair) -> Result<(Pair, Vec<Timing>), Fault> {
     let number = |core: u32| {
         let number = cores.iter().position(|&other| other == core);
@@ -221,7 +221,7 @@ mod tests {
     use crate::agent::answer;
 
     #[test]
-    fn an_agent_that_lets_the_connection_go_is_called_again() {
+    fn an_agent_that_closes_the_connection_is_retried() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let token = Token::random().unwrap();

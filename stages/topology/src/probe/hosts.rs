@@ -1,4 +1,4 @@
-//! Probing by agents, which measure each other when they are told to.
+//! Probing by agents, which measure each other on request.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,18 +12,18 @@ use crate::params::ProbeParams;
 
 /// Failed meetings after which a host is given up, if they are more than half of its meetings.
 const MOST_FAILURES: u32 = 3;
-/// Hosts that measure their cores at the same time.
+/// Number of hosts that measure their cores concurrently.
 const HOSTS_AT_ONCE: usize = 64;
 
 /// Agents by host.
 pub(crate) trait Agents: Sync {
-    /// One host measures another.
+    /// Measures from one host to another.
     fn measure(&self, source: usize, destination: usize, sampling: &Sampling) -> Result<Vec<Timing>, Fault>;
 
-    /// Whether a host is still there.
+    /// Checks whether a host still answers.
     fn answers(&self, host: usize) -> Result<(), Fault>;
 
-    /// A host measures its cores among each other in a phase: pairs of their numbers in the list.
+    /// Measures between the cores of a host in a phase; pairs are list indexes.
     fn inside(
         &self,
         host: usize,
@@ -33,38 +33,38 @@ pub(crate) trait Agents: Sync {
     ) -> Result<Vec<(Pair, Vec<Timing>)>, Fault>;
 }
 
-/// Why something was not measured.
+/// Why a measurement is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The two do not reach each other.
+    /// The two hosts cannot reach each other.
     Way(String),
-    /// The host that was to measure does not answer any more, or what it answers cannot be.
+    /// The measuring host no longer answers, or sends invalid data.
     Host(String),
 }
 
-/// A host that was asked for.
+/// A host to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     pub(crate) name: String,
-    /// Its cores; none if it is down.
+    /// Its cores; empty if it is down.
     pub(crate) cores: Vec<u32>,
 }
 
-/// A probing under way.
+/// The state of a probing.
 struct Probing<'a> {
     hosts: &'a [Host],
     agents: &'a dyn Agents,
     cx: &'a Context<'a>,
-    /// First endpoint of every host.
+    /// First endpoint of each host.
     first: Vec<u32>,
     record: Record,
-    /// Meetings and failed ones by host.
+    /// Meetings and failed meetings by host.
     met: Vec<(u32, u32)>,
     /// Why pairs of hosts are missing.
     failed: BTreeMap<Pair, String>,
 }
 
-/// Measures hosts among each other, and inside each if asked for; `false` if it was stopped early.
+/// Measures between hosts, and inside each if requested; `false` if it was stopped early.
 pub(crate) fn probe_hosts(
     params: &ProbeParams,
     hosts: &[Host],
@@ -110,7 +110,7 @@ impl<'a> Probing<'a> {
         self.first.partition_point(|&first| first <= endpoint) - 1
     }
 
-    /// Lets the hosts measure their cores, many hosts at once; `false` if it was stopped early.
+    /// Measures the cores of many hosts concurrently; `false` if it was stopped early.
     fn cores(&mut self, params: &ProbeParams) -> bool {
         let up: Vec<usize> = (0..self.hosts.len()).filter(|&host| self.hosts[host].cores.len() > 1).collect();
         if !params.measure_intra_node {
@@ -154,7 +154,7 @@ impl<'a> Probing<'a> {
         }
     }
 
-    /// Lets all pairs of a step measure, first one way, then the other.
+    /// Measures all pairs of a step, first in one direction, then in the other.
     fn step(&mut self, part: &Part, pairs: &[Pair]) {
         let is_up = |&(a, b): &Pair| self.record.is_up(a) && self.record.is_up(b);
         let pairs: Vec<Pair> = pairs.iter().copied().filter(is_up).collect();
@@ -163,7 +163,7 @@ impl<'a> Probing<'a> {
             let there = self.agents.measure(one, other, &part.sampling);
             let back = match &there {
                 Ok(_) => self.agents.measure(other, one, &part.sampling),
-                // Whoever is gone is not to keep the next rounds waiting.
+                // A lost host must not delay the next rounds.
                 Err(Fault::Way(problem)) => {
                     self.agents.answers(other).and_then(|()| Err(Fault::Way(problem.clone())))
                 }
@@ -179,7 +179,7 @@ impl<'a> Probing<'a> {
 
     fn take(&mut self, (a, b): Pair, phase: ProbePhase, answer: Result<Vec<Timing>, Fault>) {
         let (one, other) = (self.host(a), self.host(b));
-        // Somebody else may have been lost in the same step.
+        // The partner may have been lost in the same step.
         if !self.record.is_up(a) || !self.record.is_up(b) {
             return;
         }
@@ -198,13 +198,13 @@ impl<'a> Probing<'a> {
         }
     }
 
-    /// Gives up whoever of two has failed too often, so that not every round waits for it.
+    /// Gives up a host that failed too often, so that it does not delay every round.
     fn give_up(&mut self, one: usize, other: usize) {
         for host in [one, other] {
             let (met, failed) = self.met[host];
             // Both directions of a pair count.
             if failed >= 2 * MOST_FAILURES && 2 * failed > met {
-                self.lose(host, "it reaches too few others");
+                self.lose(host, "it reaches too few other hosts");
             }
         }
     }
@@ -215,26 +215,26 @@ impl<'a> Probing<'a> {
         self.record.lose(name);
     }
 
-    /// A host that nobody reached, although there are others, is down. Says which pairs are missing.
+    /// Marks a host that reached no other as down, if there are others. Logs missing pairs.
     fn finish(mut self) -> Record {
         let up = |probing: &Self, host: usize| probing.record.is_up(probing.first[host]);
         let all_up = (0..self.hosts.len()).filter(|&host| up(&self, host)).count();
         for host in 0..self.hosts.len() {
             let (met, failed) = self.met[host];
             if all_up > 1 && up(&self, host) && met > 0 && met == failed {
-                self.lose(host, "it reached nobody");
+                self.lose(host, "it reached no other host");
             }
         }
         let missing = self.failed.iter().filter(|((a, b), _)| self.record.is_up(*a) && self.record.is_up(*b));
         for ((a, b), problem) in missing {
             let [one, other] = [a, b].map(|&endpoint| &self.hosts[self.host(endpoint)].name);
-            self.cx.log(format!("{one} and {other} are not measured: {problem}"));
+            self.cx.log(format!("{one} and {other} were not measured: {problem}"));
         }
         self.record
     }
 }
 
-/// Does the same with all, each in a thread of its own: they wait, and do not compute.
+/// Runs a function on all items, each in its own thread, since they mostly wait.
 pub(crate) fn side_by_side<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let done: Mutex<Vec<(usize, O)>> = Mutex::new(Vec::with_capacity(items.len()));
     std::thread::scope(|scope| {

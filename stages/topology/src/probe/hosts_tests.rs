@@ -1,4 +1,4 @@
-//! Probing with agents that are played, good ones and bad ones.
+//! Probing with simulated agents, correct and faulty ones.
 
 use super::*;
 use crate::probe::sampling::{Wire, sample};
@@ -6,7 +6,7 @@ use hopmap_model::Measurements;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Hosts whose messages take what the distance of their numbers says.
+/// Hosts whose message times depend on the distance of their numbers.
 struct Played<F> {
     fault: F,
     asked: AtomicU32,
@@ -87,7 +87,7 @@ fn all_pairs_are_measured_both_ways_in_every_phase() {
     assert_eq!(measured.endpoints.len(), 9);
     // 10 pairs of hosts and 1 + 3 + 1 of cores, both ways, two small sizes and one large one in two phases.
     assert_eq!(measured.samples.len(), 15 * 2 * 4);
-    // Five hosts take five rounds, in each of which two pairs meet.
+    // Five hosts take five rounds of two pairs each.
     assert_eq!(agents.asked.load(Ordering::Relaxed), 10 * 2 * 3);
     for ((a, b), found) in measured.latencies() {
         let host = |endpoint: u32| measured.endpoints[endpoint as usize].host[1..].parse::<usize>().unwrap();
@@ -97,7 +97,7 @@ fn all_pairs_are_measured_both_ways_in_every_phase() {
 }
 
 #[test]
-fn without_the_inside_a_host_is_one_endpoint() {
+fn without_intra_node_measurements_a_host_is_one_endpoint() {
     let measured = probed(
         &params(r#"{"measure_intra_node": false, "sizes": [1]}"#),
         &hosts(&[2, 4]),
@@ -114,7 +114,7 @@ fn a_host_that_does_not_answer_is_down() {
 }
 
 #[test]
-fn a_host_that_dies_or_lies_is_given_up_and_no_other() {
+fn only_a_host_that_dies_or_sends_invalid_data_is_given_up() {
     let died = |asked: u32, source: usize, destination: usize| match (source, destination) {
         (3, _) if asked > 20 => Some(Err(Fault::Host("the connection was closed".into()))),
         (_, 3) if asked > 20 => Some(Err(Fault::Way("connection refused".into()))),
@@ -134,7 +134,7 @@ fn a_host_that_dies_or_lies_is_given_up_and_no_other() {
 }
 
 #[test]
-fn who_reaches_nobody_is_down_and_a_missing_way_is_missing() {
+fn a_host_that_reaches_no_other_is_down_and_a_missing_path_is_missing() {
     let cut = |_: u32, a: usize, b: usize| {
         let way = (a.min(b), a.max(b));
         (a == 5 || b == 5 || way == (0, 1)).then(|| Err(Fault::Way("no route to host".into())))
@@ -147,13 +147,13 @@ fn who_reaches_nobody_is_down_and_a_missing_way_is_missing() {
         assert_eq!(measured.latencies().len(), others * (others - 1) / 2 - 1);
         assert!(!measured.latencies().contains_key(&(0, 1)));
     }
-    let nobody = |_: u32, _: usize, _: usize| Some(Err(Fault::Way("no route to host".into())));
-    let measured = probed(&params(r#"{"sizes": [1]}"#), &hosts(&[1; 4]), &played(nobody));
+    let unreachable_hosts = |_: u32, _: usize, _: usize| Some(Err(Fault::Way("no route to host".into())));
+    let measured = probed(&params(r#"{"sizes": [1]}"#), &hosts(&[1; 4]), &played(unreachable_hosts));
     assert!(measured.samples.is_empty());
 }
 
 #[test]
-fn a_stop_gives_what_there_is() {
+fn a_stop_returns_partial_results() {
     struct Stop;
     impl hopmap_model::Observer for Stop {
         fn progress(&self, _: u64, _: u64) {}
@@ -168,14 +168,14 @@ fn a_stop_gives_what_there_is() {
 }
 
 #[test]
-fn a_host_that_is_cut_off_is_waited_for_once() {
+fn a_host_that_is_cut_off_times_out_once() {
     let meetings = AtomicU32::new(0);
-    // Whoever calls it only knows that nothing comes: it could be the way.
+    // The caller only sees that no data arrives: the network could be at fault.
     let agents = played(|asked, source, destination| match (source, destination) {
-        (5, _) if asked == u32::MAX => Some(Err(Fault::Host("it has said nothing for 5 s".into()))),
+        (5, _) if asked == u32::MAX => Some(Err(Fault::Host("it sent no data for 5 s".into()))),
         (5, _) | (_, 5) => {
             meetings.fetch_add(1, Ordering::Relaxed);
-            Some(Err(Fault::Way("it has said nothing for 5 s".into())))
+            Some(Err(Fault::Way("it sent no data for 5 s".into())))
         }
         _ => None,
     });

@@ -1,7 +1,7 @@
-//! Probing by the processes that run the stage together, such as MPI ranks.
+//! Probing between the processes that run the stage together, such as MPI ranks.
 //!
-//! All processes go through the same steps. In a step two partners measure each other, first the one then the other; the one that
-//! does not time answers what it is told to in a header before every batch.
+//! All processes execute the same steps. In a step two partners measure each other one after the other; the
+//! replying side receives a header before every batch.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::tournament::{Part, Steps, parts};
 use crate::MachineError;
 use crate::params::ProbeParams;
 
-/// A way to another process.
+/// A connection to another process.
 struct RankWire<'a> {
     communicator: &'a dyn Communicator,
     process: u32,
@@ -29,7 +29,7 @@ impl Wire for RankWire<'_> {
     }
 }
 
-/// Bytes and messages of a batch; no messages end the measuring of a pair.
+/// Bytes per message and number of messages of a batch; zero messages end the measurement of a pair.
 fn header(bytes: u64, messages: u32) -> Vec<u8> {
     [&bytes.to_le_bytes()[..], &messages.to_le_bytes()[..]].concat()
 }
@@ -39,7 +39,7 @@ fn read_header(header: &[u8]) -> Option<(u64, u32)> {
     Some((u64::from_le_bytes(*bytes), u32::from_le_bytes(messages.try_into().ok()?)))
 }
 
-/// What one endpoint measured with another.
+/// Results of one endpoint with another.
 #[derive(Serialize, Deserialize)]
 struct Measured {
     pair: Pair,
@@ -47,17 +47,17 @@ struct Measured {
     timings: Vec<Timing>,
 }
 
-/// Which process is which endpoint.
+/// Assignment of processes to endpoints.
 struct Placed {
     endpoints: Vec<Endpoint>,
-    /// Process of an endpoint.
+    /// Process of each endpoint.
     processes: Vec<u32>,
     /// Endpoint of this process.
     own: u32,
 }
 
-/// Measures between the processes that run the stage together, each of which knows the name of its host. The first process gets all that was measured, the others nothing;
-/// `false` if it was stopped early.
+/// Measures between the processes that run the stage together, each of which knows its host name. Only the
+/// first process gets all results; `false` if it was stopped early.
 pub(crate) fn probe_ranks(
     params: &ProbeParams,
     own: &str,
@@ -90,19 +90,19 @@ pub(crate) fn probe_ranks(
     Ok((gather(placed, communicator, measured, &phases)?, complete))
 }
 
-/// There is nobody to measure with.
+/// There is no partner.
 pub(super) fn alone(name: &str) -> MachineError {
-    let help = "name at least two hosts, or start at least two processes";
-    MachineError::new(format!("`{name}` is alone: there are no two hosts or cores to measure"), help)
+    let help = "give at least two hosts, or start at least two processes";
+    MachineError::new(format!("`{name}` has no partner: a measurement needs two hosts or cores"), help)
 }
 
-/// A process sent what it should not.
+/// A process sent invalid data.
 fn nonsense(process: u32) -> MachineError {
     let help = "build or install hopmap-ranks from the same sources on every host";
-    MachineError::new(format!("process {process} sent something else than what it measured"), help)
+    MachineError::new(format!("process {process} sent invalid measurements"), help)
 }
 
-/// Who is where: endpoints host by host, hosts in the order of their first processes.
+/// Assigns endpoints host by host, with hosts ordered by their first processes.
 fn place(communicator: &dyn Communicator, own: &str, inside: bool) -> Result<Placed, Error> {
     let names: Vec<String> = communicator
         .all_gather(own.as_bytes().to_vec())?
@@ -143,7 +143,8 @@ pub(crate) fn groups(endpoints: &[Endpoint]) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
     (vec![inside.iter().map(|host| host[0]).collect()], inside)
 }
 
-/// Whether anybody was told to stop. All hear the same, and nobody begins a step before the others.
+/// Whether any process was requested to stop. All processes get the same answer, and no process starts a step
+/// before the others.
 fn any_stops(communicator: &dyn Communicator, cx: &Context<'_>) -> Result<bool, Error> {
     let all = communicator.all_gather(vec![u8::from(cx.should_stop())])?;
     Ok(all.iter().any(|stops| stops.contains(&1)))
@@ -174,7 +175,7 @@ fn meet(
     Ok(Some(((own, other), timings)))
 }
 
-/// Answers the batches of a partner until it has enough.
+/// Replies to the batches of a partner until it is done.
 fn answer(communicator: &dyn Communicator, process: u32) -> Result<(), Error> {
     loop {
         let header = communicator.receive(process)?;
@@ -188,7 +189,7 @@ fn answer(communicator: &dyn Communicator, process: u32) -> Result<(), Error> {
     }
 }
 
-/// Brings everything to the first process, one process after the other, so that it holds no more than it must.
+/// Gathers all results on the first process, one process after the other to limit memory.
 fn gather(
     placed: Placed,
     communicator: &dyn Communicator,

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A process that is a thread, with a channel to every other one. Messages to other hosts take their time.
+/// A process simulated by a thread, with a channel to every other one. Messages to other hosts are delayed.
 struct Process {
     number: u32,
     to: Vec<Sender<Vec<u8>>>,
@@ -61,7 +61,7 @@ impl Communicator for Process {
     }
 }
 
-/// Runs a probing on processes of some hosts; what each of them gives.
+/// Runs a probing on the processes of some hosts; returns the result of each.
 fn on_hosts(hosts: &[&str], params: &str) -> Vec<Result<(Measurements, bool), String>> {
     let params: ProbeParams = serde_json::from_str(params).unwrap();
     let far = |a: usize| hosts.iter().map(|host| *host != hosts[a]).collect();
@@ -90,7 +90,7 @@ fn on_hosts(hosts: &[&str], params: &str) -> Vec<Result<(Measurements, bool), St
 }
 
 #[test]
-fn the_first_process_gets_what_all_have_measured() {
+fn the_first_process_gets_all_measurements() {
     let params = r#"{"sizes": [1, 256, 131072], "messages": 20, "bandwidth": "both", "parallel": 1}"#;
     // Ranks are dealt out to the hosts in turn, as launchers may do.
     let mut all = on_hosts(&["a", "b", "c", "a", "b", "a", "c"], params);
@@ -110,7 +110,7 @@ fn the_first_process_gets_what_all_have_measured() {
 }
 
 #[test]
-fn hosts_alone_are_measured_between_their_first_processes() {
+fn hosts_are_measured_between_their_first_processes() {
     let mut all =
         on_hosts(&["a", "a", "b", "b"], r#"{"sizes": [1], "messages": 5, "measure_intra_node": false}"#);
     let (measured, _) = all.remove(0).unwrap();
@@ -118,15 +118,15 @@ fn hosts_alone_are_measured_between_their_first_processes() {
 }
 
 #[test]
-fn one_process_is_alone() {
+fn one_process_has_no_partner() {
     let message = on_hosts(&["a"], "{}").remove(0).unwrap_err();
-    assert_eq!(message, "`a` is alone: there are no two hosts or cores to measure");
+    assert_eq!(message, "`a` has no partner: a measurement needs two hosts or cores");
     let all = on_hosts(&["a", "a"], r#"{"measure_intra_node": false}"#);
     assert!(all.into_iter().all(|one| one.is_err()));
 }
 
 #[test]
-fn headers_come_back() {
+fn headers_round_trip() {
     assert_eq!(read_header(&header(1 << 40, 7)), Some((1 << 40, 7)));
     assert_eq!(read_header(&[0; 11]), None);
     assert_eq!(read_header(&[0; 13]), None);

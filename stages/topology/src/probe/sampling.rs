@@ -1,55 +1,55 @@
-//! How one pair is measured: sizes, repetitions, and when the shortest time is known well enough.
+//! Measurement of one pair: sizes, repetitions, and the stopping rule for the shortest time.
 
 use hopmap_model::{Endpoint, Measurements, NodeState, ProbePhase, Sample};
 use serde::{Deserialize, Serialize};
 
 use crate::fit::fits;
 
-/// The way to one other endpoint, from the side that times.
+/// A connection to another endpoint, from the measuring side.
 pub trait Wire {
-    /// What can go wrong on the way.
+    /// Errors of the connection.
     type Error;
 
-    /// Sends so many messages of so many bytes, each after the answer of one byte to the one before, and adds to `times` how
-    /// many seconds each took with its answer.
+    /// Sends `messages` messages of `bytes` bytes, each after the one-byte reply to the previous one, and
+    /// appends the round-trip times in seconds to `times`.
     fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), Self::Error>;
 }
 
-/// What to measure between two endpoints.
+/// A measurement between two endpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Bytes of a message, one size after the other.
+    /// Message sizes in bytes, measured one after the other.
     pub sizes: Vec<u64>,
-    /// Messages of each size before any is timed; more of them where these take less than [`Self::warm_up_bytes`].
+    /// Unmeasured messages before each size; more if these transfer less than [`Self::warm_up_bytes`].
     pub warm_up: u32,
-    /// Bytes that go over the way before messages of a size are timed, so that windows are open; at most 64 messages.
+    /// Bytes transferred before a size is measured, to open TCP windows; at most 64 messages.
     pub warm_up_bytes: u64,
-    /// Messages of one batch.
+    /// Messages per batch.
     pub batch: u32,
-    /// Most messages of a size.
+    /// Maximum number of messages per size.
     pub most: u32,
-    /// A size is done when so many batches in a row ...
+    /// A size is done when this many consecutive batches ...
     pub calm_batches: u32,
-    /// ... have shortened the shortest time by less than this part of it.
+    /// ... have decreased the shortest time by less than this fraction.
     pub tolerance: f64,
-    /// Seconds after which a size is done however it stands.
+    /// Time limit per size in seconds.
     pub seconds: f64,
 }
 
-/// How long messages of one size took, each with its answer.
+/// Times of messages of one size, each with its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub bytes: u64,
-    /// Messages that were timed.
+    /// Number of measured messages.
     pub messages: u64,
     /// Shortest time, first decile, median, ninth decile and longest time, in seconds.
     pub times: [f64; 5],
 }
 
-/// Measures all sizes over a wire.
+/// Measures all sizes.
 pub fn sample<W: Wire>(wire: &mut W, sampling: &Sampling) -> Result<Vec<Timing>, W::Error> {
     sampling.sizes.iter().map(|&bytes| sample_size(wire, sampling, bytes)).collect()
 }
@@ -63,7 +63,7 @@ fn sample_size<W: Wire>(wire: &mut W, sampling: &Sampling, bytes: u64) -> Result
     while times.len() < sampling.most as usize && calm < sampling.calm_batches && spent < sampling.seconds {
         let first = times.len();
         let left = sampling.most - times.len() as u32;
-        // A batch must not overrun the time that is left: slow ways get short batches.
+        // A batch must not exceed the time left: slow connections get short batches.
         let pace = if first == 0 { 0.0 } else { spent / first as f64 };
         let affordable = if pace > 0.0 { ((sampling.seconds - spent) / pace).ceil().max(1.0) } else { 1.0 };
         let batch = if first == 0 { 1 } else { sampling.batch.min(left).min(affordable.min(1e9) as u32) };
@@ -77,7 +77,7 @@ fn sample_size<W: Wire>(wire: &mut W, sampling: &Sampling, bytes: u64) -> Result
     Ok(summary(bytes, times))
 }
 
-/// Quantiles of times, which are not empty.
+/// Quantiles of a non-empty list of times.
 fn summary(bytes: u64, mut times: Vec<f64>) -> Timing {
     times.sort_by(f64::total_cmp);
     let last = times.len().saturating_sub(1);
@@ -85,7 +85,7 @@ fn summary(bytes: u64, mut times: Vec<f64>) -> Timing {
     Timing { bytes, messages: times.len() as u64, times: [0.0, 0.1, 0.5, 0.9, 1.0].map(quantile) }
 }
 
-/// What is known so far of the endpoints and the ways between them.
+/// Endpoints and results so far.
 #[derive(Debug)]
 pub(crate) struct Record {
     endpoints: Vec<Endpoint>,
@@ -101,7 +101,7 @@ impl Record {
         &self.endpoints
     }
 
-    /// Takes what one endpoint measured with another; says what is wrong with times that cannot be.
+    /// Adds the results of one endpoint with another; returns an error for impossible times.
     pub(crate) fn add(
         &mut self,
         (source, destination): (u32, u32),
@@ -131,7 +131,7 @@ impl Record {
         Ok(())
     }
 
-    /// Gives a host up: it is down, and what was measured with it does not count.
+    /// Gives up a host: it is down, and its measurements are discarded.
     pub(crate) fn lose(&mut self, host: &str) {
         for endpoint in self.endpoints.iter_mut().filter(|endpoint| endpoint.host == host) {
             endpoint.state = NodeState::Down;
@@ -144,18 +144,18 @@ impl Record {
         self.endpoints[endpoint as usize].state == NodeState::Up
     }
 
-    /// The measurements with what time depends on.
+    /// The measurements with the fitted latencies and bandwidths.
     pub(crate) fn finish(self) -> Measurements {
         let Self { endpoints, mut samples } = self;
         let key = |sample: &Sample| (sample.source, sample.destination, sample.phase, sample.bytes);
         samples.sort_unstable_by_key(key);
-        // Whoever sends the same twice is believed once.
+        // Of duplicates only the first is kept.
         samples.dedup_by_key(|sample| key(sample));
         Measurements { fits: fits(&samples), endpoints, samples }
     }
 }
 
-/// Whether somebody can have measured that: an endpoint may lie, or be broken.
+/// Whether a result is possible: an endpoint may be faulty or malicious.
 fn is_possible(timing: &Timing) -> bool {
     timing.messages > 0
         && timing.times.iter().all(|time| time.is_finite() && (0.0..=1e6).contains(time))
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// A way whose messages take what a function of their number says.
+    /// A connection whose message times are a function of the message number.
     struct Scripted<F> {
         time: F,
         messages: u32,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_way_is_done_after_a_few_batches() {
+    fn a_stable_connection_is_done_after_a_few_batches() {
         let mut wire = scripted(|_, _| 1e-4);
         let timing = sample(&mut wire, &sampling()).unwrap()[0];
         assert_eq!(wire.batches, [5, 1, 10, 10, 10]);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_gets_shorter_is_measured_until_it_does_not() {
+    fn a_connection_is_measured_until_its_minimum_converges() {
         let shrinking = |_: u64, message: u32| 1e-4 + 1e-4 * 0.97_f64.powf(f64::from(message));
         let mut wire = scripted(shrinking);
         let timing = sample(&mut wire, &sampling()).unwrap()[0];
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_way_ends_in_time_and_has_at_least_one_message() {
+    fn a_slow_connection_ends_in_time_with_at_least_one_message() {
         let mut wire = scripted(|_, _| 0.4);
         let timing = sample(&mut wire, &sampling()).unwrap()[0];
         assert_eq!(timing.messages, 3);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_together_is_sorted_and_right() {
+    fn combined_results_are_sorted_and_correct() {
         let mut record = record();
         record.add((2, 0), ProbePhase::Latency, &[timing(64, 3e-6), timing(1, 2e-6)]).unwrap();
         record.add((0, 2), ProbePhase::Isolated, &[timing(1 << 20, 1e-3)]).unwrap();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_times_are_refused() {
+    fn impossible_times_are_rejected() {
         let mut record = record();
         for times in [[-1.0; 5], [f64::NAN; 5], [0.0; 5], [1.0, 2.0, 3.0, 2.0, 5.0], [1e9; 5]] {
             let timing = Timing { bytes: 1, messages: 1, times };
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_host_is_down_and_its_times_do_not_count() {
+    fn a_lost_host_is_down_and_its_times_are_discarded() {
         let mut record = record();
         for pair in [(0, 1), (1, 2), (2, 0)] {
             record.add(pair, ProbePhase::Latency, &[timing(1, 1e-6)]).unwrap();

@@ -1,4 +1,4 @@
-//! Starting agents: a command for every host, or one for all, and what they say when they are ready.
+//! Starts agents, by one command per host or one for all, and reads their ready lines.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -13,29 +13,29 @@ use hopmap_process::{Capture, Group, for_each_line};
 use crate::MachineError;
 use crate::agent::VERSION;
 
-/// What stands for the name of a host in a command.
+/// Placeholder for the host name in a command.
 const HOST: &str = "{host}";
-/// What the line of an agent that is ready begins with; launchers may put something before it.
+/// Start of the ready line of an agent; launchers may prefix it.
 const READY: &str = "hopmap agent ";
-/// Bytes and lines of standard error that are kept of a command.
+/// Bytes and lines of standard error that are kept per command.
 const TAIL_BYTES: usize = 4096;
 const TAIL_LINES: usize = 3;
-/// Time for complaints after the end of the standard output.
+/// Time to collect error output after the end of the standard output.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Time for all commands together to end by themselves.
+/// Time for all commands together to exit by themselves.
 const GRACE: Duration = Duration::from_secs(2);
-/// Once half of the agents are ready the others have as long again as those took, and this at least.
+/// Once half of the agents are ready, the others have as long again, and at least this.
 const LATE: Duration = Duration::from_secs(5);
-/// Time between two looks at whether to stop.
+/// Interval of checks for cancellation.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A command that starts agents, as words.
+/// A command that starts agents, split into words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     words: Vec<String>,
 }
 
-/// Commands that run agents; they are ended when this is dropped.
+/// Running commands; they are stopped on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Started {
     running: Vec<Running>,
@@ -44,40 +44,40 @@ pub(crate) struct Started {
 #[derive(Debug)]
 struct Running {
     group: Group,
-    /// Its end ends an agent, also behind ssh.
+    /// Closing it stops an agent, even behind ssh.
     input: Option<ChildStdin>,
     errors: Capture,
 }
 
-/// Where the agent of a host can be reached, or why it cannot; one for every host asked for.
+/// Address of the agent of each host, or why there is none; one entry per requested host.
 pub(crate) type Answers = Vec<Result<SocketAddr, String>>;
 
-/// What the reader of a command hears.
+/// Events from the reader of a command.
 enum News {
-    /// An agent is ready: the name of its host, and its address or why it cannot be used.
+    /// An agent is ready: its host name, and its address or why it cannot be used.
     Ready(String, Result<SocketAddr, String>),
-    /// The command says nothing more.
+    /// The command will print nothing more.
     Silent,
 }
 
 impl Template {
-    /// Splits a command into words as a shell does, without doing anything else that shells do.
+    /// Splits a command into words with shell quoting rules; no expansion.
     pub(crate) fn parse(text: &str) -> Result<Self, MachineError> {
         match shlex::split(text).filter(|words| !words.is_empty()) {
             Some(words) => Ok(Self { words }),
             None => {
-                let help = "write a command such as \"ssh {host} hopmap agent\"; quotes that are opened have to be closed";
-                Err(MachineError::new(format!("`start` is `{text}`, which is no command"), help))
+                let help = "give a command such as \"ssh {host} hopmap agent\"; quotes must be closed";
+                Err(MachineError::new(format!("`start` is `{text}`, which is not a command"), help))
             }
         }
     }
 
-    /// Whether it is run once for every host.
+    /// Whether it runs once per host.
     fn is_per_host(&self) -> bool {
         self.words.iter().any(|word| word.contains(HOST))
     }
 
-    /// Runs it with the token on its standard input, which stays open: agents end with it.
+    /// Runs it with the token on its standard input, which stays open: agents stop when it is closed.
     fn run(
         &self,
         host: &str,
@@ -91,7 +91,7 @@ impl Template {
             Group::start(&mut command).map_err(|error| format!("cannot run `{}`: {error}", words[0]))?;
         let mut input = group.take_stdin();
         if let Some(input) = &mut input {
-            // A command that has ended already says why on its standard error.
+            // A command that has already exited explains itself on standard error.
             let _ = input.write_all(format!("{token}\n").as_bytes()).and_then(|()| input.flush());
         }
         let errors = Capture::last(group.take_stderr(), TAIL_BYTES);
@@ -103,34 +103,35 @@ impl Template {
     }
 }
 
-/// Reports agents that are ready until the command says nothing more; then its complaints are known as well.
+/// Reports agents that are ready until the end of the output; error output is then complete too.
 fn listen(output: impl Read, errors: &Capture, report: impl Fn(News)) {
     for_each_line(output, |line| {
         if let Some((host, address)) = parse_ready(line) {
             report(News::Ready(host, address));
         }
     });
-    // A command may go on without its standard output.
+    // A command may close its standard output and keep running.
     let _ = errors.bytes(Instant::now() + PATIENCE);
     report(News::Silent);
 }
 
-/// The name and the address that an agent says when it is ready; of another version only the name is understood.
+/// Parses the ready line of an agent; of another version only the name is parsed.
 fn parse_ready(line: &str) -> Option<(String, Result<SocketAddr, String>)> {
-    let (_, said) = line.split_once(READY)?;
-    let mut words = said.split_whitespace();
+    let (_, ready) = line.split_once(READY)?;
+    let mut words = ready.split_whitespace();
     let version: u16 = words.next()?.parse().ok()?;
     let host = words.next()?.to_owned();
     if version != VERSION {
         let fault = format!(
-            "its agent speaks version {version} of the protocol, not {VERSION}: start it from the same hopmap"
+            "its agent uses protocol version {version}, not {VERSION}: use the same version of hopmap"
         );
         return Some((host, Err(fault)));
     }
     Some((host, Ok(words.next()?.parse().ok()?)))
 }
 
-/// Starts the agents of some hosts and waits until all are ready, have failed, or the time is over.
+/// Starts the agents of some hosts and waits until all are ready or have failed, or the time limit is
+/// reached.
 pub(crate) fn start(
     template: &Template,
     hosts: &[String],
@@ -140,7 +141,7 @@ pub(crate) fn start(
 ) -> (Started, Answers) {
     let (sender, news) = channel();
     let mut started = Started::default();
-    // Which hosts a command is for, and by which of the running ones it is run.
+    // Each command with the hosts that it serves.
     let commands: Vec<(&str, Vec<usize>)> = match template.is_per_host() {
         true => hosts.iter().enumerate().map(|(index, host)| (host.as_str(), vec![index])).collect(),
         false => vec![("", (0..hosts.len()).collect())],
@@ -149,7 +150,7 @@ pub(crate) fn start(
     let mut runs = HashMap::new();
     for (command, (host, concerned)) in commands.iter().enumerate() {
         let sender: Sender<(usize, News)> = sender.clone();
-        match template.run(host, token, move |said| drop(sender.send((command, said)))) {
+        match template.run(host, token, move |event| drop(sender.send((command, event)))) {
             Ok(running) => {
                 runs.insert(command, started.running.len());
                 started.running.push(running);
@@ -159,7 +160,7 @@ pub(crate) fn start(
     }
     drop(sender);
     let wait = Wait { hosts, commands: &commands, begun: Instant::now(), timeout, cx };
-    wait.hear(&news, &mut answers, &mut |command| {
+    wait.handle(&news, &mut answers, &mut |command| {
         runs.get(&command).map_or_else(String::new, |&run| started.running[run].last_words())
     });
     let waited = wait.begun.elapsed().min(timeout).as_secs_f64();
@@ -168,7 +169,7 @@ pub(crate) fn start(
     (started, answers)
 }
 
-/// Waiting for agents.
+/// The state while waiting for agents.
 struct Wait<'a> {
     hosts: &'a [String],
     commands: &'a [(&'a str, Vec<usize>)],
@@ -178,7 +179,7 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    fn hear(
+    fn handle(
         &self,
         news: &Receiver<(usize, News)>,
         answers: &mut [Option<Result<SocketAddr, String>>],
@@ -198,7 +199,7 @@ impl Wait<'_> {
                             patience = self.timeout.min(taken + taken.max(LATE));
                         }
                     }
-                    None => self.cx.log(format!("an agent on `{name}`, which nobody asked for")),
+                    None => self.cx.log(format!("ignoring an unexpected agent on `{name}`")),
                 },
                 Ok((command, News::Silent)) => {
                     let words = last_words(command);
@@ -212,7 +213,7 @@ impl Wait<'_> {
         }
     }
 
-    /// The host that an agent speaks for: the only one of its command, or the one of its name, with or without domain.
+    /// The host of an agent: the only one of its command, or the one with its name, with or without domain.
     fn host(
         &self,
         command: usize,
@@ -232,9 +233,9 @@ impl Wait<'_> {
 }
 
 impl Running {
-    /// What the command said last, once it has ended.
+    /// The last output of a command, once it has exited.
     fn last_words(&self) -> String {
-        // Its pipes are closed a moment before it is over.
+        // Its pipes are closed shortly before it exits.
         let deadline = Instant::now() + PATIENCE;
         let ended = match self.group.wait_until(deadline).and_then(|_| self.group.ended()) {
             Ok(Some(status)) => status.to_string(),
@@ -255,7 +256,7 @@ impl Drop for Started {
         }
         let deadline = Instant::now() + GRACE;
         for running in &mut self.running {
-            // Whatever hangs is killed, as it cannot be asked any more.
+            // Hanging processes are killed, since they do not respond.
             let _ = running.group.wait_until(deadline);
             let _ = running.group.end();
         }
@@ -273,28 +274,28 @@ mod tests {
     }
 
     #[test]
-    fn a_command_for_every_host_speaks_for_it_whatever_it_calls_itself() {
+    fn a_command_per_host_determines_the_host_regardless_of_its_name() {
         let command = "sh -c 'read token; echo \"0: hopmap agent 1 {host}.domain 10.0.0.1:7$token 4\"'";
         let answers = started(&command.replace("7$token", "700"), &["a", "b"]);
         assert_eq!(answers, vec![Ok("10.0.0.1:700".parse().unwrap()); 2]);
     }
 
     #[test]
-    fn one_command_for_all_is_told_apart_by_names() {
-        let said = "hopmap agent 1 b.domain 10.0.0.2:7 4\\nhopmap agent 1 x 10.0.0.9:7 4\\nhopmap agent 1 a 10.0.0.1:7 4\\n";
-        let answers = started(&format!("printf '{said}'"), &["a", "b", "c"]);
+    fn agents_of_one_command_are_distinguished_by_name() {
+        let lines = "hopmap agent 1 b.domain 10.0.0.2:7 4\\nhopmap agent 1 x 10.0.0.9:7 4\\nhopmap agent 1 a 10.0.0.1:7 4\\n";
+        let answers = started(&format!("printf '{lines}'"), &["a", "b", "c"]);
         assert_eq!(answers[..2], ["10.0.0.1:7", "10.0.0.2:7"].map(|address| Ok(address.parse().unwrap())));
         assert!(answers[2].as_ref().unwrap_err().starts_with("the command ended"), "{answers:?}");
     }
 
     #[test]
-    fn the_token_is_on_the_standard_input_and_nowhere_else() {
+    fn the_token_is_only_on_the_standard_input() {
         let command = "sh -c 'read token; test $token = secret && echo hopmap agent 1 {host} 1.2.3.4:5 1'";
         assert_eq!(started(command, &["a"]), [Ok("1.2.3.4:5".parse().unwrap())]);
     }
 
     #[test]
-    fn failures_are_told_in_the_words_of_the_command() {
+    fn failures_quote_the_command_output() {
         let answers = started("sh -c 'echo no route to {host} >&2; exit 3'", &["a"]);
         assert_eq!(answers, [Err("no route to a".to_owned())]);
         let answers = started("/no/such/program", &["a", "b"]);
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_down_does_not_keep_the_others_waiting_to_the_end() {
+    fn a_host_that_is_down_does_not_delay_the_others() {
         let hosts = ["a", "b", "c"].map(str::to_owned);
         let command =
             "sh -c 'test {host} = c && exec sleep 1200; echo hopmap agent 1 {host} 10.0.0.1:7 4; cat'";
@@ -323,14 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_of_another_version_is_told_with_both_versions() {
+    fn an_agent_of_another_version_is_reported_with_both_versions() {
         let answers = started("echo hopmap agent 9 a 10.0.0.1:7 4", &["a"]);
-        let fault = "its agent speaks version 9 of the protocol, not 1: start it from the same hopmap";
+        let fault = "its agent uses protocol version 9, not 1: use the same version of hopmap";
         assert_eq!(answers, [Err(fault.to_owned())]);
     }
 
     #[test]
-    fn what_a_hanging_command_has_started_ends_with_it() {
+    fn children_of_a_hanging_command_are_killed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("child");
         let command = format!("sh -c 'sleep 100 & echo $! > {}; wait'", file.display());
@@ -342,6 +343,6 @@ mod tests {
         while !is_over() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(is_over(), "process {child} goes on");
+        assert!(is_over(), "process {child} is still running");
     }
 }

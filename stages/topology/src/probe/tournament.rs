@@ -1,8 +1,8 @@
-//! Who is measured with whom when: a round-robin tournament, in which every two meet once and everybody has at most one partner
-//! in a round.
+//! The measurement schedule: a round-robin tournament, in which every two endpoints meet once and each has at
+//! most one partner per round.
 //!
-//! The circle method: one player stays, the others move on by one place every round. An even number N of players takes N − 1
-//! rounds of N / 2 pairs, an odd one N rounds, in each of which somebody rests.
+//! The circle method: one player stays, the others advance by one place every round. An even number N of
+//! players takes N − 1 rounds of N / 2 pairs, an odd one N rounds, in each of which one player rests.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use hopmap_model::{Context, Pair, ProbePhase};
 use super::sampling::Sampling;
 use crate::params::{BandwidthPhase, ProbeParams};
 
-/// Number of rounds in which all of so many players meet.
+/// Number of rounds for a number of players.
 #[must_use]
 pub fn rounds(players: u32) -> u32 {
     if players < 2 { 0 } else { circle(players) }
@@ -39,14 +39,14 @@ pub fn pairs(players: u32, round: u32) -> impl Iterator<Item = Pair> {
     })
 }
 
-/// Places on the circle; the player of that number stays in the middle.
+/// Places on the circle; the player with that number stays in the centre.
 fn circle(players: u32) -> u32 {
     if players.is_multiple_of(2) { players - 1 } else { players }
 }
 
-/// The tournaments of several groups, side by side: one step after the other, each with the pairs that meet in it.
+/// The concurrent tournaments of several groups: the pairs of each step.
 ///
-/// With `at_once` a group has no more than so many pairs in a step.
+/// `at_once` limits the pairs of a group per step.
 pub fn steps<'a>(groups: &'a [Vec<u32>], at_once: Option<usize>) -> impl Iterator<Item = Vec<Pair>> + 'a {
     let players = |group: &Vec<u32>| group.len() as u32;
     let all_rounds = groups.iter().map(|group| rounds(players(group))).max().unwrap_or(0);
@@ -68,7 +68,7 @@ pub fn steps<'a>(groups: &'a [Vec<u32>], at_once: Option<usize>) -> impl Iterato
     })
 }
 
-/// How many steps the tournaments of several groups take.
+/// Number of steps of the tournaments of several groups.
 #[must_use]
 pub fn count_steps(groups: &[Vec<u32>], at_once: Option<usize>) -> u64 {
     let Some(largest) = groups.iter().map(Vec::len).max() else { return 0 };
@@ -77,22 +77,22 @@ pub fn count_steps(groups: &[Vec<u32>], at_once: Option<usize>) -> u64 {
     u64::from(rounds(largest as u32)) * most.div_ceil(width) as u64
 }
 
-/// Largest message of the phase for latencies, in bytes; larger ones would disturb each other.
+/// Largest message of the latency phase, in bytes; larger ones would interfere with each other.
 const LARGEST_SMALL: u64 = 1 << 16;
 
-/// Messages of some sizes between some endpoints.
+/// Measurements of some sizes between some endpoints.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) phase: ProbePhase,
     /// Groups whose members are measured with each other.
     pub(crate) groups: Vec<Vec<u32>>,
-    /// Pairs of a group at once.
+    /// Limit of concurrent pairs of a group.
     pub(crate) at_once: Option<usize>,
     pub(crate) sampling: Sampling,
 }
 
 impl Part {
-    /// The pairs that are measured at the same time, one step after the other.
+    /// The concurrent pairs of each step.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Pair>> + '_ {
         steps(&self.groups, self.at_once)
     }
@@ -102,7 +102,7 @@ impl Part {
     }
 }
 
-/// The parts of a probing, without those in which there is nobody or nothing to measure.
+/// The parts of a probing that have endpoints and sizes to measure.
 pub(crate) fn parts(params: &ProbeParams, groups: &[Vec<u32>]) -> Vec<Part> {
     phases(params)
         .into_iter()
@@ -116,7 +116,7 @@ pub(crate) fn parts(params: &ProbeParams, groups: &[Vec<u32>]) -> Vec<Part> {
         .collect()
 }
 
-/// The phases that the parameters ask for, each with its sizes.
+/// The requested phases with their sizes.
 pub(crate) fn phases(params: &ProbeParams) -> Vec<(ProbePhase, Sampling)> {
     let mut sizes = params.sizes.clone();
     sizes.sort_unstable();
@@ -136,7 +136,7 @@ pub(crate) fn phases(params: &ProbeParams) -> Vec<(ProbePhase, Sampling)> {
 
 fn sampling(params: &ProbeParams, sizes: Vec<u64>) -> Sampling {
     Sampling {
-        // Small sizes are over soon; large ones first fill the windows of the way.
+        // Small sizes are fast; large ones first open the TCP windows.
         warm_up: 3,
         warm_up_bytes: if sizes.iter().any(|&bytes| bytes > LARGEST_SMALL) { 4 << 20 } else { 1 << 12 },
         sizes,
@@ -148,15 +148,16 @@ fn sampling(params: &ProbeParams, sizes: Vec<u64>) -> Sampling {
     }
 }
 
-/// Most seconds that measuring a pair in one direction takes, a slow way with its last batches included.
+/// Upper limit of the seconds to measure a pair in one direction, including the last batches of a slow
+/// connection.
 pub(crate) fn most_seconds(sampling: &Sampling) -> f64 {
     2.0 + 4.0 * sampling.seconds * sampling.sizes.len() as f64
 }
 
-/// Counts the steps of all parts, each as heavy as its sizes are many and large.
+/// Progress over the steps of all parts, weighted by number and length of their sizes.
 pub(crate) struct Steps<'a> {
     cx: &'a Context<'a>,
-    /// Steps that are left of every part with the weight of one.
+    /// Remaining steps of each part and the weight of a step.
     left: std::collections::VecDeque<(u64, u64)>,
     done: u64,
     total: u64,
@@ -172,7 +173,7 @@ impl<'a> Steps<'a> {
         Self { cx, left, done: 0, total, begin: Instant::now(), announced: false }
     }
 
-    /// One more step is done.
+    /// Records a completed step.
     pub(crate) fn done(&mut self) {
         while self.left.front().is_some_and(|(steps, _)| *steps == 0) {
             self.left.pop_front();
@@ -183,7 +184,7 @@ impl<'a> Steps<'a> {
         }
         self.cx.progress(self.done, self.total);
         let spent = self.begin.elapsed().as_secs_f64();
-        // Once, when enough is known to say how long it takes.
+        // Once, when the estimate is reliable.
         if !self.announced && spent > 2.0 {
             self.announced = true;
             let left = spent * (self.total - self.done) as f64 / self.done.max(1) as f64;
@@ -194,7 +195,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// What a step of a part takes, in units of a small message size.
+/// Estimated time of a step of a part, in units of a small message size.
 fn weight(part: &Part) -> u64 {
     let large = part.sampling.sizes.iter().filter(|&&bytes| bytes > 1 << 16).count() as u64;
     part.sampling.sizes.len() as u64 + 4 * large
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Every two meet exactly once, and nobody has two partners in a round.
+    /// Every two players meet exactly once, and no player has two partners in a round.
     #[test]
     fn every_two_meet_once_for_2_to_1000_players() {
         for players in 2..=1000_u32 {
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_meets_nobody() {
+    fn no_players_have_no_rounds() {
         assert_eq!((rounds(0), rounds(1)), (0, 0));
         assert_eq!(steps(&[vec![], vec![7]], None).count(), 0);
         assert_eq!(count_steps(&[], None), 0);

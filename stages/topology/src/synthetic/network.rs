@@ -1,4 +1,4 @@
-//! Networks other than trees: their shapes as text, and the machine around them.
+//! Networks other than trees: parsing of their shapes, and the machine around them.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use crate::params::{
     CostMetric, MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit,
 };
 
-/// Most links of a network, each direction counted.
+/// Largest number of directed links.
 const MAX_LINKS: u64 = 1 << 26;
 
-/// Most entries of forwarding tables.
+/// Largest number of forwarding table entries.
 const MAX_ENTRIES: u64 = 1 << 25;
 
-/// A shape that is no tree.
+/// A shape other than a tree.
 pub(super) trait Network {
     fn hosts(&self) -> u64;
 
-    /// Links, each direction counted.
+    /// Number of directed links.
     fn links(&self) -> u64;
 
-    /// How many kinds of cables there are.
+    /// Number of kinds of cables.
     fn kinds(&self) -> usize;
 
-    /// How many entries the tables have.
+    /// Number of forwarding table entries.
     fn entries(&self) -> u64 {
         0
     }
@@ -38,14 +38,15 @@ pub(super) trait Network {
 pub(super) struct Fabric {
     /// Names of the switches.
     pub(super) switches: Vec<String>,
-    /// Ends of every cable, and of which kind it is.
+    /// Ends and kind of each cable.
     pub(super) cables: Vec<(u32, u32, usize)>,
     pub(super) ties: Ties,
-    /// Static tables, where routes are other ones than the shortest. The two directions of cable `n` are links `2 n` and `2 n + 1`.
+    /// Static forwarding tables if routes are not the shortest. The two directions of cable `n` are links `2
+    /// n` and `2 n + 1`.
     pub(super) forwarding: Vec<Forward>,
 }
 
-/// The network of a shape; `None` if it is a tree or none that is known.
+/// The network of a shape; `None` if it is a tree or unknown.
 pub(super) fn of(params: &SyntheticParams) -> Result<Option<Box<dyn Network>>, MachineError> {
     let shape = params.shape.as_str();
     let Some((kind, sizes)) = shape.split_once(':') else { return Ok(None) };
@@ -59,19 +60,19 @@ pub(super) fn of(params: &SyntheticParams) -> Result<Option<Box<dyn Network>>, M
     }))
 }
 
-/// Checks the parameters that go with such a shape.
+/// Checks the parameters for such a shape.
 pub(super) fn check(network: &dyn Network, params: &SyntheticParams) -> Result<(), MachineError> {
     let wrong = |parameter, problem: &str| Err(unfit(&params.shape, parameter, problem));
     if !params.costs.is_empty() {
-        return wrong("costs", "is for trees: what messages cost follows from the links");
+        return wrong("costs", "applies to trees only: message costs follow from the links");
     }
     if params.host_level.is_some() {
-        return wrong("host_level", "is for trees: hosts have `cores`");
+        return wrong("host_level", "applies to trees only: use `cores`");
     }
     let cores = params.cores.iter().try_fold(1_u64, |all, &cores| all.checked_mul(u64::from(cores)));
     let slots = cores.and_then(|cores| cores.checked_mul(network.hosts()));
     if params.cores.contains(&0) || params.cores.len() > MAX_LEVELS {
-        return wrong("cores", "is no list of numbers above zero");
+        return wrong("cores", "must be a list of numbers above zero");
     }
     if slots.is_none_or(|slots| slots > u64::from(MAX_SLOTS)) {
         return Err(too_many_slots(&params.shape));
@@ -88,7 +89,7 @@ pub(super) fn check(network: &dyn Network, params: &SyntheticParams) -> Result<(
         }
         let least = if parameter == "bandwidth_bytes_per_s" { f64::MIN_POSITIVE } else { 0.0 };
         if values.iter().any(|value| !(value.is_finite() && *value >= least)) {
-            return wrong(parameter, "has a value that is no such number");
+            return wrong(parameter, "has an invalid value");
         }
     }
     if network.entries() > MAX_ENTRIES {
@@ -104,13 +105,13 @@ fn check_costs(params: &SyntheticParams) -> Result<(), MachineError> {
             return wrong("bytes", "is missing: the time of a message depends on it");
         }
         (CostMetric::Hops | CostMetric::Latency, Some(_)) => {
-            return wrong("bytes", "means nothing unless `cost` is `time`");
+            return wrong("bytes", "applies only if `cost` is `time`");
         }
         (CostMetric::Latency | CostMetric::Time, _) if params.link_latency_s.is_empty() => {
-            return wrong("link_latency_s", "is missing: it is what `cost` counts");
+            return wrong("link_latency_s", "is missing, but `cost` depends on it");
         }
         (CostMetric::Time, _) if params.bandwidth_bytes_per_s.is_empty() => {
-            return wrong("bandwidth_bytes_per_s", "is missing: it is what `cost` counts");
+            return wrong("bandwidth_bytes_per_s", "is missing, but `cost` depends on it");
         }
         _ => {}
     }
@@ -123,7 +124,7 @@ fn check_costs(params: &SyntheticParams) -> Result<(), MachineError> {
             && params.intra_node_costs.iter().all(is_good))
     {
         true => Ok(()),
-        false => wrong("intra_node_costs", "is not one cost, never falling, for every level of `cores`"),
+        false => wrong("intra_node_costs", "must have one cost for every level of `cores`, non-decreasing"),
     }
 }
 
@@ -166,20 +167,19 @@ pub(super) fn machine(network: &dyn Network, params: &SyntheticParams) -> Result
 }
 
 fn malformed(shape: &str, level: usize, size: &str) -> MachineError {
-    let problem =
-        format!("number {level} of shape `{shape}` is `{size}`, which is not a whole number above zero");
-    let help = "write whole numbers with `x` between them: `torus:4x4x4`; the lists of a fat tree are parted by `/`: \
+    let problem = format!("number {level} of shape `{shape}` is `{size}`, which is not a positive integer");
+    let help = "give integers separated by `x`: `torus:4x4x4`; separate the lists of a fat tree by `/`: \
                 `fat-tree:4x4/1x2/1x1`";
     MachineError::new(problem, help)
 }
 
 fn unequal(shape: &str) -> MachineError {
-    let help = "a fat tree has children, parents and cables of as many levels, `fat-tree:4x4/1x2/1x1`; a dragonfly hosts of a router, \
+    let help = "a fat tree has equally long lists of children, parents and cables, `fat-tree:4x4/1x2/1x1`; a dragonfly has hosts of a router, \
                 routers of a group, global cables of a router and at most as many groups as these join, `dragonfly:4x8x4x33`";
-    MachineError::new(format!("the numbers of shape `{shape}` do not go together"), help)
+    MachineError::new(format!("the numbers of shape `{shape}` are inconsistent"), help)
 }
 
-/// Numbers above zero with `x` or `,` between them.
+/// Positive numbers separated by `x` or `,`.
 fn numbers(shape: &str, text: &str) -> Result<Vec<u64>, MachineError> {
     let number = |(level, text): (usize, &str)| match text.trim().parse::<u64>() {
         Ok(number) if number > 0 => Ok(number),
@@ -204,19 +204,20 @@ fn product(shape: &str, factors: impl IntoIterator<Item = u64>, most: u64) -> Re
     Ok(product)
 }
 
-/// Hosts at the points of a grid, each joined to its neighbours. Messages go along the first dimension first.
+/// Hosts at the points of a grid, each connected to its neighbours. Messages use dimension-order routing,
+/// first dimension first.
 struct Grid {
     sizes: Vec<u64>,
-    /// Whether the last point of a line is joined to the first.
+    /// Whether the last point of a line is connected to the first.
     wraps: bool,
 }
 
 impl Grid {
-    /// `4x4x2`, the first dimension counting fastest.
+    /// `4x4x2`, the first dimension varying fastest.
     fn new(shape: &str, text: &str, wraps: bool) -> Result<Self, MachineError> {
         let sizes = numbers(shape, text)?;
         product(shape, sizes.iter().copied(), u64::from(MAX_SLOTS))?;
-        // Distances are counted in sixteen bits.
+        // Distances are stored in sixteen bits.
         let farthest: u64 = sizes.iter().map(|size| if wraps { size / 2 } else { size - 1 }).sum();
         match farthest < u64::from(u16::MAX) {
             true => Ok(Self { sizes, wraps }),
@@ -254,7 +255,7 @@ impl Network for Grid {
                 let place = host / step % size;
                 let next = match place + 1 {
                     next if next < size => Some(host + step),
-                    // Of two hosts one cable leads to the other; alone none leads anywhere.
+                    // Two hosts are connected by one cable; a single one has none.
                     _ if self.wraps && size > 2 => Some(host - place * step),
                     _ => None,
                 };
@@ -262,25 +263,26 @@ impl Network for Grid {
                 step *= size;
             }
         }
-        // By dimension: the first link that leads nearer to a destination is one of the first dimension.
+        // By dimension: the first link that leads nearer to a destination is then one of the first dimension.
         cables.sort_by_key(|&(host, next, dimension)| (dimension, host, next));
         Fabric { switches: Vec::new(), cables, ties: Ties::First, forwarding: Vec::new() }
     }
 }
 
-/// PGFT(h; m; w; p) of Zahavi (2012, Fat-tree routing and node ordering providing contention free traffic for MPI global collectives): a
-/// switch of level i has `m_i` children, a node of level i − 1 has `w_i` parents, with `p_i` parallel cables to each.
+/// PGFT(h; m; w; p) of Zahavi (2012, Fat-tree routing and node ordering providing contention free traffic for
+/// MPI global collectives): a switch of level i has `m_i` children, a node of level i − 1 has `w_i` parents,
+/// with `p_i` parallel cables to each.
 struct FatTree {
     children: Vec<u64>,
     parents: Vec<u64>,
     cables: Vec<u64>,
-    /// Nodes of every level, hosts first.
+    /// Number of nodes of each level, hosts first.
     counts: Vec<u64>,
 }
 
 impl FatTree {
-    /// `4x4/1x2/1x1`: children, parents and cables of every level, innermost first, the numbers of SimGrid's fat trees. Without parents every
-    /// node has one, without cables every parent one.
+    /// `4x4/1x2/1x1`: children, parents and cables of every level, innermost first, the numbers of SimGrid's
+    /// fat trees. Parents and cables are 1 by default.
     fn new(shape: &str, text: &str) -> Result<Self, MachineError> {
         let parts: Vec<&str> = text.split(['/', ';']).collect();
         let list = |index: usize| parts.get(index).map(|part| numbers(shape, part)).transpose();
@@ -315,7 +317,8 @@ impl Network for FatTree {
         (0..self.kinds()).map(|level| 2 * self.counts[level] * self.parents[level] * self.cables[level]).sum()
     }
 
-    /// A node of level l has the digits `x_h … x_{l+1}` of the subtrees that it is in and `y_l … y_1` of the parents that lead to it.
+    /// A node of level l has the digits `x_h … x_{l+1}` of its subtrees and `y_l … y_1` of the parents that
+    /// lead to it.
     fn fabric(&self) -> Fabric {
         let mut first = vec![0_u64];
         for count in &self.counts {
@@ -325,7 +328,7 @@ impl Network for FatTree {
             .flat_map(|level| (0..self.counts[level]).map(move |index| format!("switch-{level}-{index}")));
         let mut cables = Vec::new();
         for level in 0..self.kinds() {
-            // Below x_{level+1} the digits y_level … y_1 count so many nodes.
+            // The digits y_level … y_1 take this many values below x_{level+1}.
             let below: u64 = self.parents[..level].iter().product();
             for node in 0..self.counts[level] {
                 let (subtree, way) = (node / below / self.children[level], node % below);
@@ -340,8 +343,9 @@ impl Network for FatTree {
     }
 }
 
-/// A dragonfly (Kim, Dally, Scott and Abts 2008): `p` hosts on a router, `a` routers in a group, each joined to all others of it, `h` global
-/// cables of a router, and `g` groups, each joined to all others as often as there are cables for it.
+/// A dragonfly (Kim, Dally, Scott and Abts 2008): `p` hosts per router, `a` fully connected routers per
+/// group, `h` global cables per router, and `g` groups, each connected to all others as often as cables
+/// permit.
 struct Dragonfly {
     hosts: u64,
     routers: u64,
@@ -350,7 +354,7 @@ struct Dragonfly {
 }
 
 impl Dragonfly {
-    /// `4x8x4` or `4x8x4x33`: p, a, h and g; without g the most there can be, a · h + 1.
+    /// `4x8x4` or `4x8x4x33`: p, a, h and g; g is at most and by default a · h + 1.
     fn new(shape: &str, text: &str) -> Result<Self, MachineError> {
         let sizes = numbers(shape, text)?;
         let [hosts, routers, global] =
@@ -365,13 +369,13 @@ impl Dragonfly {
         Ok(Self { hosts, routers, global, groups })
     }
 
-    /// How many cables join two groups.
+    /// Number of cables between two groups.
     fn between_groups(&self) -> u64 {
         (self.routers * self.global).checked_div(self.groups - 1).unwrap_or(0)
     }
 
-    /// The router of a group whose cable of a round leads to another group: the global ports of a group, router by router, lead to
-    /// the other groups in turn.
+    /// The router of a group whose cable of a round leads to another group: the global ports of a group,
+    /// router by router, lead to the other groups in turn.
     fn owner(&self, group: u64, other: u64, round: u64) -> u32 {
         let port = round * (self.groups - 1) + if other < group { other } else { other - 1 };
         self.router(group, port / self.global)
@@ -381,8 +385,9 @@ impl Dragonfly {
         (self.hosts() + group * self.routers + index) as u32
     }
 
-    /// Minimal routes: to the router with a cable to the group, over it, and on to the router of the host. The shortest ways would pass
-    /// other groups. Of several cables between two groups the number of the host decides.
+    /// Minimal routes: to the router with a cable to the destination group, over it, and on to the router of
+    /// the host. The shortest paths could pass other groups. Of several cables between two groups, the host
+    /// number selects one.
     fn forwarding(&self, cables: &[(u32, u32, usize)]) -> Vec<Forward> {
         let mut link = HashMap::with_capacity(2 * cables.len());
         for (index, &(a, b, _)) in (0..).zip(cables) {

@@ -22,7 +22,8 @@ fn count(system: &SystemGraph, kind: NodeKind) -> usize {
     system.nodes.iter().filter(|node| node.kind == kind).count()
 }
 
-/// The most messages that one link carries when every host sends one to the host so many numbers on.
+/// The largest number of messages on a link if every host sends one to the host at a given offset (shift
+/// pattern).
 fn busiest(system: &SystemGraph, paths: &Paths, shift: u32) -> u32 {
     let hosts = count(system, NodeKind::Host) as u32;
     let mut loads = vec![0; system.links.len()];
@@ -46,8 +47,8 @@ fn a_fat_tree_has_the_nodes_and_links_of_its_numbers() {
     assert!(Paths::new(&single).unwrap().tree().is_some());
 }
 
-/// Static routes by destination carry every shift of all hosts without two messages on one link, in trees with as many ways up as down
-/// (Zahavi 2012).
+/// Static routes by destination carry every shift of all hosts without two messages on one link, in trees
+/// with equal numbers of upward and downward links (Zahavi 2012).
 #[test]
 fn shifts_do_not_collide_in_fat_trees_of_full_width() {
     for shape in ["fat-tree:4x4/1x4", "fat-tree:3x5/1x3", "fat-tree:4x2/1x2/1x2", "fat-tree:3x3x3/1x3x3"] {
@@ -74,7 +75,7 @@ fn the_costs_of_a_fat_tree_are_levels_whatever_its_size() {
 }
 
 #[test]
-fn a_dragonfly_joins_all_its_groups() {
+fn a_dragonfly_connects_all_its_groups() {
     let system = of_shape("dragonfly:2x4x2");
     assert_eq!((count(&system, NodeKind::Host), count(&system, NodeKind::Switch)), (72, 36));
     assert_eq!(system.links.len(), 2 * (72 + 9 * 6 + 36));
@@ -100,7 +101,7 @@ fn a_dragonfly_joins_all_its_groups() {
 }
 
 #[test]
-fn links_have_the_numbers_of_their_kind() {
+fn links_have_the_attributes_of_their_kind() {
     let shape = json!({
         "shape": "dragonfly:1x2x1", "link_latency_s": [1e-7, 2e-7, 1e-6], "bandwidth_bytes_per_s": [1e9, 2e9, 4e9],
         "cost": "time", "bytes": 1000, "cores": [2, 2],
@@ -111,12 +112,12 @@ fn links_have_the_numbers_of_their_kind() {
     let costs = system.costs();
     let near = |cost: f64, expected: f64| (cost - expected).abs() < 1e-9;
     assert!(near(costs.between(0, 4), 0.1 + 0.2 + 0.1 + 1.0));
-    // Inside hosts in equal steps below the cheapest link, which is the one inside groups with 0.7 µs.
+    // Inside hosts, equal steps below the cheapest link, which is the one within groups with 0.7 µs.
     assert!(near(costs.between(0, 1), 0.0) && near(costs.between(0, 2), 0.35));
     let torus =
         machine(json!({ "shape": "torus:4x4", "link_latency_s": [1e-6], "cost": "latency" })).unwrap();
     assert!(near(torus.costs().between(0, 10), 4.0));
-    // One number for all is a list of one.
+    // One number for all links is a list of one.
     let numbers = |latency: Value, bandwidth: Value| {
         machine(
             json!({ "shape": "torus:4x4", "link_latency_s": latency, "bandwidth_bytes_per_s": bandwidth }),
@@ -127,39 +128,40 @@ fn links_have_the_numbers_of_their_kind() {
 }
 
 #[test]
-fn what_is_no_network_is_named() {
+fn invalid_networks_are_reported() {
     let message = |params: Value| machine(params).unwrap_err();
     let of_shape = |shape: &str| message(json!({ "shape": shape }));
-    assert_eq!(of_shape("cube:3x3"), "shape `cube:3x3` is of no known kind");
-    assert_eq!(of_shape("torus"), "shape `torus` is of no known kind");
+    assert_eq!(of_shape("cube:3x3"), "shape `cube:3x3` is unknown");
+    assert_eq!(of_shape("torus"), "shape `torus` is unknown");
     assert_eq!(
         of_shape("torus:4x0"),
-        "number 1 of shape `torus:4x0` is `0`, which is not a whole number above zero"
+        "number 1 of shape `torus:4x0` is `0`, which is not a positive integer"
     );
     assert!(of_shape("ring:4x4").contains("`4x4`"));
     assert!(of_shape("mesh:99999x99999").contains("more than"));
     assert!(of_shape("mesh:100000").contains("more than"));
-    assert!(of_shape("torus:99999999999999999999").contains("not a whole number"));
+    assert!(of_shape("torus:99999999999999999999").contains("not a positive integer"));
     for shape in
         ["fat-tree:4x4/1", "fat-tree:2/1/1/1", "dragonfly:2x2", "dragonfly:1x2x1x9", "dragonfly:1x1x1x1x1"]
     {
-        assert!(of_shape(shape).ends_with("do not go together"), "{shape}");
+        assert!(of_shape(shape).ends_with("are inconsistent"), "{shape}");
     }
     assert!(of_shape("fat-tree:4096x4096/4096x4096").contains("more than"));
     assert!(of_shape("dragonfly:16x32x16").contains("entries"));
     let torus = |key: &str, value: Value| message(json!({ "shape": "torus:4x4", key: value }));
-    assert!(torus("costs", json!([1])).contains("is for trees"));
-    assert!(torus("host_level", json!(1)).contains("is for trees"));
+    assert!(torus("costs", json!([1])).contains("applies to trees only"));
+    assert!(torus("host_level", json!(1)).contains("applies to trees only"));
     assert!(torus("cores", json!([0])).contains("above zero"));
     assert!(torus("bandwidth_bytes_per_s", json!([1.0, 2.0, 3.0])).contains("2 kinds"));
-    assert!(torus("bandwidth_bytes_per_s", json!([0.0])).contains("no such number"));
+    assert!(torus("bandwidth_bytes_per_s", json!([0.0])).contains("an invalid value"));
     assert!(torus("cost", json!("latency")).contains("`link_latency_s`"));
     assert!(torus("cost", json!("time")).contains("`bytes`"));
-    assert!(torus("bytes", json!(8)).contains("means nothing"));
+    assert!(torus("bytes", json!(8)).contains("applies only if"));
     assert!(torus("intra_node_costs", json!([1.0, 2.0])).contains("level of `cores`"));
     assert!(torus("hosts", json!(["a"])).contains("16 hosts"));
     assert!(
-        message(json!({ "shape": "tree:2x2", "costs": [1, 2], "cores": [2] })).contains("is for networks")
+        message(json!({ "shape": "tree:2x2", "costs": [1, 2], "cores": [2] }))
+            .contains("applies to networks")
     );
     assert!(message(json!({ "shape": "tree:2x2", "costs": 1 })).contains("costs are [1.0]"));
 }
@@ -198,7 +200,7 @@ proptest! {
 }
 
 #[test]
-fn the_stage_gives_the_machine_of_its_parameters() {
+fn the_stage_builds_the_machine_of_its_parameters() {
     let params = || serde_json::from_str(r#"{"shape": "tree:2x2", "costs": [1, 10]}"#).unwrap();
     let outcome = Synthetic::run(params(), Inputs::new(), &Context::detached()).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
@@ -207,17 +209,17 @@ fn the_stage_gives_the_machine_of_its_parameters() {
     assert_eq!((port.kind, system), (SystemGraph::KIND, &synthetic(&params()).unwrap()));
 }
 
-/// Costs are read by hand, and so is what tells of them.
+/// Costs have a custom deserializer and thus a custom schema.
 #[test]
 fn costs_are_described() {
     let schema = schemars::schema_for!(SyntheticParams);
     let costs = &schema.as_value()["properties"]["costs"];
-    assert!(costs["description"].as_str().unwrap().starts_with("Of a tree, the cost"), "{costs}");
+    assert!(costs["description"].as_str().unwrap().starts_with("Costs between slots of a tree"), "{costs}");
     assert_eq!(costs["type"], serde_json::json!(["number", "array", "string"]));
 }
 
 #[test]
-fn unknown_parameters_are_refused() {
+fn unknown_parameters_are_rejected() {
     let wrong = r#"{"shape": "tree:2x2", "costs": [1, 10], "hsot_level": 1}"#;
     assert!(serde_json::from_str::<SyntheticParams>(wrong).is_err());
 }

@@ -1,4 +1,4 @@
-//! Machines whose network is a regular tree.
+//! Machines with a regular tree network.
 
 use std::num::IntErrorKind;
 
@@ -7,7 +7,7 @@ use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 use crate::MachineError;
 use crate::params::{MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit};
 
-/// The tree that the parameters describe.
+/// The tree for the parameters.
 pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
     let shape = Shape::new(params)?;
     let mut nodes = host_nodes(params, shape.hosts() as usize)?;
@@ -61,12 +61,12 @@ fn link((source, destination): (u32, u32)) -> Link {
 
 /// A regular tree over slots with a cost for every level.
 pub(crate) struct Shape {
-    /// Slots of one group of every level, innermost first.
+    /// Slots per group of every level, innermost first.
     pub(crate) sizes: Vec<u32>,
     pub(crate) costs: Vec<f64>,
-    /// Slots of one host.
+    /// Slots per host.
     pub(crate) cores: u32,
-    /// Number of innermost levels inside a host.
+    /// Number of innermost levels within a host.
     pub(crate) host_level: usize,
 }
 
@@ -76,7 +76,7 @@ impl Shape {
         let shape = params.shape.as_str();
         let sizes = sizes(shape)?;
         if let Some(parameter) = of_networks(params) {
-            return Err(unfit(shape, parameter, "is for networks with routes; a tree has `costs`"));
+            return Err(unfit(shape, parameter, "applies to networks with routes; use `costs` for a tree"));
         }
         let costs = match params.costs.is_empty() {
             true => std::iter::successors(Some(1.0), |cost| Some(10.0 * cost)).take(sizes.len()).collect(),
@@ -87,7 +87,7 @@ impl Shape {
         if host_level > sizes.len() {
             let levels = sizes.len();
             let problem = format!("host_level is {host_level}, but shape `{shape}` has {levels} levels");
-            let help = "host_level is how many of the innermost levels lie inside a host, from 0 to";
+            let help = "host_level is the number of innermost levels within a host, from 0 to";
             return Err(MachineError::new(problem, format!("{help} {levels}")));
         }
         let cores = if host_level == 0 { 1 } else { sizes[host_level - 1] };
@@ -103,7 +103,7 @@ impl Shape {
     }
 }
 
-/// A parameter that means nothing to a tree.
+/// A parameter that does not apply to trees.
 fn of_networks(params: &SyntheticParams) -> Option<&'static str> {
     let given = [
         ("cores", !params.cores.is_empty()),
@@ -116,24 +116,25 @@ fn of_networks(params: &SyntheticParams) -> Option<&'static str> {
     given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
 
-/// Slots of one group of every level: the products of the branches. The trees of `KaHIP` are innermost first as well.
+/// Slots per group of every level: the products of the branches. The trees of `KaHIP` are innermost first as
+/// well.
 fn sizes(shape: &str) -> Result<Vec<u32>, MachineError> {
     let branches: Vec<&str> = if let Some(tree) = shape.strip_prefix("tree:") {
         tree.split(['x', ':']).collect()
     } else if let Some(hierarchy) = shape.strip_prefix("kahip:") {
         hierarchy.split(':').collect()
     } else {
-        let help = "write `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or \
+        let help = "give `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or \
                     `dragonfly:4x8x4`";
-        return Err(MachineError::new(format!("shape `{shape}` is of no known kind"), help));
+        return Err(MachineError::new(format!("shape `{shape}` is unknown"), help));
     };
     if branches.len() > MAX_LEVELS {
         return Err(too_many_levels(shape, branches.len()));
     }
     let malformed = |level, text: &str| {
         let problem =
-            format!("level {level} of shape `{shape}` is `{text}`, which is not a whole number above zero");
-        MachineError::new(problem, "write the branches of every level, innermost first: `tree:2x4x2`")
+            format!("level {level} of shape `{shape}` is `{text}`, which is not a positive integer");
+        MachineError::new(problem, "give the branches of every level, innermost first: `tree:2x4x2`")
     };
     let mut size = 1u32;
     let mut next = |(level, text): (usize, &&str)| {
@@ -154,20 +155,19 @@ fn sizes(shape: &str) -> Result<Vec<u32>, MachineError> {
 fn check_costs(costs: &[f64], levels: usize, shape: &str) -> Result<(), MachineError> {
     if costs.len() != levels {
         let problem = format!("shape `{shape}` has {levels} levels, but costs are {costs:?}");
-        let help =
-            "give one cost for every level of the shape, innermost first, or none for 1, 10, 100, and so on";
+        let help = "give one cost for every level of the shape, innermost first, or omit `costs` for 1, 10, 100, and so on";
         return Err(MachineError::new(problem, help));
     }
     let mut inner = 0.0;
     for (level, &cost) in costs.iter().enumerate() {
         if !(cost.is_finite() && cost >= 0.0) {
             let problem = format!("the cost of level {level} is {cost}");
-            return Err(MachineError::new(problem, "costs are finite numbers, zero or more"));
+            return Err(MachineError::new(problem, "costs must be finite and non-negative"));
         }
         if cost < inner {
             let problem =
-                format!("the cost of level {level} is {cost}, less than {inner} one level further in");
-            let help = "costs never fall from one level to the next outer one: give them innermost first";
+                format!("the cost of level {level} is {cost}, less than {inner} on the level inside it");
+            let help = "costs must not decrease outwards; give them innermost first";
             return Err(MachineError::new(problem, help));
         }
         inner = cost;
@@ -175,7 +175,7 @@ fn check_costs(costs: &[f64], levels: usize, shape: &str) -> Result<(), MachineE
     Ok(())
 }
 
-/// The hosts, as they are named or numbered with one width.
+/// The hosts, with given names or numbered with a fixed width.
 pub(super) fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<Node>, MachineError> {
     let names = if params.hosts.is_empty() {
         let width = hosts.saturating_sub(1).to_string().len();
@@ -184,16 +184,16 @@ pub(super) fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<N
         params.hosts.clone()
     } else {
         let (names, shape) = (params.hosts.len(), &params.shape);
-        let problem = format!("{names} names of hosts are given, but shape `{shape}` has {hosts} hosts");
-        let help = "name every host once in slot order, or leave `hosts` out";
+        let problem = format!("{names} host names are given, but shape `{shape}` has {hosts} hosts");
+        let help = "list every host once in slot order, or omit `hosts`";
         return Err(MachineError::new(problem, help));
     };
     let senseless =
         |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
     match names.iter().position(senseless) {
         Some(index) => {
-            let help = "names are not empty and hold neither spaces nor control characters";
-            Err(MachineError::new(format!("host {index} is called `{}`", names[index]), help))
+            let help = "names must not be empty or contain spaces or control characters";
+            Err(MachineError::new(format!("host {index} has the invalid name `{}`", names[index]), help))
         }
         None => Ok(names.into_iter().map(Node::host).collect()),
     }
@@ -203,8 +203,8 @@ pub(super) fn check_names(nodes: &[Node]) -> Result<(), MachineError> {
     let mut names = std::collections::HashSet::with_capacity(nodes.len());
     match nodes.iter().find(|node| !names.insert(&node.name)) {
         Some(node) => {
-            let help = "give every host a name of its own; switches are called `switch-1-0` and so on";
-            Err(MachineError::new(format!("two nodes are called `{}`", node.name), help))
+            let help = "give every host a unique name; switches are named `switch-1-0` and so on";
+            Err(MachineError::new(format!("two nodes are named `{}`", node.name), help))
         }
         None => Ok(()),
     }
@@ -264,7 +264,8 @@ mod tests {
         );
     }
 
-    /// 4:16:64 are 4 cores a processor, 16 processors a node, 64 nodes: cores that first meet in a node cost 10.
+    /// 4:16:64 is 4 cores per processor, 16 processors per node, 64 nodes: cores that first meet in a node
+    /// cost 10.
     #[test]
     fn the_hierarchies_of_kahip_are_trees() {
         let kahip = |json: serde_json::Value| synthetic(&serde_json::from_value(json).unwrap()).unwrap();
@@ -279,7 +280,7 @@ mod tests {
         );
         assert_eq!(
             message(|p| p.shape = "kahip:2x4:2".into()),
-            "level 0 of shape `kahip:2x4:2` is `2x4`, which is not a whole number above zero"
+            "level 0 of shape `kahip:2x4:2` is `2x4`, which is not a positive integer"
         );
         let wrong = serde_json::json!({ "shape": "kahip:4:4", "costs": "1:ten" });
         let error = serde_json::from_value::<SyntheticParams>(wrong).unwrap_err().to_string();
@@ -322,14 +323,13 @@ mod tests {
     }
 
     #[test]
-    fn malformed_shapes_are_named() {
-        assert_eq!(message(|p| p.shape = "cube:4x4".into()), "shape `cube:4x4` is of no known kind");
+    fn malformed_shapes_are_reported() {
+        assert_eq!(message(|p| p.shape = "cube:4x4".into()), "shape `cube:4x4` is unknown");
         for (shape, level, branches) in
             [("tree:", 0, ""), ("tree:2x0x2", 1, "0"), ("tree:2x4xtwo", 2, "two"), ("tree:2x-1", 1, "-1")]
         {
-            let expected = format!(
-                "level {level} of shape `{shape}` is `{branches}`, which is not a whole number above zero"
-            );
+            let expected =
+                format!("level {level} of shape `{shape}` is `{branches}`, which is not a positive integer");
             assert_eq!(message(|p| p.shape = shape.into()), expected);
         }
         assert!(message(|p| p.shape = "tree:4096x4097".into()).ends_with("more than 16777216 slots"));
@@ -341,31 +341,31 @@ mod tests {
     }
 
     #[test]
-    fn malformed_costs_are_named() {
+    fn malformed_costs_are_reported() {
         assert!(message(|p| p.costs = vec![1.0, 2.0]).contains("has 3 levels, but costs are [1.0, 2.0]"));
         assert_eq!(message(|p| p.costs[1] = f64::NAN), "the cost of level 1 is NaN");
         assert_eq!(message(|p| p.costs[0] = -1.0), "the cost of level 0 is -1");
         assert_eq!(
             message(|p| p.costs[2] = 9.5),
-            "the cost of level 2 is 9.5, less than 10 one level further in"
+            "the cost of level 2 is 9.5, less than 10 on the level inside it"
         );
     }
 
     #[test]
-    fn malformed_hosts_are_named() {
+    fn malformed_hosts_are_reported() {
         assert_eq!(
             message(|p| p.host_level = Some(4)),
             "host_level is 4, but shape `tree:2x4x2` has 3 levels"
         );
         let named = |names: [&str; 8]| message(|p| p.hosts = names.map(str::to_owned).to_vec());
-        assert!(message(|p| p.hosts = vec!["a".into()]).starts_with("1 names of hosts are given"));
-        assert_eq!(named(["a", "b", "c", "a", "e", "f", "g", "h"]), "two nodes are called `a`");
+        assert!(message(|p| p.hosts = vec!["a".into()]).starts_with("1 host names are given"));
+        assert_eq!(named(["a", "b", "c", "a", "e", "f", "g", "h"]), "two nodes are named `a`");
         assert_eq!(
             named(["a", "b", "c", "switch-1-1", "e", "f", "g", "h"]),
-            "two nodes are called `switch-1-1`"
+            "two nodes are named `switch-1-1`"
         );
-        assert_eq!(named(["a", "", "c", "d", "e", "f", "g", "h"]), "host 1 is called ``");
-        assert_eq!(named(["a", "b c", "c", "d", "e", "f", "g", "h"]), "host 1 is called `b c`");
+        assert_eq!(named(["a", "", "c", "d", "e", "f", "g", "h"]), "host 1 has the invalid name ``");
+        assert_eq!(named(["a", "b c", "c", "d", "e", "f", "g", "h"]), "host 1 has the invalid name `b c`");
     }
 
     proptest! {

@@ -1,7 +1,8 @@
-//! What is done with bytes that anybody may send to an agent or to a coordinator: it ends, in an error or in what was asked for.
+//! Processing of arbitrary bytes sent to an agent or a coordinator: it ends in an error or in the requested
+//! result.
 //!
-//! Called by a test with damaged conversations and by a target in `fuzz/` with whatever the fuzzer thinks of.
-#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+//! Called by a test with damaged conversations and by a fuzz target in `fuzz/`.
+#![allow(clippy::unwrap_used, reason = "faults are reported by panics")]
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,11 +16,11 @@ use hopmap_topology::agent::{
 };
 use hopmap_topology::probe::{Sampling, Timing};
 
-/// The ways in which bytes come in, by number.
+/// Number of entry points.
 pub(crate) const WAYS: usize = 6;
 
-/// Reads bytes in one of the [`WAYS`]: of a stranger, of a peer, or of a coordinator or an agent after the handshake, the latter two
-/// as they are or line by line in frames that are sealed rightly.
+/// Processes bytes at one of the [`WAYS`]: from a stranger, from a peer, or from a coordinator or an agent
+/// after the handshake, the latter two raw or line by line in authenticated frames.
 pub(crate) fn protocol(way: usize, bytes: &[u8]) {
     match way % WAYS {
         0 => stranger(bytes),
@@ -38,7 +39,7 @@ pub(crate) fn protocol(way: usize, bytes: &[u8]) {
 fn stranger(bytes: &[u8]) {
     let mut tape = Tape::new(bytes);
     assert!(answer(&mut tape, &token(), &[1; 32], soon()).is_err());
-    // A greeting, and that the token is refused.
+    // A greeting, and the rejection of the token.
     assert!([0, 43, 44].contains(&tape.written.len()));
     let mut tape = Tape::new(bytes);
     assert!(call(&mut tape, Role::Peer, &token(), &[1; 32], soon()).is_err());
@@ -50,7 +51,8 @@ fn peer(bytes: &[u8]) {
     assert!(tape.written.len() <= bytes.len());
 }
 
-/// Gives an agent the bytes after a handshake; how many frames it answers, the last of them perhaps refusing what came.
+/// Sends an agent the bytes after a handshake; returns the number of frames it answers, the last of which may
+/// be a rejection.
 fn coordinator(bytes: &[u8]) -> usize {
     let mut tape = Tape::new(bytes);
     let mut frames = Frames::new(Role::Agent, &KEYS);
@@ -65,7 +67,7 @@ fn coordinator(bytes: &[u8]) -> usize {
     count
 }
 
-/// Gives a coordinator the bytes as answers to all that it asks.
+/// Sends a coordinator the bytes as replies to its requests.
 fn agent(bytes: &[u8]) {
     let connect = || {
         let second = Duration::from_secs(1);
@@ -88,7 +90,7 @@ fn agent(bytes: &[u8]) {
     let _ = connection.end();
 }
 
-/// Lines as frames of one side, and how many.
+/// Lines as frames of one side, and their number.
 fn sealed(role: Role, bytes: &[u8], limit: usize) -> (Vec<u8>, usize) {
     let mut tape = Tape::new(&[]);
     let mut frames = Frames::new(role, &KEYS);
@@ -97,7 +99,7 @@ fn sealed(role: Role, bytes: &[u8], limit: usize) -> (Vec<u8>, usize) {
     (tape.written, count)
 }
 
-/// Bodies of frames after they were written and read.
+/// Bodies of frames after writing and reading.
 #[allow(dead_code, reason = "not every user needs it")]
 pub(crate) fn over_and_back(bodies: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mut tape, mut frames) = (Tape::new(&[]), Frames::new(Role::Coordinator, &KEYS));
@@ -106,7 +108,7 @@ pub(crate) fn over_and_back(bodies: &[Vec<u8>]) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| frames.read(&mut tape, REQUEST_BYTES, soon()).ok()).collect()
 }
 
-/// An agent that knows and does nothing.
+/// An agent that does nothing.
 struct Idle;
 
 impl Work for Idle {
@@ -126,13 +128,13 @@ impl Work for Idle {
         _: bool,
         sampling: &Sampling,
         until: Instant,
-        tell: &mut dyn FnMut(Vec<CorePair>) -> bool,
+        send: &mut dyn FnMut(Vec<CorePair>) -> bool,
     ) -> Result<(), String> {
         let timings = self.measure(ADDRESS, sampling, until)?;
         let pair = |destination| CorePair { source: 0, destination, timings: timings.clone() };
-        match tell(cores.unwrap_or_default().into_iter().take(100).map(pair).collect()) {
+        match send(cores.unwrap_or_default().into_iter().take(100).map(pair).collect()) {
             true => Ok(()),
-            false => Err("nobody listens".to_owned()),
+            false => Err("the receiver is gone".to_owned()),
         }
     }
 }
@@ -161,7 +163,7 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_mins(1)
 }
 
-/// Keys of a handshake that was made.
+/// Keys of a completed handshake.
 static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -175,7 +177,7 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     keys
 });
 
-/// A connection on which everything was said already; what is written is kept.
+/// A connection with recorded input; output is recorded.
 struct Tape<'a> {
     unread: &'a [u8],
     written: Vec<u8>,
@@ -189,7 +191,7 @@ impl<'a> Tape<'a> {
 
 impl Read for Tape<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Networks cut where they like.
+        // Networks split data at any position.
         let most = buffer.len().min(1000);
         self.unread.read(&mut buffer[..most])
     }

@@ -1,10 +1,10 @@
-//! What a description of a machine that may hold anything is read as.
+//! Import of arbitrary files.
 
 use std::path::Path;
 
 use hopmap_topology::import::{Format, ImportParams, read, recognise};
 
-/// Reads a file as one format, and as what it looks like: it ends in errors or in machines that hold together.
+/// Reads a file as one format and as the detected one: it ends in errors or in consistent machines.
 pub(crate) fn description(path: &Path, format: Format) {
     let recognised = recognise(path).ok();
     for format in [Some(format), recognised].into_iter().flatten() {

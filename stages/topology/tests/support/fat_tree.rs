@@ -1,9 +1,9 @@
-//! Fat trees of any size, as `ibnetdiscover` and `dump_fts` would print them.
+//! Fat trees of any size in the formats of `ibnetdiscover` and `dump_fts`.
 
 use std::io::{Result, Write};
 
-/// A fat tree of three levels out of switches of one size: pods of leaves and spines, every spine with as many ways up as down, and
-/// tables by the number of the destination (D-mod-K).
+/// A fat tree of three levels with switches of one size: pods of leaves and spines, every spine with equal
+/// numbers of up and down links, and D-mod-K forwarding tables.
 pub(crate) struct FatTree {
     /// Half the ports of a switch.
     half: usize,
@@ -21,7 +21,7 @@ enum Node {
 }
 
 impl FatTree {
-    /// Of switches with so many ports, and with so many hosts.
+    /// With a given number of ports per switch and of hosts.
     pub(crate) fn new(radix: usize, hosts: usize) -> Self {
         let half = radix / 2;
         Self { half, hosts, pods: hosts.div_ceil(half * half).max(2) }
@@ -60,7 +60,7 @@ impl FatTree {
         }
     }
 
-    /// What the ports of a node lead to: port, peer and port there.
+    /// The cables of a node: port, peer and port of the peer.
     fn cables(&self, node: Node) -> Vec<(usize, Node, usize)> {
         let half = self.half;
         match node {
@@ -84,7 +84,7 @@ impl FatTree {
         }
     }
 
-    /// The port by which a switch sends to a host.
+    /// The port over which a switch sends to a host.
     fn port(&self, switch: Node, host: usize) -> usize {
         let (half, leaf) = (self.half, host / self.half);
         match switch {
@@ -96,7 +96,7 @@ impl FatTree {
         }
     }
 
-    /// Without options.
+    /// Output without options.
     pub(crate) fn blocks(&self, out: &mut impl Write) -> Result<()> {
         writeln!(out, "#\n# Topology file: generated\n#")?;
         for node in self.switches().chain((0..self.hosts).map(Node::Host)) {
@@ -138,7 +138,7 @@ impl FatTree {
         Ok(())
     }
 
-    /// With `-p`.
+    /// Output with `-p`.
     pub(crate) fn columns(&self, out: &mut impl Write) -> Result<()> {
         let kind = |node| if matches!(node, Node::Host(_)) { "CA" } else { "SW" };
         for node in self.switches().chain((0..self.hosts).map(Node::Host)) {

@@ -71,7 +71,7 @@ fn reading_can_be_interrupted() {
     listener.progress.lock().unwrap().push((0, 0));
     let params = hopmap_trace::ImportParams::new(hopmap_model::InputPath::new(files.trace()));
     let error = super::import(params, &hopmap_model::Context::new(1, None, &listener)).unwrap_err();
-    assert!(error.to_string().ends_with("trace:1: the reading was stopped here"));
+    assert!(error.to_string().ends_with("trace:1: reading was cancelled here"));
 }
 
 #[test]

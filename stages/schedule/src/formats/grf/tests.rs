@@ -83,11 +83,11 @@ fn contradictions_have_lines() {
     };
     assert_eq!(
         problem("num_nodes 3", "num_nodes 2"),
-        "36: `<NODE_BEGIN>` stands where `<NODES_END>` should be"
+        "36: expected `<NODES_END>`, found `<NODE_BEGIN>`"
     );
     assert_eq!(
         problem("num_edges 3", "num_edges 4"),
-        "148: `<EDGES_END>` stands where `<EDGE_BEGIN>` should be"
+        "148: expected `<EDGE_BEGIN>`, found `<EDGES_END>`"
     );
     assert_eq!(problem("number 3\n", "number 7\n"), "23: there are two nodes 7");
     assert_eq!(problem("number 20\n", "number 10\n"), "104: there are two edges 10");

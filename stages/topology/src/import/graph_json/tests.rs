@@ -1,4 +1,4 @@
-//! Tests of the lenient forms.
+//! Tests of lenient parsing.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn ends(imported: &Imported) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn names_and_numbers_name_nodes() {
+fn nodes_are_referenced_by_name_or_number() {
     let by_number = r#"{"nodes":[{"name":"a","kind":"host","slots":2},{"name":"s","kind":"switch"},{"name":"b","cores":[0,2],"state":"down"}],
         "links":[{"source":0,"destination":1,"bandwidth_gbps":100,"latency_s":1e-6,"source_port":3},{"source":2,"destination":1,"state":"down"}]}"#;
     let one = import(by_number).unwrap();
@@ -38,14 +38,14 @@ fn names_and_numbers_name_nodes() {
 }
 
 #[test]
-fn the_forms_of_other_programs_are_read() {
-    // NetworkX: numbers are the ids of nodes, in any order.
+fn formats_of_other_programs_are_read() {
+    // NetworkX: numbers are node ids, in any order.
     let networkx = r#"{"directed": false, "multigraph": false, "graph": {}, "nodes": [{"id": 2}, {"id": 1}, {"id": 0}],
         "links": [{"source": 0, "target": 1}, {"source": 1, "target": 2}]}"#;
     let imported = import(networkx).unwrap();
     assert_eq!(ends(&imported), [(2, 1), (1, 2), (1, 0), (0, 1)]);
     assert_eq!(imported.system.nodes[1].kind, NodeKind::Switch);
-    assert!(imported.notes[0].contains("3 nodes do not say"), "{:?}", imported.notes);
+    assert!(imported.notes[0].contains("3 nodes of unknown kind"), "{:?}", imported.notes);
     let cytoscape = r#"{"elements":{"nodes":[{"data":{"id":"x"}},{"data":{"id":"y"}}],"edges":[{"data":{"source":"x","target":"y"}}]}}"#;
     assert_eq!(ends(&import(cytoscape).unwrap()), [(0, 1), (1, 0)]);
     let netq = r#"[{"links":[{"compounded_links":[{"interfaces":[{"node":"n1","interface":"swp1"},{"node":"n2","interface":"e"}]},
@@ -60,24 +60,27 @@ fn the_forms_of_other_programs_are_read() {
     let imported = import(edges).unwrap();
     assert_eq!(ends(&imported), [(0, 1), (1, 0), (0, 2), (2, 0)]);
     assert!(
-        imported.notes.iter().any(|note| note.starts_with("2 links whose reverse")),
+        imported.notes.iter().any(|note| note.starts_with("2 links with a listed reverse")),
         "{:?}",
         imported.notes
     );
 }
 
 #[test]
-fn faults_say_which_node_or_link() {
-    assert_eq!(fault(r#"{"nodes":["a","a"],"links":[]}"#), "nodes[1] is another one called `a`");
+fn errors_report_the_node_or_link() {
+    assert_eq!(fault(r#"{"nodes":["a","a"],"links":[]}"#), "nodes[1] duplicates the name `a`");
     assert_eq!(
         fault(r#"{"nodes":["a"],"links":[{"source":"a","target":"b"}]}"#),
-        "links[0] names `b`, which is no node"
+        "links[0] refers to `b`, which is not a node"
     );
-    assert_eq!(fault(r#"{"nodes":["a"],"links":[{"source":0,"target":7}]}"#), "links[0] names node 7 of 1");
+    assert_eq!(
+        fault(r#"{"nodes":["a"],"links":[{"source":0,"target":7}]}"#),
+        "links[0] refers to node 7 of 1"
+    );
     assert_eq!(fault(r#"{"nodes":["a"],"links":[{"source":0}]}"#), "links[0] has no destination");
     assert!(fault("{\"nodes\":[\n}").contains("line 2"));
     assert!(
         fault(r#"{"nodes":[{"name":"a","slots":4294967295}],"links":[]}"#)
-            .contains("4294967295 slots together")
+            .contains("4294967295 slots in total")
     );
 }

@@ -1,5 +1,4 @@
-//! Files of hwloc, and files that say how a host differs from that of another file; the names of hosts that they stand for, and the
-//! levels inside hosts.
+//! hwloc topology files and difference files: the hosts they describe, and the levels inside hosts.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -15,27 +14,27 @@ use crate::import::Result;
 use crate::import::format::{Sample, malformed};
 use crate::import::xml::{Element, Xml, first_element};
 
-/// Bytes of a file.
+/// Largest file size.
 const MOST_BYTES: u64 = 64 << 20;
-/// Files of a folder.
+/// Largest number of files.
 const MOST_FILES: usize = 100_000;
 
-/// The cores of a host, and which of them are near each other.
+/// The cores of a host and their groups.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct HostShape {
-    /// What the cores are called: logical numbers, rising.
+    /// Ascending logical indexes of the cores.
     pub(crate) cores: Vec<u32>,
-    /// By level, innermost first, the group of every core. On the last level all cores are together.
+    /// By level, innermost first, the group of each core. The last level has one group.
     pub(crate) groups: Vec<Vec<u32>>,
 }
 
-/// Every file of a folder that says what the hosts of a fabric are like inside, and those that they are differences to.
+/// All files of a folder that describe hosts of a fabric, including the bases of differences.
 pub(crate) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>> {
     let mut files: BTreeSet<PathBuf> = hosts_of(folder)?.into_values().collect();
     let mut loader = Loader::new(false);
     for file in &files {
         let head = Sample::new(file)?;
-        // Whole topologies name no other file; there is no need to read all of them.
+        // Complete topologies refer to no other file, so they need not be parsed.
         if head.text().and_then(first_element) != Some("topology") {
             loader.load(file)?;
         }
@@ -44,30 +43,30 @@ pub(crate) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>> {
     Ok(files.iter().map(|file| named(file)).collect())
 }
 
-/// A file whose name says of which host it is, or which one another is the difference to.
+/// A file whose name identifies its host, or the base of a difference.
 pub(super) fn named(file: &Path) -> InputPath {
     InputPath::named(file, format!("hwloc/{}", file.file_name().unwrap_or_default().to_string_lossy()))
 }
 
-/// The names that the files of a folder are called after.
+/// The host names of the files in a folder.
 pub(crate) fn names_of_hosts(folder: &Path) -> Result<Vec<String>> {
     Ok(hosts_of(folder)?.into_keys().collect())
 }
 
-/// What the hosts of a fabric are like inside, by their names; slots are cores, or hardware threads.
+/// The shapes of the hosts of a fabric by name; slots are cores or hardware threads.
 pub(crate) fn hosts(folder: &Path, threads: bool) -> Result<BTreeMap<String, HostShape>> {
     let mut loader = Loader::new(threads);
     let shape = |(name, file): (String, PathBuf)| Ok((name, loader.load(&file)?.host.inside().shape));
     hosts_of(folder)?.into_iter().map(shape).collect()
 }
 
-/// Reads hosts, every file once.
+/// Reads hosts, each file once.
 pub(super) struct Loader {
     threads: bool,
     loaded: BTreeMap<PathBuf, Loaded>,
 }
 
-/// A host. Differences change its name only: what hwloc can say as a difference does not touch processors.
+/// A host. A difference changes its name only: hwloc differences do not affect processors.
 #[derive(Debug, Clone)]
 pub(super) struct Loaded {
     pub(super) name: Option<String>,
@@ -79,12 +78,12 @@ impl Loader {
         Self { threads, loaded: BTreeMap::new() }
     }
 
-    /// Every file that was read.
+    /// All files that were read.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         self.loaded.keys().map(PathBuf::as_path)
     }
 
-    /// The host of a file, which may be the difference to another one, and so on.
+    /// The host of a file, which may be a difference to another one, recursively.
     pub(super) fn load(&mut self, path: &Path) -> Result<Loaded> {
         let mut chain: Vec<(PathBuf, Difference)> = Vec::new();
         let mut seen = HashSet::new();
@@ -94,8 +93,8 @@ impl Loader {
                 break loaded.clone();
             }
             if !seen.insert(file.clone()) {
-                let problem = "this file is the difference to files that are the difference to it";
-                let help = "one of them has to be a whole topology: write it with `lstopo --of xml`";
+                let problem = "cyclic difference files: this file is based on itself";
+                let help = "one of them must be a complete topology; write it with `lstopo --of xml`";
                 return Err(malformed(None, problem, help).in_file(&file));
             }
             match self.content(&file).map_err(|error| error.in_file(&file))? {
@@ -129,13 +128,13 @@ impl Loader {
     }
 }
 
-/// What is in a file of hwloc.
+/// The content of an hwloc file.
 enum Content {
     Host(Host),
     Difference(Difference),
 }
 
-/// Every file of hwloc in a folder, by the name of the host.
+/// All hwloc files in a folder, by host name.
 pub(super) fn hosts_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let failed = |error| FileError::unreadable(folder, &error);
     let mut hosts: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -148,31 +147,33 @@ pub(super) fn hosts_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
             continue;
         }
         if let Some(other) = hosts.insert(host.clone(), path) {
-            let problem = format!("there are a whole topology and a difference of host `{host}`");
-            return Err(malformed(None, problem, "keep the one that is right").in_file(&other));
+            let problem = format!("there are both a topology and a difference of host `{host}`");
+            return Err(malformed(None, problem, "keep the correct one").in_file(&other));
         }
         if hosts.len() > MOST_FILES {
             let problem = format!("there are more than {MOST_FILES} files");
-            return Err(malformed(None, problem, "keep the hosts of one machine in a folder").in_file(folder));
+            return Err(
+                malformed(None, problem, "keep the hosts of a single machine in a folder").in_file(folder)
+            );
         }
     }
     match hosts.is_empty() {
         false => Ok(hosts),
         true => {
-            let help = "they are called after their hosts, `HOST.xml` or `HOST.diff.xml`";
-            Err(malformed(None, "there are no files of hwloc in it", help).in_file(folder))
+            let help = "they are named after their hosts, `HOST.xml` or `HOST.diff.xml`";
+            Err(malformed(None, "the folder contains no hwloc files", help).in_file(folder))
         }
     }
 }
 
-/// The host that a file is called after.
+/// The host name in a file name.
 pub(super) fn host_of(file: &str) -> Option<&str> {
     let name = file.strip_suffix(".xml")?;
     let name = name.strip_suffix(".diff").unwrap_or(name);
     (!name.is_empty()).then_some(name)
 }
 
-/// The root of a topology or a difference.
+/// The root element of a topology or a difference.
 pub(super) fn root<'a>(xml: &'a Xml<'_>) -> Result<Element<'a>> {
     let root = xml.root();
     match root.name() {
@@ -184,10 +185,10 @@ pub(super) fn root<'a>(xml: &'a Xml<'_>) -> Result<Element<'a>> {
     }
 }
 
-/// How a host differs from another.
+/// The difference between two hosts.
 struct Difference {
     reference: PathBuf,
-    /// Names of the host, old and new.
+    /// Host names, old and new.
     names: Vec<(usize, String, String)>,
 }
 
@@ -204,7 +205,7 @@ impl Difference {
                     of("type"),
                     of("obj_attr_type")
                 );
-                let help = "only attributes may differ (type 0): write the whole topology of the host with `lstopo --of xml`";
+                let help = "only differences of attributes (type 0) are supported; write the complete topology of the host with `lstopo --of xml`";
                 return Err(change.wrong(problem, help));
             }
             let is_name =
@@ -223,8 +224,8 @@ impl Difference {
             let known = host.name.take().unwrap_or_default();
             if known != old {
                 let reference = self.reference.display();
-                let problem = format!("the host of {reference} is called `{known}`, not `{old}`");
-                return Err(malformed(line, problem, "it is the difference to another file"));
+                let problem = format!("the host of {reference} is named `{known}`, not `{old}`");
+                return Err(malformed(line, problem, "the difference has another base file"));
             }
             host.name = Some(new).filter(|name| !name.is_empty());
         }
@@ -232,14 +233,14 @@ impl Difference {
     }
 }
 
-/// The file that another is the difference to: beside it, with or without ending.
+/// The base file of a difference: in the same folder, with or without extension.
 fn reference(path: &Path, root: Element<'_>) -> Result<PathBuf> {
     let name = root.attribute("refname").unwrap_or_default();
     let wrong = |problem: String, help: &str| Err(root.wrong(problem, help));
     let Some(file) = Path::new(name).file_name().and_then(OsStr::to_str) else {
         return wrong(
-            "`refname` does not say what file this is the difference to".into(),
-            "it names a file beside this one",
+            "`refname` does not give the base file of this difference".into(),
+            "it is a file name in the same folder",
         );
     };
     let found = [file.to_owned(), format!("{file}.xml"), format!("{file}.diff.xml")]
@@ -248,31 +249,31 @@ fn reference(path: &Path, root: Element<'_>) -> Result<PathBuf> {
         .find(|file| file.is_file());
     match found {
         Some(file) => Ok(file),
-        None => wrong(format!("there is no file `{file}` beside it"), "put both into one folder"),
+        None => wrong(format!("there is no file `{file}` in its folder"), "put both files into one folder"),
     }
 }
 
-/// The names that files are called after.
+/// The host names of files.
 pub(in crate::import) struct Names<'a> {
-    whole: BTreeSet<&'a str>,
-    /// By what stands before the first dot, where only one file has it.
+    exact: BTreeSet<&'a str>,
+    /// By the part before the first dot, if only one file has it.
     short: BTreeMap<&'a str, Option<&'a str>>,
 }
 
 impl<'a> Names<'a> {
     pub(in crate::import) fn new(names: impl Iterator<Item = &'a str>) -> Self {
-        let mut found = Self { whole: BTreeSet::new(), short: BTreeMap::new() };
+        let mut found = Self { exact: BTreeSet::new(), short: BTreeMap::new() };
         for name in names {
-            found.whole.insert(name);
+            found.exact.insert(name);
             found.short.entry(short(name)).and_modify(|other| *other = None).or_insert(Some(name));
         }
         found
     }
 
-    /// The file of a host: the one called exactly so, else the one that is called so up to the first dot.
+    /// The file name for a host: an exact match, otherwise a match up to the first dot.
     pub(in crate::import) fn find(&self, host: &str) -> Option<&'a str> {
-        let whole = self.whole.get(host).copied();
-        whole.or_else(|| self.short.get(short(host)).copied().flatten())
+        let exact = self.exact.get(host).copied();
+        exact.or_else(|| self.short.get(short(host)).copied().flatten())
     }
 }
 
@@ -284,17 +285,17 @@ fn short(name: &str) -> &str {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Inside {
     pub(super) shape: HostShape,
-    /// What joins the slots of every level, such as `L3, package`.
+    /// The objects that form each level, such as `L3, package`.
     pub(super) names: Vec<String>,
 }
 
 impl Host {
-    /// The levels of the host. What joins nothing new is no level; on the last one all slots are together.
+    /// The levels of the host. Objects that merge nothing new are not a level; the last level has one group.
     pub(super) fn inside(&self) -> Inside {
         let mut kinds: BTreeMap<Kind, Vec<Range>> = BTreeMap::new();
         self.objects.iter().for_each(|object| kinds.entry(object.kind).or_default().push(object.range));
         let largest = |ranges: &[Range]| ranges.iter().map(|(first, end)| end - first).max();
-        // What holds more lies further out; of groups in groups those that lie in fewer.
+        // Larger objects are further out; of nested groups, those with smaller depth.
         let mut kinds: Vec<(Kind, Vec<Range>)> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, ranges)| largest(ranges));
         let mut levels = Builder {
@@ -312,7 +313,7 @@ impl Host {
 }
 
 struct Builder {
-    /// The largest range so far that every slot lies in. As ranges lie in each other, the slots of it all have it.
+    /// The largest range so far that contains each slot. Since ranges are nested, all its slots share it.
     largest: Vec<Range>,
     groups: Vec<Vec<u32>>,
     names: Vec<String>,
@@ -345,7 +346,7 @@ impl Builder {
         }
     }
 
-    /// The level on which all slots are together, if there is none yet.
+    /// Adds the level with a single group, if missing.
     fn add_whole(&mut self, slots: u32) {
         let is_whole = self.largest.iter().all(|range| *range == (0, slots));
         if !is_whole || self.groups.is_empty() {
@@ -371,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_names_go_before_their_beginnings() {
+    fn exact_names_take_precedence_over_prefixes() {
         let names = Names::new(["n1", "n2.cluster", "n3.a", "n3.b", "n3"].into_iter());
         let hosts = ["n1", "n1.cluster", "n2", "n2.other", "n3", "n3.b", "n3.c", "n4"];
         let expected = [

@@ -1,4 +1,4 @@
-//! The processors of a host, out of what hwloc says of it.
+//! Parses the processors of a host from hwloc XML.
 
 use hopmap_text::shown;
 
@@ -7,55 +7,55 @@ use crate::import::format::malformed;
 use crate::import::xml::Element;
 use crate::import::{ImportError, Result};
 
-/// Slots that lie one behind the other: the first, and the one behind the last.
+/// Consecutive slots: the first, and the one after the last.
 pub(super) type Range = (u32, u32);
 
-/// What is in a host.
+/// The objects of a host.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Host {
-    /// What it calls itself.
+    /// The host name.
     pub(super) name: Option<String>,
-    /// Number of slots: cores, or hardware threads. Their numbers are hwloc's logical ones.
+    /// Number of slots (cores or hardware threads), numbered by hwloc's logical indexes.
     pub(super) slots: u32,
-    /// What joins slots. Two of them lie in each other or have nothing in common.
+    /// Objects that contain slots. Any two are nested or disjoint.
     pub(super) objects: Vec<Object>,
     pub(super) distances: Vec<Distances>,
-    /// What people should know.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 
-/// A core, a cache, a NUMA node, a package or something else that holds slots.
+/// A core, cache, NUMA node, package or other object that contains slots.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Object {
     pub(super) kind: Kind,
-    /// Number of the operating system.
+    /// Index of the operating system.
     pub(super) os_index: Option<u64>,
-    /// Number that hwloc gives to all objects.
+    /// Global index of hwloc.
     pub(super) gp_index: Option<u64>,
     pub(super) range: Range,
 }
 
 impl Host {
-    /// Reads a topology. Slots are cores, or hardware threads if these are asked for or not all of cores; only threads that are online
-    /// and allowed count.
+    /// Reads a topology. Slots are cores, or hardware threads if requested or if not all belong to cores;
+    /// only online and allowed threads count.
     pub(super) fn new(topology: Element<'_>, threads: bool) -> Result<Self> {
         let mut roots = topology.all("object");
         let (Some(root), None) = (roots.next(), roots.next()) else {
-            let problem = "a topology has one object, the machine, that holds all others";
-            return Err(topology.wrong(problem, "is the file damaged?"));
+            let problem = "a topology must have one top-level object, the machine";
+            return Err(topology.wrong(problem, "check whether the file is damaged"));
         };
         let mut walk = Walk::of(root)?;
         walk.place_memory();
         let Walk { objects, notes, .. } = walk;
         let mut host = Self { objects, notes, ..Self::default() };
         host.set_slots(threads);
-        // Version 3 says beside the machine what it is called.
+        // Version 3 stores the host name next to the machine.
         host.name = host_name(root).or_else(|| host_name(topology));
         host.distances = read(topology, root, &host.objects)?;
         Ok(host)
     }
 
-    /// Makes ranges of slots out of ranges of hardware threads.
+    /// Converts ranges of hardware threads to ranges of slots.
     fn set_slots(&mut self, threads: bool) {
         let count = self.objects.iter().map(|object| object.range.1).max().unwrap_or(0);
         let cores: Vec<Range> =
@@ -67,14 +67,14 @@ impl Host {
                 self.notes.push(match of_cores {
                     0 => "there are no cores: slots are hardware threads".into(),
                     _ => format!(
-                        "{} of {count} hardware threads are of no core: slots are hardware threads",
+                        "{} of {count} hardware threads belong to no core: slots are hardware threads",
                         count.saturating_sub(of_cores)
                     ),
                 });
             }
             return;
         }
-        // Cores hold all threads one behind the other.
+        // The threads of a core are consecutive.
         let mut slot = vec![0; count as usize];
         for (core, &(first, end)) in (0..).zip(&cores) {
             slot[first as usize..end as usize].fill(core);
@@ -86,7 +86,7 @@ impl Host {
     }
 }
 
-/// The name of the host, where an element says it.
+/// The host name in an element.
 pub(super) fn host_name(element: Element<'_>) -> Option<String> {
     let is_name = |info: &Element<'_>| info.attribute("name") == Some("HostName");
     let name = element.all("info").find(is_name)?.attribute("value")?.trim();
@@ -97,45 +97,45 @@ pub(super) fn host_name(element: Element<'_>) -> Option<String> {
 pub(super) fn set(element: Element<'_>, name: &str) -> Result<Option<Cpuset>> {
     let Some(text) = element.attribute(name) else { return Ok(None) };
     Cpuset::parse(text).map(Some).ok_or_else(|| {
-        let problem = format!("`{name}` is \"{}\", which is no set of hardware threads", shown(text));
+        let problem = format!("`{name}` is \"{}\", which is not a set of hardware threads", shown(text));
         element.wrong(problem, "sets look like 0x0000ffff or 0x00000001,,0xffffffff")
     })
 }
 
-/// Reads a whole number.
+/// Reads an integer.
 pub(super) fn number<T: std::str::FromStr>(element: Element<'_>, name: &str) -> Result<Option<T>> {
     let Some(text) = element.attribute(name) else { return Ok(None) };
     text.trim().parse().map(Some).map_err(|_| {
-        let problem = format!("`{name}` is \"{}\", which is no number that fits", shown(text));
-        element.wrong(problem, "it is a whole number, zero or more")
+        let problem = format!("`{name}` is \"{}\", which is not a valid number", shown(text));
+        element.wrong(problem, "give a non-negative integer")
     })
 }
 
-/// Hardware threads of a host.
+/// Largest number of hardware threads of a host.
 const MOST_THREADS: usize = 1 << 16;
-/// NUMA nodes of a host beside the threads that are near to them.
+/// Largest number of NUMA nodes that are listed separately from their threads.
 const MOST_NUMA_NODES: usize = 1 << 10;
 
-/// All objects with the ranges of hardware threads that they hold. The order of the file is that of hwloc's logical numbers.
+/// All objects with their ranges of hardware threads. The file order is that of hwloc's logical indexes.
 pub(super) struct Walk {
     allowed: Option<Cpuset>,
-    /// The numbers of the operating system of the threads that count.
+    /// The operating system indexes of the threads that count.
     threads: Vec<u32>,
     pub(super) objects: Vec<Object>,
     memory: Vec<Memory>,
     pub(super) notes: Vec<String>,
 }
 
-/// A NUMA node that holds no threads but stands beside those that are near to it.
+/// A NUMA node without threads of its own, listed next to its local threads.
 struct Memory {
     node: Object,
-    /// The innermost object that holds it.
+    /// The innermost object that contains it.
     around: Option<usize>,
     cpuset: Option<Cpuset>,
 }
 
 impl Walk {
-    /// Everything in a machine.
+    /// All objects of a machine.
     pub(super) fn of(root: Element<'_>) -> Result<Self> {
         let mut walk = Self {
             allowed: set(root, "allowed_cpuset")?,
@@ -149,19 +149,19 @@ impl Walk {
             false => Ok(walk),
             true => Err(root.wrong(
                 "no hardware thread of the machine is online and allowed",
-                "`lstopo` on the host shows what hwloc sees",
+                "run `lstopo` on the host",
             )),
         }
     }
 
-    /// An object and what is in it. XML is not deep, so this is not either.
+    /// An object and its children. The recursion is bounded by the depth of the XML.
     fn object(&mut self, element: Element<'_>, around: Option<usize>, kinds: &mut Vec<Kind>) -> Result<()> {
         let kind = Kind::of(element, kinds);
         let (place, first) = (self.objects.len(), self.threads.len() as u32);
         if kind.is_thread() {
             self.thread(element)?;
         }
-        // Devices have numbers of their own that do not matter.
+        // Indexes of devices may be invalid; they are not used.
         let index = |name| number(element, name).ok().flatten();
         let (os_index, gp_index) = (index("os_index"), index("gp_index"));
         self.objects.push(Object { kind, os_index, gp_index, range: (first, first) });
@@ -181,7 +181,7 @@ impl Walk {
             });
             if self.memory.len() > MOST_NUMA_NODES {
                 let problem = format!("there are more than {MOST_NUMA_NODES} NUMA nodes");
-                return Err(element.wrong(problem, "is the file damaged?"));
+                return Err(element.wrong(problem, "check whether the file is damaged"));
             }
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Walk {
     fn thread(&mut self, element: Element<'_>) -> Result<()> {
         let Some(thread) = number::<u32>(element, "os_index")? else {
             let problem = "a PU has no `os_index`";
-            return Err(element.wrong(problem, "hwloc gives every PU a number"));
+            return Err(element.wrong(problem, "check whether the file is damaged"));
         };
         let is_in = |set: &Option<Cpuset>| set.as_ref().is_none_or(|set| set.contains(thread));
         let own = [set(element, "cpuset")?, set(element, "online_cpuset")?];
@@ -201,12 +201,12 @@ impl Walk {
             false => Ok(()),
             true => {
                 let problem = format!("there are more than {MOST_THREADS} hardware threads");
-                Err(element.wrong(problem, "one host is read, not a cluster"))
+                Err(element.wrong(problem, "the file must describe a single host, not a cluster"))
             }
         }
     }
 
-    /// Gives NUMA nodes the threads that are near to them, and forgets objects without threads.
+    /// Assigns their local threads to NUMA nodes, and removes objects without threads.
     pub(super) fn place_memory(&mut self) {
         for Memory { mut node, around, cpuset } in std::mem::take(&mut self.memory) {
             let Some((first, end)) = around.map(|around| self.objects[around].range) else { continue };
@@ -222,13 +222,13 @@ impl Walk {
             if found.len() < (end - first) as usize {
                 found = near(0..self.threads.len() as u32);
             }
-            // Memory that is near to no processor joins nothing.
+            // Memory without local processors forms no group.
             let (Some(&first), Some(&last)) = (found.first(), found.last()) else { continue };
             node.range = (first, last + 1);
             match (last - first) as usize + 1 == found.len() && self.fits(node.range) {
                 true => self.objects.push(node),
                 false => self.notes.push(format!(
-                    "NUMA node {} is left out: its threads are not those of other objects",
+                    "ignoring NUMA node {}: its threads overlap other objects partially",
                     node.os_index.map_or("without number".into(), |index| index.to_string())
                 )),
             }
@@ -236,7 +236,7 @@ impl Walk {
         self.objects.retain(|object| object.range.0 < object.range.1);
     }
 
-    /// Whether a range lies in every object, or that in it, or apart.
+    /// Whether a range is nested in or disjoint from every object.
     fn fits(&self, (first, end): (u32, u32)) -> bool {
         self.objects.iter().map(|object| object.range).all(|(other, other_end)| {
             end <= other
@@ -247,23 +247,23 @@ impl Walk {
     }
 }
 
-/// Bits of `kind`: the values are latencies.
+/// Bit of `kind`: the values are latencies.
 const MEANS_LATENCY: u64 = 1 << 2;
-/// Bits of `kind`: the values are bandwidths.
+/// Bit of `kind`: the values are bandwidths.
 const MEANS_BANDWIDTH: u64 = 1 << 3;
 
 /// Distances between objects of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Distances {
-    /// What they are between, for people.
+    /// Display name of the objects.
     pub(super) between: String,
-    /// The slots of every object.
+    /// The slots of each object.
     ranges: Vec<Range>,
     /// From object `a` to object `b` of `n` at `a * n + b`.
     values: Vec<f64>,
 }
 
-/// The latencies between objects that hold slots; what is between other objects, or no latency, is left out.
+/// The latencies between objects that contain slots; other distances are ignored.
 pub(super) fn read(
     topology: Element<'_>,
     machine: Element<'_>,
@@ -280,15 +280,14 @@ pub(super) fn read(
 }
 
 fn wrong(line: usize, problem: impl Into<String>) -> ImportError {
-    malformed(line, problem, "distances are a square of numbers, one row and one column for every object")
+    malformed(line, problem, "distances must be a square matrix, one row and column per object")
 }
 
 fn numbers<T: std::str::FromStr>(elements: Element<'_>, name: &'static str) -> Result<Vec<T>> {
     let mut numbers = Vec::new();
     for element in elements.all(name) {
         for text in element.text().split_ascii_whitespace() {
-            let number =
-                text.parse().map_err(|_| wrong(element.line(), "this is no list of whole numbers"))?;
+            let number = text.parse().map_err(|_| wrong(element.line(), "this is not a list of integers"))?;
             numbers.push(number);
         }
     }
@@ -323,14 +322,15 @@ fn version_2(element: Element<'_>, objects: &[Object]) -> Result<Option<Distance
     }))
 }
 
-/// `<distances nbobjs="2" relative_depth="1" latency_base="10.0">` of version 1, which are of NUMA nodes if there are as many.
+/// `<distances nbobjs="2" relative_depth="1" latency_base="10.0">` of version 1; these refer to NUMA nodes if
+/// the numbers agree.
 fn version_1(element: Element<'_>, objects: &[Object]) -> Result<Option<Distances>> {
     let base = number::<f64>(element, "latency_base")?.unwrap_or(1.0);
     let mut values = Vec::new();
     for latency in element.all("latency") {
         let value = number::<f64>(latency, "value")?.map(|value| value * base);
         let value = value.filter(|value| value.is_finite() && *value >= 0.0);
-        values.push(value.ok_or_else(|| wrong(latency.line(), "a latency is no number"))?);
+        values.push(value.ok_or_else(|| wrong(latency.line(), "a latency is not a number"))?);
     }
     let count = number::<usize>(element, "nbobjs")?.unwrap_or(0);
     if count.checked_mul(count) != Some(values.len()) {
@@ -343,11 +343,12 @@ fn version_1(element: Element<'_>, objects: &[Object]) -> Result<Option<Distance
 }
 
 impl Distances {
-    /// The costs of levels, innermost first: between objects the mean of the distances of those that first meet there, as multiples of
-    /// what an object has to itself; inside objects equal steps up to that. `None` if there is only one object.
+    /// The costs of levels, innermost first: between objects, the mean of the distances of those that first
+    /// meet there, relative to the distance of an object to itself; inside objects, equal steps up to that.
+    /// `None` if there is only one object.
     ///
     /// # Errors
-    /// Says why distances and levels do not go together.
+    /// Explains why distances and levels are inconsistent.
     pub(super) fn costs(&self, groups: &[Vec<u32>]) -> Result<Option<LevelCosts>, String> {
         let count = self.ranges.len();
         let mut met = vec![Met::default(); groups.len()];
@@ -355,7 +356,7 @@ impl Distances {
         for (a, &(first, end)) in self.ranges.iter().enumerate() {
             own.add(self.values[a * count + a]);
             for (b, &(other, other_end)) in self.ranges.iter().enumerate() {
-                // Two kinds of memory of the same processors are no two places.
+                // Two kinds of memory with the same processors are not two locations.
                 if end <= other || other_end <= first {
                     let level =
                         groups.iter().position(|groups| groups[first as usize] == groups[other as usize]);
@@ -366,14 +367,14 @@ impl Distances {
         let Some(outer) = met.iter().position(|met| met.count > 0) else { return Ok(None) };
         let rising = |met: &[Met]| met.windows(2).all(|pair| pair[0].most <= pair[1].least);
         if met[outer..].iter().any(|met| met.count == 0) {
-            return Err("they are not between all objects".into());
+            return Err("they do not cover all objects".into());
         }
         if !rising(&met[outer..]) {
-            return Err("some objects that meet further out are nearer to each other".into());
+            return Err("some distances decrease outwards".into());
         }
         let unit = own.mean();
         if unit <= 0.0 && outer > 0 || own.most > met[outer].least {
-            return Err("an object is not nearer to itself than to others".into());
+            return Err("the distance of an object to itself is not the smallest".into());
         }
         let unit = if unit > 0.0 { unit } else { 1.0 };
         let inner = (1..=outer).map(|level| level as f64 / outer as f64);
@@ -383,15 +384,15 @@ impl Distances {
     }
 }
 
-/// What levels cost by distances.
+/// Costs of levels derived from distances.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LevelCosts {
     pub(super) costs: Vec<f64>,
-    /// The least and the largest distance that meet on one level, if there is a level where they differ.
+    /// The range of distances on one level, if they differ.
     pub(super) uneven: Option<(f64, f64)>,
 }
 
-/// The distances of those that first meet on a level.
+/// The distances between objects that first meet on a level.
 #[derive(Debug, Clone, Copy)]
 struct Met {
     count: u32,

@@ -1,16 +1,16 @@
-//! What the objects of hwloc are, and sets of processors.
+//! Kinds of hwloc objects, and sets of processors.
 
 use crate::import::xml::Element;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     what: What,
-    /// How many objects of the same sort it lies in.
+    /// Number of enclosing objects of the same type.
     nested: u16,
 }
 
-/// Sorts of objects, those that commonly lie further in first.
+/// Object types, roughly from the innermost to the outermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Thread,
@@ -28,7 +28,7 @@ enum What {
 }
 
 impl Kind {
-    /// Of an element that lies in objects of some kinds. Names are those of versions 1, 2 and 3.
+    /// The kind of an element nested in objects of given kinds, with the names of versions 1, 2 and 3.
     pub(super) fn of(element: Element<'_>, around: &[Self]) -> Self {
         let what = What::of(element);
         let nested = around.iter().filter(|kind| kind.what == what).count();
@@ -47,12 +47,12 @@ impl Kind {
         self.what == What::NumaNode
     }
 
-    /// Whether it is memory, beside the threads that are near to it.
+    /// Whether it is memory, which is listed next to its local threads.
     pub(super) fn is_memory(self) -> bool {
         matches!(self.what, What::NumaNode | What::MemoryCache)
     }
 
-    /// Whether an object is of the sort that hwloc calls so.
+    /// Whether hwloc uses this name for the type.
     pub(super) fn is_called(self, name: &str) -> bool {
         self.what == What::named(name, None)
     }
@@ -109,21 +109,21 @@ impl What {
     }
 }
 
-/// Words of a set; 32 threads each.
+/// Largest number of 32-bit words of a set.
 const MOST_WORDS: usize = 1 << 15;
 
-/// Hardware threads by the number that the operating system gives them.
+/// A set of hardware threads by operating system index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cpuset {
-    /// The word of thread 0 first.
+    /// Lowest word first.
     words: Vec<u32>,
-    /// Whether all threads behind the last word are in it.
+    /// Whether it contains all threads after the last word.
     is_infinite: bool,
 }
 
 impl Cpuset {
-    /// Reads `0x0000ffff,,0x00000001`: words of 32 bits, the highest one first, empty ones zero; `0xf...f` in front means that all
-    /// higher bits are set. `None` if it is something else.
+    /// Parses `0x0000ffff,,0x00000001`: words of 32 bits, the highest first, empty words are zero; a leading
+    /// `0xf...f` sets all higher bits. `None` if invalid.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (is_infinite, text) = match text.strip_prefix("0xf...f") {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_all_versions_are_understood() {
+    fn names_of_all_versions_are_parsed() {
         let same =
             [("Socket", "Package"), ("L2Cache", "L2Cache"), ("Node", "NUMANode"), ("system", "Machine")];
         for (old, new) in same {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_highest_first() {
+    fn the_highest_word_is_first() {
         let has = |text: &str, threads: [u32; 5]| {
             let set = Cpuset::parse(text).unwrap();
             threads.map(|thread| set.contains(thread))

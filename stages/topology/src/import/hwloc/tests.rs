@@ -8,7 +8,7 @@ use super::super::{files, read, recognise};
 use super::*;
 use crate::import::Format;
 
-/// Two packages of two cores of two threads; a cache for both cores of a package.
+/// Two packages of two cores of two threads; a cache shared by both cores of a package.
 fn xml(inside: &str, allowed: &str, more: &str) -> String {
     let thread =
         |index: u32| format!("<object type=\"PU\" os_index=\"{index}\" cpuset=\"{:#x}\"/>", 1 << index);
@@ -55,7 +55,7 @@ fn groups(system: &SystemGraph) -> Vec<Vec<u32>> {
 }
 
 #[test]
-fn cores_are_slots_and_what_joins_nothing_new_is_no_level() {
+fn cores_are_slots_and_redundant_objects_are_not_levels() {
     let Imported { system, notes } =
         with("a.xml", &xml(NAMED, "0xff", ""), &ImportParams::default()).unwrap();
     assert_eq!(system.nodes[0].name, "n1");
@@ -66,7 +66,7 @@ fn cores_are_slots_and_what_joins_nothing_new_is_no_level() {
 }
 
 #[test]
-fn hardware_threads_are_slots_if_asked_for() {
+fn hardware_threads_are_slots_on_request() {
     let params = ImportParams {
         hardware_threads: true,
         intra_node_costs: vec![0.5, 1.0, 7.0],
@@ -82,15 +82,15 @@ fn hardware_threads_are_slots_if_asked_for() {
 
 #[test]
 fn only_threads_that_are_allowed_count() {
-    // The second core is left out, the third has one thread left.
+    // The second core is excluded, the third has one thread left.
     let system = with("a.xml", &xml("", "0xdd", ""), &ImportParams::default()).unwrap().system;
     assert_eq!(groups(&system), [vec![0, 1, 1], vec![0; 3]]);
     assert!(with("a.xml", &xml("", "0x0", ""), &ImportParams::default()).unwrap_err().contains("allowed"));
-    assert!(with("a.xml", &xml("", "0xzz", ""), &ImportParams::default()).unwrap_err().contains("no set"));
+    assert!(with("a.xml", &xml("", "0xzz", ""), &ImportParams::default()).unwrap_err().contains("not a set"));
 }
 
 #[test]
-fn distances_become_costs_where_they_go_with_the_levels() {
+fn distances_become_costs_if_consistent_with_levels() {
     let matrix = |kind: &str, values: &str| {
         format!(
             "<distances2 type=\"{kind}\" nbobjs=\"2\" kind=\"5\" indexing=\"os\"><indexes length=\"3\">1 0</indexes>\
@@ -103,10 +103,10 @@ fn distances_become_costs_where_they_go_with_the_levels() {
     assert!(imported.notes.iter().any(|note| note.contains("distances between NUMANodes")));
     let imported = import(&matrix("NUMANode", "10 5 5 10")).unwrap();
     assert_eq!(costs(&imported.system), [1.0, 2.0]);
-    assert!(imported.notes.iter().any(|note| note.contains("left out: an object is not nearer")));
+    assert!(imported.notes.iter().any(|note| note.contains("the distance of an object to itself")));
     assert_eq!(costs(&import(&matrix("GPU", "10 5 5 10")).unwrap().system), [1.0, 2.0]);
     assert!(import(&matrix("NUMANode", "10 5 5")).unwrap_err().contains("2 objects have 3 distances"));
-    assert!(import(&matrix("NUMANode", "10 5 5 x")).unwrap_err().contains("no list of whole numbers"));
+    assert!(import(&matrix("NUMANode", "10 5 5 x")).unwrap_err().contains("not a list of integers"));
     let old = "<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"10.0\"><latency value=\"1.0\"/>\
                <latency value=\"1.5\"/><latency value=\"1.5\"/><latency value=\"1.0\"/></distances>";
     let system = with("a.xml", &xml(old, "0xff", ""), &ImportParams::default()).unwrap().system;
@@ -114,7 +114,7 @@ fn distances_become_costs_where_they_go_with_the_levels() {
 }
 
 #[test]
-fn a_folder_is_a_machine_of_hosts_and_differences_are_followed() {
+fn a_folder_is_a_machine_of_hosts_and_differences_are_resolved() {
     let folder = tempfile::tempdir().unwrap();
     let diff = |reference: &str, old: &str, new: &str| {
         format!(
@@ -141,9 +141,9 @@ fn a_folder_is_a_machine_of_hosts_and_differences_are_followed() {
     assert_eq!(files(folder.path(), None).unwrap().len(), 3);
 
     write("n10.diff.xml", &diff("n1", "other", "n10"));
-    assert!(import("").unwrap_err().contains("is called `n1`, not `other`"));
+    assert!(import("").unwrap_err().contains("is named `n1`, not `other`"));
     write("n10.diff.xml", &diff("n2", "n2", "n10"));
-    assert!(import("n10.diff.xml").unwrap_err().contains("the difference to files"));
+    assert!(import("n10.diff.xml").unwrap_err().contains("cyclic difference files"));
     write("n10.diff.xml", &diff("gone", "n2", "n10"));
     assert!(import("n10.diff.xml").unwrap_err().contains("no file `gone`"));
     write("n10.diff.xml", &diff("n1", "n1", "n10").replace("type=\"0\"", "type=\"1\""));
@@ -153,23 +153,23 @@ fn a_folder_is_a_machine_of_hosts_and_differences_are_followed() {
 }
 
 #[test]
-fn memory_without_processors_joins_nothing_and_odd_memory_is_told() {
+fn memory_without_processors_is_ignored_and_overlapping_memory_reported() {
     let node = |set: &str| format!("<object type=\"NUMANode\" os_index=\"9\" cpuset=\"{set}\"/>");
     let plain = with("a.xml", &xml("", "0xff", ""), &ImportParams::default()).unwrap();
     let far = with("a.xml", &xml(&node("0x0"), "0xff", ""), &ImportParams::default()).unwrap();
     assert_eq!(far, plain);
     let odd = with("a.xml", &xml(&node("0x5"), "0xff", ""), &ImportParams::default()).unwrap();
     assert_eq!(odd.system, plain.system);
-    assert!(odd.notes[0].contains("NUMA node 9 is left out"), "{:?}", odd.notes);
+    assert!(odd.notes[0].contains("ignoring NUMA node 9"), "{:?}", odd.notes);
 }
 
-/// Names under which the files behind a path enter the key.
+/// Names of the files behind a path in the key.
 fn names_in_key(path: &std::path::Path) -> Vec<String> {
     files(path, None).unwrap().iter().map(|file| file.name().into_owned()).collect()
 }
 
 #[test]
-fn a_host_that_is_called_after_its_file_has_that_name_in_the_key() {
+fn a_host_named_after_its_file_has_that_name_in_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for (name, inside) in
@@ -181,7 +181,7 @@ fn a_host_that_is_called_after_its_file_has_that_name_in_the_key() {
     assert_eq!(names_in_key(&path("n1.xml")), ["machine n1"]);
     assert_eq!(names_in_key(&path("n2.xml")), ["machine n2"]);
     assert_eq!(names_in_key(&path("odd.xml")), ["machine odd"]);
-    // Renaming a file that names its host makes nothing again.
+    // Renaming a file that contains its host name does not change the key.
     assert_eq!(names_in_key(&path("named.xml")), ["machine"]);
 }
 
@@ -199,9 +199,9 @@ fn a_base_of_any_name_is_in_the_key_of_a_folder() {
 }
 
 #[test]
-fn what_to_install_is_said() {
+fn missing_programs_are_reported_with_packages() {
     let error = first_of(&["hopmap-no-such-program"]).unwrap_err();
-    assert_eq!(error.to_string(), "`lstopo` is not there");
+    assert_eq!(error.to_string(), "`lstopo` was not found");
     assert!(miette::Diagnostic::help(&error).unwrap().to_string().contains("apt install hwloc-nox"));
 }
 

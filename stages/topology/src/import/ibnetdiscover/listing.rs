@@ -1,4 +1,4 @@
-//! What `ibnetdiscover` lists, in either form, gathered line by line.
+//! Content of an `ibnetdiscover` listing in either syntax, collected line by line.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,28 +15,28 @@ use crate::import::units;
 pub(in super::super) struct Listing {
     pub(in super::super) cables: Cables,
     pub(super) addresses: Vec<Address>,
-    /// Switches by the LID of their management port, where that is known.
+    /// Switches by the LID of their management port, if known.
     pub(super) switch_lids: HashMap<u16, usize>,
     by_guid: HashMap<u64, usize>,
     seen: Vec<Seen>,
     counts: Counts,
 }
 
-/// A port of an adapter that messages can be sent to.
+/// An addressable port of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Address {
     pub(super) node: usize,
     pub(super) port: u32,
-    /// GUID of the port, if it is said.
+    /// Port GUID, if listed.
     pub(super) guid: Option<u64>,
     /// The first of its LIDs.
     pub(super) lid: u16,
-    /// So many lowest bits of the LID are its to choose: it has 2^`lmc` LIDs.
+    /// LID mask control: the port has 2^`lmc` consecutive LIDs.
     pub(super) lmc: u8,
     pub(super) line: usize,
 }
 
-/// What a node was when it was first named.
+/// First occurrence of a node.
 #[derive(Debug)]
 struct Seen {
     line: usize,
@@ -53,7 +53,7 @@ struct Counts {
 }
 
 impl Listing {
-    /// The node of a GUID; `letter` is what the listing says it is: `H`, `S` or `R`.
+    /// The node with a GUID; `letter` is its type in the listing: `H`, `S` or `R`.
     pub(super) fn node(&mut self, line: usize, letter: char, id: u64, description: &str) -> Result<usize> {
         if let Some(&node) = self.by_guid.get(&id) {
             let seen = &self.seen[node];
@@ -67,7 +67,7 @@ impl Listing {
                         kind(seen.letter),
                         seen.line
                     ),
-                    "no two nodes of a fabric may have one GUID: find out which of both is wrong",
+                    "GUIDs must be unique in a fabric; check which of them is wrong",
                 ));
             }
             let known = &mut self.cables.nodes[node].description;
@@ -88,7 +88,7 @@ impl Listing {
         self.by_guid.insert(id, node);
         self.seen.push(Seen { line, letter });
         self.cables.nodes.push(FabricNode {
-            // What passes messages on between subnets, or to other networks, runs no ranks.
+            // Routers and gateways to other networks run no ranks.
             kind: if letter == 'H' && !is_target_channel(id) { NodeKind::Host } else { NodeKind::Switch },
             address: units::guid_address(id),
             description: description.to_owned(),
@@ -98,7 +98,7 @@ impl Listing {
         Ok(node)
     }
 
-    /// Takes an adapter for what leads to another network.
+    /// Treats an adapter as a gateway to another network.
     pub(super) fn make_gateway(&mut self, node: usize) {
         if std::mem::replace(&mut self.cables.nodes[node].kind, NodeKind::Switch) == NodeKind::Host {
             self.counts.gateways += 1;
@@ -115,7 +115,7 @@ impl Listing {
         (!description.is_empty()).then_some(description)
     }
 
-    /// A cable as the port at one of its ends lists it.
+    /// Adds a cable as listed at one of its ends.
     pub(super) fn end(
         &mut self,
         line: usize,
@@ -132,22 +132,22 @@ impl Listing {
         self.counts.without_peer += 1;
     }
 
-    /// What messages to a port of an adapter are addressed to. A port without a subnet manager has LID 0.
+    /// Adds the address of an adapter port. A port without a subnet manager has LID 0.
     pub(super) fn address(&mut self, address: Address) {
         if address.lid != 0 && self.cables.nodes[address.node].kind == NodeKind::Host {
             self.addresses.push(address);
         }
     }
 
-    /// Makes one adapter of ports that have GUIDs of their own.
+    /// Combines ports with their own GUIDs into one adapter.
     pub(in super::super) fn join_ports(&mut self, notes: &mut Vec<String>) {
         let place = self.cables.join_ports(notes);
         self.addresses.iter_mut().for_each(|address| address.node = place[address.node]);
         self.by_guid.values_mut().chain(self.switch_lids.values_mut()).for_each(|node| *node = place[*node]);
     }
 
-    /// ibnetdiscover lists every cable at both of its ends, so that a node which others lead to and which lists no cable itself stood
-    /// in a part that is missing, and so did a port of the last node that others lead to and which is not listed.
+    /// ibnetdiscover lists every cable at both ends. So the listing is truncated if a node that is a peer
+    /// lists no cables itself, or if a peer port of the last node is not listed.
     pub(super) fn check_complete(&self) -> Result<()> {
         let mut lists = vec![false; self.cables.nodes.len()];
         self.cables.ends.iter().for_each(|end| lists[end.node] = true);
@@ -155,7 +155,7 @@ impl Listing {
         let (lacks, first) = match (silent.min_by_key(|end| end.line), self.lacking_of_last()) {
             (Some(first), _) => {
                 let count = lists.iter().filter(|lists| !**lists).count();
-                (format!("lists no cable, as {count} nodes do"), first)
+                (format!("lists no cables (as do {count} nodes in total)"), first)
             }
             (None, Some(first)) => (format!("does not list its port {}", first.peer_port), first),
             (None, None) => return Ok(()),
@@ -164,12 +164,12 @@ impl Listing {
         let name = if description.is_empty() { address } else { description };
         Err(malformed(
             first.line,
-            format!("this cable leads to `{name}`, which {lacks}: the listing is cut off"),
-            "run ibnetdiscover again, until it ends",
+            format!("this cable leads to `{name}`, which {lacks}: the listing is truncated"),
+            "run ibnetdiscover again, until it completes",
         ))
     }
 
-    /// The first cable to a port of the last node that this one does not list.
+    /// The first cable to a port of the last node that the node does not list.
     fn lacking_of_last(&self) -> Option<&End> {
         let ends = &self.cables.ends;
         let last = ends.last()?.node;
@@ -177,22 +177,23 @@ impl Listing {
         ends.iter().find(|end| end.peer == last && !listed.contains(&end.peer_port))
     }
 
-    /// What people should know of it.
+    /// Adds notes for the user.
     pub(super) fn notes(&self, notes: &mut Vec<String>) {
         let Counts { routers, gateways, unknown, without_peer, renamed } = self.counts;
         for (count, what) in [
-            (without_peer, "ports without a cable, left out"),
-            (routers, "routers, taken for switches"),
-            (gateways, "gateways to other networks, taken for switches"),
-            (unknown, "nodes of an unknown kind, taken for switches"),
-            (renamed, "lines that describe a node otherwise than the first one does, which counts"),
+            (without_peer, "ports without a cable, ignored"),
+            (routers, "routers, treated as switches"),
+            (gateways, "gateways to other networks, treated as switches"),
+            (unknown, "nodes of unknown kind, treated as switches"),
+            (renamed, "lines with another node description than the first, which is used"),
         ] {
             note(notes, what, count);
         }
     }
 }
 
-/// Whether an adapter is a target of an I/O director of Xsigo, as `ibnd_is_xsigo_tca` of infiniband-diags says.
+/// Whether an adapter is a target of a Xsigo I/O director, by the rule of `ibnd_is_xsigo_tca` in
+/// infiniband-diags.
 fn is_target_channel(guid: u64) -> bool {
     guid >> 32 == 0x0013_9703
 }

@@ -1,6 +1,6 @@
-//! The form that `ibnetdiscover` prints without options: a block for every node, a line for every port with a cable.
+//! Syntax of `ibnetdiscover` without options: one block per node, one line per port with a cable.
 //!
-//! As `dump_topology` of infiniband-diags prints it, with and without `-g`:
+//! In the format of `dump_topology` in infiniband-diags, with and without `-g`:
 //!
 //! ```text
 //! switchguid=0x200000(200000)
@@ -22,8 +22,8 @@ use crate::import::units::word;
 use crate::import::{Result, units};
 
 const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
-/// Routers of Voltaire to Fibre Channel and Ethernet: adapters by their kind (`VTR_DEVID_IB_FC_ROUTER` and
-/// `VTR_DEVID_IB_IP_ROUTER` of infiniband-diags).
+/// Voltaire gateways to Fibre Channel and Ethernet, which are listed as adapters (`VTR_DEVID_IB_FC_ROUTER`
+/// and `VTR_DEVID_IB_IP_ROUTER` of infiniband-diags).
 const GATEWAYS: [u64; 2] = [0x5a00, 0x5a01];
 const PORT: &str = "such as `[1] \"H-0002c90300000002\"[1](2c90300000003) # \"host mlx5_0\" lid 5 4xEDR`";
 
@@ -32,7 +32,7 @@ pub(super) fn is_header(line: &str) -> bool {
     Header::parse(line).is_some()
 }
 
-/// Reads a whole listing.
+/// Reads a complete listing.
 pub(super) fn read(path: &Path) -> Result<Listing> {
     let mut lines = Lines::open(path, "")?;
     let mut listing = Listing::default();
@@ -43,10 +43,10 @@ pub(super) fn read(path: &Path) -> Result<Listing> {
         if line.starts_with('[') {
             let Some(node) = current else {
                 let problem = "this port belongs to no node";
-                return Err(malformed(number, problem, "a line such as `Switch 36 \"S-…\"` goes before"));
+                return Err(malformed(number, problem, "it must follow a line such as `Switch 36 \"S-…\"`"));
             };
             let Some(port) = Port::parse(line) else {
-                let problem = format!("`{}` is no port with its peer", shortened(line));
+                let problem = format!("`{}` is not a port with its peer", shortened(line));
                 return Err(malformed(number, problem, PORT));
             };
             port.add(&mut listing, number, node)?;
@@ -59,14 +59,14 @@ pub(super) fn read(path: &Path) -> Result<Listing> {
         } else if let Some(id) = line.strip_prefix("devid=") {
             device = units::prefixed_guid(id);
         } else if !is_other(line) {
-            let problem = format!("`{}` is no line of ibnetdiscover", shortened(line));
+            let problem = format!("`{}` is not a line of ibnetdiscover", shortened(line));
             return Err(malformed(number, problem, format!("nodes are {NODE}, ports {PORT}")));
         }
     }
     Ok(listing)
 }
 
-/// What says nothing of cables: identifiers of makers, comments, and what `-g` and `-s` print.
+/// Lines without cables: vendor identifiers, comments, and output of `-g` and `-s`.
 fn is_other(line: &str) -> bool {
     const BEGINNINGS: [&str; 9] = [
         "#",
@@ -96,7 +96,7 @@ struct Header<'a> {
     letter: char,
     guid: u64,
     description: &'a str,
-    /// What stands behind the description.
+    /// The text after the description.
     tail: &'a str,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Header<'a> {
         is_its.then_some(Self { letter, guid, description, tail })
     }
 
-    /// The node whose ports are listed behind it.
+    /// The node of the block.
     fn node(self, listing: &mut Listing, number: usize) -> Result<usize> {
         let node = listing.node(number, self.letter, self.guid, self.description)?;
         if let Some(lid) = lid_of(self.tail).filter(|&lid| lid != 0 && self.letter == 'S') {
@@ -129,12 +129,12 @@ impl<'a> Header<'a> {
     }
 }
 
-/// A port and where its cable leads.
+/// A port and its peer.
 #[derive(Debug, PartialEq)]
 struct Port<'a> {
     number: u32,
     guid: Option<u64>,
-    /// LID and LMC, which only adapters say of themselves.
+    /// LID and LMC, which are listed for adapters only.
     own_lid: Option<(u16, u8)>,
     peer_letter: char,
     peer_guid: u64,
@@ -177,7 +177,7 @@ impl<'a> Port<'a> {
         })
     }
 
-    /// Adds the cable of a port of a node.
+    /// Adds the cable of a port.
     fn add(&self, listing: &mut Listing, line: usize, node: usize) -> Result<()> {
         let peer = listing.node(line, self.peer_letter, self.peer_guid, self.description)?;
         let (own, other) = ((node, self.number), (peer, self.leads_to));
@@ -193,7 +193,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// `"S-0002c90300000001"` and what is behind it.
+/// `"S-0002c90300000001"` and the remaining text.
 fn name(text: &str) -> Option<(char, u64, &str)> {
     let (name, rest) = text.strip_prefix('"')?.split_once('"')?;
     let (letter, guid) = name.split_once('-')?;
@@ -202,7 +202,7 @@ fn name(text: &str) -> Option<(char, u64, &str)> {
     Some((letter, guid, rest))
 }
 
-/// `[7]` or `[7][ext 3]`, and what is behind it.
+/// `[7]` or `[7][ext 3]`, and the remaining text.
 fn bracketed(text: &str) -> Option<(u32, &str)> {
     let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
     let rest = match rest.strip_prefix("[ext ") {
@@ -212,7 +212,7 @@ fn bracketed(text: &str) -> Option<(u32, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// `(2c90300000003)`, if it is there, and what is behind it.
+/// `(2c90300000003)`, if present, and the remaining text.
 fn in_parentheses(text: &str) -> (Option<u64>, &str) {
     let found = text.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
     match found.and_then(|(digits, rest)| Some((units::hex_guid(digits)?, rest))) {
@@ -221,7 +221,7 @@ fn in_parentheses(text: &str) -> (Option<u64>, &str) {
     }
 }
 
-/// `# "description" tail`. Descriptions may hold quotation marks themselves.
+/// `# "description" tail`. Descriptions may contain quotation marks.
 fn comment(text: &str) -> Option<(&str, &str)> {
     match text.trim_start().strip_prefix('#') {
         Some(rest) => quoted(rest).map(|(_, description, tail)| (description, tail)),
@@ -229,7 +229,7 @@ fn comment(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// What stands before the first, between the first and the last, and behind the last quotation mark.
+/// The text before the first, between the first and the last, and after the last quotation mark.
 fn quoted(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('"')?;
     let (description, tail) = rest.rsplit_once('"')?;
@@ -240,7 +240,7 @@ fn lid_of(text: &str) -> Option<u16> {
     value_of(text, "lid")
 }
 
-/// The number behind a word.
+/// The number after a keyword.
 fn value_of<T: std::str::FromStr>(text: &str, name: &str) -> Option<T> {
     let mut words = text.split_whitespace().skip_while(|word| *word != name);
     words.next()?;
@@ -250,21 +250,22 @@ fn value_of<T: std::str::FromStr>(text: &str, name: &str) -> Option<T> {
 const HELP: &str =
     "such as `CA 12 1 0x0002c90300000003 4x EDR - SW 5 2 0x0002c90300000001 ( 'host mlx5_0' - 'leaf 1' )`";
 
-/// Whether a line is one of this form.
+/// Whether a line has this syntax.
 pub(super) fn is_row(line: &str) -> bool {
     Row::parse(line).is_some()
 }
 
-/// Whether a line is one of those that `-s` prints while it looks around.
+/// Whether a line is a progress message of `-s`.
 pub(super) fn is_progress(line: &str) -> bool {
     line.starts_with("DR path slid ")
 }
 
-/// Reads a whole listing.
+/// Reads a complete listing.
 ///
-/// The form that `ibnetdiscover -p` prints: a line for every port, with or without a cable.
+/// Syntax of `ibnetdiscover -p`: one line per port, with or without a cable.
 ///
-/// As `dump_ports_report` of infiniband-diags prints it; the GUIDs are those of ports, of switches the one for all of them:
+/// In the format of `dump_ports_report` in infiniband-diags; GUIDs are port GUIDs, for a switch the common
+/// one of its ports:
 ///
 /// ```text
 /// CA    12  1 0x000000000010000a 4x SDR - SW     5  2 0x0000000000200001 ( 'H4' - 'S1' )
@@ -279,7 +280,7 @@ pub(super) fn read_columns(path: &Path) -> Result<Listing> {
             continue;
         }
         let Some(row) = Row::parse(line) else {
-            let problem = format!("`{}` is no line of ibnetdiscover -p", shortened(line));
+            let problem = format!("`{}` is not a line of ibnetdiscover -p", shortened(line));
             return Err(malformed(number, problem, HELP));
         };
         row.add(&mut listing, number)?;
@@ -287,7 +288,7 @@ pub(super) fn read_columns(path: &Path) -> Result<Listing> {
     Ok(listing)
 }
 
-/// A port as one line says it.
+/// A port in one line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RowPort {
     letter: char,
@@ -302,7 +303,7 @@ struct Row<'a> {
     width: &'a str,
     speed: &'a str,
     peer: Option<RowPort>,
-    /// One description in quotation marks, or those of both ends in parentheses.
+    /// One quoted description, or those of both ends in parentheses.
     descriptions: &'a str,
 }
 
@@ -368,8 +369,8 @@ impl RowPort {
     }
 }
 
-/// The descriptions of both ends out of `'a' - 'b'`. Where these hold such a separator themselves, what is known of one end says
-/// where it ends.
+/// The descriptions of both ends in `'a' - 'b'`. If they contain the separator, the known description of one
+/// end determines the split.
 fn both<'a>(text: &'a str, known: (Option<&str>, Option<&str>)) -> Option<(&'a str, &'a str)> {
     const BETWEEN: &str = "' - '";
     let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_told_from_other_lines() {
+    fn headers_are_distinguished_from_other_lines() {
         assert!(is_header("Switch\t8 \"S-0000000000200001\"\t\t# \"S1\" base port 0 lid 5 lmc 0"));
         assert!(is_header("Ca\t2 \"H-0000000000200001\"\t\t# \"host 'x', \"y\" HCA-1\" (scp)"));
         assert!(is_header("Rt\t2 \"R-0000000000200001\""));
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_hold_the_separator_are_told_by_what_is_known() {
+    fn descriptions_with_the_separator_are_split_by_known_ones() {
         assert_eq!(both("'a' - 'b'", (None, None)), Some(("a", "b")));
         assert_eq!(both("'a - b' - 'c'", (None, None)), Some(("a - b", "c")));
         let tricky = "'a' - 'b' - 'c'";

@@ -1,4 +1,5 @@
-//! Linear forwarding tables, as `ibroute`, `dump_fts`, `dump_lfts.sh` and `opensm` (`opensm-lfts.dump`) print them.
+//! Linear forwarding tables in the output of `ibroute`, `dump_fts`, `dump_lfts.sh` and `opensm`
+//! (`opensm-lfts.dump`).
 //!
 //! ```text
 //! Unicast lids [0x0-0x91] of switch Lid 142 guid 0x0008f10500108c9e (leaf 1):
@@ -23,18 +24,18 @@ use super::printed::shortened;
 use crate::import::format::{malformed, note};
 use crate::import::units;
 
-/// How a table begins.
+/// Start of a table.
 pub(super) const BEGINNING: &str = "Unicast lids [";
-/// Ports of the largest switch.
+/// Largest number of ports of a switch.
 const PORTS: usize = 256;
 const LIDS: usize = 1 << 16;
 const NONE: u32 = u32::MAX;
-/// A LID of a port beside its first one.
+/// An additional LID of a port (LMC).
 const FURTHER: u32 = u32::MAX - 1;
 /// A LID of a switch.
 const SWITCH: u32 = u32::MAX - 2;
 
-/// Reads tables into a fabric. `listing` is what the fabric was made of.
+/// Reads tables into a fabric, which was created from `listing`.
 pub(super) fn read(
     files: &[(String, PathBuf)],
     listing: &Listing,
@@ -65,7 +66,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// By which last link a LID or a port is reached.
+/// The last link for each LID or port.
 struct Targets {
     by_lid: Vec<u32>,
     guids: Vec<u64>,
@@ -106,7 +107,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// The last link of an entry: its LID says it, unless the table was made when another port had that LID.
+    /// The last link of an entry: by LID, unless another port had that LID when the table was written.
     fn of(&self, lid: u16, portguid: Option<u64>, counts: &mut Lost) -> u32 {
         let last = self.by_lid[usize::from(lid)];
         match portguid {
@@ -115,7 +116,7 @@ impl Targets {
                     counts.moved += u64::from(other != last);
                     other
                 }
-                // What has this GUID is not listed; ports whose GUIDs are not known are found by their LIDs.
+                // An unlisted GUID; ports of unknown GUID are found by LID.
                 None if self.guids[usize::from(lid)] == 0 => last,
                 None => NONE,
             },
@@ -133,12 +134,12 @@ fn taken(address: &Address, other: Option<&Address>, fabric: &Fabric) -> ImportE
         .map_or_else(|| "a switch".to_owned(), |other| format!("{} by line {}", named(other), other.line));
     malformed(
         address.line,
-        format!("LID {} is that of {}, but also of {other}", address.lid, named(address)),
-        "LIDs changed while the fabric was listed: list it again",
+        format!("LID {} belongs to {} and to {other}", address.lid, named(address)),
+        "LIDs changed during the dump; repeat it",
     )
 }
 
-/// The links out of the ports of all switches.
+/// The outgoing links of the ports of all switches.
 struct Ports {
     links: HashMap<usize, Box<[u32; PORTS]>>,
 }
@@ -157,7 +158,7 @@ impl Ports {
     }
 }
 
-/// What the table at hand says of a last link.
+/// The entry of the current table for a last link.
 #[derive(Clone, Copy)]
 struct Known {
     table: u32,
@@ -165,7 +166,7 @@ struct Known {
     line: u32,
 }
 
-/// Where the first table of a switch stands, and its entries.
+/// The position of the first table of a switch, and its entries.
 struct Block {
     file: PathBuf,
     line: usize,
@@ -184,11 +185,11 @@ struct Tables<'a> {
     lost: Lost,
 }
 
-/// The table whose lines are read.
+/// The table being read.
 #[derive(Clone, Copy)]
 struct Current {
     switch: usize,
-    /// Whether the switch had a table before.
+    /// Whether the switch had an earlier table.
     again: bool,
 }
 
@@ -209,7 +210,7 @@ impl Tables<'_> {
             } else if line.contains("failed") || line.contains("iberror") || line.contains("ibwarn") {
                 self.lost.failed.insert(path.to_owned());
             } else if !is_other(line) {
-                let problem = format!("`{}` is no line of a forwarding table", shortened(line));
+                let problem = format!("`{}` is not a line of a forwarding table", shortened(line));
                 let help = "entries look like `0x0001 015 : (Channel Adapter portguid 0x…: 'host mlx5_0')`";
                 return Err(malformed(number, problem, help));
             }
@@ -227,7 +228,7 @@ impl Tables<'_> {
         let Some((lid, guid)) = switch_of(text) else {
             let help =
                 "such as `Unicast lids [0x0-0x91] of switch Lid 142 guid 0x0008f10500108c9e (leaf 1):`";
-            return Err(malformed(line, "this does not say whose table follows", help));
+            return Err(malformed(line, "this line does not identify the switch of the table", help));
         };
         let by_lid = || self.listing.switch_lids.get(&lid?).copied();
         let switch = self.listing.find(guid).or_else(by_lid);
@@ -297,11 +298,11 @@ impl Tables<'_> {
                 (Some(block), 0) => format!("the table at {}:{}", block.file.display(), block.line),
                 (_, before) => format!("line {before}"),
             };
-            let problem = format!("LID {lid} goes to port {port} here, but elsewhere by {before}");
-            return Err(malformed(number, problem, "a switch has one table: remove the one of another day"));
+            let problem = format!("LID {lid} is forwarded to port {port}, but to another port by {before}");
+            return Err(malformed(number, problem, "a switch has one table; remove the outdated one"));
         }
         if current.again {
-            // The first table of this switch did not know it.
+            // The first table of this switch had no such entry.
             self.lost.later += 1;
             return Ok(());
         }
@@ -311,7 +312,7 @@ impl Tables<'_> {
     }
 }
 
-/// The switch of a header: its LID, where that is said, and its GUID.
+/// The switch in a header: its LID, if present, and its GUID.
 fn switch_of(line: &str) -> Option<(Option<u16>, u64)> {
     let (before, rest) = line.split_once(" guid 0x")?;
     let guid = units::hex_guid(rest.get(..16)?)?;
@@ -319,7 +320,7 @@ fn switch_of(line: &str) -> Option<(Option<u16>, u64)> {
     Some((lid, guid))
 }
 
-/// LID, port and what is behind them, of `0x0001 015 : (…)`.
+/// LID, port and remaining text of `0x0001 015 : (…)`.
 fn entry(line: &str) -> Option<(u16, usize, &str)> {
     let rest = line.trim_start().strip_prefix("0x")?;
     let (lid, rest) = rest.split_once([' ', '\t'])?;
@@ -333,15 +334,15 @@ fn entry(line: &str) -> Option<(u16, usize, &str)> {
 enum Kind {
     Adapter,
     Switch,
-    /// One of the LIDs that a port has beside its first one.
+    /// An additional LID of a port (LMC).
     Further,
-    /// What the table drops.
+    /// The table drops it.
     Illegal,
-    /// The table does not say.
+    /// Not in the table.
     Unknown,
 }
 
-/// What an entry says of its destination.
+/// The destination of an entry.
 #[derive(Debug, PartialEq)]
 struct Info {
     kind: Kind,
@@ -363,7 +364,7 @@ impl Info {
     }
 }
 
-/// Column heads, sums and the like.
+/// Column headings, totals and similar lines.
 fn is_other(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()
@@ -374,7 +375,7 @@ fn is_other(line: &str) -> bool {
         || line.ends_with("lids dumped")
 }
 
-/// What tables say and the machine does not have.
+/// Entries without a counterpart in the machine.
 #[derive(Default)]
 struct Lost {
     failed: BTreeSet<PathBuf>,
@@ -389,16 +390,16 @@ struct Lost {
 impl Lost {
     fn notes(&self, notes: &mut Vec<String>) {
         for (count, what) in [
-            (self.failed.len() as u64, "files of tables with errors of the program that made them"),
-            (self.strangers, "tables of switches that are not listed, left out"),
+            (self.failed.len() as u64, "table files with error messages"),
+            (self.strangers, "tables of unlisted switches, ignored"),
             (
                 self.further,
-                "entries for further LIDs of a port (LMC), left out: messages go to the first one",
+                "entries for additional LIDs of a port (LMC), ignored: messages use the first one",
             ),
-            (self.unknown, "entries for LIDs that no listed adapter has, left out"),
-            (self.nowhere, "entries that send to a port without a cable, left out"),
-            (self.moved, "entries whose LID belongs to another adapter now, sorted by GUID"),
-            (self.later, "entries that only a second table of a switch has, left out"),
+            (self.unknown, "entries for LIDs of unlisted adapters, ignored"),
+            (self.nowhere, "entries for ports without a cable, ignored"),
+            (self.moved, "entries whose LID now belongs to another adapter, assigned by GUID"),
+            (self.later, "entries only in a second table of a switch, ignored"),
         ] {
             note(notes, what, count);
         }
@@ -426,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_leads_to_is_read() {
+    fn destinations_of_entries_are_read() {
         let adapter = Info::of(" : (Channel Adapter portguid 0x0000000000100008: 'H3')");
         assert_eq!(adapter, Info { kind: Kind::Adapter, portguid: Some(0x10_0008) });
         assert_eq!(Info::of(" : (path #2 out of 2: portguid 0x0000000000100008)").kind, Kind::Further);

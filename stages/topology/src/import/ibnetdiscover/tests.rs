@@ -4,7 +4,8 @@ use hopmap_model::{Link, NodeKind, Paths, SystemGraph};
 
 use super::super::{Format, ImportParams, Imported, files, read, recognise};
 
-/// Two switches with two cables between them, a host on each, and one with an adapter of two ports, one on each.
+/// Two switches with two cables between them, a host on each, and one with a dual-port adapter, one port on
+/// each.
 const BLOCKS: &str = "\
 #
 # Topology file: generated on Mon Feb  2 10:00:00 2026
@@ -42,7 +43,7 @@ Ca\t1 \"H-0000000000000030\"\t\t# \"n3 mlx5_0\"
 [1](31) \t\"S-0000000000000002\"[2]\t\t# lid 20 lmc 2 \"spine\" lid 5 4xHDR
 ";
 
-/// The same, a line for every port.
+/// The same, one line per port.
 const COLUMNS: &str = "\
 DR path slid 0; dlid 0; 0 -> new Channel Adapter {0000000000000010} portnum 1 lid 0-0 \"\"
 DR path slid 0; dlid 0; 0,1 -> known Switch {0000000000000001} portnum 0 lid 4-4 \"leaf\"
@@ -86,7 +87,7 @@ Unicast lids [0x0-0x17] of switch Lid 5 guid 0x0000000000000002 ('spine'):
 ibroute: iberror: failed: dump tables
 ";
 
-/// A folder of its own that goes with the test.
+/// A temporary folder of a test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -122,7 +123,7 @@ fn names(system: &SystemGraph) -> Vec<&str> {
 }
 
 #[test]
-fn both_forms_give_the_same_machine() {
+fn both_syntaxes_give_the_same_machine() {
     let blocks = import("blocks", BLOCKS).unwrap();
     let columns = import("columns", COLUMNS).unwrap();
     assert_eq!(names(&blocks.system), ["n1", "n2", "n3", "leaf \"a\", 1", "spine"]);
@@ -134,13 +135,13 @@ fn both_forms_give_the_same_machine() {
     };
     assert_eq!(addresses(&blocks), ["10", "20", "30", "01", "02"]);
     assert_eq!(addresses(&columns), ["11", "21", "31", "01", "02"]);
-    let unknown = "links whose speed or width is not known, kept without a bandwidth: 2";
+    let unknown = "links of unknown speed or width, kept without a bandwidth: 2";
     assert_eq!(blocks.notes, [unknown]);
     assert_eq!(
         columns.notes,
         [
-            "further ports of adapters, joined to these by their GUIDs: 1",
-            "ports without a cable, left out: 1",
+            "further ports combined with their adapters by GUID: 1",
+            "ports without a cable, ignored: 1",
             unknown
         ]
     );
@@ -162,7 +163,7 @@ fn ports_and_bandwidths_are_those_of_the_listing() {
 }
 
 #[test]
-fn tables_say_which_links_messages_take() {
+fn tables_define_routes() {
     let folder = Folder::new(
         "tables",
         &[("fabric.txt", BLOCKS), ("lfts/all.txt", TABLES), ("README", "what it is\n")],
@@ -174,11 +175,11 @@ fn tables_say_which_links_messages_take() {
     assert_eq!(
         notes,
         [
-            "files beside it that are no forwarding tables: 1",
-            "links whose speed or width is not known, kept without a bandwidth: 2",
-            "files of tables with errors of the program that made them: 1",
-            "entries for further LIDs of a port (LMC), left out: messages go to the first one: 3",
-            "entries for LIDs that no listed adapter has, left out: 1",
+            "other files in the folder, ignored: 1",
+            "links of unknown speed or width, kept without a bandwidth: 2",
+            "table files with error messages: 1",
+            "entries for additional LIDs of a port (LMC), ignored: messages use the first one: 3",
+            "entries for LIDs of unlisted adapters, ignored: 1",
         ]
     );
     let paths = Paths::new(&system).unwrap();
@@ -192,42 +193,42 @@ fn tables_say_which_links_messages_take() {
     };
     assert_eq!(ports(0, 2), [1, 8, 2]);
     assert_eq!(ports(2, 0), [1, 7, 1]);
-    // Of the two ports of n2 the nearer one.
+    // The nearer of the two ports of n2 is used.
     assert_eq!((ports(0, 1), ports(2, 1)), (vec![1, 2], vec![1, 1]));
     assert_eq!(system.routing.forwarding.len(), 8);
 }
 
 #[test]
-fn tables_go_by_guid_where_lids_have_changed() {
+fn tables_are_matched_by_guid_if_lids_have_changed() {
     let moved = TABLES.replace("0x0014 008 : (Channel", "0x0063 008 : (Channel");
     let folder = Folder::new("moved", &[("fabric.txt", COLUMNS), ("tables.txt", &moved)]);
     let Imported { system, notes } = folder.import(&folder.0).unwrap();
     assert!(
-        notes.contains(&"entries whose LID belongs to another adapter now, sorted by GUID: 1".to_owned()),
+        notes.contains(&"entries whose LID now belongs to another adapter, assigned by GUID: 1".to_owned()),
         "{notes:?}"
     );
     assert_eq!(Paths::new(&system).unwrap().hops(0, 2), Some(3));
 }
 
 #[test]
-fn tables_that_contradict_each_other_are_refused() {
+fn contradictory_tables_are_rejected() {
     let error = |name: &str, files: &[(&str, &str)]| {
         let folder = Folder::new(name, files);
         folder.import(&folder.0).unwrap_err()
     };
     let other = TABLES.replace("0x0014 008", "0x0014 007");
     let text = error("twice", &[("f", BLOCKS), ("t1", TABLES), ("t2", &other)]);
-    assert_eq!(text, "F/t2:10: LID 20 goes to port 7 here, but elsewhere by the table at F/t1:1");
+    assert_eq!(text, "F/t2:10: LID 20 is forwarded to port 7, but to another port by the table at F/t1:1");
     let twice = TABLES
         .replace("0x0014 008", "0x0010 008 : (Channel Adapter portguid 0x0000000000000022: 'x')\n0x0014 008");
     let text = error("within", &[("f", BLOCKS), ("t", &twice)]);
-    assert_eq!(text, "F/t:10: LID 16 goes to port 8 here, but elsewhere by line 9");
+    assert_eq!(text, "F/t:10: LID 16 is forwarded to port 8, but to another port by line 9");
     let text = error("garbage", &[("f", BLOCKS), ("t", &TABLES.replace("0x0008 007", "8 goes to 7"))]);
-    assert_eq!(text, "F/t:15: `8 goes to 7` is no line of a forwarding table");
+    assert_eq!(text, "F/t:15: `8 goes to 7` is not a line of a forwarding table");
     let text = error("lids", &[("f", &BLOCKS.replace("lid 20", "lid 12")), ("t", TABLES)]);
-    assert!(text.starts_with("F/f:19: LID 12 is that of port 1 of `n3 mlx5_0`"), "{text}");
+    assert!(text.starts_with("F/f:19: LID 12 belongs to port 1 of `n3 mlx5_0`"), "{text}");
     let text = error("two", &[("f", BLOCKS), ("g", COLUMNS)]);
-    assert_eq!(text, "F: several files are from ibnetdiscover: f, g");
+    assert_eq!(text, "F: several files are output of ibnetdiscover: f, g");
 }
 
 #[test]
@@ -243,15 +244,15 @@ fn switches_without_tables_are_counted() {
     let folder = Folder::new("half", &[("f", BLOCKS), ("t", &first)]);
     let notes = folder.import(&folder.0).unwrap().notes;
     assert!(notes.contains(&"switches without a table: 1 of 2".to_owned()), "{notes:?}");
-    // n1 and n2 reach each other, and nothing else.
+    // n1 and n2 reach each other only.
     assert!(
-        notes.contains(&"ordered pairs of adapters that the tables do not join: 10".to_owned()),
+        notes.contains(&"ordered pairs of adapters without a route in the tables: 10".to_owned()),
         "{notes:?}"
     );
 }
 
 #[test]
-fn contradictions_are_named_with_both_lines() {
+fn contradictions_report_both_lines() {
     let error = |from: &str, to: &str| {
         assert!(BLOCKS.contains(from), "{from}");
         import("wrong", &BLOCKS.replacen(from, to, 1)).unwrap_err()
@@ -274,7 +275,7 @@ fn contradictions_are_named_with_both_lines() {
             "F/f:14: 0000000000000002 is a switch here, but an adapter by line 13",
         ),
         ("[2]\t\"H-0000000000000020\"[1](21) ", "[2]\t\"H-20\"[1](21) ", "F/f:12: `[2]\t\"H-20\"[1](21)"),
-        ("caguid=0x20", "cagui=0x20", "F/f:27: `cagui=0x20` is no line of ibnetdiscover"),
+        ("caguid=0x20", "cagui=0x20", "F/f:27: `cagui=0x20` is not a line of ibnetdiscover"),
     ];
     for (from, to, expected) in cases {
         let text = error(from, to);
@@ -291,34 +292,37 @@ fn cables_of_one_end_and_routers_are_kept() {
     let Imported { system, notes } = import("router", &text).unwrap();
     assert_eq!(system.links.len(), 12);
     assert_eq!(system.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 2);
-    assert!(notes.contains(&"routers, taken for switches: 1".to_owned()), "{notes:?}");
-    assert!(notes.contains(&"cables that only one end lists: 1".to_owned()), "{notes:?}");
+    assert!(notes.contains(&"routers, treated as switches: 1".to_owned()), "{notes:?}");
+    assert!(notes.contains(&"cables listed at one end only: 1".to_owned()), "{notes:?}");
 }
 
 #[test]
-fn a_listing_that_is_cut_off_is_refused() {
-    let expected = "which lists no cable, as 2 nodes do: the listing is cut off";
+fn a_truncated_listing_is_rejected() {
+    let expected = "which lists no cables (as do 2 nodes in total): the listing is truncated";
     let end = BLOCKS.find("caguid=0x20").unwrap();
     let error = import("cut", &BLOCKS[..end]).unwrap_err();
     assert!(error.contains(expected), "{error}");
-    // After its header an adapter may lack its ports; with -p nodes are cut off as well.
+    // After its header an adapter may lack its ports; with -p, entire nodes may be missing.
     let end = BLOCKS.find("\n[1](21)").unwrap();
     assert!(import("header", &BLOCKS[..end]).unwrap_err().contains(expected));
     let end = COLUMNS.find("CA    12  1 0x0000000000000021 4x").unwrap();
     let error = import("columns", &COLUMNS[..end]).unwrap_err();
-    assert!(error.contains("the listing is cut off"), "{error}");
+    assert!(error.contains("the listing is truncated"), "{error}");
     // Within the ports of the last node.
     let last = BLOCKS.find("\ncaguid=0x30").unwrap();
     let adapter = BLOCKS.find("\ncaguid=0x20").unwrap();
     let text = BLOCKS[..adapter].to_owned() + &BLOCKS[last..] + &BLOCKS[adapter..last];
     assert!(import("whole", &text).is_ok());
     let error = import("ports", &text[..text.rfind("[2]").unwrap()]).unwrap_err();
-    assert!(error.contains("`n2 mlx5_0`, which does not list its port 2: the listing is cut off"), "{error}");
+    assert!(
+        error.contains("`n2 mlx5_0`, which does not list its port 2: the listing is truncated"),
+        "{error}"
+    );
 }
 
-/// Every switch since HDR has an adapter of its own inside, for SHARP.
+/// Every switch since HDR contains an adapter for SHARP.
 #[test]
-fn aggregation_nodes_of_switches_are_no_hosts() {
+fn aggregation_nodes_of_switches_are_not_hosts() {
     let inside =
         "[9]\t\"H-0000000000000040\"[1](41) \t\t# \"Mellanox Technologies Aggregation Node\" lid 24 4xHDR\n";
     let adapter = "\ncaguid=0x40\nCa\t1 \"H-0000000000000040\"\t\t# \"Mellanox Technologies Aggregation Node\"\n\
@@ -326,17 +330,17 @@ fn aggregation_nodes_of_switches_are_no_hosts() {
     let text = BLOCKS.replacen("\nswitchguid=0x2", &format!("{inside}\nswitchguid=0x2"), 1) + adapter;
     let Imported { system, notes } = import("sharp", &text).unwrap();
     assert_eq!(system, import("without", BLOCKS).unwrap().system);
-    assert!(notes.contains(&"aggregation nodes of switches, which are no hosts: 1".to_owned()), "{notes:?}");
-    // So it is with forwarding tables.
+    assert!(notes.contains(&"aggregation nodes of switches, ignored: 1".to_owned()), "{notes:?}");
+    // The same holds with forwarding tables.
     let tables = [("fabric.txt", BLOCKS), ("tables.txt", TABLES)];
     let (plain, sharp) =
         (Folder::new("tables", &tables), Folder::new("sharp-tables", &[("fabric.txt", &text), tables[1]]));
     assert_eq!(sharp.import(&sharp.0).unwrap().system, plain.import(&plain.0).unwrap().system);
 }
 
-/// Both are adapters by their letter.
+/// Both are listed as adapters.
 #[test]
-fn gateways_are_no_hosts() {
+fn gateways_are_not_hosts() {
     let by_device = BLOCKS.replace("caguid=0x30", "vendid=0x8f1\ndevid=0x5a01\ncaguid=0x30");
     let by_guid = BLOCKS.replace("H-0000000000000030", "H-0013970300000030");
     let columns = COLUMNS.replace("0x0000000000000031", "0x0013970300000031");
@@ -346,7 +350,10 @@ fn gateways_are_no_hosts() {
         let hosts: Vec<&str> = system.hosts().map(|(node, ..)| &*system.nodes[node as usize].name).collect();
         assert_eq!(hosts, ["n1", "n2"], "{name}");
         assert_eq!(system.links.len(), import("plain", BLOCKS).unwrap().system.links.len(), "{name}");
-        assert!(notes.contains(&"gateways to other networks, taken for switches: 1".to_owned()), "{notes:?}");
+        assert!(
+            notes.contains(&"gateways to other networks, treated as switches: 1".to_owned()),
+            "{notes:?}"
+        );
     }
     let tables = [("fabric.txt", by_device.as_str()), ("tables.txt", TABLES)];
     let folder = Folder::new("gateway-tables", &tables);
@@ -354,7 +361,7 @@ fn gateways_are_no_hosts() {
 }
 
 #[test]
-fn what_g_prints_twice_counts_once() {
+fn nodes_repeated_by_g_count_once() {
     let group = BLOCKS.replacen("\nvendid", "\nChassis 1 (guid 0x1)\n\n# Spine Nodes\nvendid", 1);
     let again: String = BLOCKS.split_inclusive('\n').skip(8).take(6).collect();
     let group = format!("{group}\n# Chassis Switches\n{again}\nNon-Chassis Nodes\n");
@@ -362,7 +369,7 @@ fn what_g_prints_twice_counts_once() {
 }
 
 #[test]
-fn nothing_else_is_recognised() {
+fn other_files_are_not_detected() {
     let cases = [
         ("tables", TABLES),
         ("ibsim", "Switch\t8 \"Switch1\"\n[1]\t\"Hca1\"[1]\n"),
@@ -379,7 +386,7 @@ fn nothing_else_is_recognised() {
 }
 
 #[test]
-fn several_subnets_are_an_error_that_lists_them() {
+fn several_subnets_are_rejected_with_a_list() {
     let one =
         [("ib-raw/ib-subnet-fe80:1.txt", COLUMNS), ("ib-raw/ibroutes-fe80:1/ibroute-fe80:1-4.txt", TABLES)];
     let folder = Folder::new("raw", &one);

@@ -25,7 +25,7 @@ fn hosts(text: &str) -> Vec<(String, u32, u32)> {
 }
 
 #[test]
-fn all_ways_of_writing_it_say_the_same() {
+fn all_notations_are_equivalent() {
     let plain = [("host-0".to_owned(), 0, 0), ("host-1".to_owned(), 1, 0)];
     for text in [
         "0,2.5\n3,1\n",
@@ -53,31 +53,31 @@ fn all_ways_of_writing_it_say_the_same() {
 }
 
 #[test]
-fn rows_without_names_are_slots_if_said() {
+fn rows_without_names_are_slots_on_request() {
     let params = |slots| ImportParams { slots: Some(slots), ..ImportParams::default() };
     let system = with("0,1\n1,0\n", &params(2)).unwrap().system;
     assert_eq!((system.nodes.len(), system.slots[1].core), (1, 1));
     assert!(with("0,1\n1,0\n", &params(3)).unwrap_err().contains("does not divide the 2 rows"));
-    assert!(with("a,b\n0,1\n1,0\n", &params(2)).unwrap_err().contains("means nothing here"));
+    assert!(with("a,b\n0,1\n1,0\n", &params(2)).unwrap_err().contains("has no effect"));
 }
 
 #[test]
-fn what_is_no_matrix_is_named_with_its_line() {
+fn invalid_matrices_are_reported_with_a_line() {
     let cases = [
         ("", "no matrix"),
-        ("0,1\n1,-2\n", ":2: `-2` is no cost"),
-        ("0,1\n1,NaN\n", ":2: `NaN` is no cost"),
-        ("0,1\n1,inf\n", ":2: `inf` is no cost"),
-        ("0,1\n1,\n", ":2: `` is no cost"),
+        ("0,1\n1,-2\n", ":2: `-2` is not a valid cost"),
+        ("0,1\n1,NaN\n", ":2: `NaN` is not a valid cost"),
+        ("0,1\n1,inf\n", ":2: `inf` is not a valid cost"),
+        ("0,1\n1,\n", ":2: `` is not a valid cost"),
         ("0,1,2\n1,2\n3,4\n", "3 rows of 2 columns"),
         ("0,1\n1,2,3\n", ":1: there are 2 rows of 3"),
-        ("0,1,2\n1,2,3\n1,2\n", ":3: the row has 2 costs, the ones before have 3"),
+        ("0,1,2\n1,2,3\n1,2\n", ":3: the row has 2 costs, the previous rows have 3"),
         ("0,1\n1,0\n1,0\n1,0\n", ":4: there are more rows than the 2 columns"),
-        ("a,b\n0,1\n", ":1: `a` is no cost"),
-        (",a,b\na,0,1\nc,1,0\n", ":3: the row is called `c`, the column in its place `b`"),
-        ("a,b,a\n0,1,1\n1,0,1\n1,1,0\n", ":1: the slots of host `a` are not together"),
-        ("a:1,a:1\n0,1\n1,0\n", ":1: `a:1` is there twice"),
-        ("a b,c\n0,1\n1,0\n", ":1: `a b` is no name"),
+        ("a,b\n0,1\n", ":1: `a` is not a valid cost"),
+        (",a,b\na,0,1\nc,1,0\n", ":3: the row is named `c`, but the corresponding column `b`"),
+        ("a,b,a\n0,1,1\n1,0,1\n1,1,0\n", ":1: the slots of host `a` are not consecutive"),
+        ("a:1,a:1\n0,1\n1,0\n", ":1: duplicate `a:1`"),
+        ("a b,c\n0,1\n1,0\n", ":1: `a b` is not a valid host name"),
         ("a,b,c\n0,1\n1,0\n", ":1: there are 3 names for 2 columns"),
     ];
     for (text, problem) in cases {
@@ -87,7 +87,7 @@ fn what_is_no_matrix_is_named_with_its_line() {
 }
 
 #[test]
-fn other_tables_are_not_taken_for_it() {
+fn other_tables_are_not_detected_as_matrices() {
     for text in [
         "source,destination\n0,1\n1,0\n",
         "rank,bytes\n0,5\n1,5\n",
@@ -103,7 +103,7 @@ fn other_tables_are_not_taken_for_it() {
         std::fs::write(file.path(), text).unwrap();
         assert!(!recognises(&Sample::new(file.path()).unwrap()), "{text:?}");
     }
-    // Longer than what is looked at.
+    // Longer than the sample.
     let row = |length: usize| vec!["12345.678"; length].join(",");
     for (text, is_matrix) in [
         (row(9000), true),

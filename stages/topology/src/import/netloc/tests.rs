@@ -43,7 +43,7 @@ fn import(name: &str, text: &str) -> Result<Imported, String> {
 }
 
 #[test]
-fn a_small_fabric_is_read_whole() {
+fn a_small_fabric_is_read_completely() {
     let path = file("recognised", SMALL);
     assert_eq!(recognise(&path).unwrap(), Format::Netloc);
     std::fs::remove_file(&path).unwrap();
@@ -59,14 +59,14 @@ fn a_small_fabric_is_read_whole() {
     assert_eq!(
         notes,
         [
-            "bandwidths that netloc computed wrong, here from width and speed: 6 of 10 links",
-            "names of hosts that netloc cut off, here from their descriptions: 1",
-            "links whose speed or width is not known, kept without a bandwidth: 2",
+            "bandwidths computed incorrectly by netloc, recomputed from width and speed: 6 of 10 links",
+            "host names truncated by netloc, taken from descriptions: 1",
+            "links of unknown speed or width, kept without a bandwidth: 2",
             "ordered pairs of adapters without a path in the file: 1",
-            "ordered pairs of adapters that the tables do not join: 1",
+            "ordered pairs of adapters without a route in the tables: 1",
         ]
     );
-    // By the cable that the path names, not the first one.
+    // Over the cable in the path, not the first one.
     let paths = hopmap_model::Paths::new(&system).unwrap();
     let ports: Vec<_> =
         paths.path(1, 0).unwrap().iter().map(|&link| system.links[link as usize].source_port).collect();
@@ -76,7 +76,7 @@ fn a_small_fabric_is_read_whole() {
 }
 
 #[test]
-fn a_folder_stands_for_the_only_subnet_in_it() {
+fn a_folder_with_one_subnet_is_read_like_its_file() {
     let folder = std::env::temp_dir().join(format!("hopmap-netloc-{}-folder", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let first = folder.join("IB-fe80:0000:0000:0000-nodes.txt");
@@ -84,7 +84,7 @@ fn a_folder_stands_for_the_only_subnet_in_it() {
     assert_eq!(recognise(&folder).unwrap(), Format::Netloc);
     let of_folder = read(&folder, &ImportParams::of(&folder)).unwrap();
     assert_eq!(of_folder, read(&first, &ImportParams::of(&first)).unwrap());
-    // The key of a result does not depend on which of the two was named.
+    // The key does not depend on whether the file or the folder was given.
     assert_eq!(files(&folder, None).unwrap(), files(&first, None).unwrap());
     std::fs::write(folder.join("IB-fe80:0000:0000:0001-nodes.txt"), SMALL).unwrap();
     let error = read(&folder, &ImportParams::of(&folder)).unwrap_err().to_string();
@@ -94,18 +94,18 @@ fn a_folder_stands_for_the_only_subnet_in_it() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_are_reported_with_their_line() {
     let wrong = |from: &str, to: &str| {
         assert!(SMALL.contains(from), "{from}");
         import("wrong", &SMALL.replacen(from, to, 1)).unwrap_err()
     };
     let cases = [
-        ("1\nfe80", "2\nfe80", "F:1: version 2 of the format is not known"),
-        ("\n5\n", "\nfive\n", "F:4: `five` is no number of nodes"),
-        ("\n5\n", "\n4294967295\n", "F:10: `0000:0000:0000:0001` is no LID"),
+        ("1\nfe80", "2\nfe80", "F:1: unknown format version 2"),
+        ("\n5\n", "\nfive\n", "F:4: `five` is not a number of nodes"),
+        ("\n5\n", "\n4294967295\n", "F:10: `0000:0000:0000:0001` is not a LID"),
         ("0012,2,0", "0011,2,0", "F:6: node 0000:0000:0000:0011 is listed twice"),
-        ("0012,2,0", "0012,2,7", "F:6: `7` is no type"),
-        ("0000:0000:0000:0012,2", "0000:0000:0012,2", "F:6: `0000:0000:0012` is no GUID"),
+        ("0012,2,0", "0012,2,7", "F:6: `7` is not a node type"),
+        ("0000:0000:0000:0012,2", "0000:0000:0012,2", "F:6: `0000:0000:0012` is not a GUID"),
         (",1,1,1,2,4x", ",1,0,1,2,4x", "F:11: two links have number 0"),
         (
             ",1,1,1,2,4x",
@@ -118,8 +118,8 @@ fn what_is_wrong_is_said_with_its_line() {
             "F:11: node 0000:0000:0000:0007 is not listed",
         ),
         ("0011,0000:0000:0000:0012,0,4", "0011,0000:0000:0000:0012,0", "F:16: the path does not end at"),
-        ("0011,0000:0000:0000:0012,0,4", "0011,0000:0000:0000:0012,0,9", "F:16: link 9 does not go on"),
-        ("0011,0000:0000:0000:0012,0,4", "0011,0000:0000:0000:0012,0,x", "F:16: `x` is no number of a link"),
+        ("0011,0000:0000:0000:0012,0,4", "0011,0000:0000:0000:0012,0,9", "F:16: link 9 does not continue"),
+        ("0011,0000:0000:0000:0012,0,4", "0011,0000:0000:0000:0012,0,x", "F:16: `x` is not a link number"),
         ("0011,0000:0000:0000:0012,0,4", "0011,0000:0000:0000:0012,0,44", "F:16: there is no link 44"),
         (
             "0011,0000:0000:0000:0012,0,4",
@@ -127,8 +127,12 @@ fn what_is_wrong_is_said_with_its_line() {
             "F:16: 0000:0000:0000:0001 is a switch",
         ),
         ("0012,0,4\n", "0013,0,6,9\n", "F:17: line 16 has a path between the same hosts"),
-        ("0013,1,6,9", "0013,1,5,9", "F:19: this path and the one in line 17 leave a switch differently"),
-        ("0011,1,3", "0011,1,4,1,3", "F:18: before link 1 the path goes through a host"),
+        (
+            "0013,1,6,9",
+            "0013,1,5,9",
+            "F:19: this path and the one in line 17 leave a switch over different links",
+        ),
+        ("0011,1,3", "0011,1,4,1,3", "F:18: the path passes through a host before link 1"),
     ];
     for (from, to, expected) in cases {
         let error = wrong(from, to);
@@ -139,14 +143,14 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn descriptions_with_anything_in_them_are_passed() {
+fn descriptions_with_any_content_are_skipped() {
     let text = SMALL.replace("leaf, 1", "a ',7,b' - 'c");
     let imported = import("comma", &text).unwrap();
     assert_eq!(imported.system.links, import("plain", SMALL).unwrap().system.links);
 }
 
 #[test]
-fn other_files_are_not_recognised() {
+fn other_files_are_not_detected() {
     for (name, text) in
         [("matrix", "1\n2\n3\n4\n5\n"), ("empty", ""), ("half", "1\nfe80:0000:0000:0000\n\n5\n")]
     {
@@ -158,10 +162,10 @@ fn other_files_are_not_recognised() {
 }
 
 #[test]
-fn descriptions_are_found_in_what_netloc_left_of_them() {
+fn truncated_descriptions_are_recovered() {
     assert_eq!(description("'host HCA-1'"), "host HCA-1");
     assert_eq!(description("'a, b' "), "a, b");
-    // Of `'host HCA-1' - 'SwitchX -  Mellanox'`.
+    // From `'host HCA-1' - 'SwitchX -  Mellanox'`.
     assert_eq!(description("'host HCA-1' - 'SwitchX"), "host HCA-1");
     assert_eq!(description(" Mellanox Technologies' "), "Mellanox Technologies");
     assert!(is_cut("Node_1 HCA-1", "") && is_cut("node_1 HCA-1", "node"));

@@ -21,7 +21,7 @@ const ETHERNET: &str = r#"{"network_info":{"network_type":1,"subnet_id":"unknown
 const PATHS: &str =
     r#"{"path_info":{"AA:00:00:00:00:01":{"AA:00:00:00:00:02":[1,5,8]},"00:00:00:00:00:00:00:01":{}}}"#;
 
-/// A folder of its own that goes with the test.
+/// A temporary folder of a test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -64,9 +64,9 @@ fn ethernet_with_its_paths_is_read() {
         assert_eq!(
             notes,
             [
-                "links whose speed is not known, kept without a bandwidth: 4",
+                "links of unknown speed, kept without a bandwidth: 4",
                 "ordered pairs of adapters without a path in the file: 1",
-                "ordered pairs of adapters that the tables do not join: 1",
+                "ordered pairs of adapters without a route in the tables: 1",
             ]
         );
     }
@@ -77,11 +77,11 @@ fn without_paths_messages_take_the_fewest_links() {
     let folder = Folder::new("plain", &[("E-nodes.ndat", ETHERNET)]);
     let Imported { system, notes } = folder.import(&folder.0).unwrap();
     assert!(system.routing.forwarding.is_empty());
-    assert_eq!(notes[1], "no file `…-phy-paths.ndat` is beside it: messages take the fewest links");
+    assert_eq!(notes[1], "no file `…-phy-paths.ndat` in the same folder: messages take the fewest links");
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_are_reported() {
     let nodes = |from: &str, to: &str| {
         let text = ETHERNET.replacen(from, to, 1);
         assert!(text != ETHERNET, "{from}");
@@ -93,7 +93,7 @@ fn what_is_wrong_is_said() {
         let folder = Folder::new("paths", &[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", &text)]);
         folder.import(&folder.0).unwrap_err()
     };
-    assert!(nodes("\"network_type\":1", "\"network_type\":9").contains("network_type 9 is not known"));
+    assert!(nodes("\"network_type\":1", "\"network_type\":9").contains("unknown network_type 9"));
     assert!(nodes("\"node_type\":1", "\"node_type\":3").contains("has type 3"));
     assert!(nodes("\"8\":{", "\"7\":{").contains("edge 7 is listed twice"));
     assert!(
@@ -106,10 +106,10 @@ fn what_is_wrong_is_said() {
             .contains("node AA:00:00:00:00:01 is listed twice")
     );
     assert!(paths("[1,5]").ends_with("the path does not end at its destination"));
-    assert!(paths("[5,8]").ends_with("edge 5 does not go on where the path has come to"));
+    assert!(paths("[5,8]").ends_with("edge 5 does not continue the path"));
     assert!(paths("[1,99]").ends_with("there is no edge 99"));
-    assert!(paths("[1,3,1,5,8]").ends_with("before edge 1 the path goes through a host"));
-    assert!(paths("[1,5,7,4,8]").contains("sends on other paths differently to the same adapter"));
+    assert!(paths("[1,3,1,5,8]").ends_with("the path passes through a host before edge 1"));
+    assert!(paths("[1,5,7,4,8]").contains("forwards to the same adapter over another link"));
     let folder = Folder::new("two", &[("E-nodes.ndat", ETHERNET), ("I-nodes.ndat", ETHERNET)]);
     assert_eq!(folder.import(&folder.0).unwrap_err(), "F: there are several networks: E, I");
 }

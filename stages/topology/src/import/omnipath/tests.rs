@@ -90,12 +90,12 @@ fn text_and_xml_give_the_same_machine() {
     assert_eq!(system.links[0].bandwidth_bytes_per_s, Some(12.5e9));
     assert_eq!(system.links[1].bandwidth_bytes_per_s, Some(3.125e9));
     assert_eq!(system.links[1].destination_port, Some(8));
-    // node1 reaches node2 over the one switch that both are on.
+    // node1 and node2 are attached to the same switch.
     assert_eq!(Paths::new(&system).unwrap().hops(0, 1), Some(2));
 }
 
 #[test]
-fn tables_without_rates_or_guids_say_what_they_say() {
+fn tables_without_rates_or_guids_are_read() {
     let text = import("text-again", TEXT).unwrap().system;
     let Imported { system, notes } = import("selected", SELECTED).unwrap();
     assert_eq!(system.nodes, text.nodes);
@@ -106,19 +106,16 @@ fn tables_without_rates_or_guids_say_what_they_say() {
             .zip(&text.links)
             .all(|(a, b)| a.source_port == b.source_port && a.source == b.source)
     );
-    assert_eq!(notes, ["links whose speed or width is not known, kept without a bandwidth: 8"]);
+    assert_eq!(notes, ["links of unknown speed or width, kept without a bandwidth: 8"]);
     let Imported { system, notes } = import("headed", HEADED).unwrap();
     assert_eq!(names(&system), ["node1", "node2", "leaf 1", "spine"]);
     assert!(system.nodes.iter().all(|node| node.address.is_none()));
     assert_eq!(system.links[0].bandwidth_bytes_per_s, Some(12.5e9));
-    assert_eq!(
-        notes,
-        ["nodes of which it is not said what they are, hosts if port 1 has a cable and no other: 5"]
-    );
+    assert_eq!(notes, ["nodes of unknown type, treated as hosts if only port 1 has a cable: 5"]);
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_are_reported() {
     let text = |from: &str, to: &str| {
         assert!(TEXT.contains(from), "{from}");
         import("wrong", &TEXT.replacen(from, to, 1)).unwrap_err()
@@ -141,10 +138,10 @@ fn what_is_wrong_is_said() {
     assert!(
         import("number", &HEADED.replace("leaf 1;7", "leaf 1;x"))
             .unwrap_err()
-            .starts_with("F:3: `x` is no number")
+            .starts_with("F:3: `x` is not a port number")
     );
     assert!(
-        import("row", &SELECTED.replace(";9;SW;", ";9;")).unwrap_err().starts_with("F:3: this is no link")
+        import("row", &SELECTED.replace(";9;SW;", ";9;")).unwrap_err().starts_with("F:3: this is not a link")
     );
     let xml = |from: &str, to: &str| {
         let changed = xml().replacen(from, to, 1);
@@ -159,16 +156,16 @@ fn what_is_wrong_is_said() {
     assert!(
         xml("<PortNum>7</PortNum>", "<PortNum>7</PortNum></Port><Port>").contains("this link has 3 ports")
     );
-    assert!(xml("<NodeType>FI</NodeType>", "<NodeType>XX</NodeType>").contains("`XX` is no type of a node"));
+    assert!(xml("<NodeType>FI</NodeType>", "<NodeType>XX</NodeType>").contains("`XX` is not a node type"));
     let some = import("some", &self::xml().replace("LinkSummary>", "ISLinkSummary>")).unwrap_err();
     assert!(some.contains("`ISLinkSummary` lists only some"), "{some}");
     let deep = "<a>".repeat(100);
     let ends = "</a>".repeat(100);
-    assert!(xml("<LinkSummary>", &format!("{deep}{ends}<LinkSummary>")).contains("more than 64 elements"));
+    assert!(xml("<LinkSummary>", &format!("{deep}{ends}<LinkSummary>")).contains("nested more than 64"));
 }
 
 #[test]
-fn other_files_are_not_recognised() {
+fn other_files_are_not_detected() {
     for text in [
         "a;b;c\n1;2;3\n",
         "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n</topology>",
@@ -176,6 +173,6 @@ fn other_files_are_not_recognised() {
         "0x1;1;FI;x\n",
     ] {
         let error = import("other", text).unwrap_err();
-        assert_eq!(error, "F: this lists no links of Omni-Path");
+        assert_eq!(error, "F: the file contains no Omni-Path links");
     }
 }

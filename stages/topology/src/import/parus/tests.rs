@@ -2,7 +2,7 @@ use super::super::recognise;
 use super::*;
 use crate::import::Format;
 
-/// Two processes on `a` and one on `b`; what process 1 sends to process 0 takes longer.
+/// Two processes on `a` and one on `b`; messages from process 1 to process 0 are slower.
 fn text(test: &str, kind: &str, matrices: &str) -> String {
     format!(
         "processors 3\n\ntest type \"{test}\"\ndata type \"{kind}\"\nbegin message length 0\nend message length 300\n\
@@ -38,21 +38,24 @@ fn times_are_one_way_by_test_and_length() {
     assert_eq!(there_and_back("one_to_one", None), [1000, 500]);
     assert_eq!(there_and_back("all_to_all", None), [2000, 1000]);
     assert_eq!(there_and_back("send_recv_and_recv_send", Some(100)), [2000, 500]);
-    // The answer is always short: 4 µs there and 1 µs back make 3 µs.
+    // The reply is always short: 4 µs there and 1 µs back give 3 µs.
     assert_eq!(there_and_back("one_to_one", Some(100)), [3000, 500]);
     assert_eq!(there_and_back("one_to_one", Some(150)), [3500, 375]);
     assert_eq!(there_and_back("one_to_one", Some(400)), [6000, 250]);
 }
 
 #[test]
-fn what_is_no_time_is_refused() {
+fn invalid_times_are_rejected() {
     let default = ImportParams::default();
     let whole = matrix(0, 2e-6, 1e-6);
-    assert!(import(&text("one_to_one", "deviation", &whole), &default).unwrap_err().contains("no times"));
+    assert!(
+        import(&text("one_to_one", "deviation", &whole), &default).unwrap_err().contains("instead of times")
+    );
     for (slow, name) in [(-1.0, "-1"), (f64::NAN, "NaN"), (2_261_634.5, "2261634.5"), (f64::INFINITY, "inf")]
     {
         let problem = import(&text("one_to_one", "average", &matrix(7, slow, 1e-6)), &default).unwrap_err();
-        let expected = format!("from process 1 (b) to process 0 (a) messages of 7 bytes take {name} seconds");
+        let expected =
+            format!("the time of messages of 7 bytes from process 1 (b) to process 0 (a) is {name} seconds");
         assert!(problem.contains(&expected), "{problem}");
     }
     let notes = import(&text("one_to_one", "min", &whole), &default).unwrap().notes;

@@ -1,52 +1,52 @@
-//! What a target file says.
+//! Parser of target files.
 
 use std::collections::HashSet;
 
 use hopmap_text::{FileError, Words};
 
-/// Most terminals of a target that is no tree.
+/// Largest number of terminals of a target other than a tree.
 const MOST_TERMINALS: i64 = 1 << 20;
-/// Most terminals whose distances are written one by one.
+/// Largest number of terminals with a full distance list.
 const MOST_LISTED: i64 = 4096;
-/// Most domains of a compiled decomposition.
+/// Largest number of domains of a compiled decomposition.
 const MOST_DOMAINS: i64 = 1 << 16;
-/// Largest number in a file: what Scotch holds in 32 bits.
+/// Largest number in a file: Scotch uses 32 bits.
 const MOST: i64 = i32::MAX as i64;
-/// Most levels of a tree.
+/// Largest number of levels of a tree.
 const MOST_LEVELS: i64 = 32;
-/// Dimensions that Scotch 7 has room for.
+/// Largest number of dimensions in Scotch 7.
 const MOST_DIMENSIONS: i64 = 5;
-/// Restrictions of restrictions.
+/// Largest nesting depth of `sub`.
 const MOST_RESTRICTIONS: usize = 16;
 
-/// A target, and the restrictions of its terminals, outermost first.
+/// A target, and the nested restrictions of its terminals, outermost first.
 pub(super) struct Target {
     pub(super) restrictions: Vec<Vec<u32>>,
     pub(super) shape: Shape,
-    /// Whether it is of the class whose distances Scotch does not compute as its user guide says.
+    /// Whether Scotch computes the distances of the class differently from its user guide.
     pub(super) is_measured_as_torus: bool,
 }
 
-/// How the terminals of a target lie.
+/// Shapes of targets.
 pub(super) enum Shape {
     /// Leaves of a regular tree.
     Tree {
-        /// Branches of every level and the cost of a link there, outermost first.
+        /// Branches and link cost of each level, outermost first.
         levels: Vec<(u32, f64)>,
-        /// The numbers of the leaves of every so many, if they are not in order.
+        /// The permutation that is applied to every block of leaves, if they are not in order.
         numbers: Vec<u32>,
     },
     /// A grid, the first dimension first.
     Grid { sizes: Vec<u32>, wraps: bool },
     /// All at distance 1, with their weights.
     Complete { weights: Vec<u32> },
-    /// Terminals sorted by number: number and weight of each, and the distance of every ordered pair.
+    /// Terminals sorted by number: number and weight of each, and the distance of each ordered pair.
     Listed { terminals: Vec<(u32, u32)>, distances: Vec<f64> },
 }
 
-/// The next word, which has to be a whole number in a range.
+/// The next word, an integer in a range.
 fn number(words: &mut Words<'_>, what: &str, least: i64, most: i64) -> Result<i64, FileError> {
-    let help = || format!("{what} is a whole number from {least} to {most}");
+    let help = || format!("{what} must be an integer from {least} to {most}");
     if !words.next()? {
         let problem = format!("the file ends where {what} should be");
         return Err(words.error_at(words.here(), problem).with_help(help()));
@@ -57,7 +57,7 @@ fn number(words: &mut Words<'_>, what: &str, least: i64, most: i64) -> Result<i6
     }
 }
 
-/// Whether a class stands alone in a file; `None` if there is no such class.
+/// Whether a class has no parameters; `None` for an unknown class.
 pub(super) fn is_alone(class: &str) -> Option<bool> {
     Some(match class.to_ascii_lowercase().as_str() {
         "tleaf" | "ltleaf" | "mesh2d" | "mesh3d" | "meshxd" | "torus2d" | "torus3d" | "torusxd" | "hcub"
@@ -67,13 +67,13 @@ pub(super) fn is_alone(class: &str) -> Option<bool> {
     })
 }
 
-/// Reads a target. Names of classes are read in either case, as Scotch does.
+/// Reads a target. Class names are case-insensitive, as in Scotch.
 pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
     let mut restrictions = Vec::new();
     loop {
         if !words.next()? {
             return Err(words
-                .error("there is no target")
+                .error("the file contains no target")
                 .with_help("a target begins with its class, such as `tleaf`"));
         }
         let class = words.text()?.to_owned();
@@ -83,9 +83,7 @@ pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
                 continue;
             }
             "sub" => {
-                return Err(words
-                    .error("there are too many `sub` in each other")
-                    .with_help("say it with one"));
+                return Err(words.error("too many nested `sub`").with_help("combine them into one"));
             }
             "tleaf" => Shape::Tree { levels: levels(words)?, numbers: Vec::new() },
             "ltleaf" => {
@@ -111,13 +109,11 @@ pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
             "deco" => decomposition(words)?,
             "varcmplt" | "varhcub" => {
                 return Err(words
-                    .error(format!(
-                        "a target of class `{class}` has no size: Scotch makes it as large as it needs"
-                    ))
-                    .with_help("give one with a size, such as `cmplt 64` or `hcub 6`"));
+                    .error(format!("a target of class `{class}` has no fixed size"))
+                    .with_help("use a class with a size, such as `cmplt 64` or `hcub 6`"));
             }
             _ => {
-                return Err(words.error(format!("`{}` is no class of targets that is known here", words.shown())).with_help("known are tleaf, ltleaf, mesh2D, mesh3D, meshXD, torus2D, torus3D, torusXD, hcub, cmplt, cmpltw, deco and sub"));
+                return Err(words.error(format!("unknown target class `{}`", words.shown())).with_help("known classes are tleaf, ltleaf, mesh2D, mesh3D, meshXD, torus2D, torus3D, torusXD, hcub, cmplt, cmpltw, deco and sub"));
             }
         };
         let is_measured_as_torus = class.eq_ignore_ascii_case("meshXD");
@@ -126,15 +122,15 @@ pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
 }
 
 fn restriction(words: &mut Words<'_>) -> Result<Vec<u32>, FileError> {
-    let count = number(words, "the number of terminals that stay", 1, MOST)?;
+    let count = number(words, "the number of kept terminals", 1, MOST)?;
     let mut terminals = Vec::new();
     let mut known = HashSet::new();
     for _ in 0..count {
-        let terminal = number(words, "a terminal that stays", 0, MOST)? as u32;
+        let terminal = number(words, "a kept terminal", 0, MOST)? as u32;
         if !known.insert(terminal) {
             return Err(words
-                .error(format!("terminal {terminal} stays twice"))
-                .with_help("name every terminal once"));
+                .error(format!("duplicate terminal {terminal}"))
+                .with_help("list every terminal once"));
         }
         terminals.push(terminal);
     }
@@ -151,7 +147,7 @@ fn levels(words: &mut Words<'_>) -> Result<Vec<(u32, f64)>, FileError> {
     (0..count).map(level).collect()
 }
 
-/// What the leaves of `ltleaf` are called: a permutation of as many as some of the innermost levels have.
+/// The leaf numbers of `ltleaf`: a permutation of the leaves of some of the innermost levels.
 fn numbers(words: &mut Words<'_>, levels: &[(u32, f64)]) -> Result<Vec<u32>, FileError> {
     let count = number(words, "the size of the permutation", 1, MOST)?;
     let mut size = 1_u64;
@@ -161,7 +157,14 @@ fn numbers(words: &mut Words<'_>, levels: &[(u32, f64)]) -> Result<Vec<u32>, Fil
         size
     }));
     if !sizes.contains(&(count as u64)) {
-        return Err(words.error(format!("the permutation has {count} numbers, which are not the leaves of some of the innermost levels")).with_help(format!("it may have {}", sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))));
+        return Err(words
+            .error(format!(
+                "the length {count} of the permutation is not the number of leaves of some innermost levels"
+            ))
+            .with_help(format!(
+                "allowed: {}",
+                sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+            )));
     }
     let mut numbers = Vec::new();
     let mut known = HashSet::new();
@@ -169,8 +172,8 @@ fn numbers(words: &mut Words<'_>, levels: &[(u32, f64)]) -> Result<Vec<u32>, Fil
         let number = number(words, "a number of the permutation", 0, count - 1)? as u32;
         if !known.insert(number) {
             return Err(words
-                .error(format!("{number} is there twice"))
-                .with_help("a permutation has every number once"));
+                .error(format!("duplicate {number}"))
+                .with_help("a permutation contains every number once"));
         }
         numbers.push(number);
     }
@@ -191,7 +194,7 @@ fn grid(words: &mut Words<'_>, dimensions: Option<i64>, wraps: bool) -> Result<S
     if count > MOST_TERMINALS {
         return Err(words
             .error(format!("the target has more than {MOST_TERMINALS} terminals"))
-            .with_help("make some dimensions smaller"));
+            .with_help("reduce some dimensions"));
     }
     Ok(Shape::Grid { sizes, wraps })
 }
@@ -210,7 +213,7 @@ fn decomposition(words: &mut Words<'_>) -> Result<Shape, FileError> {
         0 => listed(words),
         1 => compiled(words),
         _ => Err(words
-            .error("decompositions of type 2 hold no distances but coarsened graphs")
+            .error("decompositions of type 2 contain coarsened graphs instead of distances")
             .with_help("write the target as type 0, such as with `amk_grf` without `-2`")),
     }
 }
@@ -228,7 +231,7 @@ fn listed(words: &mut Words<'_>) -> Result<Shape, FileError> {
         if !domains.insert(domain) {
             return Err(words
                 .error(format!("two terminals are domain {domain}"))
-                .with_help("every one has its own"));
+                .with_help("domains must be unique"));
         }
         terminals.push((label, weight));
     }
@@ -248,7 +251,7 @@ fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
     let count = number(words, "the number of terminals", 1, MOST_LISTED)?;
     let domains = number(words, "the number of domains", count, MOST_DOMAINS)?;
     let mut terminals = Vec::new();
-    // By domain, its place among the terminals.
+    // The terminal index of each domain.
     let mut places = Vec::new();
     for _ in 0..domains {
         let label = number(words, "the number of a terminal", -1, MOST)?;
@@ -257,7 +260,7 @@ fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
         places.push((size == 1).then_some(terminals.len()));
         if size == 1 {
             let label = u32::try_from(label).map_err(|_| {
-                words.error(format!("a terminal has number {label}")).with_help("they begin with zero")
+                words.error(format!("a terminal has number {label}")).with_help("numbers start at zero")
             })?;
             terminals.push((label, weight));
         }
@@ -265,7 +268,7 @@ fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
     if i64::try_from(terminals.len()) != Ok(count) {
         return Err(words
             .error(format!("{} domains have one terminal, but there are {count} terminals", terminals.len()))
-            .with_help("is the file damaged?"));
+            .with_help("check whether the file is damaged"));
     }
     let mut table = vec![0.0; terminals.len() * terminals.len()];
     for (high, at_high) in places.iter().enumerate() {
@@ -275,7 +278,7 @@ fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
             if distance == 0 {
                 return Err(words
                     .error("two terminals are at distance 0")
-                    .with_help("distances of terminals are above zero"));
+                    .with_help("distances between terminals must be positive"));
             }
             for place in [a * terminals.len() + b, b * terminals.len() + a] {
                 if let Some(entry) = table.get_mut(place) {
@@ -288,7 +291,7 @@ fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
     sorted(words, &terminals, distance)
 }
 
-/// The terminals in the order of their numbers.
+/// The terminals sorted by number.
 fn sorted(
     words: &Words<'_>,
     terminals: &[(u32, u32)],
@@ -301,7 +304,7 @@ fn sorted(
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(words
             .error(format!("two terminals have number {}", pair[0].0))
-            .with_help("every one has its own"));
+            .with_help("numbers must be unique"));
     }
     let distance = &distance;
     let row = |&a: &usize| order.iter().map(move |&b| distance(a, b)).collect::<Vec<_>>();

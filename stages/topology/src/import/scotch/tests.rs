@@ -32,7 +32,7 @@ fn recognised(text: &str) -> bool {
     recognises(&Sample { path: Path::new("a").to_owned(), entries: None, head: text.as_bytes().to_vec() })
 }
 
-/// What `SCOTCH_archDomDist` of Scotch 7.0.3 says of the first terminal.
+/// The distances of the first terminal, from `SCOTCH_archDomDist` of Scotch 7.0.3.
 #[test]
 fn distances_are_those_of_scotch() {
     let first = |text: &str| distances(text)[0].clone();
@@ -55,16 +55,16 @@ fn distances_are_those_of_scotch() {
 }
 
 #[test]
-fn leaves_of_ltleaf_have_the_numbers_of_the_permutation() {
+fn leaves_of_ltleaf_are_permuted() {
     let permuted = import("ltleaf 2 2 10 3 1 6 5 3 1 0 2 4", &ImportParams::default()).unwrap().system;
     let names: Vec<_> = permuted.hosts().map(|host| permuted.nodes[host.0 as usize].name.clone()).collect();
     assert_eq!(names, ["host5", "host3", "host1", "host0", "host2", "host4"]);
     let params = ImportParams { slots: Some(3), ..ImportParams::default() };
     let inside = import("ltleaf 2 2 10 3 1 3 2 0 1", &params).unwrap().system;
     assert_eq!(inside.slots.iter().map(|slot| slot.core).collect::<Vec<_>>(), [2, 0, 1, 2, 0, 1]);
-    assert!(import("ltleaf 2 2 10 3 1 6 5 3 1 0 2 4", &params).unwrap_err().contains("reaches over hosts"));
-    assert!(message("ltleaf 2 2 10 3 1 2 0 1").contains("it may have 1, 3, 6"));
-    assert!(message("ltleaf 1 3 1 3 0 1 1").contains("1 is there twice"));
+    assert!(import("ltleaf 2 2 10 3 1 6 5 3 1 0 2 4", &params).unwrap_err().contains("crosses hosts"));
+    assert!(message("ltleaf 2 2 10 3 1 2 0 1").contains("allowed: 1, 3, 6"));
+    assert!(message("ltleaf 1 3 1 3 0 1 1").contains("duplicate 1"));
     assert_eq!(distances("sub 2 0 1 ltleaf 1 3 1 3 2 0 1"), [[0, 1], [1, 0]]);
 }
 
@@ -85,9 +85,9 @@ fn weights_are_slots() {
     assert_eq!(system.costs().block(&[0, 1, 2]), [0.0, 0.5, 1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 0.0]);
 }
 
-/// The pair of a raw decomposition and of the same one as Scotch compiles it.
+/// A raw decomposition and the same one compiled by Scotch.
 #[test]
-fn compiled_decompositions_hold_the_distances_of_terminals() {
+fn compiled_decompositions_contain_terminal_distances() {
     let raw = "deco 0\n3 5\n0 1 4\n1 1 5\n2 1 3\n1\n2 3\n";
     let compiled = "deco\n1\n3\t5\n0 3 3\n0 2 2\n2 1 1\n0 1 1\n1 1 1\n1 2 2 0 1 2 1 1 3 1\n";
     assert_eq!(distances(raw), [[0, 1, 2], [1, 0, 3], [2, 3, 0]]);
@@ -97,23 +97,23 @@ fn compiled_decompositions_hold_the_distances_of_terminals() {
 }
 
 #[test]
-fn slots_join_leaves_of_trees_and_multiply_hosts_of_grids() {
+fn slots_group_leaves_of_trees_and_multiply_slots_of_grids() {
     let params = |slots| ImportParams { slots: Some(slots), ..ImportParams::default() };
     let tree = import("tleaf 2 3 100 4 10", &params(4)).unwrap().system;
     assert_eq!((tree.hosts().count(), tree.slots.len()), (3, 12));
     assert_eq!(tree.costs().between(0, 11) as u32, 110);
     let error = import("tleaf 2 3 100 4 10", &params(5)).unwrap_err();
-    assert!(error.contains("it may be 1, 4, 12"), "{error}");
+    assert!(error.contains("allowed: 1, 4, 12"), "{error}");
     let mesh = import("mesh2D 2 2", &params(2)).unwrap().system;
     assert_eq!((mesh.hosts().count(), mesh.slots.len(), mesh.links.len()), (4, 8, 8));
     let part = import("sub 2 3 0 mesh2D 2 2", &params(2)).unwrap();
     assert_eq!(part.system.slots.iter().map(|slot| slot.host).collect::<Vec<_>>(), [3, 3, 0, 0]);
     assert_eq!(part.system.costs().between(0, 3) as u32, 2);
-    assert_eq!(part.notes, ["2 of 4 terminals stay; the other hosts have no slots but pass messages on"]);
+    assert_eq!(part.notes, ["2 of 4 terminals are kept; the other hosts have no slots but forward messages"]);
 }
 
 #[test]
-fn routes_of_tori_go_dimension_by_dimension() {
+fn routes_of_tori_are_dimension_ordered() {
     let system = import("torus2D 4 4", &ImportParams::default()).unwrap().system;
     let paths = hopmap_model::Paths::new(&system).unwrap();
     let nodes = |from, to| -> Vec<u32> {
@@ -122,39 +122,36 @@ fn routes_of_tori_go_dimension_by_dimension() {
     };
     assert_eq!(nodes(0, 5), [1, 5]);
     assert_eq!(nodes(5, 0), [4, 0]);
-    // Half way round both ways are equally long: up is first.
+    // Half-way round, both directions are equally long: upwards is preferred.
     assert_eq!(nodes(0, 10), [1, 2, 6, 10]);
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_are_reported_with_their_line() {
     assert_eq!(
         message("tleaf 2\n3 100\n4 x"),
-        "F:3:3: the cost of the links of a level is `x`; the cost of the links of a level is a whole number from 1 to 2147483647"
+        "F:3:3: the cost of the links of a level is `x`; the cost of the links of a level must be an integer from 1 to 2147483647"
     );
     assert!(message("tleaf 1 1 3").contains("the number of branches of a level is `1`"));
     assert!(message("tleaf 2 3").starts_with("F:1: the file ends where the cost of the links"));
-    assert!(message("varcmplt\n").contains("has no size"));
+    assert!(message("varcmplt\n").contains("has no fixed size"));
     assert!(message("deco 2 1 1 1").contains("type 2"));
-    assert!(message("dist 2 cmplt 4").contains("`dist` is no class"));
-    assert!(message("sub 2 1 1 cmplt 4").contains("terminal 1 stays twice"));
+    assert!(message("dist 2 cmplt 4").contains("unknown target class `dist`"));
+    assert!(message("sub 2 1 1 cmplt 4").contains("duplicate terminal 1"));
     assert!(message("sub 2 1 4 cmplt 4").contains("keeps terminal 4, but there are 4"));
     assert!(message("mesh2D 4096 4096").contains("more than 1048576 terminals"));
     assert!(message("tleaf 2 65536 1 65536 1").contains("more than 16777216 slots"));
-    assert!(message("tleaf 2 4096 1 1024 1").contains("every leaf is a host, and there are 4194304"));
+    assert!(message("tleaf 2 4096 1 1024 1").contains("every leaf is a host, and 4194304 exceed"));
     assert!(message("torusXD 6 2 2 2 2 2 2").contains("from 1 to 5"));
-    assert!(message("").contains("there is no target"));
+    assert!(message("").contains("the file contains no target"));
     let rest = import("cmplt 4\n\nand more\n", &ImportParams::default()).unwrap();
-    assert_eq!(
-        rest.notes,
-        ["what stands behind the target, from line 3 on, is not read; Scotch does the same"]
-    );
+    assert_eq!(rest.notes, ["text after the target, from line 3 on, is ignored, as in Scotch"]);
     let params = ImportParams { costs: vec![1.0], ..ImportParams::default() };
-    assert!(import("cmplt 4", &params).unwrap_err().starts_with("`costs` means nothing here"));
+    assert!(import("cmplt 4", &params).unwrap_err().starts_with("`costs` has no effect"));
 }
 
 #[test]
-fn targets_are_recognised_by_their_class() {
+fn targets_are_detected_by_their_class() {
     for text in ["tleaf 2 2 1 2 1", "\n Cmplt\n8", "varhcub\n", "sub 1 0 hcub 3", "deco\n0\n"] {
         assert!(recognised(text), "{text}");
     }

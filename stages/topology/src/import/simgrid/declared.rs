@@ -1,4 +1,4 @@
-//! Routes as a file declares them, between points it names, and clusters, whose routes follow from their shape.
+//! Declared routes between named points, and clusters, whose routes follow from their shape.
 
 use hopmap_formats::host_list::MAX_NAMES;
 
@@ -9,17 +9,15 @@ use crate::import::format::malformed;
 use crate::import::xml::Element;
 
 impl Platform {
-    /// The point of a zone that an attribute names.
+    /// The point of a zone that an attribute refers to.
     fn named(&self, element: Element<'_>, attribute: &str, zone: usize) -> Result<usize> {
         let name = element.need(attribute)?;
         let found =
             self.by_name.get(name).copied().filter(|&point| point > 0 && self.points[point].zone == zone);
-        found.ok_or_else(|| {
-            element.wrong(format!("`{name}` is nothing in this zone"), "is its name spelt right?")
-        })
+        found.ok_or_else(|| element.wrong(format!("there is no `{name}` in this zone"), "check the name"))
     }
 
-    /// A host or router in a zone that is a point of another.
+    /// A host or router inside a zone that is a point of another zone.
     fn gateway(&self, element: Element<'_>, attribute: &str, point: usize) -> Result<usize> {
         let name = element.need(attribute)?;
         let zone = self.points[point].inner;
@@ -32,12 +30,12 @@ impl Platform {
             around.is_some() && zone.is_some()
         };
         let found = self.by_name.get(name).copied().filter(is_inside).ok_or_else(|| {
-            let problem = format!("`{name}` is no host or router of `{}`", self.points[point].name);
-            element.wrong(problem, "a gateway lies in its zone")
+            let problem = format!("`{name}` is not a host or router of `{}`", self.points[point].name);
+            element.wrong(problem, "a gateway must be in its zone")
         })?;
         match self.zones[self.points[found].zone].routing {
             Routing::Shape => Err(element.wrong(
-                "a way into a FAT_TREE, TORUS or DRAGONFLY is not read",
+                "routes into a FAT_TREE, TORUS or DRAGONFLY are not supported",
                 "they have no routers in SimGrid",
             )),
             _ => Ok(found),
@@ -51,7 +49,7 @@ impl Platform {
 
     pub(super) fn route(&mut self, element: Element<'_>, zone: usize, between_zones: bool) -> Result<()> {
         if !matches!(self.zones[zone].routing, Routing::Full | Routing::Floyd | Routing::Dijkstra) {
-            return Err(element.wrong("a route in a zone whose routing has none", "say `routing=\"Full\"`"));
+            return Err(element.wrong("a route in a zone without declared routes", "set `routing=\"Full\"`"));
         }
         let (source, destination) = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
         let links = self.route_links(element)?;
@@ -83,7 +81,7 @@ impl Platform {
         if self.zones[zone].routes.insert(pair, route).is_some() {
             let name = |point: usize| &self.points[point].name;
             let problem = format!("there are two routes from `{}` to `{}`", name(pair.0), name(pair.1));
-            return Err(malformed(line, problem, "routes go both ways unless `symmetrical=\"NO\"`"));
+            return Err(malformed(line, problem, "routes are bidirectional unless `symmetrical=\"NO\"`"));
         }
         self.zones[zone].order.push(pair);
         Ok(())
@@ -111,8 +109,8 @@ impl Platform {
         found.ok_or_else(|| {
             malformed(
                 line,
-                format!("no link is called `{name}`"),
-                "links are described before what uses them",
+                format!("there is no link `{name}`"),
+                "links must be defined before they are used",
             )
         })
     }
@@ -123,7 +121,7 @@ impl Platform {
     fn radical(&self, element: Element<'_>) -> Result<Vec<u32>> {
         let text = element.need("radical")?;
         let wrong = |part: &str| {
-            element.wrong(format!("`{part}` is no range of hosts"), "such as `radical=\"0-15,20\"`")
+            element.wrong(format!("`{part}` is not a range of hosts"), "such as `radical=\"0-15,20\"`")
         };
         let mut numbers = Vec::new();
         for part in text.split(',') {
@@ -134,9 +132,7 @@ impl Platform {
                 + numbers.len() as u64
                 + self.points.len() as u64;
             if count > MAX_NAMES as u64 {
-                return Err(
-                    element.wrong(format!("more than {MAX_NAMES} hosts"), "is the range longer than meant?")
-                );
+                return Err(element.wrong(format!("more than {MAX_NAMES} hosts"), "check the range"));
             }
             numbers.extend(low..=high);
         }
@@ -207,7 +203,7 @@ impl Platform {
         let made = match topology {
             "FAT_TREE" => fat_tree(net, id, nodes, parameters, wire).map(|is_same| {
                 if !is_same {
-                    let note = format!("`{id}`: which of parallel cables and ports messages take may differ from SimGrid, not how many links");
+                    let note = format!("`{id}`: the choice among parallel cables and ports may differ from SimGrid, the number of links does not");
                     self.notes.push(note);
                 }
             }),
@@ -217,13 +213,13 @@ impl Platform {
             }
             "DRAGONFLY" => {
                 self.first = true;
-                let note = "inside a group, from blades of all chassis but the first to other blades, SimGrid jumps between chassis and counts one \
+                let note = "within a group, from blades outside the first chassis to other blades, SimGrid jumps between chassis and counts one \
                             link more or less";
-                self.notes.push(format!("`{id}`: {note}; here messages take links that are there"));
+                self.notes.push(format!("`{id}`: {note}; here messages use existing links"));
                 dragonfly(net, id, nodes, parameters, wire)
             }
             other => Err(format!("the topology `{other}`")),
         };
-        made.map_err(|problem| element.wrong(problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read"))
+        made.map_err(|problem| element.wrong(problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are supported"))
     }
 }

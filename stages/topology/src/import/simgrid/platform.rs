@@ -1,4 +1,4 @@
-//! A platform as its file describes it: zones, the points in them, links and routes.
+//! Content of a platform file: zones, their points, links and routes.
 
 use std::collections::HashMap;
 
@@ -19,25 +19,25 @@ pub(super) struct Platform {
     pub(super) wires: Vec<Wire>,
     pub(super) links: HashMap<String, u32>,
     pub(super) net: Net,
-    /// What is left out, with how often.
+    /// Ignored features with their counts.
     pub(super) ignored: HashMap<String, usize>,
     pub(super) notes: Vec<String>,
-    /// Whether ties go to the link that stands first.
+    /// Whether ties go to the first link.
     pub(super) first: bool,
     pub(super) has_torus: bool,
-    /// Whether messages of written routes go on from host to host.
+    /// Whether hosts forward messages of declared routes.
     pub(super) over_hosts: bool,
 }
 
-/// How a zone finds routes.
+/// The routing method of a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Routing {
     Full,
     Floyd,
     Dijkstra,
-    /// Every point has links to and from the middle.
+    /// Every point has links to and from the centre.
     Star,
-    /// A regular cluster, whose links are known as they are.
+    /// A regular cluster with known links.
     Shape,
     None,
 }
@@ -47,14 +47,14 @@ pub(super) enum Routing {
 pub(super) struct Zone {
     pub(super) parent: Option<usize>,
     pub(super) routing: Routing,
-    /// The point that it is in its parent.
+    /// The point that represents it in its parent.
     pub(super) point: usize,
     pub(super) points: Vec<usize>,
     pub(super) routes: HashMap<(usize, usize), Route>,
-    /// The pairs of routes in their order.
+    /// The pairs of routes in file order.
     pub(super) order: Vec<(usize, usize)>,
     pub(super) bypasses: HashMap<(usize, usize), Vec<u32>>,
-    /// Of a star, the nodes where what goes up arrives and what goes down leaves, if they are made.
+    /// In a star, the nodes at the end of uplinks and the start of downlinks, once created.
     middle: Option<(u32, u32)>,
     pub(super) backbone: Option<u32>,
 }
@@ -66,15 +66,15 @@ pub(super) struct Point {
     pub(super) zone: usize,
     pub(super) is_host: bool,
     pub(super) inner: Option<usize>,
-    /// The nodes that links leave and reach it by; they differ for the router of a cluster with a backbone.
+    /// The nodes of its outgoing and incoming links; they differ for the router of a cluster with a backbone.
     pub(super) leave: u32,
     pub(super) arrive: u32,
-    /// In a star, the links to the middle and from it.
+    /// In a star, the links to and from the centre.
     pub(super) up: Vec<u32>,
     pub(super) down: Vec<u32>,
 }
 
-/// The links of a route and, between zones, where it leaves the first and reaches the second.
+/// The links of a route and, between zones, its gateways.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Route {
     pub(super) gateways: Option<(usize, usize)>,
@@ -86,7 +86,7 @@ impl Platform {
         *self.ignored.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// Everything below `<platform>`.
+    /// Reads everything below `<platform>`.
     pub(super) fn read(&mut self, root: Element<'_>) -> Result<()> {
         let zone = self.zone(root.line(), "", Routing::None, None)?;
         for element in root.children() {
@@ -131,12 +131,12 @@ impl Platform {
     fn point(&mut self, line: usize, point: Point) -> Result<usize> {
         let index = self.points.len();
         if index > 2 * MAX_NAMES {
-            let help = "is a `radical` longer than meant?";
-            return Err(malformed(line, "more hosts than any machine has", help));
+            let help = "check the `radical` ranges";
+            return Err(malformed(line, "too many hosts", help));
         }
         if self.by_name.insert(point.name.clone(), index).is_some() {
-            let problem = format!("`{}` is described twice", point.name);
-            return Err(malformed(line, problem, "hosts, routers and zones have names of their own"));
+            let problem = format!("`{}` is defined twice", point.name);
+            return Err(malformed(line, problem, "hosts, routers and zones must have unique names"));
         }
         self.points.push(point);
         Ok(index)
@@ -160,11 +160,9 @@ impl Platform {
             "route" => self.route(element, zone, false),
             "zoneRoute" | "ASroute" => self.route(element, zone, true),
             "bypassRoute" => self.bypass(element, zone),
-            "bypassZoneRoute" | "bypassASroute" => Err(element.wrong(
-                format!("`<{}>` is not read", element.name()),
-                "remove it, and give the way as a zoneRoute",
-            )),
-            "include" => Err(element.wrong("`<include>` is not read", "put the included file in its place")),
+            "bypassZoneRoute" | "bypassASroute" => Err(element
+                .wrong(format!("`<{}>` is not supported", element.name()), "replace it by a zoneRoute")),
+            "include" => Err(element.wrong("`<include>` is not supported", "insert the included file")),
             "prop" => Ok(()),
             other => {
                 self.ignore(&format!("`<{other}>`"));
@@ -181,12 +179,12 @@ impl Platform {
             "cluster" => Routing::Star,
             "none" => Routing::None,
             other => {
-                let problem = format!("the routing `{other}` of a zone is not read");
-                return Err(element.wrong(problem, "Full, Floyd, Dijkstra, Cluster and None are"));
+                let problem = format!("the routing `{other}` of a zone is not supported");
+                return Err(element.wrong(problem, "supported are Full, Floyd, Dijkstra, Cluster and None"));
             }
         };
         let zone = self.zone(element.line(), element.need("id")?, routing, Some(parent))?;
-        // Whatever the order in the file, links are known before what names them, and hosts before routes.
+        // Links are processed before their uses, and hosts before routes, regardless of the file order.
         let rank = |element: &Element<'_>| match element.name() {
             "link" | "backbone" => 0,
             "host" | "router" | "cabinet" | "cluster" | "zone" | "AS" => 1,
@@ -203,11 +201,7 @@ impl Platform {
 
     pub(super) fn host(&mut self, line: usize, name: &str, cores: u32, zone: usize) -> Result<usize> {
         let node = self.net.host(name, cores).ok_or_else(|| {
-            malformed(
-                line,
-                format!("`{name}` is described twice"),
-                "hosts and routers have names of their own",
-            )
+            malformed(line, format!("`{name}` is defined twice"), "hosts and routers must have unique names")
         })?;
         let point = Point {
             name: name.to_owned(),
@@ -236,7 +230,7 @@ impl Platform {
         Ok(())
     }
 
-    /// The nodes in the middle of a star: with a backbone two, and the backbone between them.
+    /// The nodes at the centre of a star; with a backbone there are two, connected by it.
     fn middle(&mut self, zone: usize) -> (u32, u32) {
         if let Some(middle) = self.zones[zone].middle {
             return middle;
@@ -258,7 +252,7 @@ impl Platform {
         middle
     }
 
-    /// Joins a point to the middle of its star.
+    /// Connects a point to the centre of its star.
     pub(super) fn spoke(&mut self, zone: usize, point: usize, up: u32, down: u32) {
         let (arrive, leave) = self.middle(zone);
         let node = self.points[point].leave;
@@ -279,21 +273,24 @@ impl Platform {
 
     pub(super) fn bandwidth(element: Element<'_>, name: &str) -> Result<f64> {
         let text = element.need(name)?;
-        // The first of several is the one of a link that is not wireless.
+        // Of several values, the first applies to wired links.
         let first = text.split([';', ',']).next().unwrap_or(text);
-        bandwidth(first.trim())
-            .ok_or_else(|| element.wrong(format!("`{text}` is no bandwidth"), "such as `125MBps` or `1Gbps`"))
+        bandwidth(first.trim()).ok_or_else(|| {
+            element.wrong(format!("`{text}` is not a bandwidth"), "such as `125MBps` or `1Gbps`")
+        })
     }
 
     pub(super) fn latency(element: Element<'_>, name: &str) -> Result<f64> {
         let text = element.get(name).unwrap_or("0");
-        time(text).ok_or_else(|| element.wrong(format!("`{text}` is no latency"), "such as `50us`"))
+        time(text).ok_or_else(|| element.wrong(format!("`{text}` is not a latency"), "such as `50us`"))
     }
 
     pub(super) fn cores(element: Element<'_>) -> Result<u32> {
         let text = element.get("core").unwrap_or("1");
         let cores = text.parse().ok().filter(|&cores: &u32| (1..=1 << 24).contains(&cores));
-        cores.ok_or_else(|| element.wrong(format!("`{text}` is no number of cores"), "such as `core=\"4\"`"))
+        cores.ok_or_else(|| {
+            element.wrong(format!("`{text}` is not a number of cores"), "such as `core=\"4\"`")
+        })
     }
 
     fn declared_link(&mut self, element: Element<'_>, zone: usize) -> Result<()> {
@@ -301,11 +298,12 @@ impl Platform {
         let wire = (Self::latency(element, "latency")?, Self::bandwidth(element, "bandwidth")?);
         let policy = element.get("sharing_policy").unwrap_or("SHARED").to_ascii_uppercase();
         if self.links.contains_key(&name) {
-            return Err(element
-                .wrong(format!("the link `{name}` is described twice"), "links have names of their own"));
+            return Err(
+                element.wrong(format!("the link `{name}` is defined twice"), "links must have unique names")
+            );
         }
         if policy == "WIFI" {
-            return Err(element.wrong("wireless links are not read", "only links of cable are"));
+            return Err(element.wrong("wireless links are not supported", "use wired links"));
         }
         if element
             .get("latency_file")
@@ -313,7 +311,7 @@ impl Platform {
             .or(element.get("state_file"))
             .is_some()
         {
-            self.ignore("profiles of links, which change over time,");
+            self.ignore("time-dependent link profiles");
         }
         let index = self.wire(name.clone(), wire);
         if policy.ends_with("DUPLEX") {
@@ -346,7 +344,7 @@ pub(super) fn bandwidth(text: &str) -> Option<f64> {
         _ => prefixes.iter().position(|known| *known == name)? + 1,
     };
     let base: f64 = if binary.is_some() { 1024.0 } else { 1000.0 };
-    // As SimGrid multiplies, so that the last bit is the same.
+    // Multiplied as in SimGrid, to get the same last bit.
     let scale = (0..power).fold(bytes, |scale, _| scale * base);
     Some(number * scale).filter(|value| value.is_finite() && *value >= 0.0)
 }
@@ -360,7 +358,7 @@ pub(super) fn time(text: &str) -> Option<f64> {
         "h" => 3600.0,
         "m" => 60.0,
         "s" | "" => 1.0,
-        // A quotient is rounded once: 50us are 5e-5 s and not 4.9999999999999996e-5.
+        // A quotient is rounded once: 50us is 5e-5 s, not 4.9999999999999996e-5.
         "ms" => return small(number, 1e3),
         "us" => return small(number, 1e6),
         "ns" => return small(number, 1e9),
@@ -374,7 +372,7 @@ fn small(number: f64, per_second: f64) -> Option<f64> {
     Some(number / per_second).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// A number and the unit behind it.
+/// Splits a number and its unit.
 fn split(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
     let is_digit = |place: usize| bytes.get(place).is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.');

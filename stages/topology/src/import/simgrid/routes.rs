@@ -1,4 +1,4 @@
-//! The routes that SimGrid 3.32 finds in a platform, link by link.
+//! The routes that SimGrid 3.32 computes in a platform, link by link.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -6,19 +6,19 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::platform::{Platform, Routing, Zone};
 
-/// Most points of a zone whose routes are found by Floyd's algorithm as SimGrid runs it.
+/// Largest number of points of a zone for Floyd's algorithm in SimGrid's order.
 const MOST_FLOYD: usize = 600;
-/// Deepest search through gateways of gateways.
+/// Largest recursion depth through nested gateways.
 const MOST_DEEP: usize = 64;
 const NONE: usize = usize::MAX;
 
 /// The gateways of a route between zones.
 type Gateways = Option<(usize, usize)>;
 
-/// Finds routes.
+/// Computes routes.
 pub(super) struct Router<'a> {
     platform: &'a Platform,
-    /// By zone and start the point before every other one.
+    /// By zone and start, the predecessor of each point.
     before: RefCell<HashMap<(usize, usize), HashMap<usize, usize>>>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Router<'a> {
         Self { platform, before: RefCell::default() }
     }
 
-    /// The links from a host to another; `None` if SimGrid knows no route.
+    /// The links from one host to another; `None` if SimGrid has no route.
     pub(super) fn route(&self, source: usize, destination: usize) -> Option<Vec<u32>> {
         let mut links = Vec::new();
         self.global(source, destination, 0, &mut links)?;
@@ -69,7 +69,7 @@ impl<'a> Router<'a> {
         Some(())
     }
 
-    /// A zone and all around it.
+    /// A zone and all enclosing zones.
     fn chain(&self, zone: usize) -> Vec<usize> {
         std::iter::successors(Some(zone), |&zone| self.platform.zones[zone].parent).collect()
     }
@@ -133,7 +133,7 @@ impl<'a> Router<'a> {
         Some(steps.first()?.gateways.map(|(first, _)| first).zip(reached))
     }
 
-    /// Finds the paths from a point, unless they are known.
+    /// Computes the paths from a point, unless they are cached.
     fn prepare(&self, zone: usize, start: usize) {
         let mut before = self.before.borrow_mut();
         if before.contains_key(&(zone, start)) {
@@ -152,7 +152,7 @@ impl<'a> Router<'a> {
     }
 }
 
-/// By start and end the point before the end, found in the order in which SimGrid does.
+/// By start and end, the point before the end, computed in SimGrid's order.
 fn floyd(zone: &Zone) -> Vec<Vec<usize>> {
     let count = zone.points.len();
     let place: HashMap<usize, usize> =
@@ -182,7 +182,7 @@ fn floyd(zone: &Zone) -> Vec<Vec<usize>> {
     before
 }
 
-/// By end the point before it, on the shortest paths from a start, found in the order in which SimGrid does.
+/// By end, the point before it on the shortest paths from a start, computed in SimGrid's order.
 fn dijkstra(zone: &Zone, start: usize) -> HashMap<usize, usize> {
     let mut number: HashMap<usize, usize> = HashMap::new();
     let mut edges: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -212,13 +212,13 @@ fn dijkstra(zone: &Zone, start: usize) -> HashMap<usize, usize> {
     before
 }
 
-/// Makes links of the routes of a zone; `false` if no network of links has these routes.
+/// Creates links from the routes of a zone; `false` if no network of links has these routes.
 pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
     let mut routes: Vec<Path> = paths(platform, zone);
     if go_over_hosts(platform, &routes) {
         platform.over_hosts = true;
         routes.retain(|path| path.links.len() == 1);
-        // In the order of the file, in which meshes have their dimensions.
+        // In file order, in which meshes list their dimensions.
         routes.sort_by_key(|path| path.links[0]);
     }
     let mut made = HashSet::new();
@@ -232,11 +232,11 @@ pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
     }
     let shared = pairs.values().filter(|pairs| pairs.len() > 1).count();
     if shared > 0 {
-        platform.notes.push(format!("{shared} links join several pairs of hosts or routers: one for each, though SimGrid shares their bandwidth"));
+        platform.notes.push(format!("{shared} links connect several pairs of hosts or routers: one link per pair, although SimGrid shares their bandwidth"));
     }
     let mut spots = Spots::default();
     let mut long: Vec<&Path> = routes.iter().filter(|path| path.links.len() > 1).collect();
-    // Short routes say surely where links meet.
+    // Short routes determine reliably where links meet.
     long.sort_by_key(|path| path.links.len());
     if !long.iter().all(|path| spots.add(path)) {
         return false;
@@ -267,8 +267,8 @@ pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
     true
 }
 
-/// Whether there are only hosts, and the longer routes go from one to the next over the links that join two of them alone, as in
-/// meshes and tori.
+/// Whether there are only hosts, and longer routes pass from host to host over links that connect two hosts,
+/// as in meshes and tori.
 fn go_over_hosts(platform: &Platform, routes: &[Path]) -> bool {
     let mut ends: HashMap<(u32, usize), usize> = HashMap::new();
     for path in routes.iter().filter(|path| path.links.len() == 1) {
@@ -302,7 +302,7 @@ fn paths(platform: &Platform, zone: usize) -> Vec<Path> {
     zone.order.iter().filter_map(path).collect()
 }
 
-/// Ends of links, and which of them are one place.
+/// Ends of links, and their grouping into places (union-find).
 #[derive(Default)]
 struct Spots {
     head: Vec<usize>,
@@ -341,7 +341,7 @@ impl Spots {
         self.points[self.find(spot)]
     }
 
-    /// Makes two places one; `false` if a different host or router is at each.
+    /// Merges two places; `false` if they contain different hosts or routers.
     fn unite(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         if a == b {
@@ -351,7 +351,7 @@ impl Spots {
             (Some(_), Some(_)) => return false,
             (point, other) => point.or(other),
         };
-        // The older place stays, so that chains are short.
+        // The older place is kept, so that chains stay short.
         let (stays, goes) = (a.min(b), a.max(b));
         self.head[goes] = stays;
         self.points[stays] = point;
@@ -369,7 +369,8 @@ impl Spots {
         }
     }
 
-    /// Lets a link have an end at a place, the one that does not lead to the link behind it; the other end.
+    /// Attaches an end of a link to a place, preferably the end that does not lead to the next link; returns
+    /// the other end.
     fn attach(&mut self, link: u32, spot: usize, next: Option<u32>) -> Option<usize> {
         if let Some(other) = self.other(link, spot) {
             return Some(other);
@@ -381,7 +382,7 @@ impl Spots {
         };
         let leads_on = |end| next.is_some_and(|next| self.other(next, end).is_some());
         let mut order = [(a, b), (b, a)];
-        // Best is an end where no host is, and not the one that the way goes on from.
+        // Prefer an end without a host that is not the one where the path continues.
         order.sort_by_key(|&(end, _)| (self.point(end).is_some(), leads_on(end)));
         order.into_iter().find_map(|(end, other)| self.unite(end, spot).then_some(other))
     }
@@ -402,7 +403,7 @@ impl Spots {
         self.unite(spot, to)
     }
 
-    /// The links of a route with the places that they join.
+    /// The links of a route with their end places.
     fn walk(&self, path: &Path) -> Option<Vec<(u32, usize, usize)>> {
         let mut spot = self.find(*self.of_point.get(&path.from)?);
         let mut steps = Vec::with_capacity(path.links.len());

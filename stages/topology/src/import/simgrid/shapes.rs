@@ -1,10 +1,10 @@
-//! The regular clusters of SimGrid: fat trees, tori and dragonflies, with the routes that it gives them.
+//! The regular clusters of SimGrid: fat trees, tori and dragonflies, with their routes.
 
 use std::collections::HashSet;
 
 use hopmap_model::{Link, Node, NodeKind};
 
-/// Most links of a cluster.
+/// Largest number of links of a cluster.
 const MOST_LINKS: u64 = 1 << 24;
 
 /// Latency and bandwidth of a link.
@@ -22,19 +22,19 @@ fn product(numbers: &[u32]) -> Option<u64> {
     })
 }
 
-/// The links that a shape has, if they are not too many.
+/// Checks the number of hosts of a shape, and limits its links.
 fn check(hosts: &[u32], wanted: Option<u64>, what: &str) -> Result<(), String> {
     match wanted {
         Some(count) if count == hosts.len() as u64 => Ok(()),
-        Some(count) => Err(format!("{what} of {count} hosts, but `radical` names {}", hosts.len())),
+        Some(count) => Err(format!("{what} of {count} hosts, but `radical` lists {}", hosts.len())),
         None => Err(format!("{what} of more than {MOST_LINKS} hosts")),
     }
 }
 
-/// A fat tree: levels, then by level children, parents and parallel links.
+/// A fat tree: number of levels, then for each level children, parents and parallel links.
 ///
-/// Links leave a node in the order of its ports, so that the number of the destination chooses among them as in SimGrid (D-mod-K).
-/// Says whether that holds for the whole tree.
+/// Links leave a node in port order, so that the destination number selects one as in SimGrid (D-mod-K).
+/// Returns whether that holds for the entire tree.
 pub(super) fn fat_tree(
     net: &mut Net,
     id: &str,
@@ -44,7 +44,7 @@ pub(super) fn fat_tree(
 ) -> Result<bool, String> {
     let help = || {
         format!(
-            "`{parameters}` is no fat tree: levels, children, parents and parallel links, such as `2;4,4;1,2;1,2`"
+            "`{parameters}` is not a fat tree: give levels, children, parents and parallel links, such as `2;4,4;1,2;1,2`"
         )
     };
     let fields: Vec<&str> = parameters.split(';').collect();
@@ -56,7 +56,7 @@ pub(super) fn fat_tree(
         return Err(help());
     }
     check(hosts, product(&down), "a fat tree")?;
-    // By level, how many nodes there are by digit of their label.
+    // By level, the number of nodes for each digit of their label.
     let digits = |level: usize| -> Vec<u32> {
         (0..levels).map(|digit| if digit + 1 > level { down[digit] } else { up[digit] }).collect()
     };
@@ -81,7 +81,7 @@ pub(super) fn fat_tree(
         let stride = |digits: &[u32]| digits[..level].iter().map(|&digit| digit as usize).product::<usize>();
         let (stride_below, stride_above) = (stride(&lower), stride(&upper));
         for (position, &child) in below.iter().enumerate() {
-            // The label of a parent differs in the digit of this level only.
+            // The label of a parent differs only in the digit of this level.
             let low = position % stride_below;
             let high = position / stride_below / lower[level] as usize;
             for _ in 0..ports[level] {
@@ -102,10 +102,11 @@ pub(super) fn fat_tree(
     Ok(up[0] == 1 && ports.iter().all(|&count| count == 1))
 }
 
-/// A torus of hosts. Links leave a host dimension by dimension, upwards first, unless it is half-way around: from there SimGrid goes down.
+/// A torus of hosts. Links leave a host in dimension order, upwards first, unless the destination is half-way
+/// around: there SimGrid goes downwards.
 pub(super) fn torus(net: &mut Net, hosts: &[u32], parameters: &str, wire: Wire) -> Result<(), String> {
     let dimensions = numbers(parameters)
-        .ok_or_else(|| format!("`{parameters}` are no dimensions of a torus, such as `4,4,2`"))?;
+        .ok_or_else(|| format!("`{parameters}` is not a list of torus dimensions such as `4,4,2`"))?;
     check(hosts, product(&dimensions), "a torus")?;
     if (dimensions.len() as u64).saturating_mul(2 * hosts.len() as u64) > MOST_LINKS {
         return Err("a torus of too many links".into());
@@ -129,8 +130,9 @@ pub(super) fn torus(net: &mut Net, hosts: &[u32], parameters: &str, wire: Wire) 
     Ok(())
 }
 
-/// A dragonfly: groups, chassis of a group and blades of a chassis, each with the number of cables that make one link, and nodes of a blade.
-/// Links leave a router to its hosts, in its chassis, to the same blade of other chassis, to another group; SimGrid goes in this order.
+/// A dragonfly: groups, chassis per group and blades per chassis, each with the number of parallel cables,
+/// and nodes per blade. Links leave a router to its hosts, within its chassis, to the same blade of other
+/// chassis, and to another group; SimGrid uses this order.
 pub(super) fn dragonfly(
     net: &mut Net,
     id: &str,
@@ -140,7 +142,7 @@ pub(super) fn dragonfly(
 ) -> Result<(), String> {
     let help = || {
         format!(
-            "`{parameters}` is no dragonfly: groups, chassis and blades with their links, and nodes, such as `3,4;4,3;5,1;2`"
+            "`{parameters}` is not a dragonfly: give groups, chassis and blades with their links, and nodes, such as `3,4;4,3;5,1;2`"
         )
     };
     let parts: Vec<Vec<u32>> =
@@ -154,7 +156,7 @@ pub(super) fn dragonfly(
     check(hosts, product(&[groups, chassis, blades, nodes]), "a dragonfly")?;
     if groups > blades {
         return Err(format!(
-            "{groups} groups, but {blades} blades of a chassis: the blade of a number leads to the group of that number"
+            "{groups} groups, but {blades} blades per chassis: each blade leads to the group with its number"
         ));
     }
     let count = u64::from(groups) * u64::from(chassis) * u64::from(blades);
@@ -197,14 +199,14 @@ pub(super) fn dragonfly(
     Ok(())
 }
 
-/// Nodes and links; every link knows the one of the platform that it stands for.
+/// Nodes and links; each link refers to its link of the platform.
 #[derive(Debug, Default)]
 pub(super) struct Net {
     pub(super) nodes: Vec<Node>,
-    /// Cores of every node that is a host.
+    /// Number of cores of each host node.
     pub(super) cores: Vec<u32>,
     pub(super) links: Vec<Link>,
-    /// By link, which of the platform's it is.
+    /// For each link, the link of the platform.
     pub(super) origin: Vec<u32>,
     names: HashSet<String>,
 }
@@ -214,7 +216,7 @@ impl Net {
         self.names.insert(name.to_owned()).then(|| self.push(Node::host(name), cores))
     }
 
-    /// A switch; its name gets a `_` as long as another node has it.
+    /// Adds a switch; `_` is appended to its name until it is unique.
     pub(super) fn switch(&mut self, name: &str) -> u32 {
         let mut name = name.to_owned();
         while !self.names.insert(name.clone()) {
@@ -246,7 +248,7 @@ impl Net {
         self.origin.push(origin);
     }
 
-    /// Puts hosts first; where every node went.
+    /// Moves hosts to the front; returns the new index of each node.
     pub(super) fn hosts_first(&mut self) -> Vec<u32> {
         let is_host = |node: &u32| self.nodes[*node as usize].kind == NodeKind::Host;
         let all: Vec<u32> = (0..self.nodes.len() as u32).collect();

@@ -58,7 +58,7 @@ fn a_cluster_has_a_switch_and_a_backbone() {
 }
 
 #[test]
-fn shapes_have_the_distances_of_their_kind() {
+fn shapes_have_the_expected_distances() {
     let tree = import(&cluster(16, "topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,1\"")).system;
     assert_eq!([hops(&tree, "n0", "n3"), hops(&tree, "n0", "n15")], [Some(2), Some(4)]);
     assert_eq!(tree.nodes.len(), 16 + 4 + 2);
@@ -96,8 +96,8 @@ fn switches_are_where_links_meet() {
 }
 
 #[test]
-fn routes_of_no_network_have_costs_of_their_own() {
-    // The way back is another one, of links that the way there has in another order.
+fn routes_without_a_network_become_a_cost_matrix() {
+    // The way back uses links of the way there in another order.
     let text = ROUTED.replace("<route src=\"a\" dst=\"b\">", "<route src=\"a\" dst=\"b\" symmetrical=\"NO\">").replace(
         "</zone>",
         "<route src=\"b\" dst=\"a\" symmetrical=\"NO\"><link_ctn id=\"trunk\"/><link_ctn id=\"trunk\"/></route></zone>",
@@ -112,7 +112,7 @@ fn routes_of_no_network_have_costs_of_their_own() {
 }
 
 #[test]
-fn zones_are_joined_at_their_gateways() {
+fn zones_are_connected_at_their_gateways() {
     let cabinet = |id: &str, radical: &str| {
         format!(
             "<cluster id=\"{id}\" prefix=\"n\" suffix=\"\" radical=\"{radical}\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\" bb_bw=\"1GBps\" bb_lat=\"5us\"/>\n"
@@ -136,22 +136,23 @@ fn zones_are_joined_at_their_gateways() {
 }
 
 #[test]
-fn faults_have_lines() {
+fn errors_have_lines() {
     assert!(fault(&platform(&cluster(4, "")).replace("0-3", "0-1000000000")).starts_with("4: more than"));
     assert!(
         fault(&platform(&cluster(5, "topology=\"TORUS\" topo_parameters=\"2,2\"")))
-            .starts_with("4: a torus of 4 hosts, but `radical` names 5")
+            .starts_with("4: a torus of 4 hosts, but `radical` lists 5")
     );
     assert!(
         fault(&platform(&cluster(4, "topology=\"FAT_TREE\" topo_parameters=\"2;4\"")))
-            .contains("no fat tree")
+            .contains("not a fat tree")
     );
     assert!(fault(&platform("<zone id=\"v\" routing=\"Vivaldi\"/>")).starts_with("4: the routing `vivaldi`"));
-    assert!(fault(&platform(&ROUTED.replace("lb_UP", "lx"))).starts_with("8: no link is called `lx`"));
+    assert!(fault(&platform(&ROUTED.replace("lb_UP", "lx"))).starts_with("8: there is no link `lx`"));
     assert!(
-        fault(&platform(&ROUTED.replace("\"1us\"", "\"1parsec\""))).starts_with("6: `1parsec` is no latency")
+        fault(&platform(&ROUTED.replace("\"1us\"", "\"1parsec\"")))
+            .starts_with("6: `1parsec` is not a latency")
     );
-    assert!(fault(&platform(&ROUTED.replace("id=\"b\"", "id=\"a\""))).contains("`a` is described twice"));
+    assert!(fault(&platform(&ROUTED.replace("id=\"b\"", "id=\"a\""))).contains("`a` is defined twice"));
     assert!(
         fault("<!DOCTYPE platform [<!ENTITY a \"b\">]>\n<platform version=\"4\"/>")
             .starts_with("1: the document type declares")
@@ -161,5 +162,5 @@ fn faults_have_lines() {
     assert!(fault(&platform("<zone id=\"z\" routing=\"Full\">")).len() > 3);
     let zones = |count| "<zone id=\"z\" routing=\"Full\">".repeat(count) + &"</zone>".repeat(count);
     let deep = fault(&format!("<platform version=\"4\">{}</platform>", zones(1000)));
-    assert!(deep.contains("inside each other"), "{deep}");
+    assert!(deep.contains("nested more than"), "{deep}");
 }
