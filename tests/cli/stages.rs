@@ -37,18 +37,18 @@ fn all_stages_and_one() {
     instance/geometric    Generate a program from a random geometric graph
     instance/random       Generate a program from a uniform random graph
     instance/power-law    Generate a program from a power-law random graph
-    map/linear            Rank i on slot i, as launchers do it
-    map/round-robin       Rank after rank on host after host, as launchers do it when asked for cyclic
-    map/random            Ranks on slots drawn at random
-    map/annealing         Parallel simulated annealing: islands of solvers that share the best placement
-    map/genetic           Parallel genetic algorithm: populations that exchange their best placements
-    map/composite         Genetic algorithm on populations of annealed placements
-    map/tabu              Robust tabu search over exchanges of ranks
-    map/exact             The proven optimum of a small problem, or a bound
-    map/external          Another program that reads two matrices and writes a permutation
-    map/hierarchical      Partition of the ranks down the tree of the machine, for any size
-    map/import            A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
-    map/auto              The search that suits the problem
+    map/linear            Map rank i to slot i (block mapping, the default of most launchers)
+    map/round-robin       Map ranks to hosts in turn (cyclic mapping)
+    map/random            Map ranks to randomly drawn slots
+    map/annealing         Search by parallel simulated annealing; islands share the best mapping
+    map/genetic           Search by a parallel genetic algorithm; islands exchange their best mappings
+    map/composite         Anneal a population of mappings, then evolve it by a genetic algorithm
+    map/tabu              Search by robust tabu search over exchanges of ranks
+    map/exact             Prove the optimum of a small problem by branch and bound, or give a lower bound
+    map/external          Run an external solver that reads two matrices and writes a permutation
+    map/hierarchical      Partition ranks recursively along the machine tree, up to millions of ranks
+    map/import            Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher
+    map/auto              Choose and run a search by size, density and time limit (algorithm portfolio)
     route/import          Processes, streams and a network of hosts and switches from JSON or TOML
     route/demands         Streams and their bandwidth from the traffic of a traced program, and a machine whose links have ports
     route/build           A machine for a program from a kit of nodes, switches and boards
@@ -66,9 +66,9 @@ fn all_stages_and_one() {
     schedule/check        A schedule or .sch file computed again, or what is wrong with it
     schedule/export       A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
     schedule/mapping      The slot of every rank in the schedule of a trace, as a mapping
-    evaluate/mapping      Metrics of a mapping beside linear, round-robin and random placements
-    evaluate/accuracy     Many mappings as a table: best, mean and median beside known values
-    evaluate/collectives  Collective operations by algorithm, under a mapping and beside linear
+    evaluate/mapping      Compare a mapping with linear, round-robin and random baselines
+    evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
+    evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline
     launch/machinefile    Machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile       Rank file for Open MPI: host and core of every rank
     launch/hostfile       Host file for Open MPI's sequential mapper: the host of every rank
@@ -79,7 +79,7 @@ fn all_stages_and_one() {
     checkpoint/generate   Generate a checkpoint series with known changes
     ");
     insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
-    evaluate/mapping: Metrics of a mapping beside linear, round-robin and random placements
+    evaluate/mapping: Compare a mapping with linear, round-robin and random baselines
 
     inputs
       task-graph       task-graph
@@ -91,9 +91,9 @@ fn all_stages_and_one() {
 
     parameters
       samples          default 20
-          Number of random placements
+          Number of random mappings
       seed             default 1
-          Another seed gives other random placements
+          Random seed
     "#);
 }
 

@@ -111,7 +111,7 @@ fn ranks_are_kept_off_hosts_that_are_down() {
     assert_snapshot!(map("pub/current/system"), @r"
     ------- stderr -------
     error: host `n0` is down and has slots
-      help: leave out what is down: put `select/nodes` between the machine and the mapper
+      help: exclude hosts that are down: put `select/nodes` between the machine and the mapper
     [exit code 1]
     ");
     sandbox.stdout(&["exec", "select/nodes", "--in", "system=pub/current/system", "--out", "up"]);

@@ -26,7 +26,7 @@ fn machine(slots: u32) -> SystemGraph {
     }
 }
 
-/// Every rank sends to the ranks at these distances, around the end.
+/// Every rank sends to the ranks at these distances, cyclically.
 fn program(ranks: u32, distances: &[u32]) -> TaskGraph {
     let mut edges: Vec<_> = (0..ranks)
         .flat_map(|source| distances.iter().map(move |distance| (source, (source + distance) % ranks)))

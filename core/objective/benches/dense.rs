@@ -1,4 +1,4 @@
-//! Evaluations and exchanges of dense problems, with the sizes of Taillard's tai27e to tai729e.
+//! Evaluations and exchanges of dense problems of the sizes of Taillard's tai27e to tai729e.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};

@@ -1,24 +1,24 @@
-//! The neighbours of ranks: of pairs that cost the same in both directions, and of both directions apart.
+//! Neighbours of ranks, for symmetric problems and for directed ones.
 
-/// A rank that another one exchanges messages with.
+/// A rank with which another one exchanges messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbour {
     /// The rank.
     pub rank: u32,
-    /// Integer weight of the edges of both directions; more than zero.
+    /// Positive integer weight of the edges of both directions.
     pub weight: i64,
 }
 
-/// The neighbours of every rank, in order.
+/// The neighbours of every rank, sorted.
 #[derive(Debug, Clone)]
 pub(crate) struct Adjacency {
-    /// Where the neighbours of every rank begin, and the end.
+    /// Offsets of the neighbours of every rank, and the end.
     first: Vec<usize>,
     pub(crate) neighbours: Vec<Neighbour>,
 }
 
 impl Adjacency {
-    /// Sorts triples of rank, neighbour and weight, and joins equal pairs.
+    /// Sorts triples of rank, neighbour and weight, and merges equal pairs.
     pub(crate) fn new(ranks: usize, mut pairs: Vec<(u32, u32, i64)>) -> Self {
         pairs.sort_unstable_by_key(|&(rank, neighbour, _)| (rank, neighbour));
         pairs.dedup_by(|next, kept| {
@@ -58,20 +58,20 @@ impl Adjacency {
     }
 }
 
-/// Weights and costs of every ordered pair, those of a rank or slot with itself among them.
+/// Weights and costs of every ordered pair, including the diagonal.
 #[derive(Debug, Clone)]
 pub(crate) struct Directed {
-    /// Whom a rank sends to, and who sends to it; itself in neither.
+    /// Destinations and sources of a rank, without itself.
     sent: Adjacency,
     received: Adjacency,
-    /// What every rank sends to itself.
+    /// Weight that every rank sends to itself.
     own: Vec<i64>,
     /// Costs of all ordered pairs of slots, row by row.
     pub(crate) costs: Vec<i64>,
     pub(crate) slots: usize,
 }
 
-/// A way that messages go.
+/// A direction of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Sent,
@@ -79,7 +79,8 @@ pub(crate) enum Direction {
 }
 
 impl Directed {
-    /// Takes triples of source, destination and weight, and the costs of all ordered pairs of slots.
+    /// Creates it from triples of source, destination and weight, and the costs of all ordered pairs of
+    /// slots.
     pub(crate) fn new(ranks: usize, edges: &[(u32, u32, i64)], costs: Vec<i64>, slots: usize) -> Self {
         let mut own = vec![0; ranks];
         edges.iter().filter(|edge| edge.0 == edge.1).for_each(|edge| own[edge.0 as usize] += edge.2);
@@ -93,7 +94,7 @@ impl Directed {
         }
     }
 
-    /// Triples of source, destination and weight, a rank with itself among them.
+    /// Triples of source, destination and weight, including the diagonal.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
         let own = self.own.iter().enumerate().filter(|entry| *entry.1 > 0);
         self.sent.entries().chain(own.map(|(rank, &weight)| (rank as u32, rank as u32, weight)))
@@ -103,12 +104,12 @@ impl Directed {
         self.own.len()
     }
 
-    /// What a rank sends to itself.
+    /// Weight that a rank sends to itself.
     pub(crate) fn own(&self, rank: u32) -> i64 {
         self.own[rank as usize]
     }
 
-    /// Whom a rank sends to or receives from.
+    /// Destinations or sources of a rank.
     #[inline]
     pub(crate) fn neighbours(&self, direction: Direction, rank: u32) -> &[Neighbour] {
         match direction {
@@ -117,7 +118,7 @@ impl Directed {
         }
     }
 
-    /// The cost from one slot to another, or to it.
+    /// The cost from a slot to another one, in either direction.
     #[inline]
     pub(crate) fn cost(&self, direction: Direction, slot: u32, other: u32) -> i64 {
         let (from, to) = match direction {
@@ -134,7 +135,7 @@ impl Directed {
         total
     }
 
-    /// Calls `visit` with every source and destination, one that sends to itself among them, and what they cost.
+    /// Calls `visit` with every source, destination and cost, including the diagonal.
     pub(crate) fn each(&self, slots: &[u32], mut visit: impl FnMut(u32, u32, i64)) {
         for (source, destination, weight) in self.entries() {
             let cost = self.cost(Direction::Sent, slots[source as usize], slots[destination as usize]);
@@ -142,9 +143,9 @@ impl Directed {
         }
     }
 
-    /// Calls `changed` with every rank whose cost with a rank changes, and by how much, when this one goes from its slot to
-    /// `there` and `partner` to its slot; the rank itself is among them. What it receives from its partner is left out, as
-    /// the partner tells of it.
+    /// Calls `changed` with every rank whose cost with this one changes, and by how much, if this rank moves
+    /// to slot `there` and `partner` to its slot; the rank itself is included. Messages received from the
+    /// partner are skipped, because the partner reports them.
     pub(crate) fn changes(
         &self,
         slots: &[u32],

@@ -1,11 +1,11 @@
-//! A placement during a search.
+//! The mapping of a search, with its cost and deltas.
 
 use crate::dense::CompactAssignment;
 use crate::error::{FREE, check_length, ranks_by_slot};
 use crate::objective::{HOPS, Terms, Values};
 use crate::{ObjectiveError, Problem};
 
-/// A placement of all ranks of a problem that knows its cost and what an exchange would change.
+/// A mapping of all ranks of a problem, with its cost and the deltas of exchanges.
 #[derive(Debug, Clone)]
 pub struct Assignment<'p> {
     problem: &'p Problem,
@@ -15,25 +15,25 @@ pub struct Assignment<'p> {
     codes: Vec<u64>,
     /// Rank on every slot.
     ranks: Vec<u32>,
-    /// The same placement in small integers, where that is faster.
+    /// The same mapping in small integers, if that is faster.
     compact: Option<CompactAssignment<'p>>,
-    /// What counts besides the quadratic form, or in its place.
+    /// Terms in addition to or instead of the quadratic form.
     tracked: Option<Box<Tracked<'p>>>,
     cost: i64,
 }
 
 impl<'p> Assignment<'p> {
-    /// What [`delta`](Self::delta) says of an exchange that breaks a constraint: more than the cost of any placement. A cost,
-    /// or this once more, can be added to it.
+    /// The [`delta`](Self::delta) of an exchange that violates a constraint: larger than any cost. Adding a
+    /// cost, or this value again, does not overflow.
     pub const NEVER: i64 = i64::MAX / 2;
 
-    /// Puts rank `i` on `slots[i]`, which keeps the constraints.
+    /// Maps rank `i` to `slots[i]`, which must satisfy the constraints.
     pub fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
         check_length(slots.len(), problem.ranks())?;
         let ranks = ranks_by_slot(slots, problem.slots())?;
         let broken = (0..).zip(slots).find(|&(rank, &slot)| !problem.admits(rank, slot));
         if let Some((rank, &slot)) = broken {
-            let problem = format!("rank {rank} is on slot {slot}, where its constraints do not let it be");
+            let problem = format!("rank {rank} is on slot {slot}, which violates its constraints");
             return Err(ObjectiveError::new(problem, ""));
         }
         let codes = slots.iter().map(|&slot| problem.distance().code(slot)).collect();
@@ -46,7 +46,7 @@ impl<'p> Assignment<'p> {
         Ok(Self { problem, slots: slots.to_vec(), codes, ranks, compact, tracked, cost })
     }
 
-    /// The problem it is a placement of.
+    /// The problem of the mapping.
     #[must_use]
     pub fn problem(&self) -> &'p Problem {
         self.problem
@@ -70,16 +70,16 @@ impl<'p> Assignment<'p> {
         self.slots[rank as usize]
     }
 
-    /// The rank on a slot, if it is not free.
+    /// The rank on a slot; `None` if it is free.
     #[must_use]
     pub fn rank_at(&self, slot: u32) -> Option<u32> {
         Some(self.ranks[slot as usize]).filter(|&rank| rank != FREE)
     }
 
-    /// By how much the cost changes when a rank moves to a slot, and whoever is there to its own; [`NEVER`](Self::NEVER) if
-    /// that breaks a constraint.
+    /// Change of cost if a rank moves to a slot and a rank there to its own slot; [`NEVER`](Self::NEVER) if
+    /// this violates a constraint.
     ///
-    /// Takes a step for every neighbour of the two, or a sum over short rows where there are many.
+    /// Takes a step per neighbour of both ranks, or a sum over dense rows if there are many neighbours.
     #[inline]
     #[must_use]
     pub fn delta(&self, rank: u32, slot: u32) -> i64 {
@@ -89,7 +89,7 @@ impl<'p> Assignment<'p> {
         self.unconstrained_delta(rank, slot)
     }
 
-    /// Whether a rank may move to a slot, and whoever is there to its own.
+    /// Whether a rank may move to a slot and a rank there to its own slot.
     #[must_use]
     #[inline(never)]
     pub fn admits(&self, rank: u32, slot: u32) -> bool {
@@ -97,7 +97,7 @@ impl<'p> Assignment<'p> {
         self.problem.admits(rank, slot) && self.rank_at(slot).is_none_or(back)
     }
 
-    /// The same whatever the constraints are.
+    /// The same without constraints.
     #[inline]
     pub(crate) fn unconstrained_delta(&self, rank: u32, slot: u32) -> i64 {
         match &self.tracked {
@@ -106,7 +106,7 @@ impl<'p> Assignment<'p> {
         }
     }
 
-    /// By how much the quadratic form changes.
+    /// Change of the quadratic form.
     #[inline]
     fn quadratic_delta(&self, rank: u32, slot: u32) -> i64 {
         match &self.compact {
@@ -126,7 +126,7 @@ impl<'p> Assignment<'p> {
         if other == FREE { moved } else { moved + self.moved(other, rank, there, here) }
     }
 
-    // Out of the way of the usual delta, which has to be short; so are the other two.
+    // Not inlined, to keep the common case small; the same holds for the next two.
     #[inline(never)]
     fn directed_delta(&self, rank: u32, slot: u32) -> i64 {
         let mut delta = 0;
@@ -134,8 +134,8 @@ impl<'p> Assignment<'p> {
         delta
     }
 
-    /// Calls `changed` with pairs of ranks, perhaps one with itself, and what they cost more with each other when a rank moves
-    /// to a slot, and whoever is there to its own.
+    /// Calls `changed` with pairs of ranks, possibly equal, and the change of their cost if a rank moves to a
+    /// slot and a rank there to its own slot.
     fn changes(&self, rank: u32, slot: u32, mut changed: impl FnMut(u32, u32, i64)) {
         let other = self.rank_at(slot);
         if other == Some(rank) {
@@ -161,7 +161,7 @@ impl<'p> Assignment<'p> {
         }
     }
 
-    /// Moves a rank to a slot, and whoever is there to its own; `delta` is what [`delta`](Self::delta) gave for it.
+    /// Moves a rank to a slot and a rank there to its own slot; `delta` is from [`delta`](Self::delta).
     pub fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
         let own = self.slots[rank as usize];
         let other = self.ranks[slot as usize];
@@ -186,7 +186,7 @@ impl<'p> Assignment<'p> {
         self.codes[rank as usize] = self.problem.distance().code(slot);
     }
 
-    /// What a rank costs more `there` than `here`; the way to the rank it changes places with stays the same.
+    /// Cost of a rank `there` minus `here`; the cost with its exchange partner is unchanged.
     #[inline]
     fn moved(&self, rank: u32, partner: u32, here: u64, there: u64) -> i64 {
         let distance = self.problem.distance();
@@ -201,19 +201,19 @@ impl<'p> Assignment<'p> {
     }
 }
 
-/// What the terms of an objective are for a placement, kept up to date.
+/// The terms of an objective for a mapping, updated incrementally.
 #[derive(Debug, Clone)]
 struct Tracked<'p> {
     terms: &'p Terms,
     values: Values,
     hops: [Option<Assignment<'p>>; HOPS],
-    /// Twice the share of every rank in F.
+    /// Twice the contribution of every rank to F.
     shares: Option<Tournament>,
     /// Bytes over every link.
     loads: Option<Tournament>,
 }
 
-/// What an exchange does to the terms.
+/// Changes of the terms by an exchange.
 struct Change {
     values: Values,
     shares: Vec<(u32, i64)>,
@@ -221,7 +221,7 @@ struct Change {
 }
 
 impl<'p> Tracked<'p> {
-    /// Takes the terms of a placement and its quadratic form.
+    /// Computes the terms of a mapping with its quadratic form.
     fn new(
         terms: &'p Terms,
         problem: &'p Problem,
@@ -249,13 +249,13 @@ impl<'p> Tracked<'p> {
         self.terms.cost(&self.values)
     }
 
-    /// By how much the cost changes when a rank of a placement moves to a slot.
+    /// Change of cost if a rank moves to a slot.
     #[inline(never)]
     fn delta(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> i64 {
         self.terms.cost(&self.change(assignment, rank, slot).values) - self.cost()
     }
 
-    /// Follows a rank of a placement that is about to move to a slot.
+    /// Updates the terms before a rank moves to a slot.
     fn exchange(&mut self, assignment: &Assignment<'_>, rank: u32, slot: u32) {
         let change = self.change(assignment, rank, slot);
         self.values = change.values;
@@ -306,10 +306,10 @@ impl<'p> Tracked<'p> {
     }
 }
 
-/// Numbers of zero or more, and the largest of them, as the winner of a tournament: a change takes a step for every round.
+/// Non-negative numbers and their maximum, as a tournament tree: an update takes logarithmic time.
 #[derive(Debug, Clone)]
 struct Tournament {
-    /// The root is at 1, the children of a node at twice its index; the numbers are the leaves.
+    /// The root has index 1, the children of node i have indices 2i and 2i + 1; the numbers are the leaves.
     nodes: Vec<i64>,
     leaves: usize,
 }
@@ -330,7 +330,7 @@ impl Tournament {
         self.nodes[1]
     }
 
-    /// Adds to numbers; every index is given once.
+    /// Adds to numbers; indices are distinct.
     fn add(&mut self, changes: &[(u32, i64)]) {
         for &(index, change) in changes {
             let mut node = self.leaves + index as usize;
@@ -342,7 +342,7 @@ impl Tournament {
         }
     }
 
-    /// The largest number after adding to some; `changes` is sorted by index, every index given once.
+    /// The largest number after additions; `changes` is sorted by distinct indices.
     fn largest_after(&self, changes: &[(u32, i64)]) -> i64 {
         let sums = changes.iter().map(|&(index, change)| self.nodes[self.leaves + index as usize] + change);
         let mut largest = sums.max().unwrap_or(0).max(0);
@@ -364,7 +364,7 @@ impl Tournament {
     }
 }
 
-/// Sorts changes by index and adds up those of one.
+/// Sorts changes by index and sums equal indices.
 fn joined(mut changes: Vec<(u32, i64)>) -> Vec<(u32, i64)> {
     changes.sort_unstable_by_key(|change| change.0);
     changes.dedup_by(|next, kept| {
@@ -384,7 +384,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_largest_is_that_of_a_list(
+        fn the_maximum_equals_that_of_a_list(
             mut values in prop::collection::vec(0i64..50, 1..20),
             rounds in prop::collection::vec(prop::collection::vec((any::<prop::sample::Index>(), 0i64..50), 0..6), 0..10),
         ) {

@@ -1,20 +1,21 @@
-//! The placements that every mapping has to beat.
+//! Baselines with which mappings are compared.
 
 use hopmap_model::SystemGraph;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-/// Rank `i` on slot `i`, as launchers do it.
+/// Linear (block) mapping: rank `i` on slot `i`, the default of most launchers.
 #[must_use]
 pub fn linear(ranks: usize) -> Vec<u32> {
     (0..ranks as u32).collect()
 }
 
-/// All slots in turns of the hosts: the first slot of every host, then the second of those that have one, and so on.
+/// All slots in cyclic host order: the first slot of every host, then all second slots, and so on.
 ///
-/// Rank `i` on slot `i` of these is what launchers call cyclic or round-robin (`srun -m cyclic`, `mpirun --map-by node`).
+/// Rank `i` on slot `i` of this order is the cyclic or round-robin mapping of launchers (`srun -m cyclic`,
+/// `mpirun --map-by node`).
 #[must_use]
 pub fn round_robin(system: &SystemGraph) -> Vec<u32> {
-    // Slots that every host still has: the next one and their number.
+    // Remaining slots of every host: the next one and their number.
     let mut hosts: Vec<(u32, u32)> = system.hosts().map(|(_, first, slots)| (first, slots)).collect();
     let mut order = Vec::with_capacity(system.slots.len());
     while !hosts.is_empty() {
@@ -28,9 +29,9 @@ pub fn round_robin(system: &SystemGraph) -> Vec<u32> {
     order
 }
 
-/// Ranks on slots drawn at random: every placement on `slots` slots is equally likely.
+/// Random mapping: all mappings to `slots` slots are equally likely.
 ///
-/// The first steps of a Fisher–Yates shuffle; the seed is one of [`hopmap_model::seed_stream`]. There are at least as many
+/// A partial Fisher–Yates shuffle, seeded by [`hopmap_model::seed_stream`]. There must be at least as many
 /// slots as ranks.
 #[must_use]
 pub fn random(ranks: usize, slots: usize, seed: [u8; 32]) -> Vec<u32> {
@@ -52,7 +53,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
-    fn every_rank_gets_a_slot_of_its_own() {
+    fn slots_are_distinct() {
         let placement = random(50, 64, seed_stream("test", 1, 0));
         let distinct: BTreeSet<_> = placement.iter().collect();
         assert_eq!((placement.len(), distinct.len()), (50, 50));
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_take_turns_as_long_as_they_have_slots() {
+    fn hosts_alternate_until_they_are_full() {
         let slots = [1, 3, 2].into_iter().enumerate().flat_map(|(host, slots)| {
             (0..slots).map(move |core| hopmap_model::Slot { host: host as u32, core })
         });
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn every_placement_is_equally_likely() {
+    fn every_mapping_is_equally_likely() {
         let mut counts = BTreeMap::new();
         for sample in 0..12_000 {
             *counts.entry(random(2, 4, seed_stream("test", 1, sample))).or_insert(0) += 1;

@@ -1,4 +1,4 @@
-//! Where ranks have to be, and where nobody may be.
+//! Constraints: pinned ranks and forbidden hosts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,16 +6,16 @@ use hopmap_model::SystemGraph;
 
 use crate::ObjectiveError;
 
-/// Where ranks have to be, and where nobody may be.
+/// Constraints: pinned ranks and forbidden hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Constraints {
-    /// Ranks with a place, each at most once.
+    /// Pinned ranks, each at most once.
     pub pinned: Vec<Pin>,
     /// Names of hosts without ranks.
     pub forbidden: Vec<String>,
 }
 
-/// A rank and its place.
+/// A pinned rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The rank.
@@ -24,28 +24,28 @@ pub struct Pin {
     pub place: Place,
 }
 
-/// Where a rank has to be.
+/// Where a rank is pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// On a slot.
+    /// A slot.
     Slot(u32),
-    /// On some slot of a host, by its name.
+    /// Any slot of a host, by name.
     Host(String),
 }
 
-/// Constraints that some placement keeps, by rank and slot.
+/// Satisfiable constraints, by rank and slot.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     ranks: Vec<Admitted>,
     /// Host of every slot.
     host_of: Vec<u32>,
-    /// The slots that no forbidden host has.
+    /// The slots of hosts that are not forbidden.
     open: Vec<bool>,
     /// The rank that is pinned to a slot.
     pinned: BTreeMap<u32, u32>,
 }
 
-/// The slots that a rank may be on.
+/// The allowed slots of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Admitted {
     Anywhere,
@@ -67,7 +67,7 @@ impl Admission {
             hosts.get(name).copied().ok_or_else(|| {
                 let first = system.hosts().next().map_or("", |host| &system.nodes[host.0 as usize].name);
                 let problem = format!("the machine has no host `{name}` with slots");
-                ObjectiveError::new(problem, format!("its first host is called `{first}`"))
+                ObjectiveError::new(problem, format!("its first host is `{first}`"))
             })
         };
         let host_of: Vec<u32> = system.slots.iter().map(|slot| slot.host).collect();
@@ -113,7 +113,7 @@ impl Admission {
         if let Some(host) = host.filter(|&host| closed[host as usize]) {
             let name = &system.nodes[host as usize].name;
             let problem = format!("rank {rank} is pinned to host `{name}`, which is forbidden");
-            return refused(problem, "take the host out of `forbidden` or the rank out of `pinned`");
+            return refused(problem, "remove the host from `forbidden` or the rank from `pinned`");
         }
         if let Admitted::Slot(slot) = admitted
             && let Some(first) = self.pinned.insert(slot, rank).filter(|&other| other != rank)
@@ -130,12 +130,12 @@ impl Admission {
             Admitted::Anywhere => Ok(()),
             _ => {
                 let problem = format!("rank {rank} is pinned twice");
-                refused(problem, "give every rank at most one place in `pinned`")
+                refused(problem, "list every rank at most once in `pinned`")
             }
         }
     }
 
-    /// Checks that there are slots for all: those that are pinned to a host, and the others.
+    /// Checks that there are enough slots for the ranks pinned to hosts, and for the others.
     fn check_room(&self, system: &SystemGraph) -> Result<(), ObjectiveError> {
         let mut pinned = vec![0; system.nodes.len()];
         for &admitted in &self.ranks {
@@ -159,7 +159,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Those of some slots that are not forbidden, in their order.
+    /// Keeps the slots that are not forbidden, in order.
     pub(crate) fn open(&self, slots: &[u32]) -> Vec<u32> {
         slots.iter().copied().filter(|&slot| self.open[slot as usize]).collect()
     }
@@ -169,7 +169,7 @@ impl Admission {
         matches!(self.ranks[rank as usize], Admitted::Slot(_))
     }
 
-    /// Whether a rank may be on a slot.
+    /// Whether a rank may use a slot.
     #[inline]
     pub(crate) fn admits(&self, rank: u32, slot: u32) -> bool {
         self.open[slot as usize]
@@ -180,8 +180,8 @@ impl Admission {
             }
     }
 
-    /// Gives every rank the first free slot that it may be on, of two orders of all that are open: the ranks that are pinned of
-    /// the first, then the others of the second.
+    /// Assigns the first free allowed slot to every rank: first the pinned ranks in one order of open slots,
+    /// then the others in another.
     pub(crate) fn deal(&self, first: &[u32], second: &[u32]) -> Vec<u32> {
         let mut slots = vec![NOWHERE; self.ranks.len()];
         let mut taken = vec![false; self.open.len()];
@@ -244,11 +244,11 @@ impl Admission {
     }
 }
 
-/// A placement that is filled rank by rank.
+/// A mapping under construction, rank by rank.
 struct Filling {
     /// Slot of every rank.
     slots: Vec<u32>,
-    /// A slot itself where it is free, else one closer to the next free one.
+    /// A free slot points to itself, others towards the next free one.
     next: Vec<u32>,
 }
 
@@ -275,7 +275,7 @@ impl Filling {
         self.close(slot);
     }
 
-    /// The next free slot, around the end. There is one. Halves the way for the next time.
+    /// The next free slot, cyclically; one must exist. Compresses the path for later calls.
     fn next_free(&mut self, mut slot: u32) -> u32 {
         while !self.is_free(slot) {
             let next = self.next[self.next[slot as usize] as usize];

@@ -1,17 +1,17 @@
-//! What every exchange of a placement would change, kept up to date.
+//! Deltas of all exchanges of a mapping, updated incrementally.
 
 use crate::adjacency::Direction;
 use crate::{Assignment, Neighbour, Problem};
 
-/// A placement, and by how much every exchange would change its cost.
+/// A mapping and the deltas of all its exchanges.
 ///
-/// After an exchange, the deltas of all other pairs change by one product each (Taillard 1991, Robust taboo search for the
-/// quadratic assignment problem, equation 3; Frieze, Yadegar, El-Horbaty and Parkinson 1989), or by two, one for every
-/// direction, where neither weights nor costs are the same both ways (Burkard and Rendl 1984). Those of the two that changed
-/// places are computed anew. Where the objective is no sum over pairs, all are.
+/// After an exchange, the deltas of all other pairs change by one product each (Taillard 1991, Robust taboo
+/// search for the quadratic assignment problem, equation 3; Frieze, Yadegar, El-Horbaty and Parkinson 1989),
+/// or by two, one per direction, if neither weights nor costs are symmetric (Burkard and Rendl 1984). Those
+/// of the exchanged two are recomputed. If the objective is not a sum over pairs, all are recomputed.
 ///
-/// What changes places are units: first the movers, which are the ranks that it makes a difference for, in their order, then all that can lie
-/// on a slot and costs nothing there: other ranks, and free places. There are as many units as slots.
+/// Exchanges are between units: first the movers, which are the ranks whose slot affects the cost, in order,
+/// then other ranks and free slots, which cost nothing anywhere. There are as many units as slots.
 #[derive(Debug, Clone)]
 pub struct Deltas<'p> {
     assignment: Assignment<'p>,
@@ -21,24 +21,24 @@ pub struct Deltas<'p> {
     unit_of: Vec<u32>,
     /// Slot of every unit.
     slots: Vec<u32>,
-    /// A row for every mover, a column for every unit; only what is right of the diagonal counts.
+    /// By mover and unit; only the part right of the diagonal is used.
     values: Vec<i64>,
     change: Change,
 }
 
-/// What an exchange changes for every unit.
+/// Effect of an exchange on every unit.
 #[derive(Debug, Clone)]
 struct Change {
     /// Its weight with the first of the two, minus that with the second.
     weights: Vec<i64>,
-    /// Its cost to the slot that the first left, minus that to the slot that the second left.
+    /// Its cost to the former slot of the first, minus that to the former slot of the second.
     costs: Vec<i64>,
     /// The units whose weights differ.
     neighbours: Vec<u32>,
 }
 
 impl Change {
-    /// Notes the weights of the units that have the first or the second as neighbour.
+    /// Records the weights of units with the first or the second as neighbour.
     fn note_weights<'p>(
         &mut self,
         movers: &[u32],
@@ -62,20 +62,21 @@ impl Change {
 }
 
 impl<'p> Deltas<'p> {
-    /// How many deltas there are: of two movers, or of a mover and a unit that costs nothing.
+    /// Number of deltas: of two movers, or of a mover and another unit.
     #[must_use]
     pub fn pairs(problem: &Problem) -> u64 {
         let movers = problem.movable().len() as u64;
         movers * movers.saturating_sub(1) / 2 + movers * (problem.slots() as u64 - movers)
     }
 
-    /// How many numbers are stored.
+    /// Number of stored values.
     #[must_use]
     pub fn stored(problem: &Problem) -> u64 {
         problem.movable().len() as u64 * problem.slots() as u64
     }
 
-    /// Computes all deltas, or `None` if `more`, which is told the number before each row, says no.
+    /// Computes all deltas; `None` if `more`, called before each row with its number of deltas, returns
+    /// false.
     pub fn new(assignment: Assignment<'p>, mut more: impl FnMut(u64) -> bool) -> Option<Self> {
         let problem = assignment.problem();
         let movers = problem.movable().to_vec();
@@ -101,7 +102,7 @@ impl<'p> Deltas<'p> {
         Some(deltas)
     }
 
-    /// The placement.
+    /// The mapping.
     #[must_use]
     pub fn assignment(&self) -> &Assignment<'p> {
         &self.assignment
@@ -119,15 +120,15 @@ impl<'p> Deltas<'p> {
         &self.slots
     }
 
-    /// By how much the cost changes when a mover changes places with each unit after it, whether constraints
-    /// [admit](Self::admits) that or not.
+    /// Changes of cost for exchanges of a mover with each later unit, whether or not constraints
+    /// [admit](Self::admits) them.
     #[must_use]
     pub fn row(&self, mover: usize) -> &[i64] {
         let units = self.slots.len();
         &self.values[mover * units..][mover + 1..units]
     }
 
-    /// Whether constraints let a mover change places with a unit.
+    /// Whether constraints admit the exchange of a mover and a unit.
     #[inline]
     #[must_use]
     pub fn admits(&self, mover: usize, unit: usize) -> bool {
@@ -135,7 +136,7 @@ impl<'p> Deltas<'p> {
         is_free || self.assignment.admits(self.movers[mover], self.slots[unit])
     }
 
-    /// Exchanges a mover and a unit after it.
+    /// Exchanges a mover and a later unit.
     pub fn exchange(&mut self, mover: usize, unit: usize) {
         let delta = self.row(mover)[unit - mover - 1];
         self.assignment.exchange(self.movers[mover], self.slots[unit], delta);
@@ -158,7 +159,7 @@ impl<'p> Deltas<'p> {
         self.compute(unit);
     }
 
-    /// Notes what the exchange of two changes, which have not changed places here yet.
+    /// Records the effect of an exchange before it is made.
     fn note_change(&mut self, first: usize, second: usize) {
         let problem = self.assignment.problem();
         let neighbours = |rank| problem.neighbours(rank);
@@ -171,7 +172,7 @@ impl<'p> Deltas<'p> {
         }
     }
 
-    /// The same of what is sent or received only.
+    /// The same for one direction.
     fn note_directed_change(&mut self, direction: Direction, first: usize, second: usize) {
         let Some(directed) = &self.assignment.problem().directed else { return };
         let neighbours = |rank| directed.neighbours(direction, rank);
@@ -182,14 +183,14 @@ impl<'p> Deltas<'p> {
         }
     }
 
-    /// Changes the deltas of all pairs, rightly of those without the two that changed places.
+    /// Updates the deltas of all pairs; valid only for those without the exchanged two.
     fn update(&mut self) {
         let units = self.slots.len();
         let Change { weights, costs, neighbours } = &self.change;
         let is_sparse = neighbours.len() < units / 4;
         for (mover, row) in self.values.chunks_exact_mut(units).enumerate() {
             let (weight, cost) = (weights[mover], costs[mover]);
-            // What holds one of the two is garbage until it is computed anew, so it may wrap.
+            // Values of the exchanged two are invalid until recomputed, so they may wrap.
             let product =
                 |other_weight: i64, other_cost: i64| (weight - other_weight).wrapping_mul(cost - other_cost);
             if weight == 0 && is_sparse {
@@ -207,7 +208,7 @@ impl<'p> Deltas<'p> {
         }
     }
 
-    /// Computes all deltas of a unit anew.
+    /// Recomputes all deltas of a unit.
     fn compute(&mut self, unit: usize) {
         let (movers, units) = (self.movers.len(), self.slots.len());
         for mover in 0..unit.min(movers) {
@@ -219,7 +220,7 @@ impl<'p> Deltas<'p> {
         }
     }
 
-    /// Computes the deltas of a mover and all units after it anew.
+    /// Recomputes the deltas of a mover and all later units.
     fn compute_row(&mut self, mover: usize) {
         let (units, rank) = (self.slots.len(), self.movers[mover]);
         for unit in mover + 1..units {

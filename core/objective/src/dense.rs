@@ -1,12 +1,13 @@
-//! The fast way for dense problems of small integers.
+//! Vectorised evaluation of dense problems with small integers.
 //!
-//! Weights and costs are stored in the smallest integers in which their differences and the sums of their products fit. A
-//! placement keeps the costs in the order of the ranks, so that what an exchange changes is a sum over four rows that lie in
-//! one piece:
+//! Weights and costs are stored in the smallest integers that hold their differences and sums of products. A
+//! mapping keeps the costs in rank order, so that the delta of an exchange is a sum over four contiguous
+//! rows:
 //!
-//! `Δ(r, s) = Σ_k (a_sk − a_rk) · (c_rk − c_sk)` with `c_ik = b(φ(i), φ(k))`, for symmetric problems, but for the pair itself.
+//! `Δ(r, s) = Σ_k (a_sk − a_rk) · (c_rk − c_sk)` with `c_ik = b(φ(i), φ(k))`, for symmetric problems and
+//! without the pair itself.
 //!
-//! [`Compact`] is a mapping problem as a dense one, where many ranks send to many others.
+//! [`Compact`] is the dense form of a mapping problem with many communicating pairs.
 
 mod avx2;
 mod element;
@@ -21,17 +22,17 @@ use element::{Element, Kernel, Rows};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matrix {
     size: usize,
-    /// Row after row.
+    /// In row-major order.
     values: Vec<i64>,
 }
 
 impl Matrix {
-    /// Takes the values, row after row.
+    /// Creates it from values in row-major order.
     pub fn new(size: usize, values: Vec<i64>) -> Result<Self, ObjectiveError> {
         match size.checked_mul(size) == Some(values.len()) {
             true => Ok(Self { size, values }),
             false => {
-                let problem = format!("{} values are no matrix of {size} × {size}", values.len());
+                let problem = format!("{} values are not a matrix of {size} × {size}", values.len());
                 Err(ObjectiveError::new(problem, ""))
             }
         }
@@ -41,7 +42,7 @@ impl Matrix {
         self.values[row * self.size + column]
     }
 
-    /// Whether it is the same with rows as columns, and zero on the diagonal.
+    /// Whether it is symmetric with a zero diagonal.
     fn is_simple(&self) -> bool {
         let same = |row, column| self.get(row, column) == self.get(column, row);
         (0..self.size).all(|row| self.get(row, row) == 0 && (0..row).all(|column| same(row, column)))
@@ -55,7 +56,7 @@ fn bound(weights: &Matrix, costs: &Matrix) -> Option<u128> {
     total.checked_mul(costs.values.iter().map(|cost| cost.unsigned_abs()).max().unwrap_or(0).into())
 }
 
-/// Weights and costs of a problem in the smallest integers that hold them. There are as many ranks as slots.
+/// Weights and costs in the smallest integer types. The number of ranks equals that of slots.
 #[derive(Debug, Clone)]
 pub struct Dense {
     tables: Tables,
@@ -75,7 +76,7 @@ enum Tables {
 struct Table<E: Element> {
     weights: Rows<E>,
     costs: Rows<E>,
-    /// The columns of weights and costs as rows; `None` if both are symmetric and zero on the diagonal.
+    /// The transposes; `None` if both matrices are symmetric with zero diagonals.
     columns: Option<[Rows<E>; 2]>,
 }
 
@@ -85,7 +86,7 @@ impl<E: Element> std::fmt::Debug for Table<E> {
     }
 }
 
-/// Does the same with the table or the costs of every type.
+/// Dispatches over the integer types.
 macro_rules! with {
     ($kinds:ident, $value:expr, $inner:pat => $result:expr) => {
         match $value {
@@ -98,8 +99,7 @@ macro_rules! with {
 }
 
 impl Dense {
-    /// Takes the weights between ranks and the costs between slots. Fewer ranks than slots are filled up with ranks that send
-    /// nothing. F must fit 64 bits.
+    /// Creates it from weights and costs. Missing ranks are added as silent ones. F must fit 64 bits.
     pub fn new(weights: &Matrix, costs: &Matrix) -> Result<Self, ObjectiveError> {
         let (ranks, size) = (weights.size, costs.size);
         check_size(ranks, size)?;
@@ -120,13 +120,13 @@ impl Dense {
         Err(ObjectiveError::too_large())
     }
 
-    /// The same, computed without vectors whatever the processor has.
+    /// The same with the scalar kernel on any processor.
     #[must_use]
     pub fn scalar(self) -> Self {
         Self { kernel: Kernel::Scalar, ..self }
     }
 
-    /// Whether sums are computed with vectors.
+    /// Whether the vector kernel is used.
     #[must_use]
     pub fn has_vectors(&self) -> bool {
         self.kernel != Kernel::Scalar && self.bytes() < 8
@@ -138,7 +138,7 @@ impl Dense {
         self.size
     }
 
-    /// Bytes that a weight or a cost takes.
+    /// Size of a weight or cost in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self.tables {
@@ -149,14 +149,14 @@ impl Dense {
         }
     }
 
-    /// F of rank `i` on `slots[i]`, summed anew.
+    /// F of rank `i` on `slots[i]`, recomputed.
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
         with!(Tables, &self.tables, table => table.cost(slots))
     }
 }
 
-/// The largest minus the smallest of all values and zero, if it fits.
+/// The range of all values and zero, if it fits.
 fn spread(matrix: &Matrix) -> Option<u64> {
     let bounds = |(low, high): (i64, i64), &value: &i64| (low.min(value), high.max(value));
     let (low, high) = matrix.values.iter().fold((0, 0), bounds);
@@ -169,7 +169,7 @@ fn all<E: Element>(weights: &Matrix, costs: &Matrix) -> bool {
 }
 
 impl<E: Element> Table<E> {
-    /// Stores values that all fit the type.
+    /// Stores values in a type that fits them.
     fn new(weights: &Matrix, costs: &Matrix) -> Self {
         let simple = weights.is_simple() && costs.is_simple();
         let element = |value| E::try_from(value).unwrap_or_default();
@@ -231,7 +231,7 @@ impl<E: Element> Placed<'_, E> {
         };
         let a = |row, column| -> i64 { weights.at(row, column).into() };
         let c = |row, column| -> i64 { costs.at(row, column).into() };
-        // The terms of the two with themselves and each other, as they are and as the sums have them.
+        // Correct the terms of the two ranks with themselves and each other.
         let own = (a(r, r) - a(s, s)) * (c(s, s) - c(r, r)) + (a(r, s) - a(s, r)) * (c(s, r) - c(r, s));
         let rows = (a(s, r) - a(r, r)) * (c(r, r) - c(s, r)) + (a(s, s) - a(r, s)) * (c(r, s) - c(s, s));
         let turned = (a(r, s) - a(r, r)) * (c(r, r) - c(r, s)) + (a(s, s) - a(s, r)) * (c(s, r) - c(s, s));
@@ -246,7 +246,7 @@ impl<E: Element> Placed<'_, E> {
     }
 }
 
-/// A placement of a dense problem that knows its cost and what every exchange would change.
+/// A mapping of a dense problem with its cost and the deltas of exchanges.
 #[derive(Clone)]
 pub struct DenseAssignment<'p> {
     placed: PlacedAs<'p>,
@@ -274,7 +274,7 @@ impl std::fmt::Debug for DenseAssignment<'_> {
 }
 
 impl<'p> DenseAssignment<'p> {
-    /// Puts rank `i` on `slots[i]`: a permutation of all slots.
+    /// Maps rank `i` to `slots[i]`, a permutation of all slots.
     pub fn new(problem: &'p Dense, slots: &[u32]) -> Result<Self, ObjectiveError> {
         check_length(slots.len(), problem.size())?;
         ranks_by_slot(slots, problem.size())?;
@@ -299,14 +299,14 @@ impl<'p> DenseAssignment<'p> {
         &self.slots
     }
 
-    /// By how much F changes when two ranks change places.
+    /// Change of F if two ranks are exchanged.
     #[inline]
     #[must_use]
     pub fn delta(&self, first: u32, second: u32) -> i64 {
         with!(PlacedAs, &self.placed, placed => placed.delta(self.kernel, first as usize, second as usize))
     }
 
-    /// Exchanges two ranks; `delta` is what [`delta`](Self::delta) gave for them. Takes two steps for every rank.
+    /// Exchanges two ranks; `delta` is from [`delta`](Self::delta). Takes two steps per rank.
     pub fn exchange(&mut self, first: u32, second: u32, delta: i64) {
         with!(PlacedAs, &mut self.placed, placed => placed.exchange(first as usize, second as usize));
         self.slots.swap(first as usize, second as usize);
@@ -314,21 +314,21 @@ impl<'p> DenseAssignment<'p> {
     }
 }
 
-/// Most slots of which all pairs are stored.
+/// Maximum slots for a matrix of all pairs.
 const MOST_SLOTS: usize = 2048;
 
-/// The weights and costs of a problem in small integers.
+/// Dense form of a mapping problem.
 #[derive(Debug, Clone)]
 pub(crate) struct Compact {
     dense: Dense,
-    /// What F of the dense problem is multiplied by.
+    /// Common divisor by which F of the dense problem is multiplied.
     unit: i64,
-    /// One where the dense problem counts both directions of every pair, so that its F has to be halved.
+    /// One if the dense problem counts both directions of every pair, so that F is halved.
     doubled: u32,
 }
 
 impl Compact {
-    /// `None` where visiting neighbours one by one is faster, or the numbers are too large.
+    /// `None` if visiting neighbours one by one is faster or the numbers are too large.
     pub(crate) fn new(neighbours: &Adjacency, distance: &Distance) -> Option<Self> {
         let size = Size {
             neighbours: neighbours.neighbours.len(),
@@ -340,7 +340,7 @@ impl Compact {
         size.pays(1).then(|| Self::of(size, weights(), cost, distance.unit(), 1)).flatten()
     }
 
-    /// The same where every ordered pair counts.
+    /// The same for directed problems.
     pub(crate) fn directed(directed: &Directed) -> Option<Self> {
         let (ranks, slots) = (directed.ranks(), directed.slots);
         let weights: Vec<_> = directed.entries().collect();
@@ -373,34 +373,35 @@ impl Compact {
     }
 }
 
-/// How large a problem is.
+/// Size of a problem.
 #[derive(Clone, Copy)]
 struct Size {
-    /// Neighbours of all ranks together.
+    /// Total neighbours of all ranks.
     neighbours: usize,
     ranks: usize,
     slots: usize,
 }
 
 impl Size {
-    /// Whether rows of so many bytes per slot are faster than neighbours one by one: where a rank has a quarter of all slots
-    /// as neighbours, on average; wider numbers take more (measured; annealing also has to keep the rows in order).
+    /// Whether rows of this many bytes per slot are faster than neighbour lists: if an average rank
+    /// communicates with a quarter of all slots; wider numbers need more (measured; annealing also has to
+    /// keep the rows in order).
     fn pays(self, bytes: usize) -> bool {
         self.slots <= MOST_SLOTS && 16 * self.neighbours >= self.ranks * self.slots * (3 + bytes)
     }
 }
 
-/// A placement of a compact problem.
+/// A mapping of a compact problem.
 #[derive(Debug, Clone)]
 pub(crate) struct CompactAssignment<'p> {
     assignment: DenseAssignment<'p>,
-    /// The rank on every slot; on a free one, one that sends nothing.
+    /// The rank on every slot; free slots hold silent ranks.
     ranks: Vec<u32>,
     problem: &'p Compact,
 }
 
 impl<'p> CompactAssignment<'p> {
-    /// Puts rank `i` on `slots[i]`, each on its own.
+    /// Maps rank `i` to `slots[i]`; slots are distinct.
     pub(crate) fn new(problem: &'p Compact, slots: &[u32]) -> Result<Self, ObjectiveError> {
         let size = problem.dense.size();
         let mut taken = vec![false; size];
@@ -417,7 +418,7 @@ impl<'p> CompactAssignment<'p> {
 
     #[inline]
     pub(crate) fn delta(&self, rank: u32, slot: u32) -> i64 {
-        // An even number where it is halved.
+        // The number is even if it is halved.
         (self.assignment.delta(rank, self.ranks[slot as usize]) >> self.problem.doubled) * self.problem.unit
     }
 

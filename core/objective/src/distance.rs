@@ -1,4 +1,4 @@
-//! The cost between two slots, looked up fast.
+//! Fast lookup of the cost between two slots.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,37 +10,37 @@ use crate::ObjectiveError;
 /// Bits of a code, one of which marks a slot compared with itself.
 const CODE_BITS: u32 = 64;
 
-/// Integer cost between slots: the leaves of a tree, or any that cost the same in both directions.
+/// Integer cost between slots: leaves of a tree, or any symmetric costs.
 ///
-/// In a tree every slot has a code: the numbers of the branches from the root down to it, as bits. The highest bit in which two
-/// codes differ tells the level on which the slots meet, and so what the way between them costs. Levels on which no two
-/// slots meet and levels that cost the same as the next outer one are left out.
+/// In a tree every slot has a code: the branch indices from the root as bits. The highest bit in which two
+/// codes differ gives the level on which the slots meet, and thereby their cost. Levels on which no two slots
+/// meet, and levels with the cost of the next outer one, are removed.
 #[derive(Debug, Clone)]
 pub struct Distance {
-    /// Lowest bit always zero, so that the highest different bit of a slot and itself is the lowest one.
+    /// The lowest bit is always zero, so that for equal slots the highest different bit is the lowest one.
     codes: Vec<u64>,
     /// Cost by the highest different bit.
     costs: [i64; CODE_BITS as usize],
     /// Level by the highest different bit.
     level_of: [u8; CODE_BITS as usize],
-    /// Slots in the order of their codes, in which every group is a run.
+    /// Slots in code order, in which every group is contiguous.
     order: Vec<u32>,
     /// Innermost first.
     levels: Vec<Groups>,
-    /// The costs of all ordered pairs of slots, or of hosts inside which slots are the leaves of trees, if they are not the leaves of one
-    /// tree. Every slot is then a group of its own, and all slots are one.
+    /// Costs of all ordered pairs of slots, or of hosts with trees inside, if the slots are not leaves of one
+    /// tree. Every slot is then its own group, and one outer group contains all.
     pairs: Option<Pairs>,
     /// Whether the groups are those of a tree.
     is_grouped: bool,
 }
 
-/// The costs of all ordered pairs of slots or hosts, the same in both directions.
+/// Symmetric costs of all ordered pairs of slots or hosts.
 #[derive(Debug, Clone)]
 struct Pairs {
     costs: Vec<i64>,
-    /// How many slots or hosts there are.
+    /// Number of slots or hosts.
     count: usize,
-    /// The bits of a code below the number of its host; one if every slot is a host.
+    /// Bits of a code below the host index; one if every slot is a host.
     inside: u32,
 }
 
@@ -50,12 +50,12 @@ struct Groups {
     cost: i64,
     /// Group of every slot, numbered from zero.
     of: Vec<u32>,
-    /// Where every group begins in the order of the slots, and the end.
+    /// Offsets of groups in the slot order, and the end.
     first: Vec<u32>,
 }
 
 impl Distance {
-    /// Builds the codes of the slots of a tree whose levels cost `costs`.
+    /// Builds the codes of the slots of a tree with level costs `costs`.
     pub(crate) fn new(levels: &Levels, costs: &[i64], slots: usize) -> Result<Self, ObjectiveError> {
         let mut levels = distinct_levels(levels, costs, slots);
         let mut codes = vec![0u64; slots];
@@ -92,14 +92,14 @@ impl Distance {
         Ok(Self { codes, costs: table, level_of, order, levels, pairs: None, is_grouped: true })
     }
 
-    /// Takes the costs of all ordered pairs of slots, row by row; the same in both directions, zero on the diagonal.
+    /// Creates it from a symmetric cost matrix of slots, row by row, with zero diagonal.
     pub(crate) fn of_pairs(costs: Vec<i64>, slots: usize) -> Self {
         let codes = (0..slots as u64).map(|slot| slot << 1).collect();
         Self::with_pairs(codes, &[0; CODE_BITS as usize], Pairs { costs, count: slots, inside: 1 })
     }
 
-    /// Takes the costs of all ordered pairs of hosts, row by row and the same in both directions, and the trees over the slots of every
-    /// host: levels whose outermost groups are the hosts, in the order of the slots.
+    /// Creates it from a symmetric cost matrix of hosts, row by row, and the trees over the slots of every
+    /// host: levels whose outermost groups are the hosts, in slot order.
     pub(crate) fn of_hosts(
         inside: &Levels,
         inside_costs: &[i64],
@@ -128,8 +128,8 @@ impl Distance {
         Self { codes, costs: *costs, level_of, order, levels, pairs: Some(pairs), is_grouped: false }
     }
 
-    /// The same costs without the groups of the tree, for objectives to which these mean nothing: every slot is a group of its
-    /// own, and all slots are one.
+    /// The same costs without the groups of the tree, for objectives that do not follow them: every slot is
+    /// its own group, and one outer group contains all.
     pub(crate) fn without_groups(mut self) -> Self {
         let outermost = self.levels.last().map_or(0, |level| level.cost);
         let mut of = vec![0; self.order.len()];
@@ -145,7 +145,7 @@ impl Distance {
         self.is_grouped
     }
 
-    /// The largest number that divides all costs; zero if all are zero.
+    /// The greatest common divisor of all costs; zero if all are zero.
     pub(crate) fn unit(&self) -> i64 {
         match &self.pairs {
             Some(pairs) => pairs.costs.iter().chain(&self.costs).fold(0, |unit, &cost| divisor(unit, cost)),
@@ -177,14 +177,14 @@ impl Distance {
         usize::from(self.level_of[highest_difference(self.code(a), self.code(b))])
     }
 
-    /// Where the slots that a slot meets on a level or below, itself among them, lie in [`order`](Self::order).
+    /// Range in [`order`](Self::order) of the slots that a slot meets on a level or below, including itself.
     #[must_use]
     pub fn group(&self, level: usize, slot: u32) -> Range<usize> {
         let groups = &self.levels[level];
         groups.range(groups.of[slot as usize])
     }
 
-    /// All slots, those of one group one behind the other on every level.
+    /// All slots; the groups of every level are contiguous.
     #[must_use]
     pub fn order(&self) -> &[u32] {
         &self.order
@@ -200,7 +200,7 @@ impl Distance {
             None => self.costs[highest_difference(a, b)],
             Some(pairs) => {
                 let [x, y] = [a, b].map(|code| (code >> pairs.inside) as usize);
-                // Where every slot is a host nothing is inside.
+                // If every slot is a host, hosts have no inner levels.
                 match pairs.inside > 1 && x == y {
                     true => self.costs[highest_difference(a, b)],
                     false => pairs.costs[x * pairs.count + y],
@@ -210,8 +210,8 @@ impl Distance {
     }
 }
 
-/// Levels by the highest different bit, and two levels: every slot a group of its own, in the order that it says, and all slots one
-/// group of some cost.
+/// Levels by the highest different bit, and two levels: every slot as its own group, in the given order, and
+/// one group of all slots with a cost.
 fn without_tree(of: Vec<u32>, cost: i64) -> ([u8; CODE_BITS as usize], Vec<Groups>) {
     let slots = of.len() as u32;
     let single = Groups { cost: 0, of, first: (0..=slots).collect() };
@@ -244,7 +244,7 @@ impl Groups {
         self.first[group as usize] as usize..self.first[group as usize + 1] as usize
     }
 
-    /// Numbers the groups in an order of the slots in which each is a run.
+    /// Numbers the groups in a slot order in which each is contiguous.
     fn renumber(&mut self, order: &[u32]) {
         let mut first = vec![0];
         let mut numbered = vec![0; self.of.len()];
@@ -260,7 +260,7 @@ impl Groups {
     }
 }
 
-/// The levels on which some slots meet, without those that cost the same as the next outer one.
+/// The levels on which some slots meet, without those with the cost of the next outer one.
 fn distinct_levels(levels: &Levels, costs: &[i64], slots: usize) -> Vec<Groups> {
     let mut distinct: Vec<Groups> = Vec::new();
     for (level, (&cost, groups)) in costs.iter().zip(&levels.groups).enumerate() {
@@ -276,7 +276,7 @@ fn distinct_levels(levels: &Levels, costs: &[i64], slots: usize) -> Vec<Groups> 
     distinct
 }
 
-/// Groups numbered in the order in which the slots name them; `first` holds only their number yet.
+/// Numbers groups in the order of their first slots; `first` so far holds only their number.
 fn first_seen(groups: &[u32], cost: i64) -> Groups {
     let mut numbers = HashMap::new();
     let of = groups
@@ -289,7 +289,7 @@ fn first_seen(groups: &[u32], cost: i64) -> Groups {
     Groups { cost, of, first: vec![0; numbers.len() + 1] }
 }
 
-/// The number of every child among the children of its parent, and the bits that the largest number takes.
+/// Index of every child in its parent, and the bits of the largest index.
 fn branch_numbers(parents: &[u32], children: &[u32]) -> (Vec<u32>, u32) {
     const UNSEEN: u32 = u32::MAX;
     let mut numbers = vec![UNSEEN; children.len()];
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_runs_even_where_the_slots_are_scattered() {
+    fn groups_are_contiguous_even_for_scattered_slots() {
         let distance = Distance::new(&scattered(), &[1, 2], 5).unwrap();
         assert_eq!(distance.order()[distance.group(0, 2)], [0, 2]);
         assert_eq!(distance.order()[distance.group(0, 4)], [1, 4]);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_change_nothing_are_left_out() {
+    fn redundant_levels_are_removed() {
         let (tree, slots) = levels(&[2, 1, 2, 2, 1]);
         let distance = Distance::new(&tree, &[1, 5, 10, 10, 100], slots).unwrap();
         assert_eq!(distance.levels(), 2);

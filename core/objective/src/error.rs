@@ -1,29 +1,29 @@
-//! What can be wrong with a mapping problem or a placement.
+//! Errors of mapping problems and mappings.
 
 use hopmap_model::{CostsError, SystemGraph, SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
 
-/// A mapping problem or a placement that cannot be measured.
+/// An invalid mapping problem or mapping.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ObjectiveError {
-    /// A program, a machine, weights or constraints that make no problem, or slots that make no placement.
+    /// Invalid inputs of a problem, or an invalid mapping.
     #[error("{problem}")]
     Invalid {
         /// What is wrong.
         problem: String,
-        /// What to do about it, where that is known.
+        /// How to fix it, if known.
         #[help]
         help: Option<String>,
     },
-    /// The costs of the machine follow from routes and cannot be written down.
+    /// Costs that follow from routes cannot be stored.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Costs(#[from] CostsError),
-    /// The task graph contradicts itself.
+    /// The task graph is inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     TaskGraph(#[from] TaskGraphError),
-    /// The machine contradicts itself.
+    /// The machine is inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     SystemGraph(#[from] SystemGraphError),
@@ -36,37 +36,36 @@ impl ObjectiveError {
         Self::Invalid { problem: problem.into(), help }
     }
 
-    /// Hops and link loads need links.
+    /// The machine has no links, which hops and link loads need.
     pub(crate) fn no_links() -> Self {
-        let problem = "the machine has no links, so there are neither hops nor link loads";
+        let problem = "the machine has no links, so hops and link loads are undefined";
         Self::new(problem, "use a machine with links, or the objective F or T")
     }
 
-    /// The largest possible cost of matrices does not fit the numbers it is summed in.
+    /// The largest possible cost of matrices overflows.
     pub(crate) fn too_large() -> Self {
-        let problem = "the largest possible cost does not fit the numbers it is summed in";
-        Self::new(problem, "give weights or costs in a larger unit")
+        let problem = "the largest possible cost does not fit 64-bit integers";
+        Self::new(problem, "use a larger unit for weights or costs")
     }
 
-    /// The tree of the machine is too deep for codes.
+    /// The machine tree is too deep for codes.
     pub(crate) fn too_deep(bits: u32) -> Self {
-        let problem =
-            format!("the place of a slot in the tree of the machine takes {bits} bits, more than 63");
-        Self::new(problem, "join levels of similar cost")
+        let problem = format!("the machine tree is too deep: a slot needs {bits} bits, more than 63");
+        Self::new(problem, "merge levels of similar cost")
     }
 }
 
-/// Checks that there is something to place, and a slot for every rank.
+/// Checks that there are ranks, and at least as many slots.
 pub(crate) fn check_size(ranks: usize, slots: usize) -> Result<(), ObjectiveError> {
     match ranks {
         0 => {
-            let help = "check that the trace was read completely and holds at least one process";
+            let help = "check that the trace is complete and contains at least one process";
             Err(ObjectiveError::new("the task graph has no processes", help))
         }
         _ if ranks > slots => {
             let problem = format!("{ranks} ranks do not fit on {slots} slots");
             let help = format!(
-                "every rank takes one slot: use a machine with at least {ranks} slots, or a smaller program"
+                "every rank needs one slot: use a machine with at least {ranks} slots, or a smaller program"
             );
             Err(ObjectiveError::new(problem, help))
         }
@@ -74,28 +73,26 @@ pub(crate) fn check_size(ranks: usize, slots: usize) -> Result<(), ObjectiveErro
     }
 }
 
-/// Checks that a placement is of so many ranks.
+/// Checks the number of ranks of a mapping.
 pub(crate) fn check_length(placed: usize, ranks: usize) -> Result<(), ObjectiveError> {
-    let problem = || format!("the placement has {placed} ranks, but the task graph has {ranks}");
+    let problem = || format!("the mapping has {placed} ranks, but the task graph has {ranks}");
     match placed == ranks {
         true => Ok(()),
-        false => {
-            Err(ObjectiveError::new(problem(), "measure a placement with the task graph it was made for"))
-        }
+        false => Err(ObjectiveError::new(problem(), "use the task graph for which the mapping was computed")),
     }
 }
 
-/// A slot that the machine of a placement does not have.
+/// A mapping uses a slot that the machine does not have.
 #[cold]
 pub(crate) fn no_such_slot(rank: usize, slot: u32, slots: usize) -> ObjectiveError {
     let problem = format!("rank {rank} is on slot {slot}, but the machine has {slots} slots");
-    ObjectiveError::new(problem, "measure a placement on the machine it was made for")
+    ObjectiveError::new(problem, "use the machine for which the mapping was computed")
 }
 
-/// Stands for the rank on a slot that is free.
+/// Marks a free slot.
 pub(crate) const FREE: u32 = u32::MAX;
 
-/// The rank on every slot of a placement, each of which has one at most.
+/// The rank on every slot of a mapping, at most one each.
 pub(crate) fn ranks_by_slot(placement: &[u32], slots: usize) -> Result<Vec<u32>, ObjectiveError> {
     let mut ranks = vec![FREE; slots];
     for (rank, &slot) in placement.iter().enumerate() {
@@ -111,7 +108,7 @@ pub(crate) fn ranks_by_slot(placement: &[u32], slots: usize) -> Result<Vec<u32>,
     Ok(ranks)
 }
 
-/// There is no way from one host to another.
+/// There is no path from one host to another.
 #[cold]
 pub(crate) fn no_route(system: &SystemGraph, [from, to]: [u32; 2]) -> ObjectiveError {
     let name = |node: u32| system.nodes[node as usize].name.clone();

@@ -1,4 +1,4 @@
-//! The forms in which costs between slots are kept: trees, pairs, hops, and what is the same in both directions.
+//! Representations of costs between slots: trees, matrices, hops, and their symmetries.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,9 +11,9 @@ use hopmap_model::{
 use crate::adjacency::Adjacency;
 use crate::{Distance, ObjectiveError};
 
-/// Most slots of which all pairs are stored.
+/// Maximum slots for a matrix of all pairs.
 pub(crate) const MOST_SLOTS: usize = 4096;
-/// Most hosts of which all pairs are stored.
+/// Maximum hosts for a matrix of all pairs.
 const MOST_HOSTS: usize = 4096;
 
 /// The costs between the slots of a machine.
@@ -22,7 +22,7 @@ pub(crate) enum Form<'s> {
     Levels(Cow<'s, Levels>),
     /// Every ordered pair of slots.
     Matrix(Cow<'s, Matrix>),
-    /// Every pair of hosts, the same in both directions, and a tree inside every host.
+    /// A symmetric matrix of hosts, and a tree inside every host.
     Hosts {
         inside: &'s Levels,
         /// Row by row.
@@ -31,7 +31,7 @@ pub(crate) enum Form<'s> {
 }
 
 impl<'s> Form<'s> {
-    /// What follows from routes becomes levels where it is a tree, else pairs.
+    /// Costs that follow from routes become levels if they form a tree, otherwise a matrix.
     pub(crate) fn new(system: &'s SystemGraph) -> Result<Self, ObjectiveError> {
         match &system.cost {
             CostModel::Levels(levels) => Ok(Self::Levels(Cow::Borrowed(levels))),
@@ -53,7 +53,7 @@ impl<'s> Form<'s> {
         let (hosts, slots) = (system.hosts().count(), system.slots.len());
         if hosts > MOST_HOSTS {
             let problem = format!(
-                "the costs between {hosts} hosts follow from routes and are no tree, and those of all pairs are stored for up to {MOST_HOSTS}"
+                "the route costs between {hosts} hosts are not a tree; a matrix is supported for up to {MOST_HOSTS} hosts"
             );
             let help = "choose the hosts of the job with select/hosts or select/nodes first";
             return Err(ObjectiveError::new(problem, help));
@@ -69,8 +69,8 @@ impl<'s> Form<'s> {
         }
     }
 
-    /// What is the same in both directions, and all costs: of levels or those inside hosts first, then row by row; of both directions
-    /// together where only weights are the same.
+    /// Symmetry, and all costs: first those of levels or inside hosts, then row by row; summed over both
+    /// directions if only weights are symmetric.
     pub(crate) fn costs(&self, graph: &TaskGraph, weights: &[f64], slots: usize) -> (Sides, Vec<f64>) {
         match self {
             Self::Levels(levels) => (Sides::CostsAlike, levels.costs.clone()),
@@ -85,12 +85,12 @@ impl<'s> Form<'s> {
         }
     }
 
-    /// The costs as integers, looked up fast.
+    /// Builds the integer lookup of costs.
     pub(crate) fn distance(&self, mut costs: Vec<i64>, slots: usize) -> Result<Distance, ObjectiveError> {
         match self {
             Self::Levels(levels) => Distance::new(levels, &costs, slots),
             Self::Matrix(_) => {
-                // No rank pays from its slot to itself.
+                // A rank does not pay for its own slot.
                 (0..slots).for_each(|slot| costs[slot * slots + slot] = 0);
                 Ok(Distance::of_pairs(costs, slots))
             }
@@ -102,18 +102,18 @@ impl<'s> Form<'s> {
     }
 }
 
-/// What is the same in both directions, so that the cost of a pair of ranks is one product.
+/// Which inputs are symmetric, so that the cost of a pair of ranks is one product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sides {
-    /// The costs: the weights of both directions are added.
+    /// Costs: the weights of both directions are added.
     CostsAlike,
-    /// The weights: the costs of both directions are added.
+    /// Weights: the costs of both directions are added.
     WeightsAlike,
-    /// Nothing, or ranks pay to send to themselves.
+    /// None, or ranks pay to send to themselves.
     Neither,
 }
 
-/// Finds what is the same in both directions; `weights` are those of the edges.
+/// Detects symmetry; `weights` are those of the edges.
 pub(crate) fn sides(graph: &TaskGraph, weights: &[f64], matrix: &Matrix, slots: usize) -> Sides {
     let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
     let to_itself = graph
@@ -136,13 +136,13 @@ pub(crate) fn sides(graph: &TaskGraph, weights: &[f64], matrix: &Matrix, slots: 
     if alike { Sides::WeightsAlike } else { Sides::Neither }
 }
 
-/// The costs there and back of all ordered pairs.
+/// The costs of all ordered pairs in both directions.
 pub(crate) fn both_ways<T: Copy + Add<Output = T>>(costs: &[T], slots: usize) -> Vec<T> {
     let pair = |at: usize| costs[at] + costs[at % slots * slots + at / slots];
     (0..costs.len()).map(pair).collect()
 }
 
-/// The neighbours of all ranks by triples of source, destination and weight.
+/// Builds the neighbours of all ranks from triples of source, destination and weight.
 pub(crate) fn neighbours(ranks: usize, edges: &[(u32, u32, i64)], sides: Sides) -> Adjacency {
     let back = |&(source, destination, weight): &(u32, u32, i64)| match sides {
         Sides::WeightsAlike => None,
@@ -152,7 +152,7 @@ pub(crate) fn neighbours(ranks: usize, edges: &[(u32, u32, i64)], sides: Sides) 
     Adjacency::new(ranks, pairs.flatten().collect())
 }
 
-/// The machine with hops as costs: levels where the links are a tree with all hosts equally deep.
+/// The machine with hops as costs: levels if the links form a tree with all hosts at the same depth.
 pub(crate) fn with_hops(system: &SystemGraph, paths: &Paths) -> SystemGraph {
     let cost = match paths.tree().and_then(|tree| levels(system, tree)) {
         Some(levels) => CostModel::Levels(levels),
@@ -165,8 +165,8 @@ pub(crate) fn with_hops(system: &SystemGraph, paths: &Paths) -> SystemGraph {
     SystemGraph { cost, ..system.clone() }
 }
 
-/// Slots of one host, of hosts under one node, and so on: two hosts that meet k nodes up are 2 k hops apart. `None` where not all
-/// hosts are equally deep.
+/// Groups of slots on one host, under one node, and so on: hosts that meet k nodes up are 2 k hops apart.
+/// `None` if hosts have different depths.
 fn levels(system: &SystemGraph, tree: &Tree) -> Option<Levels> {
     let mut groups: Vec<u32> = system.slots.iter().map(|slot| slot.host).collect();
     let mut levels = Levels::default();

@@ -1,8 +1,9 @@
-//! What a placement costs: F, T, hop-bytes, link loads and dilation, and the exact integer costs of a search.
+//! Cost of a mapping: F, T, hop-bytes, link loads and dilation, and exact integer costs for searches.
 //!
-//! [`Quality`] measures any placement in the units of the trace. [`Problem`] holds the same costs as integers, so that a
-//! search adds and compares them without rounding, or any other [`Objective`], under [`Constraints`]; [`Assignment`] is a placement of its ranks that knows its cost and
-//! what an exchange would change, and [`Deltas`] one that knows this of all exchanges. [`Dense`] is the fast way for any two matrices of small integers.
+//! [`Quality`] measures any mapping in the units of the trace. [`Problem`] holds the same costs, or any other
+//! [`Objective`], as integers under [`Constraints`], so that a search adds and compares them without
+//! rounding. [`Assignment`] is a mapping with its cost and the delta of an exchange, and [`Deltas`] stores
+//! the deltas of all exchanges. [`Dense`] is the fast path for two matrices of small integers.
 
 mod adjacency;
 mod assignment;

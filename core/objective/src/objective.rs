@@ -1,4 +1,4 @@
-//! What a search minimises, and objectives other than one quadratic form as integers.
+//! Objective functions, and their integer form beyond one quadratic form.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use hopmap_model::Weight;
 use crate::traffic::Traffic;
 use crate::{Metric, ObjectiveError, quality};
 
-/// How a metric follows from a placement.
+/// How a metric is computed from a mapping.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Form {
     /// Sum over pairs of ranks of weight times cost.
     Costs,
-    /// The largest share that a rank has in that sum.
+    /// The largest contribution of a rank to that sum.
     LargestShare,
-    /// Sum over pairs of ranks of what they weigh so times hops.
+    /// Sum over pairs of ranks of a weight times hops.
     Hops(Weight),
-    /// The most that a link carries.
+    /// The largest load of a link.
     LargestLoad,
 }
 
 impl Form {
-    /// Whether it follows from the costs between slots.
+    /// Whether it depends only on the costs between slots.
     const fn is_of_costs(&self) -> bool {
         matches!(self, Self::Costs | Self::LargestShare)
     }
@@ -30,23 +30,23 @@ impl Form {
         matches!(self, Self::Hops(_))
     }
 
-    /// Whether it is a maximum and no sum.
+    /// Whether it is a maximum instead of a sum.
     const fn is_maximum(&self) -> bool {
         matches!(self, Self::LargestShare | Self::LargestLoad)
     }
 }
 
-/// Makes [`Objective`] of a table of what can be minimised: by which name it is asked for, which metric it is, and its form.
+/// Declares [`Objective`] from a table of metrics: name, metric and form.
 macro_rules! objectives {
     ($($(#[$doc:meta])* $field:ident, $alone:ident, $name:literal, $metric:expr, $form:expr;)*) => {
-        /// What a search minimises: a weighted sum of metrics in their units, those of [`Quality`](crate::Quality).
+        /// Objective function: a weighted sum of the metrics of [`Quality`](crate::Quality) in their units.
         #[derive(Debug, Clone, Copy, PartialEq)]
         pub struct Objective {
             $($(#[$doc])* pub $field: f64,)*
         }
 
         impl Objective {
-            /// The names by which metrics are asked for.
+            /// The names of the metrics in parameters.
             pub const NAMES: [&'static str; COUNT] = [$($name),*];
             const METRICS: [Metric; COUNT] = [$($metric),*];
             const NOTHING: Self = Self { $($field: 0.0),* };
@@ -81,7 +81,7 @@ objectives! {
     max_link_load, MAX_LINK_LOAD, "max-link-load", quality::MAX_LINK_LOAD, Form::LargestLoad;
 }
 
-/// How many of them are sums of hops.
+/// Number of sums of hops.
 pub(crate) const HOPS: usize = {
     let (mut index, mut count) = (0, 0);
     while index < COUNT {
@@ -94,49 +94,49 @@ pub(crate) const HOPS: usize = {
 };
 
 impl Objective {
-    /// Checks that weights are finite and not negative, and that some metric counts.
+    /// Checks that weights are finite and not negative, and that at least one is positive.
     pub fn check(&self) -> Result<(), ObjectiveError> {
         let weights = self.weights();
         if let Some(&weight) = weights.iter().find(|weight| !weight.is_finite() || **weight < 0.0) {
             let problem = format!("a weight of the objective is {weight}");
-            return Err(ObjectiveError::new(problem, "weights are finite and zero or more"));
+            return Err(ObjectiveError::new(problem, "weights must be finite and not negative"));
         }
         match weights.iter().all(|&weight| weight == 0.0) {
             true => {
                 let [names @ .., last] = Self::NAMES;
-                let help = format!("give at least one of {} and {last} a weight", names.join(", "));
+                let help = format!("set a weight for at least one of {} and {last}", names.join(", "));
                 Err(ObjectiveError::new("no metric of the objective has a weight above zero", help))
             }
             false => Ok(()),
         }
     }
 
-    /// What a placement with these metrics costs; `None` where one that counts is missing.
+    /// The objective value of these metrics; `None` if one with a weight is missing.
     #[must_use]
     pub fn of_metrics(&self, metrics: &BTreeMap<String, f64>) -> Option<f64> {
         let counting = Self::METRICS.iter().zip(self.weights()).filter(|(_, weight)| *weight != 0.0);
         counting.map(|(metric, weight)| Some(weight * metrics.get(metric.name)?)).sum()
     }
 
-    /// The weights above zero of those whose form is so.
+    /// The positive weights of metrics of a form.
     fn counting(&self, is_so: fn(&Form) -> bool) -> impl Iterator<Item = f64> {
         let all = FORMS.into_iter().zip(self.weights());
         all.filter(move |(form, weight)| is_so(form) && *weight > 0.0).map(|(_, weight)| weight)
     }
 
-    /// The weight of the sum over pairs that it is, if it is nothing but one.
+    /// The weight of F if the objective is only a sum over pairs.
     pub(crate) fn only_sum(&self) -> Option<f64> {
         let mut all = self.counting(|_| true);
         let first = all.next().filter(|_| all.next().is_none())?;
         self.counting(Form::is_maximum).next().is_none().then_some(first)
     }
 
-    /// Whether what it counts follows from the cost between slots.
+    /// Whether it depends only on the costs between slots.
     pub(crate) fn counts_costs(&self) -> bool {
         self.counting(Form::is_of_costs).next().is_some()
     }
 
-    /// Its sums of hops: the weight of each, and what pairs of ranks weigh in it.
+    /// Its sums of hops: the weight of each, and the weight of pairs in it.
     pub(crate) fn hops(&self) -> [(f64, Weight); HOPS] {
         let all = FORMS.into_iter().zip(self.weights());
         let mut hops = all.filter_map(|(form, weight)| match form {
@@ -153,31 +153,31 @@ impl Default for Objective {
     }
 }
 
-/// Bound of the integer cost of any placement.
+/// Bound of the integer cost of any mapping.
 const LIMIT: f64 = (1u64 << 60) as f64;
-/// Largest relative error of an integer factor where exact ones do not fit.
+/// Largest relative error of an integer factor if exact ones do not fit.
 const PRECISION: f64 = 1e-3;
-/// Most bits of a cost that break ties.
+/// Maximum bits of a cost for tie-breaking.
 const TIE_BITS: u32 = 20;
 
-/// What the cost of a placement is made of, besides the quadratic form of its problem.
+/// Terms of the cost in addition to the quadratic form of the problem.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
-    /// What every value is multiplied by.
+    /// Factor of every value.
     factors: Values,
-    /// Bytes over links, if the busiest counts.
+    /// Traffic over links, if the busiest link counts.
     pub(crate) traffic: Option<Traffic>,
     tie: Tie,
-    /// What the sum is divided by to come back to real units.
+    /// Divisor that converts the sum to real units.
     pub(crate) scale: f64,
 }
 
-/// Integer metrics of a placement, or their factors.
+/// Integer metrics of a mapping, or their factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Values {
     /// F, or a sum of hops if neither F nor T counts.
     pub(crate) quadratic: i64,
-    /// The sums of hops beside it.
+    /// Additional sums of hops.
     pub(crate) hops: [i64; HOPS],
     /// Twice T.
     pub(crate) share: i64,
@@ -185,8 +185,7 @@ pub(crate) struct Values {
     pub(crate) load: i64,
 }
 
-/// Where the objective is a maximum, which many placements have in common, the lowest bits hold the sum that it is the
-/// largest part of: so many of its highest bits.
+/// Tie-break for maxima, which many mappings share: the lowest bits hold the highest bits of the related sum.
 #[derive(Debug, Clone, Copy)]
 struct Tie {
     bits: u32,
@@ -194,8 +193,8 @@ struct Tie {
 }
 
 impl Terms {
-    /// The terms of an objective, of the weight, the scale and the bound of its quadratic form, and of the scales and bounds of the sums
-    /// of hops that count beside it.
+    /// Builds the terms of an objective from the weight, scale and bound of its quadratic form, and the
+    /// scales and bounds of further sums of hops.
     pub(crate) fn new(
         objective: &Objective,
         quadratic: f64,
@@ -208,7 +207,7 @@ impl Terms {
             [weight / scale, bound]
         });
         let most_traffic = traffic.as_ref().map_or(0.0, |traffic| traffic.total as f64);
-        // What one unit of every integer is worth, and the most there can be of it.
+        // Value of one unit of every integer, and its maximum.
         let terms: Vec<[f64; 2]> = std::iter::once([quadratic / base_scale, base_bound])
             .chain(hops)
             .chain([
@@ -255,7 +254,7 @@ impl Terms {
 }
 
 impl Tie {
-    /// As many bits as fit beside costs of at most `largest`, for sums of at most `bound`.
+    /// Tie-break bits that fit next to costs of at most `largest`, for sums of at most `bound`.
     fn new(largest: f64, bound: f64) -> Self {
         let fitting = (0..=TIE_BITS).rev().find(|&bits| largest * f64::from(1u32 << bits) <= LIMIT);
         let bits = fitting.unwrap_or(0);
@@ -264,10 +263,10 @@ impl Tie {
     }
 }
 
-/// Integers in the proportions of what values are worth, so that sums of at most so many fit, and what they are multiplied by; `terms`
-/// are what each is worth and its bound.
+/// Integer factors proportional to the values of units, so that sums fit, and their scale; `terms` are the
+/// value and bound of each.
 ///
-/// The smallest ones that are exact to nine digits, or, if their sums would not fit, the largest ones whose sums do.
+/// The smallest factors exact to nine digits or, if their sums would overflow, the largest ones that fit.
 fn factors(terms: &[[f64; 2]]) -> Result<(Vec<i64>, f64), ObjectiveError> {
     let scaled = |scale: f64| terms.iter().map(move |[worth, _]| (worth * scale).round());
     let error = |scale: f64| {
@@ -279,22 +278,22 @@ fn factors(terms: &[[f64; 2]]) -> Result<(Vec<i64>, f64), ObjectiveError> {
     let mut powers = (0..60).scan(1.0, |power, _| Some(std::mem::replace(power, *power * 10.0)));
     let exact = powers.by_ref().take_while(|&power| terms.iter().all(|[worth, _]| worth * power < LIMIT));
     if let Some(power) = exact.into_iter().find(|&power| error(power) <= 1e-9) {
-        let whole: Vec<i64> = scaled(power).map(|factor| factor as i64).collect();
-        let common = whole.iter().copied().fold(0, crate::distance::divisor).max(1);
+        let integers: Vec<i64> = scaled(power).map(|factor| factor as i64).collect();
+        let common = integers.iter().copied().fold(0, crate::distance::divisor).max(1);
         let scale = power / common as f64;
         if fits(scale) {
-            return Ok((whole.into_iter().map(|factor| factor / common).collect(), scale));
+            return Ok((integers.into_iter().map(|factor| factor / common).collect(), scale));
         }
     }
     let real: f64 = terms.iter().map(|[worth, bound]| worth * bound).sum();
     let scale = 0.5 * LIMIT / real;
-    let sound = scale.is_finite() && error(scale) <= PRECISION && fits(scale);
-    if sound {
+    let valid = scale.is_finite() && error(scale) <= PRECISION && fits(scale);
+    if valid {
         Ok((scaled(scale).map(|factor| factor as i64).collect(), scale))
     } else {
         Err(ObjectiveError::new(
             "the metrics of the objective do not fit the 64-bit integers of the search with three digits of each weight",
-            "leave out what hardly counts, bring the weights closer to each other, or give costs in a larger unit",
+            "omit metrics with negligible weight, use weights of similar size, or use a larger unit for costs",
         ))
     }
 }

@@ -13,49 +13,49 @@ use crate::scale::{Room, Scales, check_weight};
 use crate::traffic::Traffic;
 use crate::{Distance, Objective, ObjectiveError};
 
-/// Ranks that send to each other, and slots with a cost between them: minimise F over all placements.
+/// A process mapping problem: communicating ranks, slots with costs, and an objective to minimise over all
+/// mappings.
 ///
-/// F(φ) = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1: a quadratic assignment problem). Weights
-/// and costs are integers; their products are [`scale`](Self::scale) times the real ones. The costs of a tree are the same
-/// both ways, so all that two ranks send to each other is one weight. Of a machine whose costs are a matrix the costs of both
-/// directions are added where the weights are the same both ways. Where neither is, or ranks pay to send to themselves, every
-/// ordered pair is kept.
+/// F(φ) = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1: a quadratic assignment
+/// problem). Weights and costs are integers; their products are [`scale`](Self::scale) times the real ones.
+/// Tree costs are symmetric, so the weights of both directions are added. For a cost matrix, the costs of
+/// both directions are added if the weights are symmetric. If neither is symmetric, or ranks pay to send to
+/// themselves, every ordered pair is kept.
 #[derive(Debug, Clone)]
 pub struct Problem {
     neighbours: Adjacency,
     distance: Distance,
-    /// Weights and costs of both directions, where adding either up would not do.
+    /// Weights and costs of both directions, if neither is symmetric.
     pub(crate) directed: Option<Directed>,
-    /// The same in small integers, where that is faster.
+    /// The same in small integers, if that is faster.
     pub(crate) compact: Option<Compact>,
-    /// Ranks for which it makes a difference where they are.
+    /// Ranks whose slot affects the cost.
     movable: Vec<u32>,
-    /// Where ranks may be, unless it is anywhere.
+    /// Constraints, if any.
     pub(crate) admission: Option<Admission>,
-    /// What counts besides the quadratic form of weights and costs, or in its place.
+    /// Terms in addition to or instead of the quadratic form.
     pub(crate) terms: Option<Box<Terms>>,
-    /// The problems of which the costs are the sums of hops that count beside the quadratic form.
+    /// Problems whose costs are the additional sums of hops.
     pub(crate) hops: [Option<Box<Self>>; HOPS],
-    /// No placement has a larger quadratic form.
+    /// Upper bound of the quadratic form.
     bound: f64,
     slots: usize,
     scale: f64,
 }
 
 impl Problem {
-    /// Scales the weights of a program and the costs of a machine to integers.
+    /// Creates a problem with objective F from a program and a machine, scaled to integers.
     ///
-    /// Whole numbers stay as they are. Others are multiplied by the power of ten that keeps nine digits, or as many as fit
-    /// 64 bits.
+    /// Integers are unchanged. Other values are multiplied by a power of ten that keeps nine digits, or as
+    /// many as fit 64 bits.
     pub fn new(graph: &TaskGraph, system: &SystemGraph, weight: Weight) -> Result<Self, ObjectiveError> {
         Self::quadratic(graph, system, weight, Room::All)
     }
 
-    /// The same for any objective. Hop-bytes and link loads take a machine with links.
+    /// Creates a problem with any objective. Hop-bytes and link loads need a machine with links.
     ///
-    /// F and T have the weights and costs of [`new`](Self::new). Where the objective is a maximum, T or the load of the busiest
-    /// link or both, the cost of a placement also tells apart those that have it in common, by the sum of what it is a maximum
-    /// of: F or hop-bytes.
+    /// F and T use the weights and costs of [`new`](Self::new). If the objective is a maximum (T, the load of
+    /// the busiest link, or both), ties are broken by the related sum, F or hop-bytes.
     pub fn with_objective(
         graph: &TaskGraph,
         system: &SystemGraph,
@@ -72,7 +72,7 @@ impl Problem {
             problem.scale /= factor;
             return Ok(problem);
         }
-        // Where no costs count, the first sum of hops that does is the quadratic form, or any with a factor of zero.
+        // If no costs count, the quadratic form is the first sum of hops that does, or any with factor zero.
         let first = hops.iter().position(|sum| sum.0 > 0.0).unwrap_or(0);
         let (factor, own) = match objective.counts_costs() {
             true => (objective.f, None),
@@ -109,14 +109,14 @@ impl Problem {
         Ok(problem)
     }
 
-    /// The problem of which the cost is a sum of hops: hop-bytes if pairs weigh their bytes.
+    /// The problem whose cost is a sum of hops: hop-bytes if weights are bytes.
     fn of_hops(graph: &TaskGraph, system: &SystemGraph, weight: Weight) -> Result<Self, ObjectiveError> {
         system.check()?;
         let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
         Self::quadratic(graph, &with_hops(system, &paths), weight, Room::Shared)
     }
 
-    /// Whether sums of hops count beside the quadratic form.
+    /// Whether there are additional sums of hops.
     fn counts_hops_beside(&self) -> bool {
         self.hops.iter().any(Option::is_some)
     }
@@ -127,7 +127,7 @@ impl Problem {
         let order = self.distance.order();
         let is_inside =
             |slot: u32| order[self.distance.group(0, slot)].iter().all(|&other| host(other) == host(slot));
-        // The first slot of every group will do, and the others of a group are its neighbours in the order.
+        // It suffices to compare adjacent slots of every group in slot order.
         self.distance.levels() > 1
             && order
                 .iter()
@@ -190,7 +190,7 @@ impl Problem {
         Ok(problem)
     }
 
-    /// Whether it makes a difference where a rank is.
+    /// Whether the slot of a rank affects the cost.
     fn matters(&self, rank: u32) -> bool {
         let pays_itself = self.directed.as_ref().is_some_and(|directed| directed.own(rank) > 0);
         self.slots > 1 && (!self.neighbours(rank).is_empty() || pays_itself)
@@ -202,21 +202,21 @@ impl Problem {
         self.neighbours.ranks()
     }
 
-    /// Number of slots; at least one for every rank.
+    /// Number of slots, at least the number of ranks.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The ranks that a rank exchanges messages with, in order, itself never among them.
+    /// The ranks with which a rank exchanges messages, sorted, without itself.
     #[must_use]
     #[inline]
     pub fn neighbours(&self, rank: u32) -> &[Neighbour] {
         self.neighbours.of(rank)
     }
 
-    /// The ranks for which it makes a difference where they are, in order: those with neighbours, and those that pay to send
-    /// to themselves.
+    /// The ranks whose slot affects the cost, sorted: those with neighbours, and those that pay to send to
+    /// themselves.
     #[must_use]
     pub fn movable(&self) -> &[u32] {
         &self.movable
@@ -228,21 +228,21 @@ impl Problem {
         &self.distance
     }
 
-    /// Whether a rank may be on a slot.
+    /// Whether a rank may use a slot.
     #[inline]
     #[must_use]
     pub fn admits(&self, rank: u32, slot: u32) -> bool {
         self.admission.as_ref().is_none_or(|admission| admission.admits(rank, slot))
     }
 
-    /// Whether the cost is F, or another sum over pairs of ranks: what an exchange changes is then a sum as well.
+    /// Whether the cost is F or another sum over pairs of ranks, so that deltas are sums as well.
     #[must_use]
     pub fn is_quadratic(&self) -> bool {
         self.terms.is_none()
     }
 
-    /// The problem of which the cost is only the sum over pairs of ranks that an objective with a maximum has beside it, F or
-    /// hop-bytes: a smooth slope where the maximum is flat. `None` where there is nothing to leave out.
+    /// The problem whose cost is only the sum related to a maximum, F or hop-bytes: a smooth landscape where
+    /// the maximum is flat. `None` if the objective is not a maximum.
     #[must_use]
     pub fn without_maxima(&self) -> Option<Self> {
         self.terms.as_ref()?;
@@ -258,14 +258,14 @@ impl Problem {
         self.admission.is_some()
     }
 
-    /// Whether the cost is the sum over pairs of [`neighbours`](Self::neighbours) of one weight times one
-    /// [`distance`](Self::distance), and every placement is admitted: what solvers from outside understand.
+    /// Whether the cost is the sum over [`neighbours`](Self::neighbours) of weight times
+    /// [`distance`](Self::distance) without constraints, which external solvers support.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.is_quadratic() && self.directed.is_none() && !self.is_constrained()
     }
 
-    /// Whether every exchange that lowers the cost brings one of its ranks closer to a neighbour.
+    /// Whether every exchange that lowers the cost moves one of its ranks closer to a neighbour.
     #[must_use]
     pub fn is_about_closeness(&self) -> bool {
         self.distance.is_tree()
@@ -273,28 +273,27 @@ impl Problem {
             && self.terms.as_ref().is_none_or(|terms| terms.traffic.as_ref().is_none())
     }
 
-    /// The same problem, of which every exchange is evaluated neighbour by neighbour. The costs are the same; it is there to
-    /// compare the two.
+    /// The same problem without dense evaluation, for comparison; costs are equal.
     #[must_use]
     pub fn neighbour_by_neighbour(mut self) -> Self {
         self.compact = None;
         self
     }
 
-    /// Whether exchanges are evaluated by rows of all ranks at once.
+    /// Whether exchanges are evaluated by dense rows.
     #[must_use]
     pub fn is_compact(&self) -> bool {
         self.compact.is_some()
     }
 
-    /// What an integer cost is multiplied by: one unit of F is this many units here. Of an objective that is no sum, see
+    /// Scale of integer costs: one unit of F is this many units here. For objectives that are not sums, see
     /// [`real`](Self::real).
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// F of an integer cost, or whatever is minimised.
+    /// Objective value of an integer cost.
     #[must_use]
     pub fn real(&self, cost: i64) -> f64 {
         match &self.terms {
@@ -303,7 +302,7 @@ impl Problem {
         }
     }
 
-    /// Integer cost of rank `i` on `slots[i]`, summed anew.
+    /// Integer cost of rank `i` on `slots[i]`, recomputed.
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
         let quadratic = self.quadratic_cost(slots);
@@ -317,7 +316,7 @@ impl Problem {
         })
     }
 
-    /// What every rank costs together with all others, twice its share in the quadratic form.
+    /// Cost of every rank with all others, twice its contribution to the quadratic form.
     pub(crate) fn shares(&self, slots: &[u32]) -> Vec<i64> {
         let mut shares = vec![0; slots.len()];
         match &self.directed {
@@ -348,8 +347,8 @@ impl Problem {
         (0..self.ranks() as u32).map(of_rank).sum()
     }
 
-    /// The same problem with constraints. Each names a rank, slot or host of the program and `system`, none contradicts
-    /// another, and there are slots enough.
+    /// The same problem with constraints, which must refer to ranks, slots and hosts of the program and
+    /// `system` and be satisfiable.
     pub fn with_constraints(
         mut self,
         constraints: &Constraints,
@@ -363,9 +362,9 @@ impl Problem {
         Ok(self)
     }
 
-    /// A placement that keeps the constraints and is close to one that may not: ranks pinned to a slot come first, then those
-    /// pinned to a host, then all others. Who can stays on its slot; who cannot takes the next free one, around the end, or
-    /// the first free one of its host.
+    /// Repairs a mapping so that it satisfies the constraints and changes little: ranks pinned to a slot come
+    /// first, then those pinned to a host, then all others. Ranks on allowed slots stay; others take the next
+    /// free slot, cyclically, or the first free one of their host.
     #[must_use]
     pub fn admit(&self, slots: Vec<u32>) -> Vec<u32> {
         match &self.admission {
@@ -374,13 +373,13 @@ impl Problem {
         }
     }
 
-    /// Every rank on the next slot, in order. Those that are pinned have their places, and the others are on what is left.
+    /// Linear mapping under constraints: pinned ranks first, the others in order on the remaining slots.
     #[must_use]
     pub fn linear(&self) -> Vec<u32> {
         self.in_order(&linear(self.slots))
     }
 
-    /// Every rank on the next slot of an order of all of them, or of what pinned ranks and forbidden hosts leave of it.
+    /// Maps ranks in order to an order of all slots, without those of pinned ranks and forbidden hosts.
     #[must_use]
     pub fn in_order(&self, order: &[u32]) -> Vec<u32> {
         let Some(admission) = &self.admission else { return order[..self.ranks()].to_vec() };
@@ -388,7 +387,7 @@ impl Problem {
         admission.deal(&open, &open)
     }
 
-    /// Ranks on slots drawn at random, every placement that keeps the constraints equally likely; the seed is one of
+    /// Random mapping: all mappings that satisfy the constraints are equally likely; seeded by
     /// [`hopmap_model::seed_stream`].
     #[must_use]
     pub fn random(&self, seed: [u8; 32]) -> Vec<u32> {
@@ -397,20 +396,20 @@ impl Problem {
         let shuffled = |seed| -> Vec<u32> {
             random(open.len(), open.len(), seed).into_iter().map(|at| open[at as usize]).collect()
         };
-        // What is left when the pinned have drawn is drawn anew.
+        // The slots left by pinned ranks are drawn again.
         let mut other = seed;
         other[0] ^= 1;
         admission.deal(&shuffled(seed), &shuffled(other))
     }
 
-    /// Whether a rank is pinned to a slot, so that no exchange with it is ever admitted.
+    /// Whether a rank is pinned to a slot, so that its exchanges are never admitted.
     #[must_use]
     pub fn is_fixed(&self, rank: u32) -> bool {
         self.admission.as_ref().is_some_and(|admission| admission.is_fixed(rank))
     }
 }
 
-/// Ranks cannot start on hosts that do not answer, so that none of these may have slots here.
+/// Refuses slots on hosts that are down.
 fn check_hosts(system: &SystemGraph) -> Result<(), ObjectiveError> {
     let nodes = system.hosts().map(|(node, ..)| &system.nodes[node as usize]);
     let mut down = nodes.filter(|node| node.state == NodeState::Down);
@@ -419,7 +418,7 @@ fn check_hosts(system: &SystemGraph) -> Result<(), ObjectiveError> {
         0 => format!("host `{}` is down and has slots", first.name),
         more => format!("host `{}` and {more} more are down and have slots", first.name),
     };
-    let help = "leave out what is down: put `select/nodes` between the machine and the mapper";
+    let help = "exclude hosts that are down: put `select/nodes` between the machine and the mapper";
     Err(ObjectiveError::new(problem, help))
 }
 
@@ -453,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_count_and_a_rank_to_itself_does_not() {
+    fn both_directions_count_and_self_messages_do_not() {
         let graph = graph(3, &[(0, 1, 5), (1, 0, 7), (1, 1, 1000), (2, 0, 1)]);
         let problem = Problem::new(&graph, &pairs_of_cores(2, [1.0, 10.0]), Weight::Bytes).unwrap();
         assert_eq!(
@@ -465,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn real_costs_come_back_from_scaled_ones() {
+    fn real_costs_follow_from_scaled_ones() {
         let graph = graph(2, &[(0, 1, 4)]);
         let weight = Weight::Time { latency_s: 2.5e-6, bandwidth_bytes_per_s: 1e9 };
         let problem = Problem::new(&graph, &pairs_of_cores(1, [0.5, 1.0]), weight).unwrap();
@@ -473,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_without_an_answer_are_named() {
+    fn infeasible_problems_are_refused() {
         let machine = pairs_of_cores(1, [1.0, 10.0]);
         let message = |graph: &TaskGraph, machine: &SystemGraph| {
             Problem::new(graph, machine, Weight::Bytes).unwrap_err().to_string()

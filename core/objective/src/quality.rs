@@ -1,4 +1,4 @@
-//! The metrics of a placement.
+//! The metrics of a mapping.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use crate::ObjectiveError;
 use crate::error::{check_length, no_route, no_such_slot};
 use crate::scale::check_weight;
 
-/// A metric as reports show it.
+/// Description of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Key in the metrics of a mapping.
     pub name: &'static str,
     /// Unit; the unit of a weight is bytes, messages or seconds.
     pub unit: &'static str,
-    /// What it is, in one sentence.
+    /// Explanation in one sentence.
     pub explanation: &'static str,
 }
 
 pub(crate) const F: Metric = Metric {
     name: "F",
     unit: "weight × cost",
-    explanation: "Sum over all ordered pairs of ranks of the weight of what one sends to the other times the cost between their slots.",
+    explanation: "Communication cost: sum over ordered pairs of ranks of the message weight times the cost between their slots.",
 };
 pub(crate) const T: Metric = Metric {
     name: "T",
     unit: "weight × cost",
-    explanation: "The largest share that one rank has in F: half of what it sends and half of what it receives, times the cost between the slots. Half of the T of the paper on HierarchicalMap where the weight of a pair is what goes both ways.",
+    explanation: "Bottleneck cost: the largest contribution of one rank to F, half of the sent and half of the received weight times the cost between the slots. Half of the T of the HierarchicalMap paper if the weight of a pair counts both directions.",
 };
 pub(crate) const HOP_BYTES: Metric = Metric {
     name: "hop_bytes",
     unit: "bytes × hops",
-    explanation: "Bytes times the number of links they pass; nothing inside a host.",
+    explanation: "Sum of bytes times the number of links they pass; zero inside a host.",
 };
 pub(crate) const MAX_LINK_LOAD: Metric = Metric {
     name: "max_link_load_bytes",
@@ -42,37 +42,37 @@ pub(crate) const MAX_LINK_LOAD: Metric = Metric {
 const DILATION_MEAN: Metric = Metric {
     name: "dilation_mean",
     unit: "hops",
-    explanation: "Mean number of links between two different ranks of which one sends to the other.",
+    explanation: "Mean number of links between different communicating ranks.",
 };
 const DILATION_MAX: Metric = Metric {
     name: "dilation_max",
     unit: "hops",
-    explanation: "Largest number of links between two different ranks of which one sends to the other.",
+    explanation: "Largest number of links between different communicating ranks.",
 };
 
-/// The metrics of every placement. Those in bytes or hops are missing for a machine without links.
+/// The metrics of every mapping. Those in bytes or hops are missing for a machine without links.
 pub const METRICS: [Metric; 6] = [F, T, HOP_BYTES, MAX_LINK_LOAD, DILATION_MEAN, DILATION_MAX];
 
-/// The metric that searches add.
+/// Additional metric of searches.
 pub const EVALUATIONS: Metric = Metric {
     name: "evaluations",
     unit: "evaluations",
-    explanation: "Number of changes to a placement that the search computed the cost of.",
+    explanation: "Number of exchanges evaluated by the search.",
 };
 
-/// How good a placement is, in the units of the trace and the machine.
+/// Quality of a mapping, in the units of the trace and the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
     /// F = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1).
     pub f: f64,
-    /// T = `max_i` ½ `Σ_j` (`w_ij` · c(φ(i), φ(j)) + `w_ji` · c(φ(j), φ(i))). Pavsky, Kurnosov and Polyakov sum the weight of the pair, which
-    /// is that of both directions, without the ½; so that the T of all ranks add up to F here, it is half of theirs.
+    /// T = `max_i` ½ `Σ_j` (`w_ij` · c(φ(i), φ(j)) + `w_ji` · c(φ(j), φ(i))). Half of the T of Pavsky,
+    /// Kurnosov and Polyakov, who sum both directions without the ½; here the T of all ranks add up to F.
     pub t: f64,
-    /// What the traffic does to the links of the machine, if it has any.
+    /// Link metrics, if the machine has links.
     pub network: Option<NetworkQuality>,
 }
 
-/// What a placement does to the links of a machine.
+/// Link metrics of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetworkQuality {
     /// `Σ_ij` `bytes_ij` · hops between the hosts.
@@ -170,7 +170,7 @@ impl NetworkQuality {
     }
 }
 
-/// Bytes over every directed link of the machine, by the index of the link. What has no way passes none.
+/// Bytes over every directed link, by index. Traffic without a path is not counted.
 #[must_use]
 pub fn link_loads(graph: &TaskGraph, system: &SystemGraph, paths: &Paths, slots: &[u32]) -> Vec<u64> {
     let mut loads = vec![0; system.links.len()];
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_counted_by_hand() {
+    fn a_mapping_counted_by_hand() {
         let graph = graph(4, &[(0, 1, 8), (0, 2, 4), (1, 3, 2), (2, 2, 999), (3, 0, 6)]);
         let values = metrics(&small_tree(), &graph, &[0, 1, 2, 4]);
         let expected = [

@@ -4,21 +4,21 @@ use hopmap_model::Weight;
 
 use crate::ObjectiveError;
 
-/// Largest relative error that rounding a value to an integer may make, where the integers have room for it.
+/// Largest relative rounding error of a value, if the integers have room.
 const PRECISION: f64 = 1e-9;
-/// Bound of the cost of any placement, well inside 64 bits.
+/// Bound of the cost of any mapping, well inside 64 bits.
 const LIMIT: f64 = (1u64 << 61) as f64;
-/// Bound of what is added to other metrics.
+/// Bound of values that are added to other metrics.
 const SHARED_LIMIT: f64 = (1u64 << 42) as f64;
-/// Powers of ten above this one do not fit a float together with a value near one.
+/// Higher powers of ten exceed the precision of a float near one.
 const LARGEST_EXPONENT: u32 = 300;
 
-/// How large costs may be.
+/// Allowed range of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// As large as integers.
+    /// The full integer range.
     All,
-    /// Small enough for sums with other metrics, if whole numbers are.
+    /// Small enough for sums with other metrics, if integers are.
     Shared,
 }
 
@@ -31,7 +31,7 @@ impl Room {
     }
 }
 
-/// What weights and costs are multiplied by before they are rounded to integers.
+/// Factors of weights and costs before rounding to integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scales {
     pub(crate) weight: f64,
@@ -39,8 +39,8 @@ pub(crate) struct Scales {
 }
 
 impl Scales {
-    /// The smallest powers of ten at which no weight and no cost changes by more than 1e-9 of itself, which is 1 for
-    /// whole numbers. While the total does not fit `room`, the side that loses less gives up a digit.
+    /// The smallest powers of ten with a relative rounding error of at most 1e-9, which is 1 for integers.
+    /// While the total does not fit `room`, the side that loses less gives up a digit.
     pub(crate) fn new(weights: &[f64], costs: &[f64], room: Room) -> Result<Self, ObjectiveError> {
         let total: f64 = weights.iter().sum();
         let largest = costs.iter().copied().fold(0.0, f64::max);
@@ -61,7 +61,7 @@ impl Scales {
                     );
                     return Err(ObjectiveError::new(
                         problem,
-                        "give the costs of the machine in a larger unit",
+                        "use a larger unit for the costs of the machine",
                     ));
                 }
             }
@@ -70,7 +70,7 @@ impl Scales {
     }
 }
 
-/// How many decimal digits the values of one kind keep.
+/// Number of decimal digits kept.
 struct Digits {
     smallest: f64,
     exponent: u32,
@@ -100,7 +100,7 @@ impl Digits {
     }
 }
 
-/// Ten to a power, by repeated multiplication: the same on every machine.
+/// Power of ten by repeated multiplication, identical on every machine.
 fn power_of_ten(exponent: u32) -> f64 {
     (0..exponent).fold(1.0, |power, _| power * 10.0)
 }
@@ -114,7 +114,7 @@ pub fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
         true => ("bandwidth_bytes_per_s", bandwidth_bytes_per_s),
         false => ("latency_s", latency_s),
     };
-    let help = "latency_s is zero or more, bandwidth_bytes_per_s is more than zero, and both are finite";
+    let help = "latency_s must be finite and not negative, bandwidth_bytes_per_s finite and above zero";
     Err(ObjectiveError::new(format!("`{parameter}` of the weight is {value}"), help))
 }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_stay_as_they_are() {
+    fn integers_are_unchanged() {
         assert_eq!(scales(&[1.0, 3_000_000.0], &[0.0, 1.0, 100.0]), (1.0, 1.0));
     }
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_fractions_keep_nine_digits_or_what_fits() {
+    fn periodic_fractions_keep_nine_digits_or_what_fits() {
         let (weight, cost) = scales(&[1.0 / 3.0], &[2.0 / 3.0]);
         assert!(weight >= 1e8 && cost >= 1e8);
         let (weight, cost) = scales(&[1e15 + 0.0], &[1.0 / 3.0]);
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_too_large_for_64_bits_are_refused() {
+    fn integers_too_large_for_64_bits_are_refused() {
         assert!(Scales::new(&[1e18], &[1.0, 100.0], Room::All).is_err());
     }
 
     #[test]
-    fn senseless_times_are_refused() {
+    fn invalid_times_are_refused() {
         let bad = |latency_s, bandwidth_bytes_per_s| {
             check_weight(Weight::Time { latency_s, bandwidth_bytes_per_s }).unwrap_err().to_string()
         };

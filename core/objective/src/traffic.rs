@@ -7,20 +7,20 @@ use hopmap_model::{Paths, SystemGraph, TaskGraph};
 use crate::ObjectiveError;
 use crate::error::no_route;
 
-/// Who sends how many bytes to whom, and over which links.
+/// Bytes between ranks, and the links that they pass.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
-    /// Whom every rank exchanges bytes with, itself never among them.
+    /// Partners of every rank, without itself.
     partners: Vec<Vec<Partner>>,
-    /// By slot: its node, or where routes are stored its number among the hosts.
+    /// By slot: its node, or its host index if routes are stored.
     host_of: Vec<u32>,
     routes: HostRoutes,
     links: usize,
-    /// Bytes of all edges between different ranks: no link carries more.
+    /// Total bytes between different ranks, an upper bound of link loads.
     pub(crate) total: i64,
 }
 
-/// A rank that another one exchanges bytes with.
+/// A rank with which another one exchanges bytes.
 #[derive(Debug, Clone, Copy)]
 struct Partner {
     rank: u32,
@@ -29,7 +29,7 @@ struct Partner {
 }
 
 impl Traffic {
-    /// Fails if the bytes of all edges do not fit, or if there is no way between some hosts.
+    /// Fails if the total bytes overflow, or if some hosts are not connected.
     pub(crate) fn new(graph: &TaskGraph, system: &SystemGraph, paths: Paths) -> Result<Self, ObjectiveError> {
         let mut pairs: BTreeMap<(u32, u32), [i64; 2]> = BTreeMap::new();
         let mut total = 0i64;
@@ -64,8 +64,8 @@ impl Traffic {
         loads
     }
 
-    /// Calls `changed` with links and what they carry more, perhaps several times for one, when a rank goes to the slot
-    /// `there`, without what it exchanges with the one it changes places with.
+    /// Calls `changed` with links and changes of their load, possibly repeatedly for one link, if a rank
+    /// moves to slot `there`, without its traffic with the exchange partner.
     pub(crate) fn changes(
         &self,
         slots: &[u32],
@@ -94,7 +94,7 @@ impl Traffic {
         }
     }
 
-    /// The same of what two ranks exchange that change places.
+    /// The same for the traffic between the two exchanged ranks.
     pub(crate) fn changes_between(
         &self,
         slots: &[u32],
@@ -109,7 +109,7 @@ impl Traffic {
         self.walk(there, here, |link| changed(link, -more));
     }
 
-    /// The host of a slot; only good for [`walk`](Self::walk).
+    /// The host of a slot, only for use with [`walk`](Self::walk).
     fn host(&self, slot: u32) -> u32 {
         self.host_of[slot as usize]
     }
@@ -128,19 +128,19 @@ impl Traffic {
     }
 }
 
-/// Most hosts between which all routes are stored.
+/// Maximum hosts for stored routes.
 const MOST_HOSTS: usize = 2048;
 
 /// The links between the hosts of the slots of a machine.
 #[derive(Debug, Clone)]
 enum HostRoutes {
-    /// In a tree routes are short to find.
+    /// A tree, in which routes are cheap to compute.
     Tree(Paths),
-    /// The links from host a to host b of n are those from `first[a * n + b]`.
+    /// The links from host a to host b of n start at `first[a * n + b]`.
     Stored { hosts: usize, first: Vec<u32>, links: Vec<u32> },
 }
 
-/// The host of every slot, and the routes between hosts. Fails where there is none from one to another.
+/// The host of every slot, and the routes between hosts. Fails if some hosts are not connected.
 fn routes(system: &SystemGraph, paths: Paths) -> Result<(Vec<u32>, HostRoutes), ObjectiveError> {
     if paths.tree().is_some() {
         return Ok((system.slots.iter().map(|slot| slot.host).collect(), HostRoutes::Tree(paths)));
@@ -149,9 +149,9 @@ fn routes(system: &SystemGraph, paths: Paths) -> Result<(Vec<u32>, HostRoutes), 
     let hosts = nodes.len();
     if hosts > MOST_HOSTS {
         let problem = format!(
-            "the links are no tree: the routes between all pairs of {hosts} hosts are stored for up to {MOST_HOSTS} hosts"
+            "the links are not a tree: routes between {hosts} hosts are too many, at most {MOST_HOSTS} hosts are supported"
         );
-        let help = "use another objective, or choose the hosts of the job with select/hosts first";
+        let help = "use another objective, or select the hosts of the job with select/hosts first";
         return Err(ObjectiveError::new(problem, help));
     }
     let (mut first, mut links) = (vec![0], Vec::new());

@@ -1,4 +1,4 @@
-//! Placements under constraints: admitted ones, dealt ones, exchanges, and constraints that no placement keeps.
+//! Mappings under constraints: admission, construction, exchanges, and infeasible constraints.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn host(number: u32) -> Place {
     Place::Host(format!("h{number}"))
 }
 
-/// Whether all constraints are kept, each rank on a slot of its own.
+/// Whether all constraints are satisfied and slots are distinct.
 fn is_kept(slots: &[u32], pins: &[(u32, Place)], forbidden: &[u32]) -> bool {
     let mut distinct = slots.to_vec();
     distinct.sort_unstable();
@@ -63,7 +63,7 @@ fn is_kept(slots: &[u32], pins: &[(u32, Place)], forbidden: &[u32]) -> bool {
         })
 }
 
-/// Pins and a forbidden host, not always without contradiction.
+/// Pins and a forbidden host, possibly contradictory.
 fn constraints() -> impl Strategy<Value = (Vec<(u32, Place)>, Vec<u32>)> {
     let place = prop_oneof![(0u32..12).prop_map(Place::Slot), (0u32..4).prop_map(host)];
     (
@@ -74,7 +74,7 @@ fn constraints() -> impl Strategy<Value = (Vec<(u32, Place)>, Vec<u32>)> {
 
 proptest! {
     #[test]
-    fn what_is_admitted_or_dealt_keeps_all_constraints(
+    fn admitted_and_constructed_mappings_satisfy_all_constraints(
         (pins, forbidden) in constraints(), wanted in prop::collection::vec(0u32..14, 0..8), seed in any::<u8>(),
     ) {
         prop_assume!(!pins.is_empty() || !forbidden.is_empty());
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn deltas_tell_what_is_admitted((pins, forbidden) in constraints(), seed in any::<u8>()) {
+    fn deltas_show_which_exchanges_are_admitted((pins, forbidden) in constraints(), seed in any::<u8>()) {
         let Ok(problem) = constrained(&pins, &forbidden) else { return Ok(()) };
         let start = Assignment::new(&problem, &problem.random([seed; 32])).unwrap();
         let deltas = Deltas::new(start.clone(), |_| true).unwrap();
@@ -154,17 +154,17 @@ fn contradictions_are_refused_by_name() {
 fn linear_skips_what_is_forbidden_and_keeps_places_for_the_pinned() {
     let problem = constrained(&[(0, Place::Slot(4)), (6, host(0))], &[2]).unwrap();
     assert_eq!(problem.linear(), [4, 1, 2, 3, 5, 9, 0]);
-    // Who can stays; who cannot goes to the next free slot.
+    // Ranks on allowed slots stay; others move to the next free slot.
     assert_eq!(problem.admit(vec![0, 1, 2, 3, 4, 5, 6]), [4, 1, 2, 3, 9, 5, 0]);
     let slots = problem.linear();
     let refused = Assignment::new(&problem, &[3, 1, 2, 4, 5, 9, 0]).unwrap_err().to_string();
-    assert_eq!(refused, "rank 0 is on slot 3, where its constraints do not let it be");
+    assert_eq!(refused, "rank 0 is on slot 3, which violates its constraints");
     assert!(problem.is_fixed(0) && !problem.is_fixed(6));
     assert!(Assignment::new(&problem, &slots).is_ok());
 }
 
 #[test]
-fn another_order_of_slots_is_kept_but_for_what_is_forbidden() {
+fn another_slot_order_is_kept_without_forbidden_slots() {
     let order = hopmap_objective::round_robin(&machine());
     let free = Problem::new(&program(), &machine(), Weight::Bytes).unwrap();
     assert_eq!(free.in_order(&order), [0, 3, 6, 9, 1, 4, 7]);
@@ -173,8 +173,8 @@ fn another_order_of_slots_is_kept_but_for_what_is_forbidden() {
 }
 
 #[test]
-fn every_placement_that_keeps_the_constraints_is_equally_likely() {
-    // Ranks 0 and 1 share host 3 with nobody else pinned; five others take 10 - 1 slots that are left.
+fn every_allowed_mapping_is_equally_likely() {
+    // Ranks 0 and 1 share host 3, the only pinned ones; five others take the remaining 10 - 1 slots.
     let problem = constrained(&[(0, host(3)), (1, Place::Slot(9))], &[0]).unwrap();
     let mut counts = BTreeMap::new();
     for sample in 0..4000u32 {

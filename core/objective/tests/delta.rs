@@ -13,7 +13,7 @@ fn machines() -> impl Strategy<Value = SystemGraph> {
     })
 }
 
-/// Level by level from the root, every group falls into those slots with equal branches.
+/// Splits every group by branch, level by level from the root.
 fn machine(slots: usize, branches: &[Vec<u32>], steps: &[f64]) -> SystemGraph {
     let mut groups = vec![vec![0; slots]];
     for branch in branches {
@@ -51,7 +51,7 @@ fn weights() -> impl Strategy<Value = Weight> {
     prop_oneof![Just(Weight::Bytes), Just(Weight::Messages), time]
 }
 
-/// A machine, a program that fits on it, a placement, and exchanges of a rank with a slot.
+/// A machine, a program that fits on it, a mapping, and exchanges of a rank with a slot.
 type Case = (SystemGraph, TaskGraph, Weight, Vec<u32>, Vec<(u32, u32)>);
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_numbers_are_exact((machine, graph, _, slots, _) in cases()) {
+    fn integers_are_exact((machine, graph, _, slots, _) in cases()) {
         let mut machine = machine;
         let CostModel::Levels(levels) = &mut machine.cost else { unreachable!() };
         for cost in &mut levels.costs {
@@ -144,16 +144,16 @@ proptest! {
 }
 
 #[test]
-fn placements_of_other_programs_and_machines_are_refused() {
+fn mappings_of_other_programs_and_machines_are_refused() {
     let machine = machine(4, &[], &[1.0]);
     let graph = TaskGraph { processes: vec![Process::default(); 2], ..TaskGraph::default() };
     let problem = Problem::new(&graph, &machine, Weight::Bytes).unwrap();
     let message = |slots: &[u32]| Assignment::new(&problem, slots).unwrap_err().to_string();
-    assert_eq!(message(&[0]), "the placement has 1 ranks, but the task graph has 2");
+    assert_eq!(message(&[0]), "the mapping has 1 ranks, but the task graph has 2");
     assert_eq!(message(&[0, 4]), "rank 1 is on slot 4, but the machine has 4 slots");
     assert_eq!(message(&[3, 3]), "ranks 0 and 1 are both on slot 3");
     let quality =
         |slots: &[u32]| Quality::new(&graph, &machine, None, slots, Weight::Bytes).unwrap_err().to_string();
-    assert_eq!(quality(&[0]), "the placement has 1 ranks, but the task graph has 2");
+    assert_eq!(quality(&[0]), "the mapping has 1 ranks, but the task graph has 2");
     assert_eq!(quality(&[0, 4]), "rank 1 is on slot 4, but the machine has 4 slots");
 }

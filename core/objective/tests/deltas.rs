@@ -1,4 +1,4 @@
-//! Deltas of all exchanges, and exchanges of dense programs, against a double sum that is written down here once more.
+//! Deltas of all exchanges, and exchanges of dense programs, against an independent double sum.
 
 use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Deltas, Problem, random};
@@ -51,7 +51,7 @@ impl Instance {
         sum
     }
 
-    /// What a rank going to a slot, and whoever is there to the rank's own, changes.
+    /// Change of cost if a rank moves to a slot and a rank there to its own slot.
     fn delta(&self, slots: &[u32], rank: usize, slot: u32) -> i64 {
         let mut after = slots.to_vec();
         if let Some(other) = slots.iter().position(|&taken| taken == slot) {
@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn deltas_after_many_exchanges_are_what_the_double_sum_changes_by(
+    fn deltas_after_many_exchanges_equal_those_of_the_double_sum(
         instance in instance(),
         draws in prop::collection::vec(any::<prop::sample::Index>(), 1..60),
     ) {
@@ -105,7 +105,7 @@ proptest! {
     }
 }
 
-/// Everybody sends to everybody, in bytes of which the differences need an integer type.
+/// All-to-all communication, in bytes whose differences need a given integer type.
 fn everybody(ranks: u64, slots: u32, unit: u64, kinds: u64) -> Instance {
     let bytes = |i: u64, j: u64| if i == j { 0 } else { unit * ((i * 31 + j * 17) % kinds) };
     Instance {
@@ -116,7 +116,7 @@ fn everybody(ranks: u64, slots: u32, unit: u64, kinds: u64) -> Instance {
 }
 
 #[test]
-fn exchanges_of_a_dense_program_are_what_the_double_sum_changes_by() {
+fn exchanges_of_a_dense_program_equal_those_of_the_double_sum() {
     for (unit, kinds) in [(1, 50), (4096, 50), (8, 5000), (3, 1_000_003)] {
         let instance = everybody(40, 64, unit, kinds);
         let problem = instance.problem();
@@ -142,7 +142,7 @@ fn exchanges_of_a_dense_program_are_what_the_double_sum_changes_by() {
 }
 
 #[test]
-fn deltas_of_a_dense_program_stay_right() {
+fn deltas_of_a_dense_program_stay_correct() {
     let instance = everybody(20, 24, 1, 50);
     let problem = instance.problem();
     let start = Assignment::new(&problem, &random(20, 24, [5; 32])).unwrap();

@@ -1,4 +1,4 @@
-//! Exchanges of dense problems against the double sum, which is written down here once more.
+//! Exchanges of dense problems against an independent double sum.
 
 use hopmap_objective::{Dense, DenseAssignment, Matrix, random};
 use hopmap_random::{Pcg64, SeedableRng};
@@ -13,7 +13,7 @@ struct Square {
 }
 
 impl Square {
-    /// Random values from `low` to `high`, a part of them zero.
+    /// Random values from `low` to `high`, some of them zero.
     fn random(size: usize, low: i64, high: i64, simple: bool, random: &mut Pcg64) -> Self {
         let mut values = vec![0; size * size];
         for row in 0..size {
@@ -47,7 +47,7 @@ fn double_sum(weights: &Square, costs: &Square, slots: &[u32]) -> i128 {
     sum
 }
 
-/// What the double sum changes by when two ranks change places.
+/// Change of the double sum if two ranks are exchanged.
 fn change(weights: &Square, costs: &Square, slots: &[u32], pair: [u32; 2]) -> i128 {
     let pair = pair.map(|rank| rank as usize);
     let mut after = slots.to_vec();
@@ -64,7 +64,7 @@ fn change(weights: &Square, costs: &Square, slots: &[u32], pair: [u32; 2]) -> i1
     rows.chain(columns).map(|(i, j)| more(i, j)).sum()
 }
 
-/// Exchanges random pairs, and compares every delta of the vectors with that of their twins and with the double sum.
+/// Exchanges random pairs, and compares every vector delta with the scalar one and with the double sum.
 fn wander(weights: &Square, costs: &Square, bytes: usize, exchanges: usize, random_pairs: &mut Pcg64) {
     let fast = Dense::new(&weights.matrix(), &costs.matrix()).unwrap();
     assert_eq!(fast.bytes(), bytes);
@@ -94,20 +94,20 @@ fn wander(weights: &Square, costs: &Square, bytes: usize, exchanges: usize, rand
     assert_eq!((fast.cost(), fast.slots()), (twin.cost(), twin.slots()));
 }
 
-/// Exchanges of one problem: millions of all together in a soak.
+/// Exchanges per problem; millions in total in a soak.
 fn exchanges() -> usize {
     if soak() { 200_000 } else { 400 }
 }
 
 #[test]
-fn every_delta_is_what_the_double_sum_changes_by() {
+fn every_delta_equals_that_of_the_double_sum() {
     let mut random = Pcg64::seed_from_u64(1);
     for (bytes, low, high) in
         [(1, 0, 41), (1, -63, 63), (2, 0, 1000), (2, -700, 700), (4, -1_000_000, 9_000_000), (8, 0, 1 << 20)]
     {
         for size in [1, 2, 5, 27, 32, 33, 70] {
             for simple in [true, false] {
-                // Values of which the differences need the type, whatever is drawn.
+                // Values whose differences always need the type.
                 let mut weights = Square::random(size, low, high, simple, &mut random);
                 let mut costs = Square::random(size, low, high, simple, &mut random);
                 if size < 2 {
@@ -125,7 +125,7 @@ fn every_delta_is_what_the_double_sum_changes_by() {
 }
 
 #[test]
-fn ranks_that_are_missing_send_nothing() {
+fn missing_ranks_send_nothing() {
     let mut random = Pcg64::seed_from_u64(2);
     for simple in [true, false] {
         let weights = Square::random(9, 0, 41, simple, &mut random);
@@ -149,10 +149,10 @@ fn the_extremes_of_every_type_are_summed_exactly() {
 }
 
 #[test]
-fn what_does_not_fit_64_bits_is_refused() {
+fn costs_beyond_64_bits_are_refused() {
     let square = |value| Matrix::new(2, vec![0, value, value, 0]).unwrap();
     let refused = |weight, cost| Dense::new(&square(weight), &square(cost)).unwrap_err().to_string();
-    let message = "the largest possible cost does not fit the numbers it is summed in";
+    let message = "the largest possible cost does not fit 64-bit integers";
     assert_eq!(refused(1 << 40, 1 << 40), message);
     assert_eq!(refused(i64::MIN, 1), message);
     let spread = Matrix::new(2, vec![0, i64::MAX, i64::MIN, 0]).unwrap();
@@ -162,17 +162,17 @@ fn what_does_not_fit_64_bits_is_refused() {
 }
 
 #[test]
-fn what_is_no_matrix_is_named() {
+fn an_invalid_matrix_is_refused() {
     let refused = Matrix::new(2, vec![1; 3]).unwrap_err();
-    assert_eq!(refused.to_string(), "3 values are no matrix of 2 × 2");
+    assert_eq!(refused.to_string(), "3 values are not a matrix of 2 × 2");
 }
 
 #[test]
-fn what_is_no_placement_is_named() {
+fn an_invalid_mapping_is_refused() {
     let square = |size| Matrix::new(size, vec![1; size * size]).unwrap();
     let problem = Dense::new(&square(2), &square(3)).unwrap();
     let message = |slots: &[u32]| DenseAssignment::new(&problem, slots).unwrap_err().to_string();
-    assert_eq!(message(&[0, 1]), "the placement has 2 ranks, but the task graph has 3");
+    assert_eq!(message(&[0, 1]), "the mapping has 2 ranks, but the task graph has 3");
     assert_eq!(message(&[0, 1, 3]), "rank 2 is on slot 3, but the machine has 3 slots");
     assert_eq!(message(&[0, 1, 1]), "ranks 1 and 2 are both on slot 1");
     assert_eq!(Dense::new(&square(3), &square(2)).unwrap_err().to_string(), "3 ranks do not fit on 2 slots");

@@ -1,10 +1,10 @@
-//! Problems in which nothing is the same both ways, against a double sum that is written down here once more.
+//! Asymmetric problems against an independent double sum.
 
 use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Deltas, Problem, Quality, random};
 use proptest::prelude::*;
 
-/// Bytes between ranks and costs between slots, row by row, those with themselves among them.
+/// Bytes between ranks and costs between slots, row by row, including the diagonal.
 #[derive(Debug, Clone)]
 struct Instance {
     ranks: usize,
@@ -50,7 +50,7 @@ impl Instance {
         pairs.map(cost).sum::<u64>().cast_signed()
     }
 
-    /// What a rank going to a slot, and whoever is there to the rank's own, changes.
+    /// Change of cost if a rank moves to a slot and a rank there to its own slot.
     fn delta(&self, slots: &[u32], rank: usize, slot: u32) -> i64 {
         let mut after = slots.to_vec();
         if let Some(other) = slots.iter().position(|&taken| taken == slot) {
@@ -61,7 +61,8 @@ impl Instance {
     }
 }
 
-/// 7 ranks, some of them silent, on 10 slots; of small numbers and many edges, which are evaluated by rows, or others.
+/// 7 ranks, some of them silent, on 10 slots: with small numbers and many edges, which are evaluated by rows,
+/// or not.
 fn instances() -> impl Strategy<Value = Instance> {
     let bytes = prop_oneof![
         prop::collection::vec(0u64..40, 49),
@@ -79,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn deltas_after_many_exchanges_are_what_the_double_sum_changes_by(
+    fn deltas_after_many_exchanges_equal_those_of_the_double_sum(
         instance in instances(),
         draws in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
     ) {
@@ -118,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn who_pays_only_for_itself_can_be_moved() {
+fn ranks_that_only_send_to_themselves_can_be_moved() {
     let instance =
         Instance { ranks: 2, slots: 3, bytes: vec![0, 0, 0, 5], costs: vec![4, 0, 0, 0, 3, 0, 0, 0, 1] };
     let problem = instance.problem();

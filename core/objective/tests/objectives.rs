@@ -1,4 +1,4 @@
-//! Costs and deltas of every objective, against the metrics and against costs summed anew.
+//! Costs and deltas of every objective, against the metrics and against recomputed costs.
 
 use hopmap_model::{
     CostModel, Edge, Levels, Link, Matrix, Node, NodeKind, Paths, Process, RouteCosts, RouteMetric, Slot,
@@ -10,15 +10,16 @@ use proptest::prelude::*;
 const RANKS: usize = 6;
 const SLOTS: u32 = 8;
 
-/// The links of four hosts: under two switches under a root; the last one right under the root; in a chain.
+/// Links of four hosts: under two switches and a root; with the last host directly under the root; in a
+/// chain.
 #[derive(Debug, Clone, Copy)]
 enum Network {
     Even,
     Uneven,
     Chain,
-    /// Two cables to one switch.
+    /// Two links to one switch.
     Parallel,
-    /// Three switches, each joined to both others.
+    /// Three fully connected switches.
     Triangle,
 }
 
@@ -102,7 +103,7 @@ fn objectives() -> impl Strategy<Value = Objective> {
     prop_oneof![4 => alone, 1 => sums]
 }
 
-/// The objective as the metrics of a placement say.
+/// The objective value from the metrics of a mapping.
 fn measured(
     objective: &Objective,
     graph: &TaskGraph,
@@ -117,7 +118,7 @@ fn measured(
 
 proptest! {
     #[test]
-    fn costs_are_those_of_the_metrics_and_deltas_their_changes(
+    fn costs_equal_the_metrics_and_deltas_their_changes(
         graph in programs(),
         system in machines(),
         objective in objectives(),
@@ -145,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn deltas_of_all_exchanges_stay_right(
+    fn deltas_of_all_exchanges_stay_correct(
         graph in programs(),
         system in machines(),
         objective in objectives(),
@@ -170,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn who_cannot_be_moved_changes_nothing_anywhere(graph in programs(), system in machines(), objective in objectives()) {
+    fn ranks_that_are_not_movers_never_affect_the_cost(graph in programs(), system in machines(), objective in objectives()) {
         let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
         let assignment = Assignment::new(&problem, &[0, 1, 2, 3, 4, 5]).unwrap();
         for rank in (0..RANKS as u32).filter(|rank| !problem.movable().contains(rank)) {
@@ -181,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn slots_of_an_innermost_group_can_change_places(
+    fn slots_of_an_innermost_group_are_interchangeable(
         graph in programs(), system in machines(), objective in objectives(), rank in 0..RANKS as u32
     ) {
         let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
@@ -195,8 +196,8 @@ proptest! {
 }
 
 #[test]
-fn of_placements_with_the_same_maximum_the_one_with_the_smaller_sum_costs_less() {
-    // Ranks 0 and 1 exchange most and stay apart; it makes no difference to the maxima where 2 and 3 are.
+fn the_smaller_sum_breaks_ties_of_the_maximum() {
+    // Ranks 0 and 1 exchange most and stay apart; the slots of 2 and 3 do not affect the maxima.
     let graph = program(&[(0, 1, 900), (2, 3, 10)]);
     let system = machine(Network::Even, &Costs::Hosts);
     for objective in [Objective::T, Objective::MAX_LINK_LOAD] {
@@ -239,7 +240,7 @@ fn tree_machines_stay_trees() {
 }
 
 #[test]
-fn objectives_that_make_no_sense_are_refused() {
+fn invalid_objectives_are_refused() {
     let graph = program(&[(0, 1, 900)]);
     let mut system = machine(Network::Even, &Costs::Hosts);
     let refused = |objective: Objective, system: &SystemGraph| {
@@ -258,7 +259,7 @@ fn objectives_that_make_no_sense_are_refused() {
     for objective in [Objective::HOP_BYTES, Objective::MAX_LINK_LOAD] {
         assert_eq!(
             refused(objective, &system),
-            "the machine has no links, so there are neither hops nor link loads"
+            "the machine has no links, so hops and link loads are undefined"
         );
     }
 }

@@ -1,13 +1,14 @@
-//! Parts of exact sizes.
+//! Exact balancing of part sizes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Graph;
 
-/// Moves vertices, each weighing one, until every part has its size.
+/// Moves vertices of weight one until every part has its size.
 ///
-/// What a part has too much goes on the cheapest way over neighbouring parts to one that lacks it, one vertex at a time.
+/// Surplus vertices move one at a time along the cheapest path over neighbouring parts to a part that lacks
+/// one.
 pub(crate) fn balance(graph: &Graph, parts: &mut [u32], sizes: &[u32]) {
     let mut members = vec![Vec::new(); sizes.len()];
     (0..).zip(parts.iter()).for_each(|(vertex, &part)| members[part as usize].push(vertex));
@@ -33,13 +34,13 @@ struct Moving<'g> {
     parts: &'g mut [u32],
     sizes: &'g [u32],
     members: Vec<Vec<u32>>,
-    /// The moves from every part, as they were when its members changed last.
+    /// Cached moves from every part, valid until its members change.
     known: Vec<Option<Vec<Move>>>,
     reached: Vec<Reached>,
     search: u64,
 }
 
-/// How a search for a way came to a part.
+/// Predecessor of a part in the path search.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reached {
     search: u64,
@@ -48,7 +49,7 @@ struct Reached {
     vertex: u32,
 }
 
-/// A vertex to move to a part, and by how much the cut grows.
+/// A vertex to move to a part, and the increase of the cut.
 #[derive(Debug, Clone, Copy)]
 struct Move {
     to: u32,
@@ -61,7 +62,7 @@ impl Moving<'_> {
         self.members[part as usize].len().cast_signed() as i64 - i64::from(self.sizes[part as usize])
     }
 
-    /// The least loss of a move from a part to every part beside it.
+    /// The cheapest move from a part to every neighbouring part.
     fn moves(&self, part: u32) -> Vec<Move> {
         let mut moves: Vec<Move> = Vec::new();
         let mut to: Vec<(u32, i64)> = Vec::new();
@@ -81,7 +82,7 @@ impl Moving<'_> {
         moves
     }
 
-    /// Takes one vertex from a part and brings one to a part that lacks it.
+    /// Moves one surplus vertex of a part to a part that lacks one.
     fn relieve(&mut self, from: u32) {
         self.search += 1;
         let search = self.search;
@@ -108,7 +109,7 @@ impl Moving<'_> {
         self.jump(from);
     }
 
-    /// Moves one vertex along every step of a way.
+    /// Moves one vertex along every step of a path.
     fn shift(&mut self, from: u32, to: u32) {
         let mut part = to;
         while part != from {
@@ -118,7 +119,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Moves the vertex that loses least to some part that lacks one, where no way leads there.
+    /// Moves the cheapest vertex to some part that lacks one, if no path leads there.
     fn jump(&mut self, from: u32) {
         let own = |vertex: u32| -> i64 {
             self.graph

@@ -1,4 +1,4 @@
-//! Contraction of a graph.
+//! Coarsening by contraction of matchings.
 
 use hopmap_random::{Draw, Pcg64};
 
@@ -6,15 +6,15 @@ use crate::Graph;
 
 const NONE: u32 = u32::MAX;
 
-/// A contracted graph, and the vertex of it that every vertex became.
+/// A coarse graph, and the coarse vertex of every vertex.
 pub(crate) struct Coarse {
     pub(crate) graph: Graph,
     pub(crate) map: Vec<u32>,
 }
 
 impl Coarse {
-    /// Joins pairs of vertices of one part, of at most `heaviest` together; neighbours by the weight of their edge for their size, others
-    /// by a neighbour that they share.
+    /// Contracts pairs of vertices of one part with a total weight of at most `heaviest`: neighbours by edge
+    /// weight relative to their sizes, others by a common neighbour.
     pub(crate) fn new(graph: &Graph, parts: Option<&[u32]>, heaviest: u32, random: &mut Pcg64) -> Self {
         let mut matching = Matching { graph, parts, heaviest, mate: vec![NONE; graph.vertices()] };
         let mut order: Vec<u32> = (0..graph.vertices() as u32).collect();
@@ -25,7 +25,7 @@ impl Coarse {
         Self { graph: contract(graph, &map, count), map }
     }
 
-    /// The part of every coarse vertex, of which all vertices are in one.
+    /// The part of every coarse vertex; its vertices share one part.
     pub(crate) fn restrict(&self, parts: &[u32]) -> Vec<u32> {
         let mut coarse = vec![0; self.graph.vertices()];
         self.map.iter().zip(parts).for_each(|(&vertex, &part)| coarse[vertex as usize] = part);
@@ -38,10 +38,10 @@ impl Coarse {
     }
 }
 
-/// The least part of the vertices that has to go in every step of contraction.
+/// Minimum fraction of the vertices that every contraction must remove.
 const LEAST_SHRINKING: f64 = 0.95;
 
-/// Contracts again and again, inside `parts` if there are any, until few vertices are left or contraction hardly helps.
+/// Contracts repeatedly, inside `parts` if given, until few vertices are left or contraction stalls.
 pub(crate) fn contractions(
     graph: &Graph,
     parts: Option<&[u32]>,
@@ -84,7 +84,7 @@ impl Matching<'_> {
         self.mate[other as usize] = one;
     }
 
-    /// Matches every vertex with the free neighbour to which most weight leads for the size of both.
+    /// Matches every vertex with the free neighbour of the largest edge weight relative to the sizes of both.
     fn match_neighbours(&mut self, order: &[u32]) {
         for &vertex in order {
             if self.mate[vertex as usize] != NONE {
@@ -106,7 +106,7 @@ impl Matching<'_> {
         }
     }
 
-    /// Matches what is left over by the neighbour that it is closest to, and what has none with each other.
+    /// Matches remaining vertices that share their closest neighbour, and isolated vertices with each other.
     fn match_strangers(&mut self, order: &[u32]) {
         let vertices = self.graph.vertices();
         let free = order.iter().filter(|&&vertex| self.mate[vertex as usize] == NONE).count();
@@ -132,7 +132,7 @@ impl Matching<'_> {
         }
     }
 
-    /// Numbers the pairs and those that stayed alone.
+    /// Numbers pairs and unmatched vertices.
     fn number(&self) -> (Vec<u32>, usize) {
         let mut map = vec![NONE; self.mate.len()];
         let mut count = 0;
@@ -149,7 +149,7 @@ impl Matching<'_> {
     }
 }
 
-/// The graph in which all vertices with one number are one; edges inside it are gone.
+/// Merges all vertices with the same number; inner edges vanish.
 fn contract(graph: &Graph, map: &[u32], count: usize) -> Graph {
     let mut starts = vec![0u32; count + 1];
     map.iter().for_each(|&vertex| starts[vertex as usize + 1] += 1);

@@ -1,5 +1,5 @@
-//! Graphs as partitioners of others take them (32-bit numbers, no loops, no edges without weight), and Scotch (Pellegrini and Roman
-//! 1996) and METIS (Karypis and Kumar 1998), for comparison: the program `scotch_gmap` and the library.
+//! External partitioners for comparison: Scotch (Pellegrini and Roman 1996; program `scotch_gmap`) and METIS
+//! (Karypis and Kumar 1998; library), with 32-bit graphs without loops and zero-weight edges.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,24 +12,24 @@ use crate::balance::balance;
 use crate::multilevel::{check, undivided, used};
 use crate::{Graph, PartitionError};
 
-/// The weights of all edges, both directions counted, add up to no more.
+/// Maximum total weight of all edges, both directions counted.
 const MOST_WEIGHT: i64 = 1 << 30;
 
-/// A graph in compressed rows.
+/// A graph in CSR format.
 pub(crate) struct Compressed {
-    /// Where the edges of every vertex begin, and the end.
+    /// Offsets of the edges of every vertex, and the end.
     pub(crate) first: Vec<i32>,
     pub(crate) targets: Vec<i32>,
     pub(crate) weights: Vec<i32>,
-    /// Parts that are not empty.
+    /// Non-empty parts.
     pub(crate) used: Vec<u32>,
 }
 
 impl Compressed {
-    /// `None` where there are fewer than two parts to choose from.
+    /// `None` if there are fewer than two non-empty parts.
     ///
-    /// Weights are divided by a common number until they fit; those that become zero are one, since edges without weight are
-    /// refused or ignored.
+    /// Weights are divided by a common number until they fit; those that become zero are set to one, because
+    /// zero-weight edges are refused or ignored.
     pub(crate) fn new(graph: &Graph, sizes: &[u32]) -> Result<Option<Self>, PartitionError> {
         let used = used(sizes);
         if used.len() < 2 {
@@ -53,22 +53,23 @@ impl Compressed {
         Ok(Some(Self { first, targets, weights, used }))
     }
 
-    /// Parts as they are numbered outside.
+    /// Maps parts to the caller's numbers.
     pub(crate) fn numbered(&self, parts: &[i32]) -> Vec<u32> {
         let number = |&part: &i32| self.used[usize::try_from(part).unwrap_or(0).min(self.used.len() - 1)];
         parts.iter().map(number).collect()
     }
 }
 
-/// What the program is called by Debian, and by Scotch itself.
+/// Names of the program in Debian and in Scotch itself.
 const PROGRAMS: [&str; 2] = ["scotch_gmap", "gmap"];
 
-/// Makes the result the same from run to run.
+/// Makes the result deterministic.
 const DETERMINISTIC: &str = "-Cd";
 
-/// Cuts a graph of vertices that weigh one into parts of these sizes with the program of Scotch that maps onto a complete graph.
+/// Partitions a graph of unit-weight vertices by Scotch's program that maps onto a complete graph.
 ///
-/// Scotch keeps sizes only nearly: after it, vertices move on the cheapest ways until every part has its own.
+/// Scotch balances sizes only approximately; afterwards vertices move along cheapest paths until sizes are
+/// exact.
 pub fn scotch(graph: &Graph, sizes: &[u32]) -> Result<Vec<u32>, PartitionError> {
     check(graph, sizes)?;
     let Some(compressed) = Compressed::new(graph, sizes)? else { return Ok(undivided(graph, sizes)) };
@@ -79,7 +80,7 @@ pub fn scotch(graph: &Graph, sizes: &[u32]) -> Result<Vec<u32>, PartitionError> 
         .map_err(failed)?;
     map(folder.path())?;
     let text = fs::read_to_string(folder.path().join("parts.map")).map_err(failed)?;
-    let parts = read(&text, graph.vertices()).ok_or_else(|| failed("its answer is no list of parts"))?;
+    let parts = read(&text, graph.vertices()).ok_or_else(|| failed("its output is not a list of parts"))?;
     let mut parts = compressed.numbered(&parts);
     balance(graph, &mut parts, sizes);
     Ok(parts)
@@ -99,12 +100,12 @@ fn map(folder: &Path) -> Result<(), PartitionError> {
             Err(error) => return Err(failed(error)),
         }
     }
-    let problem = format!("Scotch is not installed: there is no program `{}`", PROGRAMS[0]);
+    let problem = format!("Scotch is not installed: program `{}` not found", PROGRAMS[0]);
     let help = "install it (Debian: `apt install scotch`), or use `partitioner = \"own\"`";
     Err(PartitionError::new(problem, help))
 }
 
-/// The graph in the format of Scotch, with weights on its edges.
+/// The graph in Scotch format, with edge weights.
 fn source(graph: &Compressed) -> String {
     let mut text = format!("0\n{}\t{}\n0\t010\n", graph.first.len() - 1, graph.targets.len());
     for row in graph.first.windows(2) {
@@ -119,7 +120,7 @@ fn source(graph: &Compressed) -> String {
     text
 }
 
-/// A complete graph whose vertices weigh as much as the parts.
+/// A complete graph with the sizes of the parts as vertex weights.
 fn target(graph: &Compressed, sizes: &[u32]) -> String {
     let mut text = format!("cmpltw\n{}", graph.used.len());
     for &part in &graph.used {
@@ -130,7 +131,7 @@ fn target(graph: &Compressed, sizes: &[u32]) -> String {
     text
 }
 
-/// The part of every vertex: their number, then lines of a vertex and its part.
+/// Parses the number of vertices, then lines of a vertex and its part.
 fn read(text: &str, vertices: usize) -> Option<Vec<i32>> {
     let mut parts = vec![None; vertices];
     for line in text.lines().skip(1) {
@@ -141,18 +142,18 @@ fn read(text: &str, vertices: usize) -> Option<Vec<i32>> {
     parts.into_iter().collect()
 }
 
-/// METIS draws from one generator of the whole process: calls side by side would give other parts every time.
+/// METIS has one random generator per process: concurrent calls would not be deterministic.
 #[cfg(feature = "metis")]
 static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Imbalance that METIS may leave, in thousandths.
+/// Allowed imbalance of METIS, in thousandths.
 #[cfg(feature = "metis")]
 const IMBALANCE: metis::Idx = 1;
 
-/// Cuts a graph of vertices that weigh one into parts of these sizes by the recursive bisection of METIS.
+/// Partitions a graph of unit-weight vertices by the recursive bisection of METIS.
 ///
-/// METIS keeps sizes only nearly: after it, vertices move on the cheapest ways until every part has its own. The same arguments
-/// give the same parts.
+/// METIS balances sizes only approximately; afterwards vertices move along cheapest paths until sizes are
+/// exact. The same arguments give the same parts.
 #[cfg(feature = "metis")]
 pub fn metis(graph: &Graph, sizes: &[u32], seed: u64) -> Result<Vec<u32>, PartitionError> {
     check(graph, sizes)?;

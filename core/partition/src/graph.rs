@@ -1,15 +1,15 @@
-//! Undirected graphs with weights, and what can be wrong with one or with the sizes of its parts.
+//! Weighted undirected graphs, and errors of partitioning.
 
 use miette::Diagnostic;
 use rayon::prelude::*;
 
-/// Bits that the weights of all edges together may take, so that sums and differences of gains stay far inside 64 bits.
+/// Maximum bits of the total edge weight, so that sums and differences of gains stay far inside 64 bits.
 const WEIGHT_BITS: u32 = 59;
 
 /// An undirected graph with weights on edges and vertices.
 ///
-/// The edges of vertex `v` are `first[v]..first[v + 1]` of `targets` and `weights`; every edge stands at both of its ends with the same
-/// weight. Edges of a vertex with itself count in no cut.
+/// The edges of vertex `v` are `first[v]..first[v + 1]` of `targets` and `weights`; every edge is stored at
+/// both ends with the same weight. Loops do not count in any cut.
 #[derive(Debug, Clone)]
 pub struct Graph {
     pub(crate) first: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Checks the arrays. Weights of more than 59 bits in all are divided by a power of two.
+    /// Checks the arrays. If all weights together exceed 59 bits, they are divided by a power of two.
     pub fn new(
         first: Vec<u32>,
         targets: Vec<u32>,
@@ -44,7 +44,7 @@ impl Graph {
         let rises = first.windows(2).all(|pair| pair[0] <= pair[1]);
         if first[0] != 0 || first[vertices] as usize != edges || !rises {
             return refused(format!(
-                "the offsets of the edges do not rise from zero to their number, {edges}, vertex by vertex"
+                "the edge offsets do not rise from zero to the number of edges, {edges}"
             ));
         }
         for vertex in 0..vertices {
@@ -52,12 +52,12 @@ impl Graph {
             if let Some(&target) = targets[range.clone()].iter().find(|&&target| target as usize >= vertices)
             {
                 return refused(format!(
-                    "an edge of vertex {vertex} leads to vertex {target}, but there are {vertices}"
+                    "an edge of vertex {vertex} leads to vertex {target}, but there are {vertices} vertices"
                 ));
             }
             if let Some(&weight) = weights[range].iter().find(|&&weight| weight < 0) {
-                let problem = format!("an edge of vertex {vertex} weighs {weight}");
-                return Err(PartitionError::new(problem, "weights are zero or more"));
+                let problem = format!("an edge of vertex {vertex} has weight {weight}");
+                return Err(PartitionError::new(problem, "weights must not be negative"));
             }
         }
         let total: i128 = weights.iter().map(|&weight| i128::from(weight)).sum();
@@ -104,7 +104,7 @@ impl Graph {
         self.vertex_weights.iter().all(|&weight| weight == 1)
     }
 
-    /// The graph of some vertices; `local(v)` is the new number of a vertex, if it is one of them.
+    /// The subgraph of some vertices; `local(v)` is the new number of a vertex in it.
     pub(crate) fn induced(&self, vertices: &[u32], local: impl Fn(u32) -> Option<u32>) -> Self {
         let most: usize = vertices.iter().map(|&vertex| self.degree(vertex)).sum();
         let mut first = Vec::with_capacity(vertices.len() + 1);
@@ -123,7 +123,7 @@ impl Graph {
         Self { first, targets, weights, vertex_weights }
     }
 
-    /// The same graph with vertices of weight one added, which have no edges, until there are so many.
+    /// The same graph, extended by isolated vertices of weight one to a number of vertices.
     #[must_use]
     pub fn padded(&self, vertices: usize) -> Self {
         let mut padded = self.clone();
@@ -140,10 +140,10 @@ impl Graph {
         self.induced(order, |vertex| Some(numbers[vertex as usize]))
     }
 
-    /// The graph of every part, without the edges between parts, and the vertices of each in order.
+    /// The subgraph of every part, and the sorted vertices of each.
     ///
     /// # Panics
-    /// If there are fewer parts than vertices, or a vertex is in a part that is not there.
+    /// If `parts` is shorter than the vertices, or a part number is out of range.
     #[must_use]
     pub fn split(&self, parts: &[u32], count: usize) -> Vec<(Self, Vec<u32>)> {
         let mut vertices = vec![Vec::new(); count];
@@ -171,13 +171,13 @@ pub fn cut(graph: &Graph, parts: &[u32]) -> i128 {
     (0..graph.vertices() as u32).map(of_vertex).sum::<i128>() / 2
 }
 
-/// A graph that is none, parts that it has not, or a partitioner of others that does not cut it.
+/// An invalid graph, invalid part sizes, or a failure of an external partitioner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct PartitionError {
     /// What is wrong.
     pub problem: String,
-    /// What to do about it, where that is known.
+    /// How to fix it, if known.
     #[help]
     pub help: Option<String>,
 }
@@ -188,15 +188,15 @@ impl PartitionError {
         Self { problem, help: Some(help.to_owned()).filter(|help| !help.is_empty()) }
     }
 
-    /// More vertices, or edges of both directions, than 32-bit numbers count.
+    /// More vertices or directed edges than 32 bits can number.
     pub(crate) fn too_many(what: &str, count: usize) -> Self {
-        let help = "vertices, and edges of both directions, are numbered with 32 bits";
-        Self::new(format!("{count} {what} are more than a graph can have"), help)
+        let help = "vertices and directed edges are numbered with 32 bits";
+        Self::new(format!("the graph has {count} {what}, too many"), help)
     }
 
-    /// A partitioner of others gave up.
+    /// An external partitioner failed.
     pub(crate) fn foreign(partitioner: &str, problem: &str) -> Self {
-        let help = "`partitioner = \"own\"` takes every graph";
-        Self::new(format!("{partitioner} cannot cut the graph: {problem}"), help)
+        let help = "`partitioner = \"own\"` supports any graph";
+        Self::new(format!("{partitioner} cannot partition the graph: {problem}"), help)
     }
 }

@@ -1,8 +1,9 @@
-//! Graphs cut into parts of exact sizes: a multilevel partitioner.
+//! A multilevel graph partitioner with exact part sizes.
 //!
-//! [`partition`] contracts a [`Graph`] level by level, cuts the smallest one by recursive bisection, and refines the parts pair by
-//! pair on the way back (Hendrickson and Leland 1995; Karypis and Kumar 1998; Sanders and Schulz 2011). Cycles of
-//! contraction inside the parts and refinement follow. The same arguments give the same parts with any number of threads.
+//! [`partition`] coarsens a [`Graph`] level by level, cuts the coarsest one by recursive bisection, and
+//! refines pairs of parts during uncoarsening (Hendrickson and Leland 1995; Karypis and Kumar 1998; Sanders
+//! and Schulz 2011). V-cycles of coarsening inside the parts and refinement follow. The same arguments give
+//! the same parts with any number of threads.
 
 mod balance;
 mod coarsening;

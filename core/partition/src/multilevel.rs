@@ -1,4 +1,4 @@
-//! The whole way: contraction, first parts, refinement.
+//! The multilevel algorithm: coarsening, initial partition, refinement.
 
 use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
@@ -10,35 +10,35 @@ use crate::pairs::{Sweeps, refine};
 use crate::two_way::bisect;
 use crate::{Graph, PartitionError, cut};
 
-/// Edges at which cycles of a graph may look: in proportion to its vertices, and less for each where there are many.
+/// Work limit of the V-cycles in edges: proportional to the vertices, with less per vertex for large graphs.
 fn work_of(vertices: usize, effort: Effort) -> u64 {
     let vertices = vertices.max(1) as u64;
     let share = u64::from(effort.work) * vertices;
     match vertices {
         0..=4096 => share,
-        // 4096 vertices get all, twice as many half of it each, four times as many a third.
+        // Up to 4096 vertices get the full amount, twice as many half of it each, four times as many a third.
         _ => share / (1 + u64::from((vertices / 4096).ilog2())),
     }
 }
 
-/// How much is done for a small cut.
+/// Effort of the partitioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Tries to grow the first side of every cut in two.
+    /// Attempts at growing the first side of every bisection.
     pub tries: u32,
-    /// Partitions of the most contracted graph of which the best is kept.
+    /// Partitions of the coarsest graph, of which the best is kept.
     pub firsts: u32,
-    /// Whole partitions of which the best is kept.
+    /// Complete partitions, of which the best is kept.
     pub starts: u32,
-    /// Cycles of contraction inside the parts and refinement after that.
+    /// V-cycles after that: coarsening inside the parts and refinement.
     pub cycles: u32,
-    /// Edges for every vertex after which no further cycle begins.
+    /// Work limit in edges per vertex after which no further cycle starts.
     pub work: u32,
-    /// Vertices for every part where contraction ends.
+    /// Vertices per part at which coarsening ends.
     pub coarsest: u32,
-    /// Most times that every pair of parts is refined on a level.
+    /// Maximum refinements of every pair of parts on a level.
     pub sweeps: u32,
-    /// Most pairs of a part that are refined in one of these.
+    /// Maximum pairs of a part in each of them.
     pub pairs: u32,
 }
 
@@ -48,26 +48,28 @@ impl Default for Effort {
     }
 }
 
-/// Vertices of graphs that are begun more often, and how often.
+/// Size limit of graphs with repeated starts, and their number.
 const TINY: usize = 16;
 const TINY_STARTS: u32 = 8;
-/// The same of graphs that are cut into few parts.
+/// The same for graphs with few parts.
 const SMALL: usize = 2048;
 const FEW: usize = 8;
 const SMALL_STARTS: u32 = 4;
-/// Cycles without a gain after which no further one begins.
+/// Cycles without improvement after which no further one starts.
 const IDLE: u32 = 6;
-/// First partitions of two halves; fewer of more parts.
+/// Initial partitions for two parts; fewer for more parts.
 const FIRSTS: u32 = 32;
 const PASSES: u32 = 2;
-/// Moves without a gain after which a pass ends: at least, at most, and as a part of the vertices of a part.
+/// Moves without improvement after which a pass ends: minimum, maximum, and fraction of the vertices of a
+/// part.
 const PATIENCE: [usize; 2] = [10, 100];
 const PATIENCE_SHARE: usize = 6;
 
-/// Cuts a graph into parts of these sizes, which add up to the weight of all vertices, with few and light edges between them.
+/// Partitions a graph into parts of these sizes, which must add up to the weight of all vertices, with a
+/// small cut.
 ///
-/// Where all vertices weigh one, the parts have exactly these sizes; else as nearly as vertices can be dealt out. A size may be zero. The part of
-/// every vertex comes back.
+/// Sizes are exact if all vertices have weight one, otherwise as close as possible. A size may be zero.
+/// Returns the part of every vertex.
 pub fn partition(
     graph: &Graph,
     sizes: &[u32],
@@ -91,14 +93,14 @@ pub fn partition(
             true => (in_rounds(graph, &own, effort, seed ^ start << 48)?, effort.cycles / AFTER),
             false => (begin(graph, &own, effort, seed, start), effort.cycles),
         };
-        // Parts one behind the other are close to each other in memory.
+        // Consecutive parts are close in memory.
         let mut order: Vec<u32> = (0..graph.vertices() as u32).collect();
         order.sort_by_key(|&vertex| begun[vertex as usize]);
         let ordered = graph.reordered(&order);
         let mut parts: Vec<u32> = order.iter().map(|&vertex| begun[vertex as usize]).collect();
         let mut cost = cut(&ordered, &parts);
         let most = work_of(graph.vertices(), effort);
-        // Without contraction every cycle is the same.
+        // Without coarsening every cycle is the same.
         let enough = if graph.vertices() <= coarsest(own.len(), effort) { 1 } else { IDLE };
         let (mut work, mut idle) = (0, 0);
         for turn in 0..u64::from(cycles) {
@@ -115,40 +117,40 @@ pub fn partition(
             order.iter().zip(parts).for_each(|(&vertex, part)| found[vertex as usize] = used[part as usize]);
             best = Some((cost, found));
         }
-        // Which parts are side by side decides about what recursive bisection can find.
+        // The order of the parts determines which partitions recursive bisection can find.
         stream(seed, 1 << 60 | start).shuffle(&mut used);
     }
     Ok(best.map_or_else(Vec::new, |best| best.1))
 }
 
-/// Whether the parts add up to the graph.
+/// Checks that the part sizes add up to the graph.
 pub(crate) fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
     let (parts, vertices): (u64, u64) = (sizes.iter().map(|&size| u64::from(size)).sum(), graph.total());
     match parts == vertices {
         true => Ok(()),
         false => Err(PartitionError::new(
-            format!("parts of {parts} vertices in all cannot hold the {vertices} of the graph"),
-            "the sizes of the parts have to add up to the weight of all vertices",
+            format!("the parts have {parts} vertices in total, but the graph has {vertices}"),
+            "the part sizes must add up to the weight of all vertices",
         )),
     }
 }
 
-/// The parts that are not empty.
+/// The non-empty parts.
 pub(crate) fn used(sizes: &[u32]) -> Vec<u32> {
     (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect()
 }
 
-/// All vertices in the only part that is not empty.
+/// All vertices in the only non-empty part.
 pub(crate) fn undivided(graph: &Graph, sizes: &[u32]) -> Vec<u32> {
     vec![used(sizes).first().copied().unwrap_or(0); graph.vertices()]
 }
 
-/// Vertices at which contraction ends.
+/// Vertices at which coarsening ends.
 fn coarsest(parts: usize, effort: Effort) -> usize {
     parts.saturating_mul(effort.coarsest as usize).max(64)
 }
 
-/// Contracts until there are few vertices for every part.
+/// Coarsens until there are few vertices per part.
 fn coarsen(
     graph: &Graph,
     parts: Option<&[u32]>,
@@ -162,7 +164,7 @@ fn coarsen(
     contractions(graph, parts, coarsest, heaviest, random)
 }
 
-/// The first parts, refined up to the whole graph.
+/// The initial partition, refined up to the full graph.
 fn begin(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64, start: u64) -> Vec<u32> {
     let levels = coarsen(graph, None, sizes, effort, &mut stream(seed, start | 1 << 61));
     let coarsest = levels.last().map_or(graph, |level| &level.graph);
@@ -178,7 +180,7 @@ fn begin(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64, start: u64) ->
     ascend(graph, &levels, parts.map_or_else(Vec::new, |best| best.3), sizes, effort).0
 }
 
-/// By how much parts are heavier than they should be and may be on the way, all together.
+/// Total overweight of the parts, and the allowed one during refinement.
 fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
     let tolerance = graph.heaviest() / 2;
     let mut over: Vec<i64> = sizes.iter().map(|&size| -i64::from(size) - tolerance).collect();
@@ -186,7 +188,7 @@ fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
     over.into_iter().map(|over| over.max(0)).sum()
 }
 
-/// How parts of a graph with so many vertices are refined.
+/// Refinement parameters for a number of vertices.
 fn sweeps(effort: Effort, vertices: usize, parts: usize) -> Sweeps {
     Sweeps {
         turns: effort.sweeps,
@@ -196,7 +198,7 @@ fn sweeps(effort: Effort, vertices: usize, parts: usize) -> Sweeps {
     }
 }
 
-/// Refines parts of the smallest graph on the way back to the whole one.
+/// Refines the partition of the coarsest graph during uncoarsening.
 fn ascend(
     graph: &Graph,
     levels: &[Coarse],
@@ -222,7 +224,8 @@ fn ascend(
     (parts, work)
 }
 
-/// Contracts inside the parts and refines on the way back; keeps what is not worse. Says at how many edges it looked.
+/// One V-cycle: coarsens inside the parts and refines; keeps results that are not worse. Returns the number
+/// of visited edges.
 fn cycle(
     graph: &Graph,
     parts: &mut Vec<u32>,
@@ -245,15 +248,16 @@ fn cycle(
     work
 }
 
-/// More parts than this are cut in rounds: every pair of a few dozen large parts can be refined, which of a thousand small ones it
-/// cannot, and the parts of a large one are cut beside those of all others.
+/// More parts than this are cut in rounds: every pair of a few dozen large parts can be refined, but not of a
+/// thousand small ones, and large parts are then cut in parallel.
 const MANY: usize = 64;
-/// Cycles of the whole effort are divided by this in the first and the second round, and after both.
+/// Divisors of the number of cycles in the first and second round, and after both.
 const FIRST: u32 = 20;
 const SECOND: u32 = 5;
 const AFTER: u32 = 32;
 
-/// Cuts a graph into about as many large parts as each of these then has parts, of exactly these sizes.
+/// Partitions a graph in two rounds: into large parts, then each of them into a similar number of parts of
+/// exact sizes.
 fn in_rounds(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64) -> Result<Vec<u32>, PartitionError> {
     let run = sizes.len().isqrt().max(2);
     let large: Vec<u32> = sizes.chunks(run).map(|run| run.iter().sum()).collect();
@@ -274,10 +278,11 @@ fn in_rounds(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64) -> Result<
     Ok(found)
 }
 
-/// Vertices of a graph whose halves are cut side by side.
+/// Vertices from which halves are cut in parallel.
 const PARALLEL: usize = 512;
 
-/// Cuts a graph into parts of about these sizes, each more than zero. `path` is the place of the graph in the recursion.
+/// Recursive bisection into parts of about these sizes, each more than zero. `path` is the position in the
+/// recursion.
 fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, path: u64) -> Vec<u32> {
     let mut parts = vec![0; graph.vertices()];
     if sizes.len() < 2 || graph.vertices() == 0 {
@@ -302,7 +307,7 @@ fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, path: u64) -> 
     parts
 }
 
-/// How many parts the first half has, and what it should weigh.
+/// Number of parts and target weight of the first half.
 fn halve(graph: &Graph, sizes: &[u32]) -> (usize, i64) {
     let total: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
     let mut before = 0u64;
@@ -319,7 +324,7 @@ fn halve(graph: &Graph, sizes: &[u32]) -> (usize, i64) {
     (best.1, target as i64)
 }
 
-/// The random stream of a subproblem, which depends on nothing but the seed and the place of the subproblem.
+/// The random stream of a subproblem, which depends only on the seed and the position in the recursion.
 fn stream(seed: u64, path: u64) -> Pcg64 {
     Pcg64::from_seed(seed_stream("partition", seed, path))
 }

@@ -1,4 +1,4 @@
-//! Refinement of many parts, two at a time.
+//! Pairwise refinement of many parts.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,52 +7,53 @@ use rayon::prelude::*;
 use crate::Graph;
 use crate::two_way::{Limits, Refined, Two, TwoWay};
 
-/// Pairs of which the best moves forth and back lose more than this part of the weight of a vertex are left alone.
+/// Pairs are skipped if their best forward and backward moves lose more than this fraction of the weight of a
+/// vertex.
 const PROMISING: i64 = 3;
 
-/// How parts are refined.
+/// Refinement parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sweeps {
-    /// Most times that every pair is refined.
+    /// Maximum refinements of every pair.
     pub(crate) turns: u32,
-    /// Most pairs of a part in a sweep, those with the largest cut first.
+    /// Maximum pairs of a part in a sweep, largest cut first.
     pub(crate) pairs: usize,
-    /// Passes for every pair.
+    /// Passes per pair.
     pub(crate) passes: u32,
-    /// Moves without a gain after which a pass ends.
+    /// Moves without improvement after which a pass ends.
     pub(crate) patience: usize,
 }
 
-/// Parts of a graph that are refined pair by pair; pairs without a part in common side by side.
+/// Pairwise refinement; disjoint pairs run in parallel.
 struct Pairs<'g> {
     graph: &'g Graph,
     parts: &'g mut [u32],
     sizes: &'g [u32],
     members: Vec<Vec<u32>>,
-    /// Place of every vertex among the members of its part.
+    /// Index of every vertex in its part.
     places: Vec<u32>,
     weights: Vec<i64>,
     heaviest: i64,
     promise: i64,
-    /// Memory that is used again.
+    /// Reused memory.
     idle: Mutex<Vec<TwoWay>>,
 }
 
-/// The vertices of every part that touch another one, in the order of these.
+/// Boundary vertices of every part, ordered by the adjacent part.
 type Boundary = Vec<Vec<Touch>>;
 
-/// A vertex that touches another part than its own.
+/// A vertex at the boundary to another part.
 #[derive(Debug, Clone, Copy)]
 struct Touch {
     other: u32,
     vertex: u32,
     /// Weight of its edges to that part.
     across: i64,
-    /// What it gains by moving there.
+    /// Gain of moving it there.
     gain: i64,
 }
 
-/// Refines parts; says at how many edges it looked.
+/// Refines parts; returns the number of visited edges.
 pub(crate) fn refine(graph: &Graph, parts: &mut [u32], sizes: &[u32], how: Sweeps) -> u64 {
     let mut pairs = Pairs::new(graph, parts, sizes);
     let mut changed = vec![true; sizes.len()];
@@ -88,7 +89,7 @@ impl<'g> Pairs<'g> {
         Self { graph, parts, sizes, members, places, weights, heaviest, promise, idle }
     }
 
-    /// Pairs of neighbouring parts of which one has changed, in rounds in which every part is at most once.
+    /// Pairs of neighbouring parts of which one has changed, in rounds with every part at most once.
     fn rounds(&self, changed: &[bool], most: usize) -> (Vec<Vec<[u32; 2]>>, Boundary) {
         let count = self.sizes.len();
         let of_part = |places: &mut Vec<usize>, part: u32| {
@@ -106,7 +107,7 @@ impl<'g> Pairs<'g> {
         (schedule(pairs.concat(), count, most), boundary)
     }
 
-    /// The vertices of a part that touch others, by these. `places` has one entry for every part, whatever it is.
+    /// Boundary vertices of a part, by adjacent part. `places` is scratch memory with one entry per part.
     fn boundary(&self, part: u32, places: &mut [usize]) -> Vec<Touch> {
         let mut boundary: Vec<Touch> = Vec::new();
         for &vertex in &self.members[part as usize] {
@@ -155,7 +156,7 @@ impl<'g> Pairs<'g> {
         let [one, other] = pair.map(|part| part as usize);
         let over = [one, other].map(|part| self.weights[part] - i64::from(self.sizes[part]));
         let limits = Limits {
-            // What both have too much they share.
+            // The surplus of both is shared.
             over: over[0] - (over[0] + over[1]).div_euclid(2),
             tolerance: if self.heaviest <= 1 { 0 } else { self.heaviest / 2 },
             slack: self.heaviest.max(2),
@@ -200,7 +201,7 @@ impl<'g> Pairs<'g> {
     }
 }
 
-/// Deals pairs, those with the largest cut first, out to rounds in which every part is at most once.
+/// Schedules pairs, largest cut first, in rounds with every part at most once.
 fn schedule(mut pairs: Vec<(i64, [u32; 2])>, count: usize, most: usize) -> Vec<Vec<[u32; 2]>> {
     pairs.sort_unstable_by_key(|&(cut, pair)| (-cut, pair));
     let mut rounds: Vec<Vec<[u32; 2]>> = Vec::new();
@@ -224,7 +225,7 @@ fn schedule(mut pairs: Vec<(i64, [u32; 2])>, count: usize, most: usize) -> Vec<V
     rounds
 }
 
-/// The first round that two parts both have free.
+/// The first round in which both parts are free.
 fn first_free(one: &[u64], other: &[u64]) -> usize {
     let word = |words: &[u64], index: usize| words.get(index).copied().unwrap_or(0);
     let mut index = 0;

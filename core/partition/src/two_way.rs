@@ -1,24 +1,24 @@
-//! Cuts in two: from nothing, by contraction and growth, and their refinement.
+//! Bisection by coarsening and growth, and its refinement.
 
 use hopmap_random::{Draw, Pcg64};
 
 use crate::Graph;
 use crate::coarsening::contractions;
 
-/// How a cut in two is refined.
+/// Refinement parameters of a bisection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// By how much the first side is heavier than it should be.
+    /// Overweight of the first side.
     pub(crate) over: i64,
-    /// By how much it may differ in the end.
+    /// Allowed imbalance at the end.
     pub(crate) tolerance: i64,
-    /// By how much it may differ on the way.
+    /// Allowed imbalance during a pass.
     pub(crate) slack: i64,
-    /// Most passes.
+    /// Maximum passes.
     pub(crate) passes: u32,
-    /// Moves without a gain after which a pass ends.
+    /// Moves without improvement after which a pass ends.
     pub(crate) patience: usize,
-    /// The least that the best moves forth and back may gain together.
+    /// Minimum total gain of the best forward and backward moves.
     pub(crate) promise: i64,
 }
 
@@ -29,12 +29,13 @@ pub(crate) struct Two<'a> {
     /// The part of every vertex.
     pub(crate) parts: &'a [u32],
     pub(crate) pair: [u32; 2],
-    /// The vertices of the two.
+    /// The vertices of both parts.
     pub(crate) members: [&'a [u32]; 2],
 }
 
-/// Moves vertices between two parts, each at most once in a pass, and keeps the best point of every pass (Fiduccia and Mattheyses
-/// 1982). Vertices become known when they or their neighbours may move, so that the work grows with the boundary.
+/// Moves vertices between two parts, each at most once per pass, and keeps the best state of every pass
+/// (Fiduccia and Mattheyses 1982). Vertices are loaded only when they or their neighbours may move, so that
+/// the work grows with the boundary.
 #[derive(Default)]
 pub(crate) struct TwoWay {
     vertices: Vec<Vertex>,
@@ -45,23 +46,23 @@ pub(crate) struct TwoWay {
     known: Vec<u32>,
     heaps: [Heap; 2],
     moves: Vec<u32>,
-    /// Edges that were looked at.
+    /// Visited edges.
     work: u64,
 }
 
-/// What a refinement came to.
+/// Result of a refinement.
 pub(crate) struct Refined {
-    /// The vertices that are to change sides.
+    /// The vertices to move.
     pub(crate) moved: Vec<u32>,
-    /// Edges that were looked at.
+    /// Visited edges.
     pub(crate) work: u64,
 }
 
-/// What is known of a vertex.
+/// State of a vertex.
 #[derive(Clone, Copy, Default)]
 struct Vertex {
     gain: i64,
-    /// The refinement in which it is known.
+    /// The refinement in which it was loaded.
     epoch: u32,
     /// The pass in which it moved.
     turn: u32,
@@ -128,7 +129,7 @@ impl TwoWay {
         }
     }
 
-    /// Gets to know a vertex of one of the two parts.
+    /// Loads a vertex of one of the two parts.
     fn meet(&mut self, two: Two<'_>, vertex: u32) {
         let own = self.side(two, vertex);
         self.work += two.graph.degree(vertex) as u64;
@@ -143,13 +144,13 @@ impl TwoWay {
         self.known.push(vertex);
     }
 
-    /// What the best moves forth and back gain together.
+    /// Total gain of the best forward and backward moves.
     fn promise(&self) -> i64 {
         let gain = |heap: &Heap| heap.first().map_or(i64::MIN / 4, |first| first.0);
         gain(&self.heaps[0]) + gain(&self.heaps[1])
     }
 
-    /// Lets all that is known move.
+    /// Allows all loaded vertices to move.
     fn fill(&mut self) {
         self.turn += 1;
         self.moves.clear();
@@ -160,7 +161,7 @@ impl TwoWay {
         }
     }
 
-    /// One pass from `over` the target; says how much the first side is over then. The moves that stay are left.
+    /// One pass from an overweight of `over`; returns the new overweight. Keeps the moves of the best state.
     fn pass(&mut self, two: Two<'_>, mut over: i64, limits: Limits) -> i64 {
         let excess = |over: i64| (over.abs() - limits.tolerance).max(0);
         let mut best = (excess(over), 0i64, over, 0usize);
@@ -210,7 +211,7 @@ impl TwoWay {
         }
     }
 
-    /// Lets all vertices of a side move, not only those at the boundary.
+    /// Allows all vertices of a side to move, not only those at the boundary.
     fn open(&mut self, two: Two<'_>, from: usize) {
         for &vertex in two.members[from] {
             if self.vertices[vertex as usize].epoch != self.epoch {
@@ -223,7 +224,8 @@ impl TwoWay {
         }
     }
 
-    /// Moves a vertex to the other side; on the way `forth` it may not move again, and its neighbours may move next.
+    /// Moves a vertex to the other side; if `forth`, it may not move again, and its neighbours become
+    /// candidates.
     fn move_over(&mut self, two: Two<'_>, vertex: u32, forth: bool) {
         let entry = &mut self.vertices[vertex as usize];
         let own = entry.side;
@@ -254,18 +256,18 @@ impl TwoWay {
 
 const ABSENT: u32 = u32::MAX;
 
-/// Vertices by gain, greatest first; of equals the one that was put in or changed last.
+/// Priority queue of vertices by gain, largest first; ties go to the latest change.
 #[derive(Default)]
 pub(crate) struct Heap {
-    /// Gain, when it was set, vertex; a binary heap.
+    /// Gain, time of change, vertex; a binary heap.
     entries: Vec<(i64, u32, u32)>,
-    /// Where the entry of a vertex is.
+    /// Position of the entry of a vertex.
     places: Vec<u32>,
     clock: u32,
 }
 
 impl Heap {
-    /// Empties it for vertices below a number.
+    /// Clears it for a number of vertices.
     pub(crate) fn reset(&mut self, vertices: usize) {
         self.clear();
         if self.places.len() < vertices {
@@ -273,7 +275,7 @@ impl Heap {
         }
     }
 
-    /// Empties it.
+    /// Clears it.
     pub(crate) fn clear(&mut self) {
         for &(_, _, vertex) in &self.entries {
             self.places[vertex as usize] = ABSENT;
@@ -282,13 +284,13 @@ impl Heap {
         self.clock = 0;
     }
 
-    /// The gain and the vertex that comes first.
+    /// The largest gain and its vertex.
     #[inline]
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
         self.entries.first().map(|&(gain, _, vertex)| (gain, vertex))
     }
 
-    /// Puts a vertex in or changes its gain.
+    /// Inserts a vertex or changes its gain.
     pub(crate) fn set(&mut self, vertex: u32, gain: i64) {
         self.clock += 1;
         let entry = (gain, self.clock, vertex);
@@ -306,7 +308,7 @@ impl Heap {
         }
     }
 
-    /// Takes a vertex out, if it is in.
+    /// Removes a vertex, if present.
     pub(crate) fn remove(&mut self, vertex: u32) {
         let place = self.places[vertex as usize];
         if place == ABSENT {
@@ -356,11 +358,11 @@ impl Heap {
     }
 }
 
-/// Vertices at which contraction ends.
+/// Vertices at which coarsening ends.
 const COARSEST: usize = 80;
 const PASSES: u32 = 4;
 
-/// Cuts a graph in two, of which the first should weigh `target`.
+/// Bisects a graph; the target weight of the first side is `target`.
 pub(crate) fn bisect(graph: &Graph, target: i64, tries: u32, random: &mut Pcg64) -> Vec<u32> {
     let heaviest = (graph.total() / 30).max(1);
     let heaviest = u32::try_from(heaviest).unwrap_or(u32::MAX).max(graph.heaviest() as u32);
@@ -400,7 +402,7 @@ fn refine(graph: &Graph, side: &mut [u32], target: i64, two_way: &mut TwoWay) {
     refined.moved.into_iter().for_each(|vertex| side[vertex as usize] ^= 1);
 }
 
-/// The best of some tries.
+/// The best of several attempts.
 fn grow_best(graph: &Graph, target: i64, tries: u32, random: &mut Pcg64, two_way: &mut TwoWay) -> Vec<u32> {
     let mut best: Option<((i64, i64), Vec<u32>)> = None;
     for _ in 0..tries.max(1) {
@@ -414,7 +416,7 @@ fn grow_best(graph: &Graph, target: i64, tries: u32, random: &mut Pcg64, two_way
     best.map_or_else(Vec::new, |best| best.1)
 }
 
-/// By how much the sides are out of balance, and the cut.
+/// Imbalance of the sides, and the cut.
 fn value(graph: &Graph, side: &[u32], target: i64) -> (i64, i64) {
     let (mut weight, mut cut) = (0, 0);
     for vertex in 0..graph.vertices() as u32 {
@@ -427,7 +429,8 @@ fn value(graph: &Graph, side: &[u32], target: i64) -> (i64, i64) {
     (((weight - target).abs() - tolerance(graph)).max(0), cut)
 }
 
-/// Grows the first side from a random vertex, always by the vertex that the cut grows least by.
+/// Greedy graph growing: grows the first side from a random vertex by the vertex with the smallest increase
+/// of the cut.
 fn grow(graph: &Graph, target: i64, random: &mut Pcg64) -> Vec<u32> {
     let vertices = graph.vertices();
     let mut side = vec![1; vertices];
@@ -469,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_greatest_gain_comes_first_and_the_latest_of_equals() {
+    fn the_largest_gain_comes_first_and_the_latest_of_ties() {
         let mut heap = Heap::default();
         heap.reset(6);
         for (vertex, gain) in [(0, 3), (1, 7), (2, -4), (3, 7), (4, 0)] {

@@ -1,20 +1,20 @@
-//! Partitioners of others, made exact.
+//! External partitioners with exact balancing.
 
 use hopmap_partition::{Graph, cut};
 
-/// A grid in which every vertex has an edge with its neighbours.
+/// A grid graph.
 fn grid(width: u32, height: u32) -> Graph {
     let at = |x: u32, y: u32| y * width + x;
     let (mut first, mut targets) = (vec![0], Vec::new());
     for vertex in 0..width * height {
         let (x, y) = (vertex % width, vertex / width);
-        let beside = [
+        let neighbours = [
             (x > 0).then(|| at(x - 1, y)),
             (x + 1 < width).then(|| at(x + 1, y)),
             (y > 0).then(|| at(x, y - 1)),
             (y + 1 < height).then(|| at(x, y + 1)),
         ];
-        targets.extend(beside.into_iter().flatten());
+        targets.extend(neighbours.into_iter().flatten());
         first.push(targets.len() as u32);
     }
     let weights = vec![1 << 40; targets.len()];
@@ -27,7 +27,7 @@ fn sizes_of(parts: &[u32], count: usize) -> Vec<u32> {
     sizes
 }
 
-/// Even, uneven and empty parts, one part, and as many as vertices.
+/// Equal, unequal and empty parts, one part, and one part per vertex.
 fn is_exact(partitioner: impl Fn(&Graph, &[u32]) -> Vec<u32>) {
     let graph = grid(16, 16);
     for sizes in [vec![64; 4], vec![100, 0, 56, 0, 100], vec![256], vec![0, 256], vec![1; 256], vec![255, 1]]
@@ -47,7 +47,7 @@ fn metis_has_exact_sizes() {
 
 #[cfg(feature = "metis")]
 #[test]
-fn metis_is_the_same_in_many_threads() {
+fn metis_is_deterministic_in_many_threads() {
     let graph = grid(32, 32);
     let alone = hopmap_partition::metis(&graph, &[64; 16], 7).unwrap();
     std::thread::scope(|scope| {
@@ -58,7 +58,7 @@ fn metis_is_the_same_in_many_threads() {
 }
 
 #[test]
-fn scotch_has_exact_sizes_or_says_that_it_is_missing() {
+fn scotch_has_exact_sizes_or_is_reported_missing() {
     match hopmap_partition::scotch(&grid(2, 2), &[2, 2]) {
         Ok(_) => is_exact(|graph, sizes| hopmap_partition::scotch(graph, sizes).unwrap()),
         Err(error) => {

@@ -1,9 +1,9 @@
-//! Parts have exactly their sizes, are the same with any number of threads, and cut little.
+//! Part sizes are exact, results do not depend on the number of threads, and cuts are small.
 
 use hopmap_partition::{Effort, Graph, PartitionError, cut, partition};
 use proptest::prelude::*;
 
-/// A graph of vertices that weigh one.
+/// A graph of unit-weight vertices.
 fn graph(vertices: u32, edges: &[(u32, u32, i64)]) -> Graph {
     let mut lists = vec![Vec::new(); vertices as usize];
     for &(one, other, weight) in edges {
@@ -40,7 +40,7 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
 
-/// The least cut of all ways to fill parts of these sizes.
+/// The minimum cut for these part sizes, by enumeration.
 fn least(edges: &[(u32, u32, i64)], left: &mut [u32], parts: &mut Vec<u32>, vertices: usize) -> i128 {
     if parts.len() == vertices {
         return cut_of(edges, parts);
@@ -58,7 +58,7 @@ fn least(edges: &[(u32, u32, i64)], left: &mut [u32], parts: &mut Vec<u32>, vert
     best
 }
 
-/// Edges of any graph, weights from 0 to 2^60 among them.
+/// Random edges with weights from 0 to 2^60.
 fn edges(vertices: u32, most: usize) -> impl Strategy<Value = Vec<(u32, u32, i64)>> {
     let weight = prop_oneof![Just(0), 1..10i64, Just(1 << 40), Just(1 << 60)];
     prop::collection::vec((0..vertices, 0..vertices, weight), 0..most)
@@ -100,13 +100,13 @@ proptest! {
     }
 
     #[test]
-    fn the_cut_is_that_of_the_edges(edges in edges(30, 80), parts in prop::collection::vec(0u32..4, 30)) {
+    fn the_cut_equals_that_of_the_edge_list(edges in edges(30, 80), parts in prop::collection::vec(0u32..4, 30)) {
         let edges: Vec<_> = edges.into_iter().map(|(a, b, weight)| (a, b, weight >> 10)).collect();
         prop_assert_eq!(cut(&graph(30, &edges), &parts), cut_of(&edges, &parts));
     }
 
     #[test]
-    fn tiny_graphs_are_cut_nearly_as_little_as_can_be(
+    fn tiny_graphs_are_cut_nearly_optimally(
         sizes in prop::collection::vec(1u32..5, 2..4),
         edges in prop::collection::vec((0u32..8, 0u32..8, 1i64..10), 0..20),
     ) {
@@ -116,7 +116,8 @@ proptest! {
         let parts = partition(&graph(vertices, &edges), &sizes, Effort::default(), 1).unwrap();
         let best = least(&edges, &mut sizes.clone(), &mut Vec::new(), vertices as usize);
         let most = edges.iter().map(|edge| i128::from(edge.2)).max().unwrap_or(0);
-        // Two heavy edges too many are rare (3 + 4 vertices, a cut of 18 and not 1 with weights up to 7), more were not seen.
+        // Two extra heavy edges are rare (3 + 4 vertices, a cut of 18 instead of 1 with weights up to 7);
+        // more were never observed.
         prop_assert!(cut_of(&edges, &parts) <= best + 3 * most, "{} and not {best}", cut_of(&edges, &parts));
     }
 }
@@ -131,7 +132,7 @@ fn a_grid_is_cut_into_blocks() {
 }
 
 #[test]
-fn uneven_parts_of_a_line_are_runs() {
+fn unequal_parts_of_a_line_are_contiguous() {
     let line: Vec<_> = (1..100).map(|vertex| (vertex - 1, vertex, 1)).collect();
     let parts = partition(&graph(100, &line), &[10, 50, 0, 40], Effort::default(), 1).unwrap();
     assert_eq!(sizes_of(&parts, 4), [10, 50, 0, 40]);
@@ -139,8 +140,8 @@ fn uneven_parts_of_a_line_are_runs() {
 }
 
 #[test]
-fn what_hangs_together_stays_together() {
-    // Eight cliques of eight, numbered across; nothing joins them.
+fn connected_components_stay_together() {
+    // Eight cliques of eight, numbered across, without edges between them.
     let pairs = (0..64u32).flat_map(|one| (one + 1..64).map(move |other| (one, other, 1)));
     let edges: Vec<_> = pairs.filter(|edge| edge.0 % 8 == edge.1 % 8).collect();
     let parts = partition(&graph(64, &edges), &[8; 8], Effort::default(), 1).unwrap();
@@ -148,7 +149,7 @@ fn what_hangs_together_stays_together() {
 }
 
 #[test]
-fn as_many_parts_as_vertices_and_parts_of_nothing() {
+fn one_part_per_vertex_and_empty_parts() {
     let edges = grid(5, 4);
     let graph = graph(20, &edges);
     let mut parts = partition(&graph, &[1; 20], Effort::default(), 1).unwrap();
@@ -177,5 +178,5 @@ fn contradictions_are_named() {
     assert!(message(Graph::new(vec![0, 1], vec![0], vec![-1], vec![1])).contains("weighs -1"));
     let graph = graph(4, &grid(2, 2));
     let refused = partition(&graph, &[1, 2], Effort::default(), 1).unwrap_err();
-    assert_eq!(refused.to_string(), "parts of 3 vertices in all cannot hold the 4 of the graph");
+    assert_eq!(refused.to_string(), "the parts have 3 vertices in total, but the graph has 4");
 }

@@ -1,6 +1,6 @@
 //! Medians, quantiles and distribution-free confidence intervals of small samples.
 
-/// The middle value, or the mean of the two in the middle; none of no values.
+/// The middle value, or the mean of the two middle ones; `None` if empty.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -8,45 +8,45 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[values.len() / 2 - 1], upper) })
 }
 
-/// The middle value, or the lower of the two in the middle, so that it is one of them; none of no values.
-/// For what was measured, where the mean of two measurements is none itself; [`median`] is for summaries of results.
+/// The middle value, or the lower of the two middle ones, so that it is always an observed value; `None` if
+/// empty. Use it for measurements, and [`median`] for summaries of results.
 #[must_use]
 pub fn lower_median(mut values: Vec<f64>) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// Numbers in rising order; what is not finite is left out.
+/// Sorted finite numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample(Vec<f64>);
 
 impl Sample {
-    /// A sample of the finite ones among some numbers.
+    /// Creates a sample of the finite numbers; others are dropped.
     pub fn new(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         Self(values)
     }
 
-    /// Their number.
+    /// Sample size.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The smallest; `NaN` if there are none.
+    /// The smallest; `NaN` if empty.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The largest; `NaN` if there are none.
+    /// The largest; `NaN` if empty.
     #[must_use]
     pub fn largest(&self) -> f64 {
         self.0.last().copied().unwrap_or(f64::NAN)
@@ -67,8 +67,8 @@ impl Sample {
         self.0[below] + rest * (self.0[above] - self.0[below])
     }
 
-    /// An interval that holds the median of where the numbers come from with a probability of 95 % or more, whatever their
-    /// distribution: from the k-th smallest to the k-th largest number. Fewer than six numbers have none.
+    /// Distribution-free confidence interval of the median at 95 % or more: from the k-th smallest to the
+    /// k-th largest number. `None` for fewer than six numbers.
     #[must_use]
     pub fn median_interval(&self) -> Option<(f64, f64)> {
         let rank = interval_rank(self.0.len())?;
@@ -76,11 +76,11 @@ impl Sample {
     }
 }
 
-/// The largest k for which at most 2.5 % of all samples of this size have fewer than k numbers below the median: the binomial
-/// distribution of `size` throws of a coin, exactly.
+/// The largest k for which at most 2.5 % of all samples of this size have fewer than k numbers below the
+/// median, from the exact binomial distribution with p = ½.
 fn interval_rank(size: usize) -> Option<usize> {
     const TAIL: f64 = 0.025;
-    // Logarithms, since 2⁻ⁿ is no double from n = 1075 on.
+    // Logarithms, because 2⁻ⁿ underflows from n = 1075 on.
     let mut logarithm = -(size as f64) * std::f64::consts::LN_2;
     let mut sum = 0.0;
     let mut rank = 0;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_median_is_the_middle_or_the_mean_of_the_two_in_the_middle() {
+    fn a_median_is_the_middle_value_or_the_mean_of_the_two_middle_ones() {
         assert_eq!((median(vec![]), lower_median(vec![])), (None, None));
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.5));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn quartiles_are_those_of_numpy() {
+    fn quartiles_equal_those_of_numpy() {
         let shown = |values: [f64; 3]| values.map(|value| value.to_string());
         assert_eq!(shown(Sample::new([3.0, 1.0, 2.0, 4.0]).quartiles()), ["1.75", "2.5", "3.25"]);
         assert_eq!(shown(Sample::new([7.0, f64::NAN]).quartiles()), ["7", "7", "7"]);
@@ -119,7 +119,7 @@ mod tests {
 
     /// Critical values of the two-sided sign test at 5 % (Conover, Practical Nonparametric Statistics), plus one.
     #[test]
-    fn intervals_of_the_median_are_those_of_the_tables() {
+    fn intervals_of_the_median_match_published_tables() {
         let known = [
             (5, None),
             (6, Some(1)),
@@ -140,7 +140,7 @@ mod tests {
             assert_eq!(interval_rank(size), rank, "{size}");
         }
         assert_eq!(interval_rank(0), None);
-        // Far from where 2⁻ⁿ is a double; 1.96 standard deviations below the middle.
+        // Far beyond the underflow of 2⁻ⁿ; 1.96 standard deviations below the middle.
         assert_eq!(interval_rank(10_000), Some(4902));
         let ten = Sample::new((1..=10).map(f64::from));
         assert_eq!(ten.median_interval(), Some((2.0, 9.0)));
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quartiles_and_intervals_are_in_order(values in prop::collection::vec(-1e9_f64..1e9, 6..80)) {
+        fn quartiles_and_intervals_are_ordered(values in prop::collection::vec(-1e9_f64..1e9, 6..80)) {
             let sample = Sample::new(values);
             let [lower, median, upper] = sample.quartiles();
             prop_assert!(sample.least() <= lower && lower <= median && median <= upper && upper <= sample.largest());

@@ -1,4 +1,4 @@
-//! Searches of problems whose best costs are known, as a table.
+//! Table of searches on problems with known best costs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use hopmap_text::FileError;
 
 use crate::{AccuracyParams, EvaluateError};
 
-/// A row for every group of mappings: how many there are, the best, mean and median of a metric, and how far these are from
-/// known values, in percent: A1 = 100 · (F − F0) / F0 (GraphHunter).
+/// Tabulates groups of mappings: their number, the best, mean and median of a metric, and their relative gap
+/// to known values in percent, A1 = 100 · (F − F0) / F0 (GraphHunter).
 pub fn accuracy(
     searches: &[Search<'_>],
     params: &AccuracyParams,
@@ -24,8 +24,8 @@ pub fn accuracy(
     if let Some(column) =
         params.baseline.iter().find(|name| !known.as_ref().is_some_and(|known| known.has(name)))
     {
-        let problem = format!("there is no column `{column}` with known values");
-        return Err(EvaluateError::new(problem, "`baseline` names columns of the file `best_known`"));
+        let problem = format!("`best_known` has no column `{column}`");
+        return Err(EvaluateError::new(problem, "`baseline` lists columns of the file `best_known`"));
     }
     let groups = groups(searches, &params.group_by, &params.metric)?;
     let table = Table::new(&groups, params, known.as_ref())?;
@@ -35,7 +35,7 @@ pub fn accuracy(
     Ok(table)
 }
 
-/// A mapping with the name of the stage that made it.
+/// A mapping and the label of the cell that produced it.
 #[derive(Debug, Clone, Copy)]
 pub struct Search<'m> {
     label: &'m str,
@@ -43,14 +43,14 @@ pub struct Search<'m> {
 }
 
 impl<'m> Search<'m> {
-    /// `label` is such as `placement[instance=tai27e01, seed=3]`.
+    /// `label` is, for example, `placement[instance=tai27e01, seed=3]`.
     #[must_use]
     pub fn new(label: &'m str, mapping: &'m Mapping) -> Self {
         Self { label, mapping }
     }
 }
 
-/// A table of texts.
+/// Builds the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     header: Vec<String>,
@@ -69,8 +69,9 @@ impl Table {
         let gaps = baseline
             .iter()
             .flat_map(|column| ["best", "mean", "median"].map(|which| format!("{which} over {column} %")));
-        let told = known.into_iter().flat_map(|known| known.columns(by)).map(str::to_owned);
-        let header = by.iter().cloned().chain(own.map(|name| named(name, metric))).chain(gaps).chain(told);
+        let known_columns = known.into_iter().flat_map(|known| known.columns(by)).map(str::to_owned);
+        let header =
+            by.iter().cloned().chain(own.map(|name| named(name, metric))).chain(gaps).chain(known_columns);
         let mut table = Self { header: header.collect(), rows: Vec::new(), beaten: Vec::new() };
         for group in groups {
             table.add(group, params, known)?;
@@ -113,7 +114,7 @@ impl Table {
         Ok(())
     }
 
-    /// Where a mapping is better than what is known, in words.
+    /// Notes on mappings that are better than known values.
     #[must_use]
     pub fn beaten(&self) -> &[String] {
         &self.beaten
@@ -125,7 +126,7 @@ impl Table {
         csv(std::iter::once(&self.header).chain(&self.rows))
     }
 
-    /// As a table of Markdown, below it where something known was beaten.
+    /// As a Markdown table, followed by the notes on better mappings.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = markdown(&self.header, &self.rows);
@@ -141,7 +142,7 @@ pub(crate) fn csv<'r>(rows: impl Iterator<Item = &'r Vec<String>>) -> String {
     rows.map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// A header and rows of cells as a table of Markdown.
+/// A header and rows of cells as a Markdown table.
 pub(crate) fn markdown(header: &Vec<String>, rows: &[Vec<String>]) -> String {
     let line = |cells: &Vec<String>| {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
@@ -158,7 +159,7 @@ fn named(name: &str, metric: &str) -> String {
     }
 }
 
-/// A1: by how many percent a value is above a known one.
+/// A1: relative gap of a value to a known one, in percent.
 fn percent(value: f64, known: f64) -> String {
     match known {
         0.0 if value == 0.0 => "0.00".to_owned(),
@@ -167,7 +168,7 @@ fn percent(value: f64, known: f64) -> String {
     }
 }
 
-/// As few digits as tell whole numbers, and tenths of others.
+/// Formats integers without decimals, other numbers with one.
 fn shortened(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() < 1.0 { format!("{value}") } else { format!("{value:.1}") }
 }
@@ -179,28 +180,28 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// The key that stands for the name of the stage.
+/// The group key for the name of the stage.
 const STAGE: &str = "stage";
 
-/// Searches with the same values of some matrix keys.
+/// Searches with equal values of the group keys.
 #[derive(Debug, Clone, PartialEq)]
 struct Group {
-    /// The values of the keys, in their order.
+    /// The values of the keys, in key order.
     keys: Vec<String>,
-    /// The metric of every search, in their order.
+    /// The metric of every search, in input order.
     values: Vec<f64>,
-    /// Evaluations of all searches together.
+    /// Total evaluations of all searches.
     evaluations: f64,
 }
 
-/// Puts searches with equal keys together; groups and searches stay in the order in which they come.
+/// Groups searches with equal keys; groups and searches keep their order.
 fn groups(searches: &[Search<'_>], by: &[String], metric: &str) -> Result<Vec<Group>, EvaluateError> {
     let mut groups: Vec<Group> = Vec::new();
     for key in by {
-        // Some mappings may lack a key that others have, such as the levels of a mapper that has none.
+        // Some mappings may lack a key that others have, such as `levels`, which only one mapper has.
         if let (None, Some(search)) = (searches.iter().find_map(|search| search.key(key)), searches.first()) {
             let problem = format!("`{}` has no matrix key `{key}`", search.label);
-            let help = "`group_by` names keys of the matrix of the stage that makes the mappings";
+            let help = "`group_by` lists matrix keys of the stage that produces the mappings";
             return Err(EvaluateError::new(problem, help));
         }
     }
@@ -218,7 +219,7 @@ fn groups(searches: &[Search<'_>], by: &[String], metric: &str) -> Result<Vec<Gr
 }
 
 impl Search<'_> {
-    /// The value of a matrix key; `stage` is the name of the stage.
+    /// The value of a matrix key; `stage` gives the name of the stage.
     fn key(&self, key: &str) -> Option<&str> {
         let (stage, rest) = self.label.split_once('[').unwrap_or((self.label, ""));
         if key == STAGE {
@@ -234,12 +235,12 @@ impl Search<'_> {
         self.mapping.metrics.get(metric).copied().ok_or_else(|| {
             let metrics = self.mapping.metrics.keys().cloned().collect::<Vec<_>>().join(", ");
             let problem = format!("`{}` has no metric `{metric}`", self.label);
-            EvaluateError::new(problem, format!("it has {metrics}"))
+            EvaluateError::new(problem, format!("its metrics: {metrics}"))
         })
     }
 }
 
-/// The parts of a text between commas that are in no brackets.
+/// Splits a text at commas outside brackets.
 fn outer_commas(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |character| {
@@ -262,7 +263,7 @@ impl Group {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    /// Of an even number, the mean of the two in the middle.
+    /// For an even count, the mean of the two middle values.
     fn median(&self) -> f64 {
         // A group has at least one search.
         median(self.values.clone()).unwrap_or_default()
@@ -272,7 +273,7 @@ impl Group {
 /// Bytes of the file.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// Rows of known values. A row says something of every group whose keys are those of the row; an empty key fits all.
+/// Rows of known values. A row applies to all groups with its keys; an empty key matches any value.
 struct KnownValues {
     path: PathBuf,
     header: Vec<String>,
@@ -280,7 +281,7 @@ struct KnownValues {
 }
 
 impl KnownValues {
-    /// Reads a file with a header, some columns of which are among the keys of the groups.
+    /// Reads a CSV file with a header; some columns must be group keys.
     fn read(path: &Path, by: &[String]) -> Result<Self, EvaluateError> {
         let malformed = |error: csv::Error| FileError {
             line: error.position().map(|position| position.line() as usize),
@@ -292,30 +293,30 @@ impl KnownValues {
         let header: Vec<String> = reader.headers().map_err(malformed)?.iter().map(str::to_owned).collect();
         let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(malformed)?;
         if !header.iter().any(|name| by.contains(name)) {
-            let problem = format!("none of the columns is one of {}", by.join(", "));
-            let help = "the file needs a column with the name of a key in `group_by`";
+            let problem = format!("no column matches a key in `group_by` ({})", by.join(", "));
+            let help = "add a column with the name and values of a key";
             return Err(FileError::new(problem, help).in_file(path).into());
         }
         Ok(Self { path: path.to_owned(), header, rows })
     }
 
-    /// Whether there is such a column.
+    /// Whether the file has a column.
     fn has(&self, column: &str) -> bool {
         self.header.iter().any(|name| name == column)
     }
 
-    /// The columns that are no keys.
+    /// The columns that are not keys.
     fn columns<'k>(&'k self, by: &'k [String]) -> impl Iterator<Item = &'k str> {
         self.header.iter().filter(|name| !by.contains(name)).map(String::as_str)
     }
 
-    /// What the first row that fits and says anything says in a column.
+    /// The value of a column in the first matching row where it is not empty.
     fn text(&self, column: &str, by: &[String], keys: &[String]) -> &str {
         let at = |name: &str| self.header.iter().position(|other| other == name);
         let fits = |row: &&StringRecord| {
             by.iter().zip(keys).all(|(name, key)| {
-                let said = at(name).and_then(|index| row.get(index)).unwrap_or_default();
-                said.is_empty() || said == key
+                let value = at(name).and_then(|index| row.get(index)).unwrap_or_default();
+                value.is_empty() || value == key
             })
         };
         let Some(index) = at(column) else { return "" };
@@ -323,7 +324,7 @@ impl KnownValues {
         texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 
-    /// The same as a number; `None` if nothing is said.
+    /// The same as a number; `None` if there is no value.
     fn number(&self, column: &str, by: &[String], keys: &[String]) -> Result<Option<f64>, EvaluateError> {
         let text = self.text(column, by, keys);
         if text.is_empty() {
@@ -331,12 +332,12 @@ impl KnownValues {
         }
         let number = text.parse().ok().filter(|number: &f64| number.is_finite());
         number.map(Some).ok_or_else(|| {
-            known_values(&self.path, format!("`{text}` in column `{column}` is no number")).into()
+            known_values(&self.path, format!("`{text}` in column `{column}` is not a number")).into()
         })
     }
 }
 
-/// What is wrong with a file of known values.
+/// An error in a file of known values.
 #[cold]
 fn known_values(path: &Path, problem: String) -> FileError {
     FileError::new(problem, "give a CSV file with a header, such as `instance,best known`").in_file(path)

@@ -1,4 +1,4 @@
-//! The algorithms for the collective operations of a program beside each other, under a mapping.
+//! Comparison of the algorithms for the collective operations of a program under a mapping.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use crate::accuracy::{csv, markdown};
 use crate::compare::check;
 
-/// Algorithms with more messages than these are left out.
+/// Algorithms with more messages are skipped.
 const MOST_MESSAGES: u64 = 1 << 26;
 
-/// Collective operations by algorithm under a mapping.
+/// Parameters of `evaluate/collectives`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectivesParams {
-    /// What a message weighs: `bytes`, `messages`, `time`, or `{ time = { latency_s, bandwidth_bytes_per_s } }`; without it, what
-    /// edges weigh in the mapping.
+    /// Weight of a message; by default that of the mapping. One of `bytes`, `messages`, `time`, or `{ time =
+    /// { latency_s, bandwidth_bytes_per_s } }`.
     #[serde(default)]
     pub weight: Option<WeightChoice>,
 }
@@ -31,19 +31,21 @@ pub struct CollectivesParams {
 pub struct CollectiveComparison {
     /// As CSV, with a header.
     pub csv: String,
-    /// As a table of Markdown.
+    /// As a Markdown table.
     pub markdown: String,
     /// Whether all operations were measured before the context asked to stop.
     pub complete: bool,
 }
 
-/// A communicator's operations of one size: communicator, operation, bytes of a block.
+/// Group of equal operations: communicator, operation, bytes of a block.
 type Kind = (u32, Operation, u64);
 
-/// Measures every algorithm for every collective operation of a program, placed by the mapping and in order.
+/// Measures every algorithm for every collective operation of a program, under the mapping and the linear
+/// baseline.
 ///
-/// `total` is the share that the messages have in F: Σ weight × cost. `path` is an estimate of the time: the sum over
-/// rounds of the largest weight × cost that a process sends or gets in the round. A barrier's messages weigh a byte each.
+/// `total` is the contribution of the messages to F: Σ weight × cost. `path` estimates the time: the sum over
+/// rounds of the largest weight × cost that a process sends or receives in the round. A barrier message
+/// weighs one byte.
 pub fn compare_collectives(
     graph: &TaskGraph,
     system: &SystemGraph,
@@ -80,7 +82,7 @@ pub fn compare_collectives(
 /// Calls by their root.
 type Roots = Vec<(Option<u32>, u64)>;
 
-/// The operations that send anything, those with different roots together.
+/// The operations that send messages, with all roots combined.
 fn kinds(graph: &TaskGraph, cx: &Context<'_>) -> BTreeMap<Kind, Roots> {
     let mut kinds: BTreeMap<Kind, Roots> = BTreeMap::new();
     let mut silent = 0u64;
@@ -95,12 +97,12 @@ fn kinds(graph: &TaskGraph, cx: &Context<'_>) -> BTreeMap<Kind, Roots> {
     }
     if graph.collectives.is_empty() {
         cx.log(format_args!(
-            "warning: the task graph has no collective operations; `trace/otf2` keeps them with `collectives = \"keep\"`"
+            "warning: the task graph has no collective operations; set `collectives = \"keep\"` in `trace/otf2`"
         ));
     }
     if silent > 0 {
         cx.log(format_args!(
-            "collective operations without bytes or of one process, which send nothing: {silent}"
+            "collective operations that send nothing (no bytes, or a single process): {silent}"
         ));
     }
     kinds
@@ -123,7 +125,7 @@ impl Calls<'_> {
         Call { operation: self.operation, processes, root, bytes: self.bytes }
     }
 
-    /// A row for every algorithm that so many processes can use.
+    /// One row per algorithm that supports the number of processes.
     fn rows(&self, places: [Place<'_>; 2]) -> Vec<Row> {
         let processes = places[0].members.len() as u32;
         let usual = self.call(None, processes).usual();
@@ -138,7 +140,7 @@ impl Calls<'_> {
         Algorithm::of(self.operation).iter().filter(fits).map(row).collect()
     }
 
-    /// All calls together.
+    /// All calls combined.
     fn measure(&self, algorithm: Algorithm, place: &Place<'_>) -> Measure {
         let mut all = Measure::default();
         for &(root, calls) in self.roots {
@@ -148,7 +150,7 @@ impl Calls<'_> {
     }
 }
 
-/// Tells of algorithms that were too long to look at.
+/// Logs skipped algorithms with too many messages.
 fn tell_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
     let missing = |group: &Group| {
         let processes = graph.collectives.communicators[group.communicator as usize].len() as u32;
@@ -158,13 +160,11 @@ fn tell_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
     };
     let missing: usize = groups.iter().map(missing).sum();
     if missing > 0 {
-        cx.log(format_args!(
-            "algorithms of more than {MOST_MESSAGES} messages, which are left out: {missing}"
-        ));
+        cx.log(format_args!("skipped algorithms with more than {MOST_MESSAGES} messages: {missing}"));
     }
 }
 
-/// Ranks of a communicator that are named one by one.
+/// Maximum ranks of a communicator that are listed one by one.
 const FEW_RANKS: usize = 4;
 
 const HEADER: [&str; 15] = [
@@ -185,8 +185,8 @@ const HEADER: [&str; 15] = [
     "best",
 ];
 
-/// A table of texts: first all communicators and sizes of each operation together, then one by one, those with the most
-/// traffic first.
+/// Builds the table: first totals over all communicators and sizes of each operation, then single ones,
+/// largest traffic first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Table {
     rows: Vec<Vec<String>>,
@@ -194,7 +194,7 @@ struct Table {
 
 impl Table {
     fn new(mut groups: Vec<Group>, communicators: &[Vec<u32>]) -> Self {
-        // A stable sort: equal ones stay in the order of communicators.
+        // A stable sort keeps equal rows in the order of communicators.
         groups.sort_by(|one, other| other.size().total_cmp(&one.size()));
         let mut rows = Vec::new();
         let mut operations: BTreeMap<Operation, Vec<&Group>> = BTreeMap::new();
@@ -216,7 +216,7 @@ impl Table {
         Self { rows }
     }
 
-    /// As CSV, with a header, and as a table of Markdown.
+    /// As CSV with a header, and as a Markdown table.
     fn texts(&self) -> [String; 2] {
         let header = HEADER.map(str::to_owned).to_vec();
         [csv(std::iter::once(&header).chain(&self.rows)), markdown(&header, &self.rows)]
@@ -243,7 +243,7 @@ fn line(
     line
 }
 
-/// Whole numbers as they are, others with six digits.
+/// Formats integers exactly, other numbers with six digits.
 fn number(value: f64) -> String {
     match value.fract() == 0.0 && value.abs() < 1e15 {
         true => format!("{value:.0}"),
@@ -251,7 +251,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Ranks in few characters: `0-15`, every fourth as `1-13/4`, others by the first of them.
+/// Abbreviates ranks: `0-15`, every fourth as `1-13/4`, others by the first ones.
 fn ranks(members: &[u32]) -> String {
     let steps = || members.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
     match (members, steps().next().flatten()) {
@@ -270,13 +270,13 @@ fn ranks(members: &[u32]) -> String {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     algorithm: Algorithm,
-    /// Whether MPICH would take it.
+    /// Whether MPICH would choose it.
     usual: bool,
     mapped: Measure,
     linear: Measure,
 }
 
-/// Operations of one communicator and size.
+/// Operations of one communicator and block size.
 #[derive(Debug, Clone, PartialEq)]
 struct Group {
     /// Index of the communicator.
@@ -289,19 +289,19 @@ struct Group {
 }
 
 impl Group {
-    /// The row of an algorithm; that of MPICH's choice where the communicator cannot use it.
+    /// The row of an algorithm, or of MPICH's choice if the communicator cannot use it.
     fn row(&self, algorithm: Algorithm) -> Option<&Row> {
         let of = |row: &&Row| row.algorithm == algorithm;
         self.rows.iter().find(of).or_else(|| self.rows.iter().find(|row| row.usual))
     }
 
-    /// Total of MPICH's choice under the mapping, by which operations matter.
+    /// Total of MPICH's choice under the mapping, the sort key of operations.
     fn size(&self) -> f64 {
         self.rows.iter().find(|row| row.usual).map_or(0.0, |row| row.mapped.total)
     }
 }
 
-/// Whether an algorithm has the least total and the least path of all for the same operations.
+/// Whether an algorithm has the smallest total and the smallest path for the same operations.
 fn best(row: &Row, rows: &[Row]) -> &'static str {
     let least = |of: fn(&Measure) -> f64| {
         let least = rows.iter().map(|other| of(&other.mapped)).fold(f64::INFINITY, f64::min);
@@ -315,8 +315,8 @@ fn best(row: &Row, rows: &[Row]) -> &'static str {
     }
 }
 
-/// Every algorithm for all operations of a kind, whatever the communicator and size. Operations that cannot use one
-/// take MPICH's choice, as `trace/otf2` does; `usual` says that MPICH takes it everywhere.
+/// Totals of every algorithm over all operations of a kind. Operations that cannot use it take MPICH's
+/// choice, as in `trace/otf2`; `usual` marks algorithms that MPICH chooses everywhere.
 fn together(groups: &[&Group], operation: Operation) -> Vec<Row> {
     let row = |&algorithm: &Algorithm| {
         let mut sum = Row { algorithm, usual: true, mapped: Measure::default(), linear: Measure::default() };
@@ -334,7 +334,7 @@ fn together(groups: &[&Group], operation: Operation) -> Vec<Row> {
     Algorithm::of(operation).iter().filter(used).filter_map(row).collect()
 }
 
-/// Where the members of a communicator are, and what their messages weigh.
+/// Positions of the members of a communicator, and the weight of their messages.
 #[derive(Debug, Clone, Copy)]
 struct Place<'a> {
     costs: &'a Costs<'a>,
@@ -353,25 +353,25 @@ impl Place<'_> {
     }
 }
 
-/// What calls of an operation cost.
+/// Cost of the calls of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Measure {
     /// Messages of all calls.
     messages: f64,
-    /// Messages of one call that follow each other.
+    /// Sequential messages of one call.
     rounds: u64,
     /// Σ weight × cost of all messages.
     total: f64,
-    /// Σ over rounds of the largest weight × cost of a process.
+    /// Σ over rounds of the largest weight × cost of any process.
     path: f64,
 }
 
 impl Measure {
-    /// What one call costs that an algorithm is for.
+    /// Cost of one call with an algorithm.
     fn of(call: &Call, algorithm: Algorithm, place: &Place<'_>) -> Self {
         let mut clock = Clock::new(call, algorithm);
         let mut measure = Self::default();
-        let told = call.messages(algorithm, |round, mut edge| {
+        let expanded = call.messages(algorithm, |round, mut edge| {
             if call.operation == Operation::Barrier {
                 edge.bytes = edge.messages;
             }
@@ -380,12 +380,12 @@ impl Measure {
             measure.total += cost;
             clock.add(round, &edge, cost);
         });
-        debug_assert!(told.is_ok(), "the task graph has been checked");
+        debug_assert!(expanded.is_ok(), "the task graph has been checked");
         (measure.rounds, measure.path) = clock.finish();
         measure
     }
 
-    /// Adds so many calls.
+    /// Adds a number of calls.
     fn add(&mut self, one: &Self, calls: u64) {
         let calls = calls as f64;
         self.messages += one.messages * calls;
@@ -395,11 +395,11 @@ impl Measure {
     }
 }
 
-/// The busiest of each round.
+/// Messages and cost of the busiest process in each round.
 enum Clock {
-    /// Nobody sends or gets more than one message, or messages with one partner, in a round: messages and cost by round.
+    /// Every process has at most one message or one partner per round: messages and cost by round.
     Rounds(Vec<(u64, f64)>),
-    /// All is sent at once: messages and cost by process, sent and received.
+    /// All messages are sent at once: messages and cost by process, sent and received.
     AtOnce { sent: Vec<(u64, f64)>, received: Vec<(u64, f64)> },
 }
 
@@ -433,7 +433,7 @@ impl Clock {
         }
     }
 
-    /// Messages that follow each other, and their cost.
+    /// Sequential messages and their cost.
     fn finish(self) -> (u64, f64) {
         match self {
             Self::Rounds(rounds) => {
@@ -452,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_told_in_few_characters() {
+    fn ranks_are_abbreviated() {
         assert_eq!(ranks(&[0, 1, 2, 3, 4, 5]), "0-5");
         assert_eq!(ranks(&[1, 5, 9, 13]), "1-13/4");
         assert_eq!(ranks(&[3, 2]), "3 2");

@@ -1,4 +1,4 @@
-//! A mapping beside linear, round-robin and random placements.
+//! Comparison of a mapping with linear, round-robin and random baselines.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,19 +13,20 @@ use rayon::prelude::*;
 
 use crate::{EvaluateError, MappingParams};
 
-/// Most random placements.
+/// Maximum number of random mappings.
 const MAX_SAMPLES: u32 = 1_000_000;
 
-/// Metrics of a mapping beside other placements.
+/// Metrics of a mapping and of the baselines.
 #[derive(Debug)]
 pub struct Comparison {
     /// The rows and their summary.
     pub metrics: Metrics,
-    /// Whether all random placements were measured before the context asked to stop.
+    /// Whether all random mappings were measured before a stop request.
     pub complete: bool,
 }
 
-/// Measures a mapping, the linear and the round-robin placement, and random placements over all slots, all with the weight of the mapping.
+/// Measures a mapping and the linear, round-robin and random mappings over all slots, all with the weight of
+/// the mapping.
 pub fn compare(
     graph: &TaskGraph,
     system: &SystemGraph,
@@ -35,7 +36,7 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     check(graph, system, mapping)?;
     if params.samples > MAX_SAMPLES {
-        let help = format!("give a number of random placements up to {MAX_SAMPLES}");
+        let help = format!("give at most {MAX_SAMPLES} random mappings");
         return Err(EvaluateError::new(format!("samples is {}", params.samples), help).into());
     }
     let paths = Paths::new(system);
@@ -66,7 +67,7 @@ pub fn compare(
     Ok(Comparison { metrics: Metrics { summary: summary(&placements), placements }, complete })
 }
 
-/// Checks that the mapping was made for this program and this machine.
+/// Checks that the mapping belongs to this program and this machine.
 pub(crate) fn check(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<(), Error> {
     graph.check()?;
     system.check()?;
@@ -74,23 +75,22 @@ pub(crate) fn check(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) 
     let (mapped, ranks) = (mapping.ranks.len(), graph.ranks());
     if mapped != ranks {
         let problem = format!("the mapping has {mapped} ranks, but the task graph has {ranks}");
-        let help = "connect the task graph that the mapping was made for";
+        let help = "connect the task graph for which the mapping was computed";
         return Err(EvaluateError::new(problem, help).into());
     }
-    let other_machine =
-        |problem| Err(EvaluateError::new(problem, "connect the system that the mapping was made for").into());
+    let other_machine = |problem| {
+        Err(EvaluateError::new(problem, "connect the system graph for which the mapping was computed").into())
+    };
     let hosts: Vec<_> = system.hosts().collect();
     let (mapped, count) = (mapping.hosts.len(), hosts.len());
     if mapped != count {
-        return other_machine(format!(
-            "the mapping is for a machine of {mapped} hosts, but the system has {count}"
-        ));
+        return other_machine(format!("the mapping is for {mapped} hosts, but the system graph has {count}"));
     }
     for (index, (mapped, (node, _, slots))) in mapping.hosts.iter().zip(hosts).enumerate() {
         let host = &system.nodes[node as usize].name;
         if (&mapped.host, mapped.slots) != (host, slots) {
             return other_machine(format!(
-                "host {index} of the mapping is `{}` with {} slots, but that of the system is `{host}` with {slots}",
+                "host {index} is `{}` with {} slots in the mapping, but `{host}` with {slots} in the system graph",
                 mapped.host, mapped.slots
             ));
         }
@@ -98,8 +98,9 @@ pub(crate) fn check(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) 
     Ok(())
 }
 
-/// For each metric `M` of the mapping: `M`, `M_linear`, `M_round_robin`, `M_random` (the median of the samples), and the ratios
-/// `M_over_linear`, `M_over_round_robin` and `M_over_random`. A ratio to zero is missing, and so is what a placement does not define.
+/// For each metric `M` of the mapping: `M`, `M_linear`, `M_round_robin`, `M_random` (the median of the
+/// samples), and the ratios `M_over_linear`, `M_over_round_robin` and `M_over_random`. Ratios to zero and
+/// undefined metrics are missing.
 #[must_use]
 pub fn summary(placements: &[PlacementMetrics]) -> BTreeMap<String, f64> {
     let values = |origin, name: &str| -> Vec<f64> {
@@ -113,10 +114,10 @@ pub fn summary(placements: &[PlacementMetrics]) -> BTreeMap<String, f64> {
         summary.insert(name.clone(), value);
         for origin in [PlacementOrigin::Linear, PlacementOrigin::RoundRobin, PlacementOrigin::Random] {
             let Some(other) = median(values(origin, name)) else { continue };
-            let beside = origin.name().replace('-', "_");
-            summary.insert(format!("{name}_{beside}"), other);
+            let baseline = origin.name().replace('-', "_");
+            summary.insert(format!("{name}_{baseline}"), other);
             if other != 0.0 {
-                summary.insert(format!("{name}_over_{beside}"), value / other);
+                summary.insert(format!("{name}_over_{baseline}"), value / other);
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Inputs that do not belong together.
+//! Errors of comparisons.
 
 use hopmap_text::FileError;
 use miette::Diagnostic;
 
-/// A mapping that cannot be compared with others.
+/// A comparison failed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum EvaluateError {
     /// Mappings, parameters or known values that do not belong together.
@@ -11,7 +11,7 @@ pub enum EvaluateError {
     Invalid {
         /// What is wrong.
         problem: String,
-        /// What to do about it.
+        /// How to fix it.
         #[help]
         help: String,
     },

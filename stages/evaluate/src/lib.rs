@@ -1,4 +1,4 @@
-//! How good a mapping is beside linear, round-robin and random.
+//! Comparison of mappings with baselines and known optima, and of collective algorithms under a mapping.
 //!
 //! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`;
 //! [`CollectivesStage`], `evaluate/collectives`.

@@ -4,37 +4,38 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Metrics of a mapping beside linear, round-robin and random placements.
+/// Parameters of `evaluate/mapping`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MappingParams {
-    /// Number of random placements.
+    /// Number of random mappings.
     pub samples: u32,
-    /// Another seed gives other random placements.
+    /// Random seed.
     pub seed: u64,
 }
 
-/// A table of searches beside known values.
+/// Parameters of `evaluate/accuracy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccuracyParams {
-    /// The matrix keys that tell rows apart, such as `["instance", "mapper"]`, and `stage` for the names of the stages; mappings
-    /// that differ in other keys only, such as `seed`, are runs of one row. A mapping without a key that others have shows a dash.
+    /// Matrix keys by which mappings are grouped into rows, such as `["instance", "mapper"]`; `stage` is the
+    /// name of the stage. Mappings that differ only in other keys, such as `seed`, are runs of one row.
+    /// Missing keys are shown as a dash.
     pub group_by: Vec<String>,
-    /// A CSV file with a header and known values; the columns with the names of keys say of which rows, and an empty one says
-    /// of all.
+    /// CSV file with known values and a header. Columns named as keys select the rows to which values apply;
+    /// an empty cell matches any value.
     #[serde(default)]
     pub best_known: Option<InputPath>,
-    /// Columns of `best_known` with costs that the runs are compared with, in percent above them.
+    /// Columns of `best_known` with which the runs are compared, as a relative gap in percent.
     #[serde(default)]
     pub baseline: Vec<String>,
-    /// The metric of the mappings that is compared.
+    /// Metric to compare.
     #[serde(default = "total_cost")]
     pub metric: String,
 }
 
 impl MappingParams {
-    /// Random placements are drawn by the kind of their stage.
+    /// The random stream of the samples is derived from the stage kind.
     pub(crate) const KIND: &'static str = "evaluate/mapping";
 }
 

@@ -11,14 +11,14 @@ use crate::{
     AccuracyParams, CollectivesParams, MappingParams, Search, accuracy, compare, compare_collectives,
 };
 
-/// `evaluate/mapping`: metrics of a mapping beside linear, round-robin and random placements.
+/// `evaluate/mapping`: metrics of a mapping compared with linear, round-robin and random baselines.
 #[derive(Debug)]
 pub struct MappingStage;
 
 impl Stage for MappingStage {
     type Params = MappingParams;
     const KIND: &'static str = MappingParams::KIND;
-    const SUMMARY: &'static str = "Metrics of a mapping beside linear, round-robin and random placements";
+    const SUMMARY: &'static str = "Compare a mapping with linear, round-robin and random baselines";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -41,14 +41,14 @@ impl Stage for MappingStage {
     }
 }
 
-/// `evaluate/accuracy`: searches of problems whose best costs are known, as a table.
+/// `evaluate/accuracy`: table of searches on problems with known best costs.
 #[derive(Debug)]
 pub struct AccuracyStage;
 
 impl Stage for AccuracyStage {
     type Params = AccuracyParams;
     const KIND: &'static str = "evaluate/accuracy";
-    const SUMMARY: &'static str = "Many mappings as a table: best, mean and median beside known values";
+    const SUMMARY: &'static str = "Tabulate best, mean and median of many mappings against known values";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -62,7 +62,7 @@ impl Stage for AccuracyStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        // Always under the same name, so that renaming the file changes no key.
+        // The name is constant, so that renaming the file does not change the key.
         Ok(params.best_known.iter().map(|file| InputPath::named(file.path(), "known.csv")).collect())
     }
 
@@ -75,20 +75,21 @@ impl Stage for AccuracyStage {
     }
 }
 
-/// `evaluate/collectives`: the algorithms for collective operations beside each other, under a mapping.
+/// `evaluate/collectives`: comparison of the algorithms for collective operations under a mapping.
 ///
-/// A row for every communicator, operation, size and algorithm, and before them all communicators and sizes of an
-/// operation together. `MPICH` marks the algorithm that MPICH takes. `total` is Σ weight × cost of all messages, their
-/// share in F; `path` estimates the time: the sum over rounds of the largest weight × cost that a process sends or gets.
-/// `rounds` are messages of one call that follow each other. `total linear` and `path linear` are those of the linear
-/// placement. `best` says which algorithm has the least `total`, `path` or both under the mapping.
+/// One row per communicator, operation, size and algorithm, after the totals over all communicators and sizes
+/// of each operation. `MPICH` marks the algorithm that MPICH chooses. `total` is Σ weight × cost of all
+/// messages, their contribution to F; `path` estimates the time: the sum over rounds of the largest weight ×
+/// cost that a process sends or receives. `rounds` counts the sequential messages of one call. `total linear`
+/// and `path linear` are for the linear mapping. `best` marks the algorithm with the smallest `total`, `path`
+/// or both under the mapping.
 #[derive(Debug)]
 pub struct CollectivesStage;
 
 impl Stage for CollectivesStage {
     type Params = CollectivesParams;
     const KIND: &'static str = "evaluate/collectives";
-    const SUMMARY: &'static str = "Collective operations by algorithm, under a mapping and beside linear";
+    const SUMMARY: &'static str = "Compare collective algorithms under a mapping and the linear baseline";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -117,13 +118,13 @@ impl Stage for CollectivesStage {
     }
 }
 
-/// A table as files of both forms.
+/// Writes a table in both formats.
 fn files(name: &str, csv: String, markdown: String) -> Outputs {
     let file = |ending: &str, text| TextFile { name: format!("{name}.{ending}"), text };
     Outputs::new().with("csv", file("csv", csv)).with("markdown", file("md", markdown))
 }
 
-/// What a stage gives, whether it is all or not.
+/// The outcome of a stage, complete or partial.
 fn finish(outputs: Outputs, complete: bool) -> Outcome {
     if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) }
 }

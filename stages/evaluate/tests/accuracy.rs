@@ -1,4 +1,4 @@
-//! Tables of many mappings beside known values.
+//! Tables of many mappings compared with known values.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn runs_with_equal_keys_are_one_row() {
 }
 
 #[test]
-fn values_stand_beside_known_ones_and_better_ones_are_told() {
+fn gaps_to_known_values_are_shown_and_better_values_noted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("known.csv");
     std::fs::write(&file, "instance,mapper,F0,paper\na,,10,\na,x,,7\nb,,0,\n").unwrap();
@@ -72,13 +72,13 @@ fn values_stand_beside_known_ones_and_better_ones_are_told() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn mismatches_are_refused_by_name() {
     let message = |params: &AccuracyParams| table(&[("p[seed=1]", 1.0)], params).unwrap_err();
     assert_eq!(message(&params(&["instance"])), "`p[seed=1]` has no matrix key `instance`");
     let other = AccuracyParams { metric: "T".into(), ..params(&["seed"]) };
     assert_eq!(message(&other), "`p[seed=1]` has no metric `T`");
-    let beside = AccuracyParams { baseline: vec!["F0".into()], ..params(&["seed"]) };
-    assert_eq!(message(&beside), "there is no column `F0` with known values");
+    let missing = AccuracyParams { baseline: vec!["F0".into()], ..params(&["seed"]) };
+    assert_eq!(message(&missing), "`best_known` has no column `F0`");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("known.csv");
     let known = AccuracyParams {
@@ -88,9 +88,9 @@ fn what_does_not_fit_is_named() {
     };
     assert!(message(&known).contains("known.csv: "));
     for (text, expected) in [
-        ("seed,F0\n1,many\n", "`many` in column `F0` is no number"),
+        ("seed,F0\n1,many\n", "`many` in column `F0` is not a number"),
         ("seed,F0\n1\n", "CSV error"),
-        ("instance,F0\n", "none of the columns is one of seed"),
+        ("instance,F0\n", "no column matches a key in `group_by` (seed)"),
     ] {
         std::fs::write(&file, text).unwrap();
         let message = message(&known);

@@ -9,7 +9,7 @@ use hopmap_model::{
     Observer, Outcome, Process, Slot, Stage, SystemGraph, TaskGraph, TextFile, Weight,
 };
 
-/// Two hosts of so many cores; costs 1 and 10.
+/// Two hosts of `cores` cores; costs 1 and 10.
 fn machine(cores: u32) -> SystemGraph {
     let slots = 2 * cores;
     SystemGraph {
@@ -36,7 +36,7 @@ fn program(ranks: u32, calls: &[CollectiveCalls]) -> TaskGraph {
     }
 }
 
-/// Keeps what is said.
+/// Records the log.
 #[derive(Debug, Default)]
 struct Listener(Mutex<Vec<String>>);
 
@@ -69,7 +69,7 @@ fn evaluate(graph: &TaskGraph, slots: &[u32], params: CollectivesParams, cx: &Co
     (lines.map(|line| header.iter().cloned().zip(line).collect()).collect(), text("markdown"))
 }
 
-/// Algorithm, total, path and what it is best in, of one communicator's operation.
+/// Algorithm, total, path and `best` of an operation of one communicator.
 fn of<'a>(rows: &'a Rows, operation: &str) -> Vec<(&'a str, f64, f64, &'a str)> {
     let one = |row: &&BTreeMap<String, String>| row["operation"] == operation && row["communicator"] == "0";
     let number = |text: &String| text.parse().unwrap();
@@ -92,7 +92,7 @@ fn broadcasts_counted_by_hand() {
         ("binomial", 1200.0, 1100.0, "total"),
         // Half to 2 and quarters to 1 and 3; then three quarters over each link of the ring, two of which cost 10.
         ("scatter-ring", 500.0 + 50.0 + 75.0 * 22.0, 500.0 + 25.0 + 750.0, ""),
-        // After the scatter a quarter to the neighbour and a half to the one after next, from everybody.
+        // After the scatter every rank sends a quarter to its neighbour and a half to the next but one.
         ("scatter-doubling", 500.0 + 50.0 + 100.0 + 2000.0, 500.0 + 25.0 + 25.0 + 500.0, "path"),
         ("linear", 2100.0, 2100.0, ""),
         ("chain", 1200.0, 1200.0, "total"),
@@ -120,8 +120,8 @@ fn calls_multiply_and_roots_add_up() {
 }
 
 #[test]
-fn a_mapping_stands_beside_linear() {
-    // Scattered over the hosts every neighbour in the ring is far away.
+fn a_mapping_is_compared_with_linear() {
+    // With ranks scattered over the hosts, every ring neighbour is remote.
     let graph = program(4, &[calls(CollectiveOperation::AllReduce, None, 400, 1)]);
     let (rows, _) = evaluate(&graph, &[0, 2, 1, 3], CollectivesParams::default(), &Context::detached());
     let ring = rows.iter().find(|row| row["algorithm"] == "ring" && row["communicator"] == "0").unwrap();
@@ -133,7 +133,7 @@ fn a_mapping_stands_beside_linear() {
 fn a_message_of_a_barrier_weighs_a_byte_and_time_has_a_latency() {
     let graph = program(4, &[calls(CollectiveOperation::Barrier, None, 0, 1)]);
     let (rows, _) = evaluate(&graph, &[0, 1, 2, 3], CollectivesParams::default(), &Context::detached());
-    // Round one goes to the next, round two to the one after next.
+    // Round one sends to the next rank, round two to the next but one.
     assert_eq!(of(&rows, "barrier")[0], ("dissemination", 22.0 + 40.0, 20.0, "path"));
     let weight = Some(Weight::Time { latency_s: 0.5, bandwidth_bytes_per_s: 4.0 });
     let (rows, _) = evaluate(
@@ -146,7 +146,7 @@ fn a_message_of_a_barrier_weighs_a_byte_and_time_has_a_latency() {
 }
 
 #[test]
-fn odd_communicators_take_what_they_can_use() {
+fn odd_communicators_skip_unsupported_algorithms() {
     let mut graph = program(6, &[calls(CollectiveOperation::AllGather, None, 8, 1)]);
     graph.collectives.communicators = vec![vec![0, 1, 2, 3], vec![0, 1, 2, 3, 4]];
     graph.collectives.calls.push(CollectiveCalls { communicator: 1, ..graph.collectives.calls[0] });
@@ -157,7 +157,7 @@ fn odd_communicators_take_what_they_can_use() {
     };
     assert_eq!(names("0"), ["recursive-doubling", "bruck", "ring", "neighbour-exchange"]);
     assert_eq!(names("1"), ["bruck", "ring"]);
-    // Together the one doubles and the other follows MPICH's rules.
+    // In the totals one uses recursive doubling and the other MPICH's choice.
     assert_eq!(names("all"), ["recursive-doubling", "bruck", "ring", "neighbour-exchange"]);
     let total = |communicator: &str, algorithm: &str| -> u64 {
         let of = |row: &&BTreeMap<String, String>| {
@@ -169,18 +169,18 @@ fn odd_communicators_take_what_they_can_use() {
 }
 
 #[test]
-fn what_sends_nothing_is_told() {
+fn silent_operations_are_logged() {
     let listener = Listener::default();
     let cx = Context::new(2, None, &listener);
     let (rows, markdown) = evaluate(&program(4, &[]), &[0, 1, 2, 3], CollectivesParams::default(), &cx);
     assert_eq!((rows.len(), markdown.lines().count()), (0, 2));
     let silent = program(4, &[calls(CollectiveOperation::AllReduce, None, 0, 7)]);
     assert_eq!(evaluate(&silent, &[0, 1, 2, 3], CollectivesParams::default(), &cx).0.len(), 0);
-    let told = listener.0.into_inner().unwrap();
+    let lines = listener.0.into_inner().unwrap();
     assert!(
-        told.iter().any(
-            |line| line == "collective operations without bytes or of one process, which send nothing: 7"
-        )
+        lines
+            .iter()
+            .any(|line| line == "collective operations that send nothing (no bytes, or a single process): 7")
     );
 }
 

@@ -61,7 +61,7 @@ fn best(system: &SystemGraph, weight: Weight) -> Mapping {
 }
 
 #[test]
-fn a_mapping_beside_linear_round_robin_and_twenty_random_placements() {
+fn a_mapping_is_compared_with_linear_round_robin_and_twenty_random_ones() {
     let (graph, system) = (far_pairs(8), machine(4));
     let mapping = best(&system, Weight::Bytes);
     let outcome = evaluate(&graph, &system, mapping, MappingParams::default(), &Context::detached()).unwrap();
@@ -84,7 +84,7 @@ fn a_mapping_beside_linear_round_robin_and_twenty_random_placements() {
     close("F", 400.0);
     close("F_linear", 4000.0);
     close("F_over_linear", 0.1);
-    // Ranks i and i + 4 have the same turn of four hosts.
+    // With four hosts, ranks i and i + 4 share a host.
     close("F_round_robin", 400.0);
     close("F_over_round_robin", 1.0);
     close("hop_bytes", 0.0);
@@ -105,7 +105,7 @@ fn the_weight_is_that_of_the_mapping() {
 }
 
 #[test]
-fn samples_and_seed_choose_the_random_placements() {
+fn samples_and_seed_determine_the_random_mappings() {
     let (graph, system) = (far_pairs(8), machine(6));
     let rows = |samples, seed| {
         let mapping = best(&system, Weight::Bytes);
@@ -132,11 +132,11 @@ fn mappings_of_other_programs_and_machines_are_refused() {
         message(&far_pairs(6), &system, mapping()),
         "the mapping has 8 ranks, but the task graph has 6"
     );
-    let expected = "the mapping is for a machine of 4 hosts, but the system has 5";
+    let expected = "the mapping is for 4 hosts, but the system graph has 5";
     assert_eq!(message(&graph, &machine(5), mapping()), expected);
     let mut renamed = machine(4);
     renamed.nodes[2].name = "other".into();
-    let expected = "host 2 of the mapping is `host2` with 2 slots, but that of the system is `other` with 2";
+    let expected = "host 2 is `host2` with 2 slots in the mapping, but `other` with 2 in the system graph";
     assert_eq!(message(&graph, &renamed, mapping()), expected);
     let mut broken = mapping();
     broken.ranks[1].slot = 0;
@@ -144,7 +144,7 @@ fn mappings_of_other_programs_and_machines_are_refused() {
 }
 
 #[test]
-fn told_to_stop_it_gives_what_it_has() {
+fn a_stopped_comparison_returns_its_partial_result() {
     struct Stopped;
     impl Observer for Stopped {
         fn progress(&self, _: u64, _: u64) {}

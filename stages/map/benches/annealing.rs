@@ -54,7 +54,7 @@ fn greedy_start(bencher: Bencher<'_, '_>, width: u32) {
     bencher.counter(ItemsCount::new(width * width)).bench(|| greedy(&problem));
 }
 
-/// Everybody sends to everybody, in bytes below a bound.
+/// All-to-all communication with bytes below a bound.
 fn everybody(ranks: u32, bound: u32) -> TaskGraph {
     let pairs = (0..ranks).flat_map(|source| (0..ranks).map(move |destination| (source, destination)));
     let bytes = |source: u32, destination: u32| u64::from(1 + (source * 31 + destination * 17) % bound);

@@ -1,13 +1,14 @@
-//! What the papers of GraphHunter say of their parameters, measured again: gaps at equal numbers of evaluations.
+//! Parameter studies of the GraphHunter papers, repeated: optimality gaps at equal numbers of evaluations.
 //!
 //!     HOPMAP_DATA=… cargo run -p hopmap-map --example papers -- [PART OF A NAME] [SEEDS] [INSTANCE…]
 //!
-//! Prints, for every choice of parameters whose name has the part and every instance, the mean over the seeds of
-//! 100 · (F − F0) / F0, its standard error, and the seconds of a run. `reach` prints instead how many iterations each of 1 to 32
-//! islands needs to come within 20 % of F0 on average: the time to a fixed accuracy on as many processes. Every island has as many evaluations as the papers' annealing takes, solvers ×
-//! iterations, and no final descent; `defaults` and
-//! `paper's` are whole runs. Behind the seconds stands what the last run counted: exchanges, generations, accepted children. An instance is one of the papers, one of QAPLIB with a
-//! solution, or `grid64`, 64 × 64 ranks on a tree, whose F0 is that of rank i on slot i.
+//! For every parameter set whose name contains PART and every instance, prints the mean over the seeds of 100
+//! · (F − F0) / F0, its standard error, and the seconds of a run. `reach` prints instead how many iterations
+//! 1 to 32 islands need to come within 20 % of F0 on average: the time to a fixed accuracy on as many
+//! processes. Every island gets the evaluations of the papers' annealing, solvers × iterations, and no final
+//! local search; `defaults` and `paper's` are complete runs. After the seconds come the counters of the last
+//! run: exchanges, generations, accepted children. An instance is one of the papers, one of QAPLIB with a
+//! solution, or `grid64`, 64 × 64 ranks on a tree, whose F0 is that of the linear mapping.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ use hopmap_model::{
 };
 use hopmap_objective::{Problem, linear};
 
-/// Instances and the best F that the papers give; others by name are read from QAPLIB.
+/// Instances and the best F of the papers; other names are read from QAPLIB.
 const INSTANCES: &[(&str, f64)] = &[
     ("tai27e01", 2558.0),
     ("tai45e01", 6412.0),
@@ -31,13 +32,13 @@ const INSTANCES: &[(&str, f64)] = &[
     ("tai175e01", 57_540.0),
 ];
 
-/// Instances that take long and are only run when they are named.
+/// Slow instances, which only run if named.
 const LARGE: &[(&str, f64)] = &[("tai343e01", 145_862.0), ("tai729e01", 469_650.0)];
 
 /// The accuracy to reach, in percent above F0.
 const ACCURACY: f64 = 20.0;
 
-/// A name and what makes the mapper for a seed and a number of evaluations.
+/// A name and a constructor of the mapper for a seed and a number of evaluations.
 type Choice = (&'static str, Make);
 type Make = Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>>;
 /// A name and parameters.
@@ -84,7 +85,8 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0).max(1.0) / count).sqrt())
 }
 
-/// Prints the fewest iterations, a power of two times the first number, with which islands are accurate enough on average.
+/// Prints the smallest number of iterations, a power of two times the first one, with which islands reach the
+/// accuracy on average.
 fn reach(problems: &[(String, f64, Problem)], seeds: u64) -> Result<(), Error> {
     const FIRST: u64 = 250;
     const LAST: u64 = 256_000;
@@ -105,7 +107,7 @@ fn reach(problems: &[(String, f64, Problem)], seeds: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Mean gap of annealing with so many iterations and fifty exchanges.
+/// Mean gap of annealing with a number of iterations and fifty exchanges.
 fn mean_gap(problem: &Problem, best: f64, seeds: u64, islands: u32, iterations: u64) -> Result<f64, Error> {
     let mut sum = 0.0;
     for seed in 1..=seeds {
@@ -137,7 +139,7 @@ fn choices() -> Vec<Choice> {
     annealing.chain(genetic).chain(composite).chain(whole_runs()).collect()
 }
 
-/// All algorithms with nothing but defaults, and as the papers have them: whole runs.
+/// All algorithms with defaults and with the papers' parameters: complete runs.
 fn whole_runs() -> Vec<Choice> {
     let annealing = |name, params: fn() -> AnnealingParams| -> Choice {
         (name, Box::new(move |seed, _| Ok(Box::new(Annealing::new(&AnnealingParams { seed, ..params() })?))))
@@ -150,7 +152,7 @@ fn whole_runs() -> Vec<Choice> {
     };
     vec![
         annealing("defaults of annealing", AnnealingParams::default),
-        // As much work as the defaults; 50,000 temperatures would be cut off after some 1000.
+        // The work of the defaults; 50,000 temperatures would be cut off after about 1000.
         annealing("defaults of annealing, Cauchy", || AnnealingParams {
             cooling: Cooling::Cauchy,
             iterations: Some(1200),
@@ -191,7 +193,7 @@ fn whole_runs() -> Vec<Choice> {
     ]
 }
 
-/// How annealing cools.
+/// Cooling schedules of annealing.
 const SCHEDULES: &[Named<AnnealingParams>] = &[
     ("annealing, as by default", AnnealingParams::default),
     ("annealing, restarts", || AnnealingParams {
@@ -228,7 +230,7 @@ const SCHEDULES: &[Named<AnnealingParams>] = &[
     }),
 ];
 
-/// What solvers do and tell each other.
+/// Neighbourhoods and exchanges of solvers.
 const SOLVERS: &[Named<AnnealingParams>] = &[
     ("annealing, 50 neighbours per rank", || AnnealingParams {
         moves_unit: MovesUnit::PerRank,
@@ -329,7 +331,7 @@ fn text(path: &str) -> Result<String, Error> {
     std::fs::read_to_string(&path).map_err(|error| Error::msg(format!("{}: {error}", path.display())))
 }
 
-/// An instance of the papers and the best F they give, or one of QAPLIB and its optimum.
+/// An instance of the papers and their best F, or one of QAPLIB and its optimum.
 fn read(name: &str) -> Result<(Problem, f64), Error> {
     if let Some(&(_, best)) = INSTANCES.iter().chain(LARGE).find(|(known, _)| *known == name) {
         return Ok((instance(&text(&format!("taie/{name}.dat"))?)?, best));
@@ -341,12 +343,12 @@ fn read(name: &str) -> Result<(Problem, f64), Error> {
     }
     let solution = text(&format!("qaplib/{name}.sln"))?;
     let best = solution.split_whitespace().nth(1).and_then(|best| best.parse().ok());
-    let best = best.ok_or_else(|| Error::msg(format!("{name}.sln gives no value")))?;
+    let best = best.ok_or_else(|| Error::msg(format!("{name}.sln has no value")))?;
     Ok((instance(&text(&format!("qaplib/{name}.dat"))?)?, best))
 }
 
-/// A square grid of ranks, every one of which sends to its four neighbours, on a tree of 16 cores a host and as many hosts under
-/// each of its switches as there are switches. Its cost is compared with that of rank i on slot i.
+/// A square grid of ranks with four neighbours each, on a tree of 16 cores a host and as many hosts under
+/// each switch as there are switches. Its cost is compared with the linear mapping.
 fn grid(width: u32) -> Result<Problem, Error> {
     let ranks = width * width;
     let switch = 16 * f64::from(ranks / 16).sqrt() as u32;

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p hopmap-map --example procmap -- [--threads N] [--seconds S] [--evaluations N] [--seed N] [--effort E] FILE…`
 //!
-//! A file is plain text (`zcat` it first), or the name of a graph to make: `grid:WxH`, `grid:WxHxD`, `geometric:N`. J counts
+//! FILE is an uncompressed text file or a generated graph: `grid:WxH`, `grid:WxHxD`, `geometric:N`. J counts
 //! every undirected edge once.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic, reason = "an example")]
 
@@ -15,9 +15,9 @@ use hopmap_model::{
 use hopmap_objective::Problem;
 use hopmap_partition::Effort;
 
-struct Nobody;
+struct Silent;
 
-impl Observer for Nobody {
+impl Observer for Silent {
     fn progress(&self, _: u64, _: u64) {}
     fn log(&self, _: &str) {}
     fn cancelled(&self) -> bool {
@@ -58,7 +58,7 @@ fn main() {
             None => mapper,
         };
         let (before, begin) = (cpu_seconds(), Instant::now());
-        let cx = Context::new(threads, None, &Nobody);
+        let cx = Context::new(threads, None, &Silent);
         let found = pool.install(|| mapper.map(&problem, &cx)).unwrap();
         let (cpu, wall) = (cpu_seconds() - before, begin.elapsed().as_secs_f64());
         let mut seen = vec![false; problem.slots()];
@@ -77,7 +77,7 @@ fn main() {
     }
 }
 
-/// Tries, firsts, starts, cycles, work, vertices for every part, sweeps and pairs.
+/// Tries, firsts, starts, cycles, work, vertices per part, sweeps and pairs.
 fn effort_of(text: &str) -> Effort {
     let numbers: Vec<u32> = text.split(',').map(|word| word.parse().unwrap()).collect();
     let [tries, firsts, starts, cycles, work, coarsest, sweeps, pairs] = numbers[..] else {
@@ -86,7 +86,7 @@ fn effort_of(text: &str) -> Effort {
     Effort { tries, firsts, starts, cycles, work, coarsest, sweeps, pairs }
 }
 
-/// Seconds of CPU that the threads of this process have used.
+/// CPU seconds of all threads of this process.
 fn cpu_seconds() -> f64 {
     let of_task = |task: std::io::Result<std::fs::DirEntry>| {
         let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
@@ -101,7 +101,7 @@ fn peak_megabytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// Undirected edges as they are sent one way, so that J counts each once.
+/// Undirected edges in one direction, so that J counts each once.
 fn graph(ranks: usize, mut edges: Vec<(u32, u32, u64)>) -> TaskGraph {
     edges.sort_unstable();
     let edge = |(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };
@@ -131,7 +131,7 @@ fn read(text: &str) -> TaskGraph {
     graph(header[0] as usize, edges)
 }
 
-/// A graph that is made and not read.
+/// A generated graph.
 fn made(name: &str) -> Option<TaskGraph> {
     if let Some(n) = name.strip_prefix("geometric:") {
         return Some(geometric(n.parse().unwrap()));
@@ -148,7 +148,7 @@ fn made(name: &str) -> Option<TaskGraph> {
     Some(graph(count as usize, edges))
 }
 
-/// Points in a square, joined where they are closer than the radius that keeps the graph connected.
+/// A random geometric graph: points in a square, joined below the radius that keeps the graph connected.
 fn geometric(n: u32) -> TaskGraph {
     let mut state = 42u64;
     let mut random = || {

@@ -18,23 +18,26 @@ pub(crate) use solver::{SearchState, Solver};
 
 /// Parallel simulated annealing (PSA of Baranov et al. 2022, GraphHunter).
 ///
-/// Every island has one current placement, random at first, and several solvers. Each solver anneals the current placement by
-/// itself for `exchange_interval` iterations; then the best placement that any solver of any island found becomes the current one of
-/// all. A candidate exchanges a rank with what is on another slot, which may be free. It is accepted if the cost does not rise,
-/// else with probability exp(−Δ / T) (Metropolis). The temperature falls when `moves_per_temperature` candidates were examined or
-/// `max_accepted_per_temperature` of them accepted. A solver ends after `iterations`, below the final temperature, and on request after a number of
-/// iterations without a new best or at a temperature that accepts nothing.
+/// Every island has one current mapping, random at first, and several solvers. Each solver anneals it
+/// independently for `exchange_interval` iterations; then the best mapping of all solvers and islands becomes
+/// the current one everywhere. A candidate exchanges a rank with another slot, occupied or free. It is
+/// accepted if the cost does not rise, otherwise with probability exp(−Δ / T) (Metropolis). The temperature
+/// falls after `moves_per_temperature` examined or `max_accepted_per_temperature` accepted candidates. A
+/// solver ends after `iterations` or below the final temperature, and optionally after a number of iterations
+/// without improvement or at a temperature that accepts nothing.
 ///
-/// What the papers leave open is read like this. An iteration is a temperature: with q = 0.99 a thousand of them take a solver
-/// from where everything is accepted to where little is, so that islands exchange what is nearly done. Where an iteration is a
-/// candidate, as in the code of the papers' library, all take over the best placement while it is hot, long before it says which
-/// one will be best. The temperature goes on falling over the exchanges; where it starts again, tai27e01 to tai75e01 come out
-/// better and tai125e01 and tai175e01 worse. Both are parameters.
+/// Where the papers are ambiguous: an iteration is a temperature. With q = 0.99, a thousand of them take a
+/// solver from accepting everything to accepting little, so that islands exchange nearly finished mappings.
+/// If an iteration is a candidate, as in the code of the papers' library, islands adopt the best mapping
+/// while it is hot, long before it predicts the final result. The temperature continues to fall across
+/// exchanges; with restarts, tai27e01 to tai75e01 improve, but tai125e01 and tai175e01 become worse. Both are
+/// parameters.
 ///
-/// With `crossover_on_exchange`, islands breed at the beginning instead of taking the best (PAG of the method RGO, Baranov 2000, of which no
-/// code is known): the best placement of the epoch is crossed with that of the island before it in the ring (basic crossover), genes
-/// of the child mutate with probability 0.001, and annealing at the temperature of the first solver decides whether the child
-/// becomes current. Once it is too cold for a child, islands go on by themselves.
+/// With `crossover_on_exchange`, the first exchanges are crossovers instead of broadcasts (PAG of the method
+/// RGO, Baranov 2000, of which no code is known): the best mapping of the epoch is crossed with that of the
+/// predecessor in the ring (basic crossover), genes of the child mutate with probability 0.001, and annealing
+/// at the temperature of the first solver decides whether the child becomes current. Once children are no
+/// longer accepted, islands continue independently.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annealing {
     params: AnnealingParams,
@@ -65,7 +68,7 @@ impl Mapper for Annealing {
         let once = rules.candidates().saturating_mul(u64::from(rules.solvers));
         let meetings = match rules.generations {
             0 => format!("an exchange after every {}", rules.exchange_interval),
-            generations => format!("in the beginning {generations} generations"),
+            generations => format!("{generations} generations at the start"),
         };
         let (solvers, iterations) = (rules.solvers, rules.iterations);
         cx.log(format!("{solvers} solvers on every island, {iterations} iterations, {meetings}"));
@@ -76,7 +79,7 @@ impl Mapper for Annealing {
             reheats: params.temperature_after_exchange == AfterExchange::Restart,
             repeats: params.iterations.is_none()
                 && (params.evaluations.is_some() || params.time_limit_s.is_some()),
-            // With the defaults of the genetic algorithm: basic crossover, mutation of 0.001.
+            // Defaults of the genetic algorithm: basic crossover, mutation probability 0.001.
             breeding: params.crossover_on_exchange.then(|| Breeding::new(problem, &GeneticParams::default())),
         };
         let found = self.budget.evolve(&solvers, once, cx)?;
@@ -84,7 +87,7 @@ impl Mapper for Annealing {
     }
 }
 
-/// Streams of random numbers that an island has: its own and those of its solvers.
+/// Random streams per island: its own and those of its solvers.
 const STREAMS: u64 = 1 << 32;
 
 /// Solvers of all islands on one problem.
@@ -93,34 +96,34 @@ pub(crate) struct Solvers<'p> {
     pub(crate) rules: Rules,
     pub(crate) seed: u64,
     pub(crate) reheats: bool,
-    /// Whether it begins again from another placement when it has come to its end.
+    /// Whether the search restarts from another mapping when it ends.
     pub(crate) repeats: bool,
-    /// What islands breed with at the beginning instead of handing over the best.
+    /// Breeding of the first exchanges; `None` for broadcasts.
     pub(crate) breeding: Option<Breeding<'p>>,
 }
 
 /// One island.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AnnealingIsland {
-    /// Where all solvers begin.
+    /// Current mapping, from which all solvers start.
     current: Candidate<Vec<u32>>,
     best: Candidate<Vec<u32>>,
     solvers: Vec<Solver>,
     random: Pcg64,
-    /// Evaluations of children that are not paid yet.
+    /// Evaluations of children not yet charged to the budget.
     debt: u64,
-    /// Exchanges after which solvers went on.
+    /// Exchanges after which solvers continued.
     exchanges: u64,
     accepted_children: u64,
 }
 
 impl Solvers<'_> {
-    /// The place of an epoch in its annealing.
+    /// Index of an epoch in its annealing run.
     fn place(&self, epoch: u64) -> u64 {
         epoch % self.rules.epochs()
     }
 
-    /// Whether islands met before an epoch within an annealing.
+    /// Whether an exchange preceded the epoch within an annealing run.
     fn is_exchange_before(&self, epoch: u64) -> bool {
         self.place(epoch) > 0 && self.exchange(epoch - 1) != Exchange::Nobody
     }
@@ -132,7 +135,8 @@ impl Solvers<'_> {
         Candidate { cost: self.problem.cost(&slots), solution: slots }
     }
 
-    /// Prepares the solvers for an epoch: at the start of an annealing all begin, after an exchange some are heated again.
+    /// Prepares the solvers for an epoch: all start with a new annealing run; after an exchange, some are
+    /// reheated.
     fn prepare(&self, island: &mut AnnealingIsland, epoch: u64) -> Result<(), Error> {
         let first = self.place(epoch) == 0;
         if first && epoch > 0 {
@@ -148,7 +152,7 @@ impl Solvers<'_> {
         Ok(())
     }
 
-    /// Crosses the own placement with one that was heard; annealing decides about the child.
+    /// Crosses the own mapping with a received one; annealing accepts or rejects the child.
     fn breed(&self, breeding: &Breeding<'_>, island: &mut AnnealingIsland, heard: &Candidate<Vec<u32>>) {
         let all = self.problem.slots();
         let parents = [&island.current.solution, &heard.solution].map(|slots| completed(slots, all));

@@ -1,39 +1,41 @@
-//! `map/auto`, the mapper that chooses how to search by what the problem is and how far the budget goes.
+//! `map/auto`: an algorithm portfolio, chosen by size, density and budget.
 //!
 //! # Algorithm
 //!
-//! Every island first runs a cycle of simulated annealing that refines the linear or a greedy placement, whichever costs less. Where the
-//! budget goes further, population annealing follows (`auto/population.rs`), in which many placements cool down side by side. Each
-//! population has twice the work of the one before; the last one takes what is left of the budget. A population
+//! Every island first runs a cycle of simulated annealing that refines the linear or the greedy mapping,
+//! whichever costs less. If the budget allows, population annealing follows (`auto/population.rs`), which
+//! cools many mappings together. Each population has twice the work of the previous one; the last one takes
+//! the rest of the budget. A population
 //!
-//! - starts at the temperature at which a quarter of all proposals is accepted and changes the cost (`auto/context.rs`),
-//! - is drawn anew at every step to a lower temperature, with the weights exp(−Δβ · F), so that members with a low cost are copied
-//!   over those with a high one; a step is so short that its effective size stays 95 % of its size,
-//! - ends when fewer than two proposals in a thousand change the cost.
+//! - starts at the temperature at which a quarter of all proposals are accepted and change the cost
+//!   (`auto/context.rs`),
+//! - is resampled at every step to a lower temperature with the weights exp(−Δβ · F), so that members with
+//!   low cost replace those with high cost; the step is limited so that the effective size stays at 95 %,
+//! - ends when fewer than 0.2 % of the proposals change the cost.
 //!
-//! Copying members is what finds the right one of many funnels. In Taillard's structured instances, which half of a group goes where
-//! freezes first, at the highest temperature; annealing of one placement never repairs it later, while a population goes on from those
-//! members that have it right.
+//! Resampling finds the right one of many funnels. In Taillard's structured instances, the assignment of
+//! groups to halves freezes first, at the highest temperature. Annealing a single mapping never repairs it
+//! later; a population continues from the members that have it right.
 //!
 //! # Where a search begins
 //!
-//! The first of these that fits is done before (`Auto::map`):
+//! The first applicable of these gives the start (`Auto::map`):
 //!
-//! - Of dense problems of 256 ranks and more, groups of ranks with nearly equal rows of weights are placed on groups of slots with nearly
-//!   equal costs, as a smaller problem of its own (`auto/coarse.rs`). At high temperatures an exchange of ranks in the whole problem is
-//!   a hundred times dearer than its evaluation.
-//! - Where the objective is a maximum, the sum beside it is minimised.
-//! - 512 ranks and more on a tree are placed by `map/hierarchical`, where a budget in seconds has the time.
+//! - Coarse start for dense problems from 256 ranks (`auto/coarse.rs`): groups of ranks with similar rows of
+//!   weights are mapped to groups of slots with similar costs. In the full problem at high temperatures,
+//!   making an exchange costs a hundred times as much as evaluating it.
+//! - If the objective is a maximum, the related sum is minimised first.
+//! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!
-//! The search then begins at what was found, at a temperature at which few proposals are accepted, so that it is not lost again.
+//! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it.
 //!
 //! # Islands
 //!
-//! An island is plain data between two epochs (`islands::Evolution`), so it can be saved, sent to another process and taken up again
-//! without a difference in the result. Islands wait for each other only where they exchange something or are saved. One that is
-//! interrupted is saved as it was before the epoch that was cut short.
+//! Between two epochs an island is plain data (`islands::Evolution`): it can be saved, sent to another
+//! process and resumed with the same result. Islands wait for each other only to exchange or to be saved. An
+//! interrupted island is saved in its state before the interrupted epoch.
 //!
-//! Islands on one thread take turns until the search ends: a budget in seconds is the time of all of them together.
+//! Islands on one thread take turns until the search ends and share its time limit.
 
 mod coarse;
 mod context;
@@ -54,36 +56,38 @@ use coarse::Coarse;
 use context::SearchContext;
 use population::{Plan, Population, Standing, default_evaluations};
 
-/// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses no more work than this.
+/// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses at
+/// most this work.
 const EPOCH: u64 = 1 << 20;
 
-/// Part of the budget for an easier problem that is searched first (groups of ranks, or the sum beside a maximum), and the most
-/// evaluations that an island spends on it: it only says where the search of the whole problem begins.
+/// Fraction of the budget for an easier problem that is searched first (groups of ranks, or the sum related
+/// to a maximum), and its evaluation limit per island: it only provides a start.
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
 
-/// Fewest ranks on a tree with which a search begins at the placement that `map/hierarchical` finds.
+/// Minimum number of ranks on a tree for a start from `map/hierarchical`.
 const MANY_RANKS: usize = 512;
-/// Part of a budget in seconds that goes to `map/hierarchical` where there is time for more than one partition.
+/// Fraction of the time limit for `map/hierarchical` if there is time for several partitions.
 const PARTITION_SHARE: f64 = 0.4;
-/// There is if the budget is longer than this many times the time that one partition is likely to take.
+/// Expected times of one partition above which a time limit allows several.
 const LONG: u32 = 4;
 
-/// Chooses how to search by what the problem is and by how far the budget goes.
+/// Algorithm portfolio: annealing cycles, population annealing, robust tabu search or a multilevel start, by
+/// size, density and budget.
 ///
-/// Every island begins with a cycle of annealing that refines the linear or a greedy placement, whichever costs less. If the
-/// budget does not go much further than that, more cycles follow, each twice as long. Else populations are annealed, one after
-/// the other, each from random placements and with twice the work of the one before; the last one takes what is left of the
-/// budget. From the best member of a frozen population of a dense problem robust tabu search goes on for a while. The best
-/// placement ever seen then descends to one that no exchange improves.
+/// Every island starts with an annealing cycle from the linear or the greedy mapping, whichever costs less.
+/// With a small budget more cycles follow, each twice as long. Otherwise populations are annealed one after
+/// the other, each from random mappings and with twice the work of the previous one; the last one takes the
+/// rest of the budget. For dense problems, robust tabu search continues from the best member of a frozen
+/// population. A local search improves the best mapping at the end.
 ///
-/// Of large dense problems, groups of ranks whose rows of weights are nearly equal are placed first, on groups of slots with nearly
-/// equal costs: a smaller problem of its own. Many ranks on a tree are first cut into parts, as in [`Hierarchical`]. Where the objective is a maximum, the sum beside it is minimised first. The search
-/// sets out from there.
+/// For large dense problems, groups of ranks with similar rows of weights are first mapped to groups of slots
+/// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. If the objective
+/// is a maximum, the related sum is minimised first. The search starts from these mappings.
 ///
-/// Population annealing (Hukushima and Iba 2003) cools many placements side by side. Before every step to a lower temperature
-/// the placements are drawn anew with the weights exp(−Δβ · cost), so that those which have found the better arrangement of
-/// what freezes first share it. The step Δβ is as long as the effective size of the population allows.
+/// Population annealing (Hukushima and Iba 2003) cools many mappings together. Before every step to a lower
+/// temperature the population is resampled with the weights exp(−Δβ · cost), which copies members with a
+/// better arrangement of the parts that freeze first. The effective population size limits the step Δβ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Auto {
     seed: u64,
@@ -116,7 +120,8 @@ impl Mapper for Auto {
             evaluations = found.evaluations;
             context.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
         } else if self.cuts(problem) {
-            // Of a short time the first partition makes the most; a long one also pays for others.
+            // With little time the first partition gives the largest gain; with more time further ones pay
+            // off.
             let time = self.budget.time().filter(|time| *time > LONG * Hierarchical::time_for(problem));
             let time_limit_s = time.map(|time| PARTITION_SHARE * time.as_secs_f64());
             let seed = self.seed;
@@ -136,13 +141,13 @@ impl Mapper for Auto {
 }
 
 impl Auto {
-    /// Whether the search sets out from a partition.
+    /// Whether the search starts from a partition.
     fn cuts(&self, problem: &Problem) -> bool {
         let has_time = self.budget.time().is_none_or(|time| time > Hierarchical::time_for(problem));
         problem.ranks() >= MANY_RANKS && problem.distance().is_tree() && has_time
     }
 
-    /// Searches another problem for where the search of this one sets out.
+    /// Solves another problem to find a start for this one.
     fn search_first(
         &self,
         problem: &Problem,
@@ -154,7 +159,7 @@ impl Auto {
             let best = Candidate { cost: problem.cost(&solution), solution };
             return Ok(hopmap_islands::SearchResult::at_once(best));
         };
-        // What is where in detail is for the whole problem to find out.
+        // The search of the full problem refines the details.
         context.explores = false;
         let budget = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS.min(default));
         let search = Search { seed: self.seed, context: &context };
@@ -202,9 +207,10 @@ impl<'g> Evolution for Search<'g> {
     }
 }
 
-/// Sweeps of the first cycle; each has twice as many as the one before.
+/// Sweeps of the first cycle; each cycle has twice as many as the previous one.
 const FIRST_SWEEPS: u64 = 64;
-/// Temperatures of cycles in mean changes of cost: where one begins, where the first one begins, where all end.
+/// Temperatures in units of the mean change of cost: start of a cycle, start of the first cycle, end of all
+/// cycles.
 const HOT: f64 = 2.0;
 const WARM: f64 = 0.3;
 const COLD: f64 = 0.02;
@@ -217,12 +223,12 @@ struct Island<'p> {
     random: Pcg64,
     number: u32,
     plan: Plan,
-    /// Whether no population was annealed yet.
+    /// Whether no population has been annealed yet.
     is_first: bool,
     work: Work<'p>,
 }
 
-/// What an island is working on.
+/// Current work of an island.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 enum Work<'p> {
@@ -234,7 +240,7 @@ enum Work<'p> {
 #[derive(Clone, Serialize, Deserialize)]
 struct Cycle {
     number: u32,
-    /// Where it begins.
+    /// Start mapping.
     hot: f64,
     /// Sweeps so far.
     sweeps: u64,
@@ -256,7 +262,7 @@ impl<'p> Island<'p> {
         }
     }
 
-    /// Makes placements of what was written down.
+    /// Restores mappings from their stored form.
     fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         match &mut self.work {
             Work::Cycle(_) => Ok(()),
@@ -264,7 +270,7 @@ impl<'p> Island<'p> {
         }
     }
 
-    /// Goes on with the work until about so many evaluations are spent; `false` if the meter stopped it.
+    /// Continues for about this many evaluations; `false` if the meter stopped it.
     fn work(
         &mut self,
         context: &SearchContext<'p>,
@@ -309,7 +315,7 @@ impl<'p> Island<'p> {
                 sweeps: 0,
                 slots: cycle.slots.clone(),
             }),
-            // What is left goes to the neighbourhood of the best placement.
+            // The rest of the budget searches the neighbourhood of the best mapping.
             (None, Work::Population(_)) => {
                 let slots = self.incumbent.best.solution.clone();
                 Work::Cycle(Cycle { number: 0, hot: WARM * context.hot, sweeps: 0, slots })
@@ -320,7 +326,7 @@ impl<'p> Island<'p> {
 }
 
 impl Cycle {
-    /// Sweeps until the end of the cycle, or until about so many evaluations are spent.
+    /// Sweeps until the end of the cycle or for about this many evaluations.
     fn run(
         &mut self,
         context: &SearchContext<'_>,

@@ -1,4 +1,4 @@
-//! Placements that take no search: the ones that searches have to beat, and greedy growth.
+//! Mappings without search: baselines and greedy construction.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,29 +9,29 @@ use hopmap_objective::{Distance, Problem, round_robin};
 use crate::params::kind;
 use crate::{Mapper, SearchResult};
 
-/// Rank `i` on slot `i`, as launchers do it.
+/// Linear mapping: rank `i` on slot `i`, the default of most launchers.
 #[derive(Debug, Clone, Copy)]
 pub struct Linear;
 
-/// Hosts take turns: rank `i` on host `i` modulo the hosts, on its next free slot. A host without one has no more turns.
+/// Cyclic mapping: ranks go to hosts in turn, each to the next free slot. Full hosts are skipped.
 #[derive(Debug, Clone)]
 pub struct RoundRobin {
-    /// Slots in the order in which they are taken.
+    /// Slots in the order of the ranks.
     order: Vec<u32>,
 }
 
 impl RoundRobin {
-    /// The turns of the hosts of a machine.
+    /// The slots of a machine in cyclic host order.
     #[must_use]
     pub fn new(system: &SystemGraph) -> Self {
         Self { order: round_robin(system) }
     }
 }
 
-/// Ranks on slots drawn at random from all slots.
+/// Random mapping to all slots.
 #[derive(Debug, Clone, Copy)]
 pub struct Random {
-    /// Another seed gives another placement.
+    /// Random seed.
     pub seed: u64,
 }
 
@@ -54,9 +54,11 @@ impl Mapper for Random {
     }
 }
 
-/// Fills the slots in the order of the tree, each with the rank that costs least there beside those already placed.
+/// Greedy mapping: fills the slots in tree order, each with the rank that costs least given those already
+/// mapped.
 ///
-/// Ties go to the lowest rank. Ranks that constraints do not let be where they are go elsewhere in the end. Takes E · L · log E steps for E edges and L levels.
+/// Ties go to the lowest rank. Ranks that violate constraints are moved at the end. Takes E · L · log E steps
+/// for E edges and L levels.
 #[must_use]
 pub fn greedy(problem: &Problem) -> Vec<u32> {
     let distance = problem.distance();
@@ -74,23 +76,24 @@ pub fn greedy(problem: &Problem) -> Vec<u32> {
     problem.admit(growth.slots)
 }
 
-/// The linear or a greedy placement, whichever costs less.
+/// The linear or the greedy mapping, whichever costs less.
 pub(crate) fn linear_or_greedy(problem: &Problem) -> Vec<u32> {
     let (linear, greedy) = (problem.linear(), greedy(problem));
     if problem.cost(&greedy) < problem.cost(&linear) { greedy } else { linear }
 }
 
-/// A placement that grows slot by slot.
+/// A mapping under construction, slot by slot.
 struct Growth<'p> {
     problem: &'p Problem,
     distance: &'p Distance,
-    /// What a rank saves on the current slot, compared with meeting nobody below the outermost level.
+    /// Cost that a rank saves on the current slot, compared with meeting all neighbours on the outermost
+    /// level.
     savings: Vec<i64>,
-    /// Savings and ranks, most first; outdated entries stay until they are drawn.
+    /// Savings and ranks, largest first; outdated entries stay until they are drawn.
     candidates: BinaryHeap<(i64, Reverse<u32>)>,
     /// Slot of every rank.
     slots: Vec<u32>,
-    /// Ranks in the order in which they were placed, which is that of the slots.
+    /// Mapped ranks in the order of their slots.
     placed: Vec<u32>,
 }
 
@@ -109,7 +112,7 @@ impl<'p> Growth<'p> {
         }
     }
 
-    /// Turns from one slot to the next: the ranks in the groups that end here move further away.
+    /// Advances to the next slot: ranks in groups that end here become more distant.
     fn leave(&mut self, from: u32, to: u32) {
         let level = self.distance.meeting_level(from, to);
         if level == 0 {
@@ -123,7 +126,7 @@ impl<'p> Growth<'p> {
         }
     }
 
-    /// Places the rank that saves most.
+    /// Maps the rank that saves most.
     fn place_best(&mut self, slot: u32) {
         while let Some((savings, Reverse(rank))) = self.candidates.pop() {
             if self.slots[rank as usize] == UNPLACED && self.savings[rank as usize] == savings {
@@ -136,7 +139,7 @@ impl<'p> Growth<'p> {
         }
     }
 
-    /// Changes what the unplaced neighbours of a placed rank save, per unit of weight.
+    /// Updates the savings of the unmapped neighbours of a mapped rank, per unit of weight.
     fn change(&mut self, placed: u32, per_weight: i64) {
         for neighbour in self.problem.neighbours(placed) {
             let rank = neighbour.rank as usize;

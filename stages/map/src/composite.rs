@@ -11,20 +11,20 @@ use crate::mapper::{FinalSearch, is_flat};
 use crate::params::kind;
 use crate::{CompositeParams, MapError, Mapper, SearchResult};
 
-/// Individuals beyond 1024 ranks, times the ranks, and the fewest.
+/// Beyond 1024 ranks: individuals times ranks, and the minimum.
 const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;
 const FEWEST: usize = 4;
-/// Streams of random numbers of masters come after those of islands, and after them those of individuals.
+/// Random streams: islands first, then masters, then individuals.
 const MASTERS: u64 = 1 << 32;
 const INDIVIDUALS: u64 = 1 << 33;
-/// Individuals that a genetic algorithm takes at least.
+/// Minimum population of a genetic algorithm.
 const PARENTS: u64 = 2;
 
 /// Composite algorithm (PGSA of Baranov et al. 2022, GraphHunter).
 ///
-/// Every individual of every island is annealed from a random placement of its own, with the parameters of
-/// [`Annealing`](crate::Annealing) and without exchanges; then the populations evolve as in [`Genetic`](crate::Genetic), in the ring
-/// or with a master. Of a limited budget, annealing gets half.
+/// Every individual of every island is annealed from its own random mapping, with the parameters of
+/// [`Annealing`](crate::Annealing) and without exchanges; then the populations evolve as in
+/// [`Genetic`](crate::Genetic), in a ring or with a master. Annealing gets half of a limited budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composite {
     params: CompositeParams,
@@ -67,7 +67,7 @@ impl Mapper for Composite {
     }
 }
 
-/// Individuals of an island, each of which is annealed.
+/// Individuals per island, each of which is annealed.
 fn default_population(ranks: usize) -> usize {
     match ranks {
         ..=1024 => genetic::default_population(ranks),
@@ -75,7 +75,7 @@ fn default_population(ranks: usize) -> usize {
     }
 }
 
-/// Populations of annealed placements on all islands.
+/// Populations of annealed mappings on all islands.
 struct Annealed<'p> {
     annealing: annealing::Rules,
     genetic: genetic::Rules,
@@ -94,7 +94,7 @@ struct CompositeIsland {
 }
 
 impl Annealed<'_> {
-    /// Epochs of the first stage: one for every individual.
+    /// Epochs of the first phase: one per individual.
     fn annealings(&self) -> u64 {
         self.genetic.population as u64
     }
@@ -117,7 +117,7 @@ impl Annealed<'_> {
         Ok(())
     }
 
-    /// Whether annealing has spent its half of the time.
+    /// Whether annealing has used its half of the time.
     fn is_late(&self, meter: &Meter<'_>) -> bool {
         let (Some(time), Some(left)) = (self.budget.time(), meter.time_left()) else { return false };
         left < time / 2

@@ -1,4 +1,4 @@
-//! Why a mapper refuses its parameters or a problem, or fails.
+//! Errors of mappers.
 
 use std::path::PathBuf;
 
@@ -9,39 +9,39 @@ use hopmap_partition::PartitionError;
 use hopmap_process::{Cause, RunError};
 use miette::Diagnostic;
 
-/// Parameters or a problem that a mapper does not take, or what kept it from its end.
+/// Invalid parameters, an unsupported problem, or a failure of a mapper.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MapError {
-    /// A parameter that makes no search, a problem that the mapper cannot solve, or an answer that is none.
+    /// An invalid parameter, an unsupported problem, or an invalid answer.
     #[error("{problem}")]
     Invalid {
         /// What is wrong.
         problem: String,
-        /// What to do about it.
+        /// How to fix it.
         #[help]
         help: String,
     },
-    /// Something is wrong with the budget.
+    /// The budget is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Budget(#[from] SearchError),
-    /// A file for a command cannot be written, or one of it cannot be read.
-    #[error("`{path}` cannot be written or read")]
+    /// A file that is exchanged with a command cannot be written or read.
+    #[error("cannot write or read `{path}`")]
     File {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         source: std::io::Error,
     },
-    /// The command gives no answer.
+    /// The command failed.
     #[error(transparent)]
     #[diagnostic(help("{}", help(&.0.cause)))]
     Run(#[from] RunError),
-    /// The partitioner is not in this build.
+    /// This build does not have the partitioner.
     #[error(transparent)]
     #[diagnostic(transparent)]
     NotBuilt(#[from] NotBuilt),
-    /// A graph or parts that contradict themselves.
+    /// The graph or the parts are inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Partition(#[from] PartitionError),
@@ -53,16 +53,13 @@ impl MapError {
         Self::Invalid { problem: problem.into(), help: help.into() }
     }
 
-    /// Nothing is left between the first and the last temperature.
+    /// The final temperature is not below the initial one.
     pub(crate) fn temperatures(first: f64, last: f64) -> Self {
-        let problem = format!("the final temperature {last} is not below the initial one, which is {first}");
-        Self::new(
-            problem,
-            "temperatures are in the unit of F; give a lower `final_temperature` or leave it out",
-        )
+        let problem = format!("the final temperature {last} is not below the initial temperature {first}");
+        Self::new(problem, "temperatures are in the unit of F; lower `final_temperature` or omit it")
     }
 
-    /// Refuses a value of a parameter if it is not in order.
+    /// Refuses an out-of-range value of a parameter.
     pub(crate) fn unless(in_order: bool, name: &str, value: &impl ToString, help: &str) -> Result<(), Self> {
         match in_order {
             true => Ok(()),
@@ -72,45 +69,38 @@ impl MapError {
 
     /// Refuses zero.
     pub(crate) fn unless_zero(name: &str, value: Option<u64>) -> Result<(), Self> {
-        Self::unless(value != Some(0), name, &0, "give a whole number above zero, or leave it out")
+        Self::unless(value != Some(0), name, &0, "give a positive integer, or omit it")
     }
 }
 
-/// Checks that two matrices say all of a problem, and that it has few enough slots for a stage that `does` something with these.
-pub(crate) fn check_plain(
-    problem: &Problem,
-    does: &str,
-    most_slots: usize,
-    too_large: &str,
-) -> Result<(), MapError> {
+/// Checks that two matrices define the problem, and that it has at most `max_slots` slots.
+pub(crate) fn check_plain(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
     if !problem.is_plain() {
         let problem = format!(
-            "{does} F or hop-bytes without constraints, of problems in which weights or costs are symmetric"
+            "{stage} supports only F or hop-bytes without constraints, and needs symmetric weights or costs"
         );
-        return Err(MapError::new(
-            problem,
-            "leave out `objective`, `pinned` and `forbidden`, or use map/auto",
-        ));
+        return Err(MapError::new(problem, "omit `objective`, `pinned` and `forbidden`, or use map/auto"));
     }
-    if problem.slots() > most_slots {
-        let problem = format!("{} slots are more than the {most_slots} {too_large}", problem.slots());
-        return Err(MapError::new(problem, "use map/auto, or a part of the machine"));
+    if problem.slots() > max_slots {
+        let problem =
+            format!("the machine has {} slots, but {stage} supports at most {max_slots}", problem.slots());
+        return Err(MapError::new(problem, "use map/auto, or select part of the machine"));
     }
     Ok(())
 }
 
-/// What to do about a command without an answer.
+/// Hint for a failed command.
 pub(crate) fn help(cause: &Cause) -> &'static str {
     match cause {
         Cause::Start(_) => {
-            "give the path of the program, or a name that is on PATH; a relative path begins where hopmap was started"
+            "give the path of the program or a name on PATH; relative paths start at the working directory of hopmap"
         }
         Cause::Wait(_) => "run hopmap again",
         Cause::Failed(_) => {
-            "run the command by hand on a small problem: what it prints on standard error is quoted"
+            "run the command by hand on a small problem; the message quotes its standard error"
         }
-        Cause::Time(_) => "raise `time_limit_s`, or tell the command its time with {seconds}",
-        Cause::Output(_) => "an answer is n whole numbers; let the command write it to {output}",
-        Cause::Stopped => "hopmap was interrupted, or its deadline had come",
+        Cause::Time(_) => "raise `time_limit_s`, or pass the time limit to the command as {seconds}",
+        Cause::Output(_) => "the output must be n integers; let the command write them to {output}",
+        Cause::Stopped => "hopmap was interrupted or reached its deadline",
     }
 }

@@ -18,48 +18,43 @@ use instance::{Instance, Symmetry};
 use relaxation::{Scale, gilmore_lawler};
 use search::{Limits, Proof, Search, Symmetries};
 
-/// Ranks that send or receive, times slots, that are branched on; beyond it there is one bound, and no search.
+/// Maximum communicating ranks times slots for branching; beyond it there is only a lower bound.
 const MOST_PLACES: usize = 1600;
-/// Most slots of which there is a bound.
+/// Maximum slots for a lower bound.
 const MOST_SLOTS: usize = 1024;
-/// Evaluations of every island of the search that finds the first placement: so many for every two ranks and exchange, and
-/// most.
+/// Evaluations per island of the initial search: per pair of rank and exchange, and the maximum.
 const FIRST_STEPS: u64 = 50;
 const FIRST_EVALUATIONS: u64 = 1 << 24;
 
-/// What F is never below.
-pub const BOUND: Metric =
-    Metric { name: "bound", unit: "weight × cost", explanation: "No placement has a smaller F." };
+/// Lower bound of F.
+pub const BOUND: Metric = Metric { name: "bound", unit: "weight × cost", explanation: "Lower bound of F." };
 
-/// How far F may be from the optimum.
+/// Optimality gap.
 pub const GAP: Metric = Metric {
     name: "gap",
     unit: "1",
-    explanation: "(F - bound) / bound; missing where only the bound is zero.",
+    explanation: "Optimality gap (F - bound) / bound; missing if only the bound is zero.",
 };
 
 /// Whether F is proven to be the optimum.
-pub const PROVEN: Metric = Metric {
-    name: "proven",
-    unit: "1",
-    explanation: "1 if no placement has a smaller F, 0 if that is not known.",
-};
+pub const PROVEN: Metric =
+    Metric { name: "proven", unit: "1", explanation: "1 if F is proven optimal, 0 otherwise." };
 
-/// How many nodes were bounded.
+/// Bounded nodes of the search tree.
 pub const NODES: Metric = Metric {
     name: "nodes",
     unit: "nodes",
-    explanation: "Number of partial placements whose bound the search computed.",
+    explanation: "Number of search tree nodes whose lower bound was computed.",
 };
 
-/// Branch and bound: the optimum with its proof, or the best placement known and a bound.
+/// Branch and bound: the proven optimum, or the incumbent and a lower bound.
 ///
-/// Robust tabu search finds the first placement. The bound of a node is that of the level-1 reformulation by dual ascent (Hahn
-/// and Grant 1998), which every branch takes over from its parent. What costs more than the best placement is forbidden for
-/// good. A node is split by the row or the column that leaves least to search, and of slots or ranks that an automorphism of
-/// machine or program exchanges only one is tried.
+/// Robust tabu search gives the initial incumbent. The bound of a node is that of the level-1 reformulation
+/// by dual ascent (Hahn and Grant 1998), which branches inherit from their parent. Assignments that exceed
+/// the incumbent are excluded permanently. A node branches on the row or column that leaves the least to
+/// search; of slots or ranks exchanged by an automorphism of machine or program only one is tried.
 ///
-/// If there are more than 1600 ways to put a rank that sends or receives on a slot, nothing is searched: the placement is that
+/// With more than 1600 assignments of a communicating rank to a slot there is no search: the mapping is that
 /// of tabu search, the bound that of Gilmore and Lawler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exact {
@@ -73,13 +68,13 @@ impl Exact {
     pub fn new(params: &ExactParams) -> Result<Self, MapError> {
         let &ExactParams { seed, max_search_nodes: nodes, time_limit_s, .. } = params;
         if nodes == Some(0) {
-            let help = "allow at least one node, or leave `max_search_nodes` out";
+            let help = "allow at least one node, or omit `max_search_nodes`";
             return Err(MapError::new("max_search_nodes is 0", help));
         }
         Ok(Self { seed, nodes, time: time_limit(time_limit_s)? })
     }
 
-    /// The placement that the search begins with.
+    /// The initial incumbent.
     fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let time_limit_s = self.time.map(|time| time.as_secs_f64() / 4.0);
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
@@ -89,7 +84,7 @@ impl Exact {
         Tabu::new(&params)?.map(problem, cx)
     }
 
-    /// Searches for something better than a placement.
+    /// Searches for a mapping better than the incumbent.
     fn prove(
         &self,
         instance: &Instance<'_>,
@@ -115,7 +110,7 @@ impl Exact {
 
 impl Mapper for Exact {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        check_plain(problem, "map/exact minimises", MOST_SLOTS, "that map/exact bounds")?;
+        check_plain(problem, "map/exact", MOST_SLOTS)?;
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         let mut found = self.first(problem, cx)?;
         let instance = Instance::new(problem);
@@ -175,7 +170,7 @@ mod tests {
         Problem::new(&graph, &system, Weight::Bytes).unwrap()
     }
 
-    /// The least cost, by trying all placements.
+    /// The least cost, by enumeration.
     fn least(problem: &Problem, taken: &mut Vec<u32>) -> i64 {
         if taken.len() == problem.ranks() {
             return problem.cost(taken);
@@ -194,7 +189,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
-        fn whatever_is_known_before_the_optimum_is_found(
+        fn any_initial_incumbent_leads_to_the_optimum(
             ranks in 2usize..6, free in 0usize..3, start in 0usize..1000, few in 2u64..30, limit in 1u64..20,
             values in prop::collection::vec(0u64..1000, 128), large in prop::sample::select(vec![1u64, 1_000_003, 10_000_000_000_007])
         ) {

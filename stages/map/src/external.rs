@@ -1,4 +1,4 @@
-//! Any command that reads two matrices and writes a permutation, and the permutations that programs write.
+//! External solvers: the matrices that they read and the permutations that they write.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,24 +18,24 @@ use tempfile::TempDir;
 use crate::error::{check_plain, help};
 use crate::{ExternalCommand, ExternalParams, MapError, Mapper, Numbering, SearchResult};
 
-/// Most slots whose matrices are written out.
+/// Maximum number of slots for which matrices are written.
 const MOST_SLOTS: usize = 4096;
-/// Most bytes of an answer.
+/// Maximum size of an answer in bytes.
 const MOST_BYTES: usize = 1 << 24;
 
-/// A command that reads two matrices and writes a permutation.
+/// An external solver, which reads two matrices and writes a permutation.
 ///
-/// It gets the quadratic assignment problem in the format of QAPLIB: n, what ranks send to each other, what slots cost, both
-/// as whole numbers, n the number of slots, the rows of ranks that are not there zero. Its answer is the last n whole
-/// numbers of what it writes, and is checked. It runs where hopmap was started, in a process group of its own, of which nothing
-/// is left when it ends.
+/// The input is a quadratic assignment problem in QAPLIB format: the number of slots n, the communication
+/// matrix and the cost matrix as integers. Rows of missing ranks are zero. The last n integers of the output
+/// are the answer, which is checked. The command starts in the working directory of hopmap, in its own
+/// process group, which is killed at the end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct External {
     command: ExternalCommand,
     numbering: Numbering,
     inverse: bool,
     seconds: Option<f64>,
-    /// How long it may take.
+    /// Time limit.
     time: Option<Duration>,
     seed: u64,
 }
@@ -48,12 +48,15 @@ impl External {
             let help = "give a line for the shell, or a list of a program and its arguments: [\"solver\", \"{input}\", \"{output}\"]";
             return Err(MapError::new("the command is empty", help));
         }
-        let told = command.words().iter().any(|word| word.contains("{seconds}"));
-        if told && seconds.is_none() {
-            let problem = "the command names {seconds}, but `time_limit_s` is not given";
-            return Err(MapError::new(problem, "give `time_limit_s`, or write the time into the command"));
+        let uses_limit = command.words().iter().any(|word| word.contains("{seconds}"));
+        if uses_limit && seconds.is_none() {
+            let problem = "the command uses {seconds}, but `time_limit_s` is not set";
+            return Err(MapError::new(
+                problem,
+                "set `time_limit_s`, or write the time limit into the command",
+            ));
         }
-        let grace = |time: Duration| match told {
+        let grace = |time: Duration| match uses_limit {
             true => time.saturating_add(time / 10).saturating_add(Duration::from_secs(1)),
             false => time,
         };
@@ -61,7 +64,7 @@ impl External {
         Ok(Self { command, numbering, inverse, seconds, time, seed })
     }
 
-    /// What is started, in words.
+    /// Name of the program in messages.
     fn program(&self) -> &str {
         match &self.command {
             ExternalCommand::Shell(line) => line,
@@ -69,12 +72,12 @@ impl External {
         }
     }
 
-    /// Whether the command names a file.
+    /// Whether the command uses a file.
     fn names(&self, file: Place) -> bool {
         self.command.words().iter().any(|word| word.contains(file.name))
     }
 
-    /// The command with all that stands for something else filled in.
+    /// The command with all placeholders replaced.
     fn filled(&self, folder: &Path) -> Command {
         match &self.command {
             ExternalCommand::Shell(line) => {
@@ -102,7 +105,7 @@ impl External {
         filled
     }
 
-    /// Writes the files that the command names.
+    /// Writes the files that the command uses.
     fn write(&self, matrices: &Matrices<'_>, folder: &Path) -> Result<(), MapError> {
         for place in [INPUT, PROGRAM, MACHINE].into_iter().filter(|&place| self.names(place)) {
             let path = folder.join(place.file);
@@ -125,32 +128,32 @@ impl External {
         Ok(())
     }
 
-    /// Runs the command; what it answers on standard output or in a file, and what it says besides.
+    /// Runs the command and returns its answer, from standard output or a file, and its messages.
     fn answer(&self, folder: &Path, cx: &Context<'_>) -> Result<Output, MapError> {
         let begin = Instant::now();
         let limits = Limits { time: self.time, output: MOST_BYTES, stop: &|| cx.should_stop() };
         let mut output = run(&mut self.filled(folder), &limits)
-            // The files of the command are in a folder that nobody knows.
+            // The command line contains the path of a temporary folder, which would not help in a message.
             .map_err(|error| RunError { command: self.program().to_owned(), ..error })?;
         cx.log(format!("the command took {:.3} s", begin.elapsed().as_secs_f64()));
         if self.names(OUTPUT) {
             output.stdout = read(folder.join(OUTPUT.file))?;
         }
-        let (program, place, said) = (self.program(), self.place(), output.quoted());
+        let (program, place, stderr) = (self.program(), self.place(), output.quoted());
         match &output.stdout {
             bytes if bytes.len() > MOST_BYTES => {
-                let problem = format!("`{program}` wrote more than {MOST_BYTES} bytes to {place}{said}");
+                let problem = format!("`{program}` wrote more than {MOST_BYTES} bytes to {place}{stderr}");
                 Err(MapError::new(problem, help(&Cause::Output(MOST_BYTES))))
             }
             bytes if bytes.iter().all(u8::is_ascii_whitespace) => Err(MapError::new(
-                format!("`{program}` wrote nothing to {place}{said}"),
-                "the answer is read from the file {output} if the command names it, else from standard output",
+                format!("`{program}` wrote nothing to {place}{stderr}"),
+                "the answer is read from the file {output} if the command uses it, otherwise from standard output",
             )),
             _ => Ok(output),
         }
     }
 
-    /// Where the answer is due.
+    /// Where the answer is expected.
     fn place(&self) -> &'static str {
         if self.names(OUTPUT) { "{output}" } else { "standard output" }
     }
@@ -158,7 +161,7 @@ impl External {
 
 impl Mapper for External {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        check_plain(problem, "map/external hands over", MOST_SLOTS, "whose matrices are written out")?;
+        check_plain(problem, "map/external", MOST_SLOTS)?;
         let folder = folder(&cx.scratch())?;
         let matrices = Matrices::new(problem);
         self.write(&matrices, folder.path())?;
@@ -166,8 +169,8 @@ impl Mapper for External {
         let what = if self.inverse { "slot" } else { "rank" };
         let answer =
             Answer::read(&output.stdout, problem.slots(), self.numbering, what).map_err(|error| {
-                let (program, place, said) = (self.program(), self.place(), output.quoted());
-                let problem = format!("what `{program}` wrote to {place} is no placement: {error}{said}");
+                let (program, place, stderr) = (self.program(), self.place(), output.quoted());
+                let problem = format!("invalid mapping from `{program}` on {place}: {error}{stderr}");
                 MapError::new(problem, error.help_text())
             })?;
         let mut slots = if self.inverse { answer.inverted() } else { answer.permutation.clone() };
@@ -175,7 +178,7 @@ impl Mapper for External {
         let cost = matrices.cost(&slots);
         if let Some(stated) = answer.stated.filter(|stated| (stated - cost).abs() > 1e-9 * cost.abs()) {
             cx.log(format!(
-                "the command states a cost of {stated}, which is an F of {}; its placement costs {cost}, an F of {}",
+                "the command reports cost {stated} (F = {}), but its mapping costs {cost} (F = {})",
                 matrices.real(stated),
                 matrices.real(cost)
             ));
@@ -184,10 +187,10 @@ impl Mapper for External {
     }
 }
 
-/// A file that a command may name.
+/// A file that a command may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
-    /// What stands for it in a command.
+    /// Its placeholder in a command.
     name: &'static str,
     file: &'static str,
 }
@@ -197,14 +200,14 @@ const PROGRAM: Place = Place { name: "{program}", file: "program.txt" };
 const MACHINE: Place = Place { name: "{machine}", file: "machine.txt" };
 const OUTPUT: Place = Place { name: "{output}", file: "answer.sln" };
 
-/// A folder of its own, with a path that does not depend on where anybody is.
+/// Creates a temporary folder with an absolute path.
 fn folder(scratch: &Path) -> Result<TempDir, MapError> {
     let fault = |source| MapError::File { path: scratch.to_owned(), source };
     let scratch = std::path::absolute(scratch).map_err(fault)?;
     tempfile::Builder::new().prefix("external-").tempdir_in(scratch).map_err(fault)
 }
 
-/// Reads an answer, or a little more than one may be; nothing where there is no file.
+/// Reads an answer, up to one byte more than the limit; empty if the file does not exist.
 fn read(path: PathBuf) -> Result<Vec<u8>, MapError> {
     let mut bytes = Vec::new();
     match open_input(&path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)) {
@@ -214,15 +217,15 @@ fn read(path: PathBuf) -> Result<Vec<u8>, MapError> {
     }
 }
 
-/// A word that the shell reads as it is.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What ranks send and what slots cost as two square matrices of one size, the rows of ranks that are not there zero.
+/// Communication and cost matrix of the same size; rows of missing ranks are zero.
 ///
-/// The only place that reads a [`Problem`] for another program. Values are the integers of the problem, of which both
-/// directions of a pair are added; half of each is written if all are even, so that a problem of QAPLIB stays what it was.
+/// The only code that exports a [`Problem`]. Values are the problem's integers with both directions of a pair
+/// added. If all are even, they are halved, so that a QAPLIB problem round-trips.
 #[derive(Debug)]
 struct Matrices<'p> {
     problem: &'p Problem,
@@ -240,17 +243,17 @@ impl<'p> Matrices<'p> {
         self.problem.slots()
     }
 
-    /// What the double sum over both matrices gives for a placement.
+    /// The double sum over both matrices for a mapping.
     fn cost(&self, slots: &[u32]) -> f64 {
         self.problem.cost(slots) as f64 * if self.halved { 1.0 } else { 2.0 }
     }
 
-    /// What a cost of the double sum is in the units of the trace.
+    /// Converts a double sum to the units of the trace.
     fn real(&self, cost: f64) -> f64 {
         cost / self.problem.scale() / if self.halved { 1.0 } else { 2.0 }
     }
 
-    /// Writes what ranks send to each other, row by row.
+    /// Writes the communication matrix, row by row.
     fn write_program(&self, to: &mut impl Write) -> io::Result<()> {
         let mut row = vec![0; self.size()];
         for rank in 0..self.size() {
@@ -265,7 +268,7 @@ impl<'p> Matrices<'p> {
         Ok(())
     }
 
-    /// Writes what slots cost, row by row.
+    /// Writes the cost matrix, row by row.
     fn write_machine(&self, to: &mut impl Write) -> io::Result<()> {
         let slots = 0..self.size() as u32;
         let distance = self.problem.distance();
@@ -280,20 +283,21 @@ fn write_row(to: &mut impl Write, values: impl Iterator<Item = i64>) -> io::Resu
     writeln!(to)
 }
 
-const LAST_NUMBERS: &str = "the last n whole numbers are the answer, one for every slot of the machine, ranks without messages among \
-                            them; nothing may follow";
+const LAST_NUMBERS: &str = "the last n integers of the output are the mapping, one per slot of the machine, including unused ones; \
+                            nothing may follow them";
 
 fn too_few(found: usize, expected: usize) -> FileError {
-    let problem = format!("it ends with {found} whole numbers in a row, and {expected} are due");
+    let problem =
+        format!("expected a permutation of {expected} integers at the end of the output, found {found}");
     FileError::new(problem, LAST_NUMBERS)
 }
 
 /// A permutation that a program wrote.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What the first, the second, … has, counted from zero.
+    /// The number of the first, second, … entry, counted from zero.
     pub permutation: Vec<u32>,
-    /// The cost that the program claims, as in a solution of QAPLIB.
+    /// The cost that the program reports, as in a QAPLIB solution.
     pub stated: Option<f64>,
 }
 
@@ -304,10 +308,11 @@ struct Word<'t> {
 }
 
 impl Answer {
-    /// Reads the last `n` whole numbers of a text: the answer, and nothing may follow it or stand between them.
+    /// Reads the last `n` integers of a text. Nothing may follow them or separate them.
     ///
-    /// White space, commas, semicolons and brackets part words. If a text is n, a cost and the permutation, as QAPLIB writes
-    /// solutions, the cost is kept. `what` names what the numbers belong to, such as `rank`.
+    /// White space, commas, semicolons and brackets separate words. If a text is n, a cost and the
+    /// permutation (a QAPLIB solution), the cost is kept. `what` names the entries in messages, such as
+    /// `rank`.
     pub fn read(text: &[u8], n: usize, numbering: Numbering, what: &str) -> Result<Self, FileError> {
         let mut last = VecDeque::new();
         let mut count = 0usize;
@@ -320,14 +325,14 @@ impl Answer {
         }
         let begin = last.len().saturating_sub(n);
         let words: Vec<&Word<'_>> = last.iter().skip(begin).collect();
-        if let Some(at) = words.iter().rposition(|word| !word.is_whole()) {
+        if let Some(at) = words.iter().rposition(|word| !word.is_integer()) {
             let word = words[at];
-            // Too few where a row of numbers begins late, a word too many where it ends early.
+            // Too few integers if the run starts late, trailing text if it ends early.
             return Err(match words.len() - at - 1 {
                 found if found * 2 >= n && found > 0 => too_few(found, n),
                 _ => {
-                    let word_is = format!("`{}` stands after the last whole numbers", word.quoted());
-                    let problem = format!("{word_is}, of which {n} in a row are due at the end");
+                    let word_is = format!("unexpected `{}` after the last integers", word.quoted());
+                    let problem = format!("{word_is}: the output must end with {n} integers");
                     FileError::at(word.line, problem, LAST_NUMBERS)
                 }
             });
@@ -342,7 +347,7 @@ impl Answer {
         Ok(Self { permutation: permutation(&words, numbering, what)?, stated })
     }
 
-    /// The other way round: what has the first, the second, …
+    /// The inverse permutation.
     #[must_use]
     pub fn inverted(&self) -> Vec<u32> {
         let mut inverted = vec![0; self.permutation.len()];
@@ -353,7 +358,7 @@ impl Answer {
     }
 }
 
-/// Checks that every number is there once.
+/// Checks that every number occurs once.
 fn permutation(words: &[&Word<'_>], numbering: Numbering, what: &str) -> Result<Vec<u32>, FileError> {
     let n = words.len();
     let first = match numbering {
@@ -368,14 +373,14 @@ fn permutation(words: &[&Word<'_>], numbering: Numbering, what: &str) -> Result<
         let number = word.number().and_then(|number| usize::try_from(number).ok()?.checked_sub(first));
         let Some(number) = number.filter(|&number| number < n) else {
             let (name, word_is, last) = (name(at), word.quoted(), n - 1 + first);
-            let problem = format!("{name} has `{word_is}`, and numbers go from {first} to {last}");
-            let help = "say how the command counts: numbering = \"from-zero\" or \"from-one\"";
+            let problem = format!("{name} has `{word_is}`, expected {first} to {last}");
+            let help = "if the command counts differently, set numbering = \"from-zero\" or \"from-one\"";
             return Err(FileError::at(word.line, problem, help));
         };
         if let Some(other) = owner[number].replace(at) {
             let (name, number, other) = (name(at), number + first, name(other));
-            let problem = format!("{name} has {number}, which {other} has as well");
-            return Err(FileError::at(word.line, problem, "every number has to be there once"));
+            let problem = format!("{name} and {other} both have {number}");
+            return Err(FileError::at(word.line, problem, "every number must occur exactly once"));
         }
         permutation.push(number as u32);
     }
@@ -393,13 +398,13 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
 }
 
 impl Word<'_> {
-    /// Whether it is a whole number, of any size and sign.
-    fn is_whole(&self) -> bool {
+    /// Whether it is an integer, of any size and sign.
+    fn is_integer(&self) -> bool {
         let digits = self.text.strip_prefix(b"-").unwrap_or(self.text);
         !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
     }
 
-    /// The number, if it is one from zero and not too large.
+    /// The number, if it is not negative and fits.
     fn number(&self) -> Option<u64> {
         if self.text.iter().all(u8::is_ascii_digit) {
             std::str::from_utf8(self.text).ok()?.parse().ok()
@@ -426,16 +431,16 @@ mod tests {
     }
 
     #[test]
-    fn counting_from_zero_and_from_one_are_told_apart() {
+    fn counting_from_zero_and_from_one_are_distinguished() {
         assert_eq!(read("2 0 1", 3).unwrap().permutation, [2, 0, 1]);
         assert_eq!(read("3 1 2", 3).unwrap().permutation, [2, 0, 1]);
         assert_eq!(read("3, 1, 2\n", 3).unwrap().inverted(), [1, 2, 0]);
         let from_zero = Answer::read(b"1 2", 2, Numbering::FromZero, "slot").unwrap_err();
-        assert_eq!(from_zero.to_string(), "line 1: slot 1 has `2`, and numbers go from 0 to 1");
+        assert_eq!(from_zero.to_string(), "line 1: slot 1 has `2`, expected 0 to 1");
     }
 
     #[test]
-    fn what_stands_before_the_permutation_is_passed_over() {
+    fn text_before_the_permutation_is_ignored() {
         assert_eq!(read("best cost 12\nplacement: [2 0 1]\n", 3).unwrap().permutation, [2, 0, 1]);
         assert_eq!(read("best cost 12\nplacement: [2 0 1]\n", 3).unwrap().stated, None);
     }
@@ -448,21 +453,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_permutation_is_refused_with_its_place() {
-        assert_eq!(refused("", 3), "it ends with 0 whole numbers in a row, and 3 are due");
-        assert_eq!(refused("1 2", 3), "it ends with 2 whole numbers in a row, and 3 are due");
-        assert_eq!(refused("x 1 2", 3), "it ends with 2 whole numbers in a row, and 3 are due");
-        // Otherwise the 2 would be taken for a part of the answer.
+    fn an_invalid_permutation_is_refused_with_its_position() {
+        assert_eq!(refused("", 3), "expected a permutation of 3 integers at the end of the output, found 0");
+        assert_eq!(
+            refused("1 2", 3),
+            "expected a permutation of 3 integers at the end of the output, found 2"
+        );
+        assert_eq!(
+            refused("x 1 2", 3),
+            "expected a permutation of 3 integers at the end of the output, found 2"
+        );
+        // Otherwise the 2 would be read as part of the answer.
         assert_eq!(
             refused("2 0 1\ntook 2 s\n", 3),
-            "line 2: `s` stands after the last whole numbers, of which 3 in a row are due at the end"
+            "line 2: unexpected `s` after the last integers: the output must end with 3 integers"
         );
-        assert_eq!(refused("1\n2 2\n", 3), "line 2: rank 3 has 2, which rank 2 has as well");
-        assert_eq!(refused("1 2\n-3", 3), "line 2: rank 3 has `-3`, and numbers go from 1 to 3");
-        assert_eq!(refused("0 1 3", 3), "line 1: rank 2 has `3`, and numbers go from 0 to 2");
+        assert_eq!(refused("1\n2 2\n", 3), "line 2: rank 3 and rank 2 both have 2");
+        assert_eq!(refused("1 2\n-3", 3), "line 2: rank 3 has `-3`, expected 1 to 3");
+        assert_eq!(refused("0 1 3", 3), "line 1: rank 2 has `3`, expected 0 to 2");
         assert_eq!(
             refused("1 2 99999999999999999999999", 3),
-            "line 1: rank 3 has `99999999999999999999999`, and numbers go from 1 to 3"
+            "line 1: rank 3 has `99999999999999999999999`, expected 1 to 3"
         );
     }
 }

@@ -14,23 +14,24 @@ use crate::{GeneticParams, MapError, Mapper, SearchResult};
 pub(crate) use breeding::{Breeding, completed};
 pub(crate) use deme::{Rules, Subpopulation, check, default_population, exchange};
 
-/// Streams of random numbers of masters come after those of islands.
+/// Random streams: islands first, then masters.
 const MASTERS: u64 = 1 << 32;
 
 /// Parallel genetic algorithm (PGA of Baranov et al. 2022, GraphHunter).
 ///
-/// Every island has a population of random placements. In every iteration parents are selected by tournament and crossed, genes
-/// of the children mutate, the children replace the worst individuals, and the best ones travel: in the ring to the next island,
-/// where they replace the worst if they are better, or to a master. Of the two readings of master and slave, `breeds` is the one
-/// of the text: every slave takes its population through one iteration and sends its best; the master crosses the best of all,
-/// mutates, and hands a child of its own to every slave. `reduces` is what the papers' section on the implementation says: islands
-/// never meet, and the best of all is found at the end.
+/// Every island has a population of random mappings. In every generation, parents are selected by tournament
+/// and crossed, genes of the children mutate, and the children replace the worst individuals. The best
+/// individuals migrate: in a ring to the next island, where they replace worse ones, or to a master. The
+/// papers describe the master in two ways. `breeds` follows the text: every slave evolves its population by
+/// one generation and sends its best; the master crosses the best of all, mutates, and sends a child to every
+/// slave. `reduces` follows the section on the implementation: islands never exchange, and the best result is
+/// selected at the end.
 ///
-/// By default two things go beyond the papers: a migrant that the population has already is not taken in again, or it would soon
-/// be all there is, and a child that is a copy of a parent exchanges two of its genes. The best individual never leaves, as
-/// children are fewer than individuals.
+/// By default this differs from the papers in two points: migrants that the population already contains are
+/// rejected, because duplicates would soon take over, and a child that is a copy of a parent exchanges two of
+/// its genes. The best individual always survives, as there are fewer children than individuals.
 ///
-/// Evaluating a child whole counts as n / 4 evaluations, which is how many exchanges take as many products.
+/// A full evaluation of a child counts as n / 4 evaluations, the number of exchanges with as many products.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Genetic {
     params: GeneticParams,
@@ -65,14 +66,14 @@ impl Mapper for Genetic {
     }
 }
 
-/// Most evaluations of an island.
+/// Evaluation limit of an island.
 pub(crate) fn evaluations(rules: &Rules, breeding: &Breeding<'_>) -> u64 {
     let of_iteration = (rules.children + rules.migrants) as u64;
     let individuals = rules.iterations.saturating_mul(of_iteration).saturating_add(rules.population as u64);
     individuals.saturating_mul(breeding.price())
 }
 
-/// Populations of random placements on all islands.
+/// Populations of random mappings on all islands.
 struct Populations<'p> {
     rules: Rules,
     breeding: Breeding<'p>,
@@ -87,7 +88,7 @@ impl Evolution for Populations<'_> {
         let stream = |number| seed_stream(kind::GENETIC, self.seed, number);
         let mut deme = Subpopulation::new(stream(island.into()), stream(MASTERS + u64::from(island)));
         for number in 0..self.rules.population {
-            // Without the first two there is no population, however small the budget is.
+            // A population needs at least two individuals, however small the budget is.
             if !meter.take_all(self.breeding.price()) && number >= 2 {
                 break;
             }

@@ -1,15 +1,18 @@
-//! Partition of the ranks down the tree of the machine.
+//! `map/hierarchical`: recursive multisection of the ranks along the machine tree.
 //!
 //! # Algorithm
 //!
-//! The ranks' graph is cut into as many parts as a node of the tree has children, of exactly as many ranks as these have slots, and so
-//! are the parts, down to the slots (`hierarchical/multisection.rs`). Fewer ranks than slots are filled up with vertices without edges.
-//! `core/partition` cuts: contraction by heavy edges, recursive bisection of the smallest graph, then pairs of parts refined side by side by
-//! Fiduccia and Mattheyses' moves from their boundaries, with vertices moved on cheapest ways until sizes are exact, and cycles of contraction
-//! inside the parts, as long as a budget of work, counted in edges, lasts. More than 64 parts are cut in two rounds (`multilevel.rs`): every pair
-//! of a few dozen large parts can be refined, which of a thousand small ones it cannot. Boxes of a grid, where ranks are one
-//! (`hierarchical/grid.rs`), and rank order stand beside the partition; the cheapest of them then descends for a moment, since exchanges between groups of
-//! different levels are what partitions do not know. `map/auto` anneals from there where there are 512 ranks and more.
+//! The communication graph is cut into as many parts as a tree node has children, each with as many ranks as
+//! the child has slots; the parts are cut in the same way, down to single slots
+//! (`hierarchical/multisection.rs`). If there are fewer ranks than slots, isolated vertices are added.
+//! `core/partition` cuts: heavy-edge coarsening, recursive bisection of the coarsest graph, then pairwise
+//! Fiduccia–Mattheyses refinement from the boundaries in parallel. Vertices move along cheapest paths until
+//! part sizes are exact, and V-cycles follow within a work limit counted in edges. More than 64 parts are cut
+//! in two rounds (`multilevel.rs`), because every pair of a few dozen large parts can be refined, but not
+//! every pair of a thousand small ones. Further candidates are boxes, if the ranks form a grid
+//! (`hierarchical/grid.rs`), and the linear mapping. A short local search improves the cheapest candidate by
+//! exchanges between groups of different levels, which partitions do not consider. From 512 ranks, `map/auto`
+//! anneals from this mapping.
 
 mod grid;
 mod multisection;
@@ -30,20 +33,20 @@ use crate::{HierarchicalParams, LevelChoice, Mapper, Partitioner, SearchResult, 
 use grid::Grid;
 use multisection::{Multisection, Tree};
 
-/// Part of a budget in seconds that is left to the descent.
+/// Fraction of the time limit reserved for local search.
 const DESCENT_SHARE: f64 = 0.2;
-/// What the construction takes for every rank, on two cores.
+/// Expected time of the construction per rank, on two cores.
 const CONSTRUCTION: Duration = Duration::from_micros(15);
-/// Evaluations of the descent for every rank where no budget says how many: groups of different levels are exchanged for each other,
-/// which partitions do one by one.
+/// Default evaluations of local search per rank: it exchanges groups of different levels, which partitions
+/// treat one by one.
 const DESCENT_SHORT: u64 = 32;
-/// Ranks that count for that at most: the descent is one thread's work.
+/// Maximum ranks counted for it: local search runs on one thread.
 const DESCENT_RANKS: usize = 1 << 12;
-/// All evaluations of the descent where the partition knew neither the objective nor the constraints.
+/// Evaluations of local search if the partition did not consider the objective or the constraints.
 const DESCENT_EVALUATIONS: u64 = 1 << 21;
 
-/// Recursive multisection (`HierarchicalMap`: the graph of the ranks is cut into as many parts as a node of the machine has children, of
-/// exactly their sizes, and so are the parts, down to the slots).
+/// Recursive multisection (`HierarchicalMap`): cuts the graph of the ranks along the machine tree into parts
+/// of exact sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hierarchical {
     params: HierarchicalParams,
@@ -58,14 +61,14 @@ impl Hierarchical {
         params.partitioner.check()?;
         if let LevelChoice::Listed(levels) = levels {
             if levels.is_empty() {
-                let help = "give `levels = \"all\"`, a list such as `[1, 2]`, or use `map/linear`";
+                let help = "set `levels = \"all\"` or a list such as `[1, 2]`, or use `map/linear`";
                 return Err(MapError::new("the list of levels is empty", help));
             }
             if levels.contains(&0) {
-                let problem = "level 0 is none: levels are counted from the root, which is 1";
+                let problem = "level 0 does not exist: levels are counted from the root, which is level 1";
                 return Err(MapError::new(
                     problem,
-                    "give `levels = \"all\"`, or a list such as `[1]` or `[1, 2]`",
+                    "set `levels = \"all\"` or a list such as `[1]` or `[1, 2]`",
                 ));
             }
         }
@@ -74,7 +77,7 @@ impl Hierarchical {
         Ok(Self { params: params.clone(), partition_only, effort: Effort::default() })
     }
 
-    /// The same with another effort of the partitioner.
+    /// Sets the effort of the partitioner.
     #[must_use]
     pub fn with_effort(self, effort: Effort) -> Self {
         Self { effort, ..self }
@@ -85,8 +88,8 @@ impl Hierarchical {
         let LevelChoice::Listed(listed) = &self.params.levels else { return Ok(()) };
         match listed.iter().find(|&&level| level as usize > levels) {
             Some(&level) => Err(MapError::new(
-                format!("there is no level {level}: the machine has {levels} levels on which slots meet"),
-                "levels are counted from the root; those on which the costs do not change are left out",
+                format!("level {level} does not exist: the machine has {levels} levels with different costs"),
+                "levels are counted from the root; adjacent levels with equal costs count once",
             )),
             None => Ok(()),
         }
@@ -97,8 +100,8 @@ impl Mapper for Hierarchical {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let begin = Instant::now();
         if !problem.distance().is_tree() {
-            let problem = "the machine is no tree: its costs are given pair by pair";
-            let help = "use `map/auto`, which takes any costs, or a machine with levels";
+            let problem = "the machine is not a tree: its costs are a matrix";
+            let help = "use `map/auto`, which supports any costs, or a machine with levels";
             return Err(MapError::new(problem, help).into());
         }
         self.check_levels(problem)?;
@@ -118,7 +121,7 @@ impl Mapper for Hierarchical {
         if is_hurried {
             let ranks = problem.ranks();
             cx.log(format!(
-                "there is no time to cut {ranks} ranks into parts: takes the best of what is quick"
+                "not enough time to partition {ranks} ranks: using the best of the quick starting points"
             ));
         } else {
             best.offer(problem, PARTITION, self.multisection(0).place(problem, &tree)?);
@@ -128,7 +131,7 @@ impl Mapper for Hierarchical {
         }
         cx.log(format_args!("the best start is {}", best.name));
         let found = self.refine(problem, &best.slots, begin, cx)?;
-        // What a budget of seconds leaves out belongs to its result; what a deadline leaves out does not.
+        // A result cut short by the time limit is complete; one cut short by a deadline is partial.
         let is_cut_short = is_hurried && self.params.time_limit_s.is_none();
         Ok(SearchResult { complete: found.complete && !is_cut_short, ..found })
     }
@@ -136,7 +139,7 @@ impl Mapper for Hierarchical {
 
 const PARTITION: &str = "the partition";
 
-/// The best placement so far, and what it is.
+/// The best mapping so far and its name.
 struct Incumbent {
     name: &'static str,
     cost: i64,
@@ -148,7 +151,7 @@ impl Incumbent {
         Self { name: "", cost: i64::MAX, slots: Vec::new() }
     }
 
-    /// Takes a placement if it is better, or what comes closest to it of those that constraints admit.
+    /// Keeps a mapping, repaired to satisfy the constraints, if it is better.
     fn offer(&mut self, problem: &Problem, name: &'static str, slots: Vec<u32>) {
         let slots = problem.admit(slots);
         let cost = problem.cost(&slots);
@@ -159,18 +162,18 @@ impl Incumbent {
 }
 
 impl Hierarchical {
-    /// What the construction is likely to take.
+    /// Expected time of the construction.
     pub(crate) fn time_for(problem: &Problem) -> Duration {
         CONSTRUCTION * problem.ranks() as u32
     }
 
-    /// When the budget of seconds ends, if there is one.
+    /// End of the time limit, if any.
     fn end(&self, begin: Instant) -> Option<Instant> {
         let time = self.params.time_limit_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         begin.checked_add(time?)
     }
 
-    /// Whether the deadline, or the budget of seconds, leaves no time for the construction.
+    /// Whether the deadline or the time limit leaves no time for the construction.
     fn is_too_late(&self, problem: &Problem, begin: Instant, cx: &Context<'_>) -> bool {
         let needed = Self::time_for(problem);
         let end = self.end(begin);
@@ -178,9 +181,9 @@ impl Hierarchical {
         cx.should_stop() || [end, cx.deadline()].into_iter().flatten().any(|end| end < now + needed)
     }
 
-    /// The construction, the first one or another.
+    /// Runs the construction, the first one or a further one.
     fn multisection(&self, turn: u32) -> Multisection<'_> {
-        // Every other turn has twice the cycles: what takes longest finds most.
+        // Every other attempt doubles the cycles: longer runs find better partitions.
         let more = 1 << (turn / 2).min(10);
         let effort = self.effort;
         let cycles = effort.cycles.saturating_mul(more);
@@ -194,7 +197,7 @@ impl Hierarchical {
         }
     }
 
-    /// Constructs again, with more effort, for as long as the next time is likely to fit.
+    /// Repeats the construction with more effort while the next attempt is expected to fit.
     fn begin_again(
         &self,
         problem: &Problem,
@@ -216,7 +219,8 @@ impl Hierarchical {
         Ok(())
     }
 
-    /// Descends; far only where a budget says so or the partition knew less than the problem does.
+    /// Runs local search; a long one only with an explicit budget or if the partition ignored part of the
+    /// problem.
     fn refine(
         &self,
         problem: &Problem,

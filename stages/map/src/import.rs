@@ -1,11 +1,12 @@
-//! Placements that other tools computed.
+//! Import of mappings that other tools computed.
 //!
-//! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE a line), maps of Scotch (`gmap`: a count, then vertex and PE),
-//! rank files of Open MPI, machine files of MPICH and host files of Open MPI. PE i is slot i of the machine.
+//! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE a line), Scotch mappings (`gmap`: a count,
+//! then vertex and PE), Open MPI rank files, MPICH machine files and Open MPI host files. PE i is slot i of
+//! the machine.
 //!
-//! Rank files: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORE` or `slot=SOCKET:CORE`, logical numbers; `+nK` is host K.
-//! A line of a machine file is `host` for one rank, `host:4` for four (Hydra), or `host slots=4` (Open MPI; `max_slots` means nothing
-//! here). Ranks take the slots of a host in order.
+//! Rank files: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORE` or `slot=SOCKET:CORE`, logical
+//! numbers; `+nK` is host K. A line of a machine file is `host` for one rank, `host:4` for four (Hydra), or
+//! `host slots=4` (Open MPI; `max_slots` is ignored). Ranks take the slots of a host in order.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,19 +16,19 @@ use hopmap_text::{FileError, Line, lines_of, shown};
 
 use crate::PlacementFormat;
 
-/// Most bytes of a file: 16 for each of 2^24 ranks.
+/// Maximum size of a file: 16 bytes for each of 2^24 ranks.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// A placement that was read.
+/// A mapping from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// The slot of every rank, each slot once.
     pub slots: Vec<u32>,
-    /// What the file was read as, never [`PlacementFormat::Auto`].
+    /// The format of the file, never [`PlacementFormat::Auto`].
     pub format: PlacementFormat,
 }
 
-/// Reads the placement of `ranks` ranks on a machine from a file.
+/// Reads a mapping of `ranks` ranks to a machine from a file.
 pub fn import(
     path: &Path,
     format: PlacementFormat,
@@ -38,7 +39,7 @@ pub fn import(
     read_placement(&text, format, ranks, system).map_err(|error| error.in_file(path))
 }
 
-/// Reads the placement of `ranks` ranks on a machine from what is in a file.
+/// Reads a mapping of `ranks` ranks to a machine from the content of a file.
 pub fn read_placement(
     text: &[u8],
     format: PlacementFormat,
@@ -61,7 +62,7 @@ pub fn read_placement(
     Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format })
 }
 
-/// The lines in which something stands, without comments: behind `#`, or on lines that begin with `%`.
+/// The lines that are not empty, without comments (after `#`, or lines that start with `%`).
 fn filled_lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
     let lines =
         lines_of(text, "").map(|line| line.map(|text| text.split('#').next().unwrap_or_default().trim()));
@@ -70,14 +71,14 @@ fn filled_lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
 
 /// Checks that no two ranks are on one slot.
 fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
-    const NOBODY: u32 = u32::MAX;
-    let mut owner = vec![NOBODY; slots];
+    const FREE: u32 = u32::MAX;
+    let mut owner = vec![FREE; slots];
     let mut first = None;
     let mut crowded = 0;
     for (rank, place) in places.iter().enumerate() {
         let owner = &mut owner[place.slot as usize];
         match *owner {
-            NOBODY => *owner = rank as u32,
+            FREE => *owner = rank as u32,
             other => {
                 crowded += 1;
                 first.get_or_insert((other, rank));
@@ -87,8 +88,8 @@ fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
     let Some((one, other)) = first else { return Ok(()) };
     let slot = places[other].slot;
     let more = match crowded {
-        1 => "all other ranks have a slot of their own".to_owned(),
-        crowded => format!("{crowded} ranks in all are where another one is already"),
+        1 => "all other ranks have distinct slots".to_owned(),
+        crowded => format!("{crowded} ranks in total share a slot with an earlier rank"),
     };
     let before = places[one as usize].line;
     let what = format!("ranks {one} (line {before}) and {other} are both on slot {slot}; {more}");
@@ -96,12 +97,12 @@ fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
 }
 
 const HINT: &str = "formats: one PE a line (KaHIP, VieM, SharedMap), a count and then `vertex PE` lines (Scotch), `rank 0=host \
-                    slot=1` lines (Open MPI's rank file), one host a line (machine file); `format` takes one for granted";
+                    slot=1` lines (Open MPI rank file), one host a line (machine file); set `format` to choose one";
 
-/// The format of a file. Two lines are enough.
+/// Detects the format of a file from its first two lines.
 fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementFormat, FileError> {
     let Some(first) = lines.next() else {
-        return Err(FileError::new("nothing is in it", HINT));
+        return Err(FileError::new("the file is empty", HINT));
     };
     let numbers = |line: Line<'_>| line.words().all(is_whole).then(|| line.words().count());
     match (numbers(first), lines.next().and_then(numbers)) {
@@ -114,24 +115,24 @@ fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementF
         }
         (None, _) if is_host(first.words().next().unwrap_or_default()) => Ok(PlacementFormat::Machinefile),
         _ => Err(first
-            .error(format!("`{}` begins no placement that is known", shown(first.text)))
+            .error(format!("`{}` does not start a known mapping format", shown(first.text)))
             .with_help(HINT)),
     }
 }
 
-/// Whether a word may be a host and a count.
+/// Whether a word may be `host:count`.
 fn is_host(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphanumeric())
         && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:".contains(letter))
 }
 
-/// Whether a word is a whole number, of any size and sign.
+/// Whether a word is an integer, of any size and sign.
 fn is_whole(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Where a rank is, and the line that says so.
+/// The slot of a rank and its line in the file.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     slot: u32,
@@ -139,10 +140,10 @@ struct Place {
 }
 
 const ONE_A_LINE: &str = "a partition of KaHIP, VieM or SharedMap has one PE a line, that of rank 0 first";
-const PAIRS: &str = "a map of Scotch begins with the number of vertices; then every line has a vertex and its PE, parted by white \
+const PAIRS: &str = "a Scotch mapping starts with the number of vertices; every other line has a vertex and its PE, separated by white \
                      space";
 
-/// One PE a line; line i is of rank i.
+/// Reads one PE a line; line i is rank i.
 fn kahip<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
@@ -164,30 +165,32 @@ fn kahip<'t>(
 
 #[cold]
 fn too_many(line: Line<'_>, ranks: usize) -> FileError {
-    line.error(format!("more lines than the {ranks} ranks of the program")).with_help(OTHER_PROGRAM)
+    line.error(format!("the file has more lines than the {ranks} ranks of the program"))
+        .with_help(OTHER_PROGRAM)
 }
 
-/// The places of all ranks, if a file that ends with a line has them.
+/// Checks that a file has an entry for every rank; `last` is its last line.
 fn all_placed(places: Vec<Place>, ranks: usize, last: usize) -> Result<Vec<Place>, FileError> {
     match places.len() {
         found if found < ranks => {
-            let what = format!("the file ends after {found} ranks, and the program has {ranks}");
+            let what = format!("the file ends after {found} ranks, but the program has {ranks}");
             Err(at(last, what, OTHER_PROGRAM))
         }
         _ => Ok(places),
     }
 }
 
-/// A count, then vertices and their PEs in any order. Vertices count from zero, or from one where there is no vertex 0.
+/// Reads a count, then vertices and their PEs in any order. Vertices count from zero, or from one if there is
+/// no vertex 0.
 fn scotch<'t>(
     mut lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     slots: usize,
 ) -> Result<Vec<Place>, FileError> {
-    let Some(head) = lines.next() else { return Err(FileError::new("nothing is in it", PAIRS)) };
+    let Some(head) = lines.next() else { return Err(FileError::new("the file is empty", PAIRS)) };
     let [count] = words(head, PAIRS)?;
     if count.parse() != Ok(ranks) {
-        let what = format!("there are `{}` vertices, but {ranks} ranks", shown(count));
+        let what = format!("the file has `{}` vertices, but the program has {ranks} ranks", shown(count));
         return Err(head.error(what).with_help(OTHER_PROGRAM));
     }
     let mut pairs = Vec::new();
@@ -195,7 +198,7 @@ fn scotch<'t>(
     for line in lines {
         let [vertex, pe] = words(line, PAIRS)?;
         if pairs.len() == ranks {
-            let what = format!("more lines than the {ranks} vertices of the first line");
+            let what = format!("the file has more lines than the {ranks} vertices of its first line");
             return Err(line.error(what).with_help(PAIRS));
         }
         pairs.push((line, vertex, pe));
@@ -204,10 +207,10 @@ fn scotch<'t>(
     let base = usize::from(!pairs.iter().any(|(_, vertex, _)| vertex.parse() == Ok(0)));
     let mut places: Vec<Option<Place>> = vec![None; ranks];
     for (line, vertex, pe) in pairs {
-        let number = below(line, vertex, ranks + base, || "there is a vertex".to_owned(), PAIRS)?;
+        let number = below(line, vertex, ranks + base, || "vertex".to_owned(), PAIRS)?;
         let Some(entry) = number.checked_sub(base).and_then(|rank| places.get_mut(rank)) else { continue };
         if let Some(before) = entry {
-            let what = format!("vertex {number} stands on line {} already", before.line);
+            let what = format!("duplicate vertex {number}, first on line {}", before.line);
             return Err(line.error(what).with_help(PAIRS));
         }
         *entry = Some(place(line, pe, slots, || format!("vertex {number} is on PE"))?);
@@ -215,7 +218,7 @@ fn scotch<'t>(
     none_missing(places, last, |rank| format!("vertex {} is missing", rank + base))
 }
 
-/// The places of all ranks, if none is missing in a file that ends with a line.
+/// Checks that no rank is missing; `last` is the last line of the file.
 fn none_missing(
     places: Vec<Option<Place>>,
     last: usize,
@@ -232,7 +235,7 @@ fn place(line: Line<'_>, pe: &str, slots: usize, what: impl Fn() -> String) -> R
     Ok(Place { slot, line: line.number })
 }
 
-/// The words of a line, which must be so many.
+/// Splits a line into exactly `COUNT` words.
 fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[&'t str; COUNT], FileError> {
     let mut words = line.words();
     let mut found = [""; COUNT];
@@ -242,7 +245,7 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
     match found.contains(&"") || words.next().is_some() {
         true => {
             let ending = if COUNT > 1 { "s" } else { "" };
-            let what = format!("`{}` is not {COUNT} number{ending}", shown(line.text));
+            let what = format!("expected {COUNT} number{ending}, found `{}`", shown(line.text));
             Err(line.error(what).with_help(hint))
         }
         false => Ok(found),
@@ -250,12 +253,12 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
 }
 
 const RANKFILE_HINT: &str =
-    "a line of a rank file is `rank 0=host slot=3`, or with socket and core `rank 0=host slot=1:0`";
-const ONE_CORE: &str = "a rank takes one slot: name one core, as in `slot=3`, by its logical number";
-const CORES: &str = "cores count from zero on every host, or on every socket where one is named; sockets are the outermost groups of \
+    "a line of a rank file is `rank 0=host slot=3`, or `rank 0=host slot=1:0` with socket and core";
+const ONE_CORE: &str = "a rank takes one slot: give the logical number of one core, such as `slot=3`";
+const CORES: &str = "cores count from zero on every host, or on every socket if one is given; sockets are the outermost groups of \
                      the machine's levels inside a host";
 
-/// Reads where every rank is, in any order.
+/// Reads ranks in any order.
 fn rankfile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
@@ -266,25 +269,25 @@ fn rankfile<'t>(
     let mut last = 0;
     for line in lines {
         let (rank, host, slot) = parts(line)?;
-        let rank = below(line, rank, ranks, || "there is rank".to_owned(), OTHER_PROGRAM)?;
+        let rank = below(line, rank, ranks, || "rank".to_owned(), OTHER_PROGRAM)?;
         let host = match host.strip_prefix("+n") {
             Some(number) => {
-                let what = || "there is host +n".to_owned();
+                let what = || "host +n".to_owned();
                 machine.hosts[below(line, number, machine.hosts.len(), what, RANKFILE_HINT)?]
             }
             None => machine.host(host, line)?,
         };
         let slot = cores.slot(line, slot, host)?;
         if let Some(before) = places[rank].replace(Place { slot, line: line.number }) {
-            let what = format!("rank {rank} stands on line {} already", before.line);
+            let what = format!("duplicate rank {rank}, first on line {}", before.line);
             return Err(line.error(what).with_help(RANKFILE_HINT));
         }
         last = line.number;
     }
-    none_missing(places, last, |rank| format!("rank {rank} is missing, and the program has {ranks}"))
+    none_missing(places, last, |rank| format!("rank {rank} is missing; the program has {ranks} ranks"))
 }
 
-/// Rank, host and slot as they are written.
+/// Splits a line into rank, host and slot.
 fn parts(line: Line<'_>) -> Result<(&str, &str, &str), FileError> {
     let parts = || {
         let (rank, place) = line.text.strip_prefix("rank")?.split_once('=')?;
@@ -294,25 +297,25 @@ fn parts(line: Line<'_>) -> Result<(&str, &str, &str), FileError> {
         Some((rank.trim(), host, slot.trim()))
     };
     parts().ok_or_else(|| {
-        line.error(format!("`{}` is no line of a rank file", shown(line.text))).with_help(RANKFILE_HINT)
+        line.error(format!("`{}` is not a line of a rank file", shown(line.text))).with_help(RANKFILE_HINT)
     })
 }
 
 /// Looks up the cores of hosts.
 struct Cores<'a> {
     machine: &'a Machine<'a>,
-    /// The sockets of the hosts of which any was named, by the index of the host.
+    /// Sockets of the hosts looked up so far, by index of the host.
     sockets: HashMap<usize, Vec<Vec<u32>>>,
 }
 
 impl Cores<'_> {
-    /// The slot that is written as `CORE` or `SOCKET:CORE`.
+    /// Finds the slot of `CORE` or `SOCKET:CORE`.
     fn slot(&mut self, line: Line<'_>, slot: &str, host: Host) -> Result<u32, FileError> {
         if let Some(sign) = slot.chars().find(|sign| !sign.is_ascii_digit() && *sign != ':') {
             let what = match sign {
                 ',' | '-' | '*' => format!("`{}` is more than one core", shown(slot)),
-                'p' | 'P' => format!("`{}` is a physical number", shown(slot)),
-                _ => format!("`{}` is no core", shown(slot)),
+                'p' | 'P' => format!("`{}` is a physical core number", shown(slot)),
+                _ => format!("`{}` is not a core", shown(slot)),
             };
             return Err(line.error(what).with_help(ONE_CORE));
         }
@@ -335,9 +338,9 @@ impl Cores<'_> {
 }
 
 const MACHINEFILE_HINT: &str = "a line of a machine file is `host`, `host:4` or `host slots=4`";
-const ROOM: &str = "a slot takes one rank: put fewer on this host, or give a machine with more slots on it";
+const ROOM: &str = "a slot takes one rank: put fewer ranks on this host, or use a machine with more slots";
 
-/// Reads the hosts of all ranks. What a file with counts has room for beyond the last rank means nothing.
+/// Reads the hosts of all ranks. Counts beyond the last rank are ignored.
 fn machinefile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
@@ -358,7 +361,7 @@ fn machinefile<'t>(
             let taken = &mut taken[host.index];
             if *taken == host.slots {
                 let (rank, name, slots) = (places.len(), machine.name(host), host.slots);
-                let what = format!("rank {rank} would be one too many for host `{name}` with {slots} slots");
+                let what = format!("host `{name}` has only {slots} slots, too few for rank {rank}");
                 return Err(line.error(what).with_help(ROOM));
             }
             places.push(Place { slot: host.first + *taken, line: line.number });
@@ -369,7 +372,7 @@ fn machinefile<'t>(
     all_placed(places, ranks, last)
 }
 
-/// A host, and the ranks that it takes where the line says so.
+/// A host, and its number of ranks if given.
 fn host_and_count(line: Line<'_>) -> Result<(&str, Option<u64>), FileError> {
     let mut words = line.words();
     let first = words.next().unwrap_or_default();
@@ -382,7 +385,7 @@ fn host_and_count(line: Line<'_>) -> Result<(&str, Option<u64>), FileError> {
             Some(("slots", slots)) if count.is_none() => count = Some(number(line, slots)?),
             Some(("max_slots" | "max-slots", _)) => {}
             _ => {
-                let what = format!("`{}` says nothing of a host", shown(word));
+                let what = format!("unexpected `{}` after the host", shown(word));
                 return Err(line.error(what).with_help(MACHINEFILE_HINT));
             }
         }
@@ -394,12 +397,12 @@ fn number(line: Line<'_>, word: &str) -> Result<u64, FileError> {
     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
     let number = word.parse().ok().filter(|&number| digits && number > 0);
     number.ok_or_else(|| {
-        line.error(format!("`{}` is no number of ranks", shown(word))).with_help(MACHINEFILE_HINT)
+        line.error(format!("`{}` is not a number of ranks", shown(word))).with_help(MACHINEFILE_HINT)
     })
 }
 
-const NAMES: &str = "hosts have the names of the machine, or these up to the first dot where that tells them apart: give the machine \
-                     that the file was made for, or name its hosts with `hosts`";
+const NAMES: &str = "hosts are named as in the machine, or by the part before the first dot if that is unique: use the machine \
+                     that the file was made for, or set its host names with `hosts`";
 
 /// A host of a machine.
 #[derive(Debug, Clone, Copy)]
@@ -412,12 +415,12 @@ struct Host {
     slots: u32,
 }
 
-/// A machine whose hosts can be looked up.
+/// An index of the hosts of a machine.
 struct Machine<'a> {
     system: &'a SystemGraph,
     hosts: Vec<Host>,
     by_name: HashMap<&'a str, usize>,
-    /// By the name up to the first dot; none where that is one of several.
+    /// By the name up to the first dot; `None` if it is ambiguous.
     by_short_name: HashMap<&'a str, Option<usize>>,
 }
 
@@ -435,10 +438,10 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// The host of a name.
+    /// Looks up a host.
     fn host(&self, name: &str, line: Line<'_>) -> Result<Host, FileError> {
         let index = self.by_name.get(name).copied();
-        // `a.x` and `a.y` are two hosts, but each may be the `a` of the other side.
+        // `a.x` and `a.y` are different hosts, but `a` in the file or the machine may be either.
         let is_short = |name: &str| short(name) == name;
         let is_same = |index: &usize| is_short(name) || is_short(self.name(self.hosts[*index]));
         let index = index.or_else(|| self.by_short_name.get(short(name)).copied().flatten().filter(is_same));
@@ -446,7 +449,7 @@ impl<'a> Machine<'a> {
             Some(index) => Ok(self.hosts[index]),
             None => {
                 let first = self.hosts.first().map_or("none", |host| self.name(*host));
-                let what = format!("the machine has no host `{}`; its first one is `{first}`", shown(name));
+                let what = format!("the machine has no host `{}`; its first host is `{first}`", shown(name));
                 Err(line.error(what).with_help(NAMES))
             }
         }
@@ -458,7 +461,7 @@ impl<'a> Machine<'a> {
         &self.system.nodes[node as usize].name
     }
 
-    /// The slot of a core of a host, counted over all its sockets.
+    /// The slot of a core, counted over all sockets of a host.
     fn core(&self, host: Host, core: u32) -> Option<u32> {
         let is_it = |slot: &u32| self.system.slots[*slot as usize].core == core;
         let slots = host.first..host.first + host.slots;
@@ -466,8 +469,8 @@ impl<'a> Machine<'a> {
         direct.or_else(|| slots.clone().find(is_it))
     }
 
-    /// The slots of all sockets of a host. Sockets are the outermost groups of the machine's levels that part the host; where
-    /// they are single slots, as where nothing parts it, there is one socket.
+    /// The slots of all sockets of a host. Sockets are the outermost groups of the machine's levels that
+    /// split the host; if these are single slots, there is one socket.
     fn sockets(&self, host: Host) -> Vec<Vec<u32>> {
         let slots = host.first..host.first + host.slots;
         let one = || vec![slots.clone().collect()];
@@ -484,7 +487,7 @@ impl<'a> Machine<'a> {
         if sockets.len() == slots.len() { one() } else { sockets }
     }
 
-    /// The groups of the outermost level that parts a host.
+    /// The groups of the outermost level that splits a host.
     fn parting_groups(&self, host: Host) -> Option<&[u32]> {
         let CostModel::Levels(levels) = &self.system.cost else { return None };
         let slots = host.first as usize..(host.first + host.slots) as usize;
@@ -494,28 +497,28 @@ impl<'a> Machine<'a> {
 }
 
 fn short(name: &str) -> &str {
-    // An address has no name before its first dot.
+    // An IP address has no short name.
     match name.parse::<std::net::Ipv4Addr>() {
         Ok(_) => name,
         Err(_) => name.split('.').next().unwrap_or(name),
     }
 }
 
-const NOT_ONE_TO_ONE: &str = "a slot takes one rank. KaHIP and Scotch balance loads, and with as many parts as vertices \
-                                         they often put two ranks on a PE and leave another empty: use VieM, or SharedMap with an \
+const NOT_ONE_TO_ONE: &str = "a slot takes one rank. KaHIP and Scotch only balance loads: with as many parts as vertices \
+                                         they often put two ranks on a PE and leave another empty. Use VieM, or SharedMap with an \
                                          imbalance of 0";
-const OTHER_MACHINE: &str = "PE i is slot i of the machine, counted from zero in the order of its hosts: is this the \
-                                        machine that the file was made for, with its levels in this order?";
-const OTHER_PROGRAM: &str = "the file needs a place for every rank of the task graph: is it the graph that the file was \
-                                        made for?";
+const OTHER_MACHINE: &str = "PE i is slot i of the machine, counted from zero in host order: check that this is the \
+                                        machine that the file was made for, with its levels in the same order";
+const OTHER_PROGRAM: &str = "the file needs an entry for every rank of the task graph: check that it is the graph that the file was \
+                                        made for";
 
-/// An error behind the last line that was read; of the file as a whole where there was none.
+/// An error at the last line read, or of the file if no line was read.
 #[cold]
 fn at(line: usize, problem: impl Into<String>, help: &str) -> FileError {
     FileError { line: Some(line).filter(|line| *line > 0), ..FileError::new(problem, help) }
 }
 
-/// A number below a bound. `what` says what has it, such as `rank 3 is on PE`.
+/// Parses a number below a bound. `what` names it in messages, such as `rank 3 is on PE`.
 fn below(
     line: Line<'_>,
     word: &str,
@@ -527,9 +530,9 @@ fn below(
     let number = word.parse::<usize>().ok().filter(|&number| digits && number < bound);
     number.ok_or_else(|| {
         let range = match bound {
-            0 => "there are none".to_owned(),
-            bound => format!("numbers go from 0 to {}", bound - 1),
+            0 => "but there are none".to_owned(),
+            bound => format!("expected 0 to {}", bound - 1),
         };
-        line.error_at(word, format!("{} `{}`, and {range}", what(), shown(word))).with_help(help)
+        line.error_at(word, format!("{} `{}`, {range}", what(), shown(word))).with_help(help)
     })
 }

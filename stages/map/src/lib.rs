@@ -1,9 +1,11 @@
-//! Where every rank runs: mappers.
+//! Mappers: algorithms that assign a slot to every rank.
 //!
-//! Stages: [`LinearStage`], `map/linear`; [`RoundRobinStage`], `map/round-robin`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
-//! [`GeneticStage`], `map/genetic`; [`CompositeStage`], `map/composite`; [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`; [`HierarchicalStage`], `map/hierarchical`; [`ImportStage`], `map/import`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
-//! with all metrics.
+//! Stages: [`LinearStage`], `map/linear`; [`RoundRobinStage`], `map/round-robin`; [`RandomStage`],
+//! `map/random`; [`AnnealingStage`], `map/annealing`; [`GeneticStage`], `map/genetic`; [`CompositeStage`],
+//! `map/composite`; [`AutoStage`], `map/auto`; [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`;
+//! [`ExternalStage`], `map/external`; [`HierarchicalStage`], `map/hierarchical`; [`ImportStage`],
+//! `map/import`. Each stage runs a [`Mapper`], which solves a [`Problem`](hopmap_objective::Problem), and
+//! adds all metrics to its mapping.
 
 mod annealing;
 mod auto;

@@ -1,4 +1,4 @@
-//! What every mapping algorithm is, what it finds, and how the searches of the papers begin and end.
+//! The `Mapper` trait, its result, and the final steps that searches share.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,35 +10,35 @@ use hopmap_objective::{Assignment, Problem};
 use crate::descend;
 use crate::moves::movable;
 
-/// An algorithm that places the ranks of a problem.
+/// A mapping algorithm.
 pub trait Mapper {
-    /// Places every rank on a slot of its own.
+    /// Assigns every rank a distinct slot.
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error>;
 }
 
-/// What a mapper found.
+/// Result of a mapper.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
     /// The slot of every rank.
     pub slots: Vec<u32>,
-    /// Changes to a placement whose cost was computed, by all islands together.
+    /// Evaluated exchanges of all islands.
     pub evaluations: u64,
-    /// The least cost of every island over its evaluations, island by island.
+    /// Best cost of every island over its evaluations, island by island.
     pub convergence: Vec<ConvergencePoint>,
-    /// Whether the search came to its end and was not told to stop before.
+    /// Whether the search finished without being stopped.
     pub complete: bool,
-    /// Metrics that only this mapper has, by their names.
+    /// Metrics specific to this mapper, by name.
     pub metrics: BTreeMap<String, f64>,
 }
 
 impl SearchResult {
-    /// A placement that took no search.
+    /// A mapping found without search.
     #[must_use]
     pub fn at_once(slots: Vec<u32>) -> Self {
         Self { slots, evaluations: 0, convergence: Vec::new(), complete: true, metrics: BTreeMap::new() }
     }
 
-    /// What islands found, in the units of the problem.
+    /// Converts the result of islands to the units of the problem.
     pub(crate) fn of_islands(found: hopmap_islands::SearchResult<Vec<u32>>, problem: &Problem) -> Self {
         let point = |point: Point| ConvergencePoint {
             island: point.island,
@@ -55,40 +55,40 @@ impl SearchResult {
     }
 }
 
-/// Part of a budget in seconds that is left to the descent.
+/// Fraction of the time limit reserved for the final local search.
 const DESCENT_SHARE: f64 = 0.1;
-/// Most evaluations of the descent.
+/// Evaluation limit of the final local search.
 const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
-/// Metrics of what searches do now and then: exchanges after which solvers go on, complete iterations of breeding, and children that
+/// Metrics of rare events: exchanges after which solvers continue, complete generations, and children that
 /// annealing accepted.
 pub(crate) const EXCHANGES: &str = "exchanges";
 pub(crate) const GENERATIONS: &str = "generations";
 pub(crate) const ACCEPTED_CHILDREN: &str = "accepted_children";
 
-/// What it means if none of it happened.
+/// Warnings if a counter is zero.
 const NEVER: [(&str, &str); 3] = [
     (EXCHANGES, "the search ended before its first exchange (`exchange_interval`)"),
     (GENERATIONS, "the search ended before its first generation"),
     (ACCEPTED_CHILDREN, "annealing accepted no child of the islands that bred"),
 ];
 
-/// Whether all placements cost the same.
+/// Whether all mappings cost the same.
 pub(crate) fn is_flat(problem: &Problem) -> bool {
     problem.distance().levels() < 2 || problem.slots() < 2 || movable(problem).is_empty()
 }
 
-/// A descent of the best placement of all islands to one that no exchange improves.
+/// Local search from the best mapping of all islands to a local optimum.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FinalSearch {
     descends: bool,
-    /// Whether rank order is the result where the search found nothing better.
+    /// Whether to return the linear mapping if the search found nothing better.
     falls_back: bool,
     time: Option<Duration>,
 }
 
 impl FinalSearch {
-    /// The ending of a search, and the budget that it leaves to it: a descent takes a tenth of a budget in seconds.
+    /// The final search and the budget of the main search; local search takes a tenth of a time limit.
     pub(crate) fn new(
         evaluations: Option<u64>,
         time_limit_s: Option<f64>,
@@ -101,8 +101,9 @@ impl FinalSearch {
         Ok((Self { descends, falls_back, time }, budget))
     }
 
-    /// Descends if it should, and says what was found in the units of the problem. Every process does the same. By default, what
-    /// costs more than rank order is given up for that: random starts are no match for it where there are thousands of ranks.
+    /// Runs the final local search if requested and converts the result to the units of the problem. All
+    /// processes compute the same. By default a result worse than the linear mapping is replaced by it:
+    /// random starts rarely beat it with thousands of ranks.
     pub(crate) fn finish(
         &self,
         mut found: hopmap_islands::SearchResult<Vec<u32>>,
@@ -136,7 +137,7 @@ impl FinalSearch {
     }
 }
 
-/// Notes a better cost on the island whose placement it came from.
+/// Records a better cost for the island that found the mapping.
 fn note(found: &mut hopmap_islands::SearchResult<Vec<u32>>, cost: i64, evaluations: u64) {
     if let Some(at) = found.convergence.iter().position(|point| point.cost == found.best.cost) {
         let before = found.convergence[at];

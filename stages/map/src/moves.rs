@@ -1,4 +1,5 @@
-//! Steps of local searches: proposals of exchanges, temperatures and what they accept, the best placement seen, and the descent to a local optimum.
+//! Building blocks of searches: proposals of exchanges, temperatures, acceptance, the best mapping, and
+//! descent to a local optimum.
 
 use std::ops::Range;
 
@@ -11,19 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::params::kind;
 
-/// Neighbours that a rank draws before it goes anywhere.
+/// Neighbours that a rank draws before it makes a random proposal.
 const DRAWS: usize = 3;
 
-/// Ranks for which it makes a difference where they are, and that no constraint keeps on their slots.
+/// Ranks whose slot affects the cost and is not fixed by a constraint.
 pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
     problem.movable().iter().copied().filter(|&rank| !problem.is_fixed(rank)).collect()
 }
 
-/// A slot for a rank, as a proposal: in a tree towards a neighbour, else anywhere outside its innermost group.
+/// Proposes a slot for a rank: towards a neighbour in a tree, otherwise anywhere outside its innermost group.
 ///
-/// In a tree the rank draws one of its neighbours and goes to a random slot of the largest group that holds the neighbour and
-/// not the rank. If it already lies as close as it can to three drawn neighbours, it goes to a random slot outside its own
-/// innermost group. Exchanges inside such a group change nothing and are never proposed. `bits` are random.
+/// In a tree the rank draws a neighbour and proposes a random slot of the largest group that contains the
+/// neighbour but not the rank. If it is already as close as possible to three drawn neighbours, it proposes a
+/// random slot outside its own innermost group. Exchanges inside such a group have no effect and are never
+/// proposed. `bits` are random.
 #[inline]
 pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
     let distance = assignment.problem().distance();
@@ -32,7 +34,7 @@ pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random:
     }
     let slots = distance.order();
     let index = below(bits, slots.len() - 1);
-    // Of a matrix the slots are in their own order.
+    // With a cost matrix, the order of the slots is that of their numbers.
     slots[index + usize::from(index >= assignment.slot_of(rank) as usize)]
 }
 
@@ -59,8 +61,8 @@ fn propose_in_tree(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &m
     distance.order()[if index < own.start { index } else { index + own.len() }]
 }
 
-/// Every rank proposes one exchange, and those that the temperature accepts are made. Gives the number of exchanges that
-/// changed the cost.
+/// One sweep: every rank proposes an exchange, which is applied if accepted at the temperature. Returns the
+/// number of exchanges that changed the cost.
 pub(crate) fn sweep(
     assignment: &mut Assignment<'_>,
     ranks: &[u32],
@@ -71,7 +73,7 @@ pub(crate) fn sweep(
 ) -> u64 {
     let mut changes = 0;
     for &rank in ranks {
-        // The upper half is for the proposal, the lower one for its acceptance.
+        // The upper half is for the proposal, the lower half for acceptance.
         let draw = random.next_u64();
         let slot = propose(assignment, rank, (draw >> 32) as u32, random);
         let delta = assignment.delta(rank, slot);
@@ -88,14 +90,14 @@ pub(crate) fn sweep(
     changes
 }
 
-/// Moves that the mean change of cost is taken of.
+/// Moves in the sample of the mean change of cost.
 const SAMPLES: usize = 1024;
-/// Random numbers that acceptance tells apart; a power of two.
+/// Number of distinct random thresholds of acceptance; a power of two.
 const THRESHOLDS: usize = 1024;
 
-/// Mean change of cost, up or down, of a rank that moves from its slot in one random placement to its slot in another.
+/// Mean absolute change of cost if a rank moves from its slot in one random mapping to its slot in another.
 ///
-/// Moves that break a constraint do not count. Never zero; the same for every seed and island.
+/// Moves that violate constraints do not count. Never zero; equal for all seeds and islands.
 pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
     let placement = |number| problem.random(seed_stream(kind::AUTO, 0, u64::MAX - number as u64));
     let mut sum = 0.0;
@@ -117,9 +119,9 @@ pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, Obj
     Ok((sum / admitted.max(1) as f64).max(f64::MIN_POSITIVE))
 }
 
-/// Temperatures of one cycle, from hot to cold: as many as sweeps, each the same part of the one before.
+/// Temperatures of one cycle, one per sweep, falling by a constant factor.
 ///
-/// With M = sweeps − 1 coolings, each is by (cold / hot)^(1 / M); the last temperature is `cold`.
+/// The factor is (cold / hot)^(1 / M) for M = sweeps − 1; the last temperature is `cold`.
 pub(crate) fn temperatures(hot: f64, cold: f64, sweeps: u64) -> impl Iterator<Item = f64> {
     let coolings = sweeps.saturating_sub(1).max(1) as f64;
     let factor = libm::pow(cold / hot, 1.0 / coolings);
@@ -128,7 +130,7 @@ pub(crate) fn temperatures(hot: f64, cold: f64, sweeps: u64) -> impl Iterator<It
 
 /// Accepts a rise of cost Δ at temperature T with probability exp(−Δ / T) (Metropolis): if Δ ≤ T · −ln u for a random u.
 ///
-/// The values of −ln u come from a table, so a decision takes no logarithm.
+/// The values of −ln u come from a table, which avoids a logarithm per decision.
 pub(crate) struct Acceptance {
     thresholds: Vec<f64>,
 }
@@ -139,23 +141,23 @@ impl Acceptance {
         Self { thresholds: (0..THRESHOLDS as u32).map(threshold).collect() }
     }
 
-    /// The rise of cost, in units of the temperature, that is accepted with these random bits.
+    /// The accepted rise of cost, in units of the temperature, for these random bits.
     #[inline]
     pub(crate) fn threshold(&self, bits: u32) -> f64 {
         self.thresholds[bits as usize % THRESHOLDS]
     }
 }
 
-/// The best placement that a search has seen, and the exchanges since it was last stored.
+/// The best mapping of a search, and the exchanges since it was last stored.
 ///
-/// Storing a placement takes a step for every rank, so within a sweep only the exchanges are recorded, and after the sweep the
-/// search is wound back to the best point of it. Written down is only what is stored.
+/// Storing a mapping takes a step per rank. Within a sweep only exchanges are recorded; afterwards the search
+/// is rewound to its best point. Only the stored mapping is serialised.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Incumbent {
     pub(crate) best: Candidate<Vec<u32>>,
     #[serde(skip)]
     exchanges: Vec<Exchange>,
-    /// How many of the exchanges lead to the best point and what it costs, if it is better than what is stored.
+    /// Number of exchanges to the best point and its cost, if it is better than the stored mapping.
     #[serde(skip)]
     pending: Option<(usize, i64)>,
 }
@@ -173,7 +175,7 @@ impl Incumbent {
         Self { best: Candidate { cost, solution: slots }, exchanges: Vec::new(), pending: None }
     }
 
-    /// Notes the exchange that comes next.
+    /// Records the next exchange.
     #[inline]
     pub(crate) fn record(&mut self, assignment: &Assignment<'_>, rank: u32, to: u32, delta: i64) {
         self.exchanges.push(Exchange { rank, from: assignment.slot_of(rank), to, delta });
@@ -183,7 +185,7 @@ impl Incumbent {
         }
     }
 
-    /// Stores the best point since the last call. The assignment comes back as it was.
+    /// Stores the best point since the last call. The assignment is unchanged afterwards.
     pub(crate) fn settle(&mut self, assignment: &mut Assignment<'_>) {
         let mut exchanges = std::mem::take(&mut self.exchanges);
         if let Some((count, _)) = self.pending.take() {
@@ -200,7 +202,7 @@ impl Incumbent {
         self.exchanges = exchanges;
     }
 
-    /// Stores a placement if it is better, and says whether it is.
+    /// Stores a mapping if it is better; returns whether it was.
     pub(crate) fn replace(&mut self, assignment: &Assignment<'_>) -> bool {
         let is_better = assignment.cost() < self.best.cost;
         if is_better {
@@ -211,11 +213,12 @@ impl Incumbent {
     }
 }
 
-/// Exchanges a rank with what is on another slot for as long as that lowers the cost.
+/// Descends to a local optimum by exchanges that lower the cost.
 ///
-/// Ends where no exchange of two ranks and no move to a free slot lowers the cost, or when `more`, asked before every
-/// evaluation, says no. An exchange that lowers the cost brings one of its ranks closer to a neighbour, so only slots closer
-/// to a neighbour are tried, or all where the machine is no tree or the objective is about links.
+/// Ends if no exchange of two ranks or move to a free slot lowers the cost, or when `more`, called before
+/// every evaluation, returns false. An exchange that lowers the cost moves one of its ranks closer to a
+/// neighbour, so only such slots are tried, or all if the machine is not a tree or the objective counts
+/// links.
 pub fn descend(assignment: &mut Assignment<'_>, mut more: impl FnMut() -> bool) {
     let ranks = assignment.slots().len() as u32;
     loop {
@@ -231,7 +234,7 @@ pub fn descend(assignment: &mut Assignment<'_>, mut more: impl FnMut() -> bool) 
     }
 }
 
-/// Makes every exchange of a rank that lowers the cost; `false` if `more` said no.
+/// Makes every exchange of a rank that lowers the cost; `false` if `more` returned false.
 fn improve(assignment: &mut Assignment<'_>, rank: u32, more: &mut impl FnMut() -> bool) -> bool {
     let order = assignment.problem().distance().order();
     for run in closer(assignment, rank) {
@@ -248,7 +251,7 @@ fn improve(assignment: &mut Assignment<'_>, rank: u32, more: &mut impl FnMut() -
     true
 }
 
-/// The slots that are closer to some neighbour than the own slot is, as runs in the order of the tree that do not overlap.
+/// The slots closer to some neighbour than the current slot, as disjoint ranges in tree order.
 fn closer(assignment: &Assignment<'_>, rank: u32) -> Vec<Range<usize>> {
     let distance = assignment.problem().distance();
     if !assignment.problem().is_about_closeness() {
@@ -264,7 +267,7 @@ fn closer(assignment: &Assignment<'_>, rank: u32) -> Vec<Range<usize>> {
     let mut runs: Vec<_> =
         neighbours.filter_map(|neighbour| closer_to(assignment.slot_of(neighbour.rank))).collect();
     runs.sort_unstable_by_key(|run| (run.start, std::cmp::Reverse(run.end)));
-    // Groups of a tree lie inside each other or apart.
+    // Groups of a tree are nested or disjoint.
     runs.dedup_by(|inner, outer| inner.end <= outer.end);
     runs
 }

@@ -1,12 +1,12 @@
 //! Parameters of the stages.
 
-/// Declares the parameters of a mapper and what they are by default, and beside its own those of the problem that every mapper solves.
-/// Serde can flatten a struct into another only where it lets unknown keys pass.
+/// Declares the parameters of a mapper with their defaults, and adds those of the problem that all mappers
+/// share. Serde can flatten a struct into another only if unknown keys are allowed.
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
         params! {
             $(#[$meta])* pub struct $name { $($own)* }
-            /// What is minimised: a metric, or a weighted sum of several, as in `{ F = 1.0, T = 0.5 }`.
+            /// Objective function: a metric, or a weighted sum such as `{ F = 1.0, T = 0.5 }`.
             objective
         }
     };
@@ -23,13 +23,13 @@ macro_rules! params {
         #[serde(deny_unknown_fields, default)]
         pub struct $name {
             $($(#[$of_field])* pub $field: $type,)*
-            /// What an edge of the task graph weighs.
+            /// Weight of an edge of the communication matrix.
             pub weight: WeightChoice,
             $(#[$of_objective])+
             pub objective: Goal,
-            /// Ranks that have to be on a slot or a host.
+            /// Ranks with a fixed slot or host.
             pub pinned: Vec<Pin>,
-            /// Names of hosts that no rank may be on.
+            /// Names of hosts that no rank may use.
             pub forbidden: Vec<String>,
         }
 
@@ -58,7 +58,7 @@ macro_rules! or_default {
     };
 }
 
-/// Takes what every mapper is told of its problem out of the parameters of a stage.
+/// Extracts the parameters of the problem from those of a stage.
 macro_rules! problem_params {
     ($params:ty) => {
         impl<'a> From<&'a $params> for ProblemParams<'a> {
@@ -74,7 +74,7 @@ macro_rules! problem_params {
     };
 }
 
-/// Kinds of stages by which searches draw their seeds.
+/// Stage kinds that seed the random streams of searches.
 pub(crate) mod kind {
     pub(crate) const RANDOM: &str = "map/random";
     pub(crate) const ANNEALING: &str = "map/annealing";
@@ -105,86 +105,90 @@ pub(crate) use problem::ProblemParams;
 pub use problem::{Goal, Pin};
 
 params! {
-    /// Rank `i` on slot `i`, or on the host of its turn.
+    /// Parameters of `map/linear` and `map/round-robin`.
     pub struct LinearParams {}
-    /// What searches beside this one minimise. It changes nothing here.
+    /// Accepted so that all mappers of a sweep can share parameters; it has no effect here.
     objective
 }
 
 params! {
-    /// Ranks on slots drawn at random from all slots of the machine.
+    /// Parameters of `map/random`.
     pub struct RandomParams {
-        /// Another seed gives another placement.
+        /// Random seed.
         pub seed: u64 = 1,
     }
-    /// What searches beside this one minimise. It changes nothing here.
+    /// Accepted so that all mappers of a sweep can share parameters; it has no effect here.
     objective
 }
 
 params! {
-    /// The search that suits the problem.
+    /// Parameters of `map/auto`.
     pub struct AutoParams {
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How many exchanges every island evaluates.
+        /// Evaluation limit of every island, in exchanges.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+        /// Time limit in seconds. Results with a time limit are not reproducible bit for bit.
         pub time_limit_s: Option<f64>,
-        /// Number of searches side by side, 2 by default; their number never depends on that of the threads. In a budget of seconds
-        /// few islands with large populations find more than many with small ones: no more than there are cores.
+        /// Number of islands (parallel searches), 2 by default; independent of the number of threads. With a
+        /// time limit, use at most one island per core: few islands with large populations find better
+        /// mappings than many with small ones.
         pub islands: u32 = 2,
     }
 }
 
 params! {
-    /// Robust tabu search.
+    /// Parameters of `map/tabu`.
     pub struct TabuParams {
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How many exchanges every island evaluates before its final descent: all pairs at every step. A larger budget continues
-        /// the search of a smaller one. Without it, and without `time_limit_s`: 33,554,432, but at least four steps for every rank.
+        /// Evaluation limit of every island before its final local search, in exchanges. A larger limit
+        /// continues the search of a smaller one. Without it and `time_limit_s`: 33,554,432, but at least
+        /// four steps per rank. One step evaluates all pairs.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds; where there are fewer threads than islands, the islands share it. The result
-        /// cannot be made again bit for bit.
+        /// Time limit in seconds. If there are fewer threads than islands, the islands share it. Results with
+        /// a time limit are not reproducible bit for bit.
         pub time_limit_s: Option<f64>,
-        /// Number of independent searches; the best one wins. They run side by side on as many threads as the stage has, and their
-        /// number never depends on it.
+        /// Number of independent searches; the best result is kept. It does not depend on the number of
+        /// threads on which they run.
         pub islands: u32 = 4,
     }
 }
 
 params! {
-    /// Branch and bound.
+    /// Parameters of `map/exact`.
     pub struct ExactParams {
-        /// Another seed gives another placement to begin with.
+        /// Random seed of the initial tabu search.
         pub seed: u64 = 1,
-        /// How many nodes may be bounded. Without it, and without `time_limit_s`: until the optimum is proven, however long that takes.
+        /// Node limit of the search tree. Without it and `time_limit_s`, the search runs until the optimum is
+        /// proven.
         pub max_search_nodes: Option<u64>,
-        /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+        /// Time limit in seconds. Results with a time limit are not reproducible bit for bit.
         pub time_limit_s: Option<f64>,
     }
 }
 
-/// A placement that another tool computed.
+/// Parameters of `map/import`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
-    /// The file with it. PE i of `KaHIP`, `VieM`, `SharedMap` and Scotch is slot i of the machine.
+    /// Path of the mapping file. PE i of `KaHIP`, `VieM`, `SharedMap` and Scotch is slot i of the machine.
     pub path: InputPath,
-    /// What the file is: `kahip` (also `VieM` and `SharedMap`: one PE a line), `scotch` (a count, then vertex and PE), `rankfile`
-    /// (Open MPI), `machinefile` (one host a line, `host:4` or `host slots=4`), or `auto`, by what is in it.
+    /// Format of the file; `auto` detects it from the content. `kahip` (also `VieM` and `SharedMap`): one PE
+    /// a line. `scotch`: a count, then vertex and PE. `rankfile`: Open MPI. `machinefile`: one host a line,
+    /// `host:4` or `host slots=4`.
     #[serde(default)]
     pub format: PlacementFormat,
-    /// What an edge of the task graph weighs.
+    /// Weight of an edge of the communication matrix.
     #[serde(default)]
     pub weight: WeightChoice,
 }
 
-/// Formats of placements.
+/// Formats of mapping files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PlacementFormat {
-    /// Whichever it is, by what is in the file.
+    /// Detected from the content.
     #[default]
     Auto,
     /// One PE a line.
@@ -198,62 +202,63 @@ pub enum PlacementFormat {
 }
 
 impl PlacementFormat {
-    /// What a file of this format is.
+    /// Name of the format in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "placement",
-            Self::Kahip => "partition as of KaHIP",
-            Self::Scotch => "map of Scotch",
+            Self::Kahip => "KaHIP partition",
+            Self::Scotch => "Scotch mapping",
             Self::Rankfile => "rank file",
             Self::Machinefile => "machine file",
         }
     }
 }
 
-/// Whose choices the defaults of a search are.
+/// Source of the defaults of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// Those that hopmap has measured to be good.
+    /// Tuned by measurements of hopmap.
     #[default]
     Default,
-    /// Those of the papers.
+    /// As published in the papers.
     Paper,
 }
 
-/// A command that reads two matrices and writes a permutation.
+/// Parameters of `map/external`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalParams {
-    /// A line for the shell, or a list of a program and its arguments, which no shell reads. In both `{input}` is a file with the
-    /// whole problem as in QAPLIB, `{program}` and `{machine}` files with one of its matrices each, `{output}` the file that
-    /// the command writes, in place of its standard output, `{seed}` is this parameter and `{seconds}` is `time_limit_s`. The shell
-    /// gets paths quoted.
+    /// Command to run: a line for the shell, or a list of a program and its arguments, which bypasses the
+    /// shell. These placeholders are replaced: `{input}` by a file with both matrices in QAPLIB format,
+    /// `{program}` and `{machine}` by files with one matrix each, `{output}` by the file that the command
+    /// writes instead of standard output. `{seed}` and `{seconds}` are the parameters `seed` and
+    /// `time_limit_s`. Paths in a shell line are quoted.
     pub command: ExternalCommand,
-    /// Whether ranks and slots of the answer count from zero or from one.
+    /// Whether ranks and slots in the output count from zero or from one.
     #[serde(default)]
     pub numbering: Numbering,
-    /// The answer says which rank every slot has, not which slot every rank has.
+    /// Whether the output lists the rank of every slot instead of the slot of every rank.
     #[serde(default)]
     pub inverse: bool,
-    /// How long the command may take, in seconds, before it is ended with all that it started. One that is told by
-    /// `{seconds}` gets a tenth and a second more.
+    /// Time limit in seconds, after which the command and its child processes are killed. A command that uses
+    /// `{seconds}` gets 10 % and one second more.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
-    /// What `{seed}` is.
+    /// Value of `{seed}`.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// What an edge of the task graph weighs.
+    /// Weight of an edge of the communication matrix.
     #[serde(default)]
     pub weight: WeightChoice,
-    /// What is minimised: a metric, or a weighted sum of several, as in `{ F = 1.0, T = 0.5 }`.
+    /// Objective function: a metric, or a weighted sum such as `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
-    /// Ranks that have to be on a slot or a host.
+    /// Ranks with a fixed slot or host.
     #[serde(default)]
     pub pinned: Vec<Pin>,
-    /// Names of hosts that no rank may be on.
+    /// Names of hosts that no rank may use.
     #[serde(default)]
     pub forbidden: Vec<String>,
 }
@@ -261,7 +266,7 @@ pub struct ExternalParams {
 problem_params!(ExternalParams);
 
 impl ExternalParams {
-    /// The parameters of a command, all others as they are by default.
+    /// Parameters with this command and defaults for all others.
     #[must_use]
     pub fn new(command: ExternalCommand) -> Self {
         Self {
@@ -282,11 +287,11 @@ fn first_seed() -> u64 {
     1
 }
 
-/// Where counting begins.
+/// First number of ranks and slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Numbering {
-    /// From zero if the answer has a zero, else from one.
+    /// From zero if the output contains a zero, otherwise from one.
     #[default]
     Auto,
     /// From zero.
@@ -305,7 +310,7 @@ pub enum ExternalCommand {
 }
 
 impl ExternalCommand {
-    /// The texts it consists of.
+    /// Its words.
     #[must_use]
     pub fn words(&self) -> &[String] {
         match self {
@@ -361,37 +366,38 @@ impl JsonSchema for ExternalCommand {
 }
 
 params! {
-    /// Partition of the ranks down the tree of the machine.
+    /// Parameters of `map/hierarchical`.
     pub struct HierarchicalParams {
-        /// Whose choices the defaults are: hopmap's, or those of the paper on `HierarchicalMap`, which takes the partition as it is and
-        /// judges it by T. What is given goes before both.
+        /// Source of the defaults: hopmap, or the paper on `HierarchicalMap`, which keeps the partition
+        /// unrefined and evaluates it by T. Explicit parameters take precedence.
         pub preset: Preset,
-        /// Another seed gives another placement.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// The levels of the machine on which ranks are partitioned: `all`, or a list counted from the root, as in `[1]`, `[2]` or
-        /// `[1, 2]`. Below them, and where nothing is left to choose, ranks lie in their order.
+        /// Machine levels on which ranks are partitioned: `all`, or a list counted from the root, such as
+        /// `[1]`, `[2]` or `[1, 2]`. Below the listed levels, ranks keep their order.
         pub levels: LevelChoice,
-        /// What becomes of levels above that are not listed. The paper does not say which one its `L2` is.
+        /// Treatment of unlisted levels above a listed one. The paper does not specify which variant its `L2`
+        /// is.
         pub other_levels: OtherLevels,
-        /// Whether the partition is the result whatever it costs. Else rank order and, for grids of ranks, boxes are starts beside it,
-        /// and the best start is refined. By default where `levels` is a list.
+        /// Whether to return the partition unrefined; by default if `levels` is a list. Otherwise linear
+        /// mapping and, for grids of ranks, boxes are further starting points, and the best one is refined.
         pub partition_only: Option<bool>,
-        /// What cuts the ranks into parts.
+        /// Graph partitioner.
         pub partitioner: Partitioner,
-        /// How many exchanges are evaluated to refine the placement. Without it, and without `time_limit_s`: 32 for every
-        /// rank, or none of a partition alone.
+        /// Evaluation limit of the refinement, in exchanges. Without it and `time_limit_s`: 32 per rank, or
+        /// none for an unrefined partition.
         pub evaluations: Option<u64>,
-        /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
-        /// again bit for bit.
+        /// Time limit in seconds for construction and refinement. Results with a time limit are not
+        /// reproducible bit for bit.
         pub time_limit_s: Option<f64>,
     }
-    /// What is minimised: a metric, or a weighted sum of several, as in `{ F = 1.0, T = 0.5 }`. Partitions have
-    /// a small F; the refinement minimises the objective.
+    /// Objective function: a metric, or a weighted sum such as `{ F = 1.0, T = 0.5 }`. Partitioning favours a
+    /// small F; the refinement minimises this objective.
     objective
 }
 
 impl HierarchicalParams {
-    /// The choices of the paper.
+    /// The parameters of the paper.
     #[must_use]
     pub fn paper() -> Self {
         Self {
@@ -403,31 +409,32 @@ impl HierarchicalParams {
     }
 }
 
-/// What becomes of levels that are not partitioned above one that is.
+/// Treatment of unlisted levels above a listed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherLevels {
-    /// Ranks lie on them in their order: `L2` partitions the first ranks among the hosts of the first switch, and so on.
+    /// Ranks keep their order on these levels: `L2` partitions the first ranks among the hosts of the first
+    /// switch, and so on.
     #[default]
     InOrder,
-    /// They are ignored: `L2` partitions all ranks among all hosts at once.
+    /// These levels are ignored: `L2` partitions all ranks directly among all hosts.
     Ignored,
 }
 
-/// What cuts the ranks into parts.
+/// Graph partitioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partitioner {
-    /// The partitioner of hopmap.
+    /// hopmap's own partitioner.
     #[default]
     Own,
-    /// The recursive bisection of METIS 5, whose parts are then made exact.
+    /// Recursive bisection of METIS 5, followed by exact balancing.
     Metis,
-    /// Scotch's program `scotch_gmap` (Debian: scotch), whose parts are then made exact.
+    /// Scotch's program `scotch_gmap` (Debian: scotch), followed by exact balancing.
     Scotch,
 }
 
-/// The levels of a machine on which ranks are partitioned.
+/// Machine levels on which ranks are partitioned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LevelChoice {
     /// All.
@@ -500,7 +507,7 @@ impl JsonSchema for LevelChoice {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "`all`, or levels counted from the root: a list, or their digits behind an L, as in `L12`.",
+            "description": "`all`, or levels counted from the root: a list, or their digits after an L, as in `L12`.",
             "anyOf": [
                 { "type": "string", "pattern": "^(all|L[1-9]+)$" },
                 { "type": "array", "items": { "type": "integer", "minimum": 1 } },

@@ -1,4 +1,4 @@
-//! The stages of this crate: every one solves the problem of its inputs with a mapper, and measures the placement.
+//! The stages of this crate: each runs a mapper on its inputs and measures the result.
 
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Library, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph,
@@ -21,22 +21,22 @@ const PORTS: &[Port] = &[
     Port::output::<Mapping>("mapping"),
 ];
 
-/// L of the weight `time`, where the machine said it.
+/// L of the weight `time`, if taken from the machine.
 pub const LATENCY: Metric = Metric {
     name: "latency_s",
     unit: "s",
-    explanation: "Latency L of the weight L·N + D/S, where it was taken from the machine.",
+    explanation: "Latency L of the weight L·N + D/S, if taken from the machine.",
 };
 
-/// S of the weight `time`, where the machine said it.
+/// S of the weight `time`, if taken from the machine.
 pub const BANDWIDTH: Metric = Metric {
     name: "bandwidth_bytes_per_s",
     unit: "B/s",
-    explanation: "Bandwidth S of the weight L·N + D/S, where it was taken from the machine.",
+    explanation: "Bandwidth S of the weight L·N + D/S, if taken from the machine.",
 };
 
-/// A stage that maps with one mapper: its kind, revision and summary, what is checked beside the problem, the mapper, whether its result
-/// cannot be made again, and what else it can do.
+/// Declares the stage of a mapper: kind, revision, summary, checks beyond those of the problem, the mapper,
+/// whether the result depends on time, and optional capabilities.
 macro_rules! mapper_stage {
     (
         $(#[$meta:meta])* $stage:ident($stage_params:ty), $kind:expr, $revision:literal, $summary:literal;
@@ -73,7 +73,7 @@ macro_rules! mapper_stage {
     };
 }
 
-/// What a stage can do beside mapping.
+/// Optional capabilities of a stage.
 macro_rules! stage_option {
     (preset $params:ident) => {
         fn preset(name: &str) -> Option<Self::Params> {
@@ -97,7 +97,8 @@ macro_rules! stage_option {
     };
 }
 
-/// A stage that searches: the mapper checks the parameters, and a budget in seconds makes the result one that cannot be made again.
+/// Declares the stage of a search: the mapper checks the parameters, and a time limit makes the result
+/// irreproducible.
 macro_rules! search_stage {
     (
         $(#[$meta:meta])*
@@ -119,7 +120,7 @@ macro_rules! search_stage {
 
 mapper_stage! {
     /// `map/linear`: rank `i` on slot `i`.
-    LinearStage(LinearParams), "map/linear", 1, "Rank i on slot i, as launchers do it";
+    LinearStage(LinearParams), "map/linear", 1, "Map rank i to slot i (block mapping, the default of most launchers)";
     check: |params| Ok(()),
     map: |params, inputs| Linear,
     timed: false;
@@ -127,72 +128,73 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
-    RoundRobinStage(LinearParams), "map/round-robin", 1, "Rank after rank on host after host, as launchers do it when asked for cyclic";
+    RoundRobinStage(LinearParams), "map/round-robin", 1, "Map ranks to hosts in turn (cyclic mapping)";
     check: |params| Ok(()),
     map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
     timed: false;
 }
 
 mapper_stage! {
-    /// `map/random`: ranks on slots drawn at random.
-    RandomStage(RandomParams), kind::RANDOM, 1, "Ranks on slots drawn at random";
+    /// `map/random`: ranks on randomly drawn slots.
+    RandomStage(RandomParams), kind::RANDOM, 1, "Map ranks to randomly drawn slots";
     check: |params| Ok(()),
     map: |params, inputs| Random { seed: params.seed },
     timed: false;
 }
 
 search_stage! {
-    /// `map/annealing`: parallel simulated annealing: islands of solvers that share the best placement.
-    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 3, "Parallel simulated annealing: islands of solvers that share the best placement";
+    /// `map/annealing`: parallel simulated annealing.
+    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 3, "Search by parallel simulated annealing; islands share the best mapping";
     preset AnnealingParams;
     distributed;
 }
 
 search_stage! {
-    /// `map/genetic`: parallel genetic algorithm: populations that exchange their best placements.
-    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 2, "Parallel genetic algorithm: populations that exchange their best placements";
+    /// `map/genetic`: parallel genetic algorithm.
+    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 2, "Search by a parallel genetic algorithm; islands exchange their best mappings";
     preset GeneticParams;
     distributed;
 }
 
 search_stage! {
-    /// `map/composite`: genetic algorithm on populations of annealed placements.
-    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 2, "Genetic algorithm on populations of annealed placements";
+    /// `map/composite`: genetic algorithm on annealed mappings.
+    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 2, "Anneal a population of mappings, then evolve it by a genetic algorithm";
     preset CompositeParams;
     distributed;
 }
 
 search_stage! {
-    /// `map/auto`: the search that suits the problem.
-    AutoStage: Auto(AutoParams), kind::AUTO, 2, "The search that suits the problem";
+    /// `map/auto`: algorithm portfolio.
+    AutoStage: Auto(AutoParams), kind::AUTO, 2, "Choose and run a search by size, density and time limit (algorithm portfolio)";
     distributed;
 }
 
 search_stage! {
     /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), kind::TABU, 1, "Robust tabu search over exchanges of ranks";
+    TabuStage: Tabu(TabuParams), kind::TABU, 1, "Search by robust tabu search over exchanges of ranks";
     distributed;
 }
 
 search_stage! {
-    /// `map/hierarchical`: partition of the ranks down the tree of the machine.
-    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 2, "Partition of the ranks down the tree of the machine, for any size";
+    /// `map/hierarchical`: recursive multisection along the machine tree.
+    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 2, "Partition ranks recursively along the machine tree, up to millions of ranks";
     preset HierarchicalParams;
     library METIS;
 }
 
 search_stage! {
-    /// `map/external`: any command that reads two matrices and writes a permutation.
-    ExternalStage: External(ExternalParams), "map/external", 1, "Another program that reads two matrices and writes a permutation";
+    /// `map/external`: an external solver.
+    ExternalStage: External(ExternalParams), "map/external", 1, "Run an external solver that reads two matrices and writes a permutation";
     observes;
 }
 
 search_stage! {
     /// `map/exact`: branch and bound.
-    ExactStage: Exact(ExactParams), "map/exact", 1, "The proven optimum of a small problem, or a bound";
+    ExactStage: Exact(ExactParams), "map/exact", 1, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
 }
 
-/// Compares F with its bound, where there is one. Both are rounded: the bound never exceeds F, and is F where that is proven.
+/// Adds the optimality gap if there is a lower bound. Both values are rounded: the bound is clamped to F, and
+/// set to F if the optimum is proven.
 fn compare(mapping: &mut Mapping) {
     let metrics = &mut mapping.metrics;
     let (Some(&f), Some(&bound)) = (metrics.get("F"), metrics.get(BOUND.name)) else { return };
@@ -206,15 +208,14 @@ fn compare(mapping: &mut Mapping) {
     }
 }
 
-/// `map/import`: a placement that another tool computed, checked and measured.
+/// `map/import`: checks and measures a mapping that another tool computed.
 #[derive(Debug)]
 pub struct ImportStage;
 
 impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "map/import";
-    const SUMMARY: &'static str =
-        "A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
+    const SUMMARY: &'static str = "Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -227,7 +228,7 @@ impl Stage for ImportStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        // Always under the same name, so that renaming a file changes no key.
+        // The name is constant, so that renaming the file does not change the key.
         Ok(vec![InputPath::named(params.path.path(), "placement")])
     }
 
@@ -242,7 +243,7 @@ impl Stage for ImportStage {
     }
 }
 
-/// Solves the problem of the inputs and measures the placement.
+/// Solves the problem of the inputs and measures the result.
 fn place(
     mapper: &impl Mapper,
     params: &ProblemParams<'_>,
@@ -256,7 +257,7 @@ fn place(
     })
 }
 
-/// Measures what is found for the inputs, with a weight of the edges: a mapping with all metrics.
+/// Measures the result of `find` for the inputs: a mapping with all metrics.
 fn measure(
     asked: WeightChoice,
     inputs: &Inputs,

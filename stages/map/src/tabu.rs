@@ -1,4 +1,4 @@
-//! Robust tabu search (Taillard 1991): the islands, the search of each, and its bans.
+//! Robust tabu search (Taillard 1991): islands, search and tabu list.
 
 use hopmap_islands::{Budget, Counts, Island, Meter, SearchError};
 use hopmap_model::{Context, Error, seed_stream};
@@ -10,22 +10,23 @@ use crate::moves::Incumbent;
 use crate::params::kind;
 use crate::{MapError, Mapper, SearchResult, TabuParams, descend};
 
-/// The default budget, which is never less than so many steps for every rank.
+/// The default budget, and its minimum in steps per rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;
 const DEFAULT_STEPS: u64 = 4;
-/// Most deltas that are kept, of eight bytes each, by every island at work.
+/// Maximum number of stored deltas per running island, eight bytes each.
 const MOST_DELTAS: u64 = 1 << 22;
 
-/// Robust tabu search (Taillard 1991) on independent islands, of which the best wins.
+/// Robust tabu search (Taillard 1991) on independent islands; the best result is kept.
 ///
-/// Every step makes the best exchange of all that are allowed, whether it lowers the cost or not. What leaves a group of the
-/// innermost level may not come back for a random number of steps; exchanges inside such a group change nothing and are never
-/// made. An exchange is forbidden if it brings both ranks back to where they may not be; it is made all the same where it gives
-/// the best placement so far. A rank that was not in a group for very long is sent there, whatever it costs. The deltas of all
-/// exchanges are kept, so that a step takes one product for every pair, not one for every pair and neighbour.
+/// Every step makes the best allowed exchange, even if it raises the cost. A rank that leaves a group of the
+/// innermost level may not return for a random number of steps; exchanges inside a group have no effect and
+/// are never made. An exchange is tabu if both ranks would return; the aspiration criterion allows it if it
+/// gives a new best mapping. Ranks that have not visited a group for very long are moved there at any cost.
+/// The deltas of all exchanges are stored, so that a step costs one product per pair instead of one per pair
+/// and neighbour.
 ///
-/// The first island starts from the linear or a greedy placement, whichever costs less, the others from random ones. The best
-/// placement ever seen then descends to one that no exchange improves.
+/// The first island starts from the linear or the greedy mapping, whichever costs less, the others from
+/// random ones. A local search improves the best mapping at the end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tabu {
     seed: u64,
@@ -39,7 +40,7 @@ impl Tabu {
         Ok(Self { seed, budget: Budget::new(evaluations, time_limit_s, islands)? })
     }
 
-    /// Where an island begins.
+    /// Start mapping of an island.
     fn start(&self, problem: &Problem, island: u32) -> Vec<u32> {
         match island {
             0 => linear_or_greedy(problem),
@@ -94,7 +95,7 @@ impl Mapper for Tabu {
         let stored = Deltas::stored(problem);
         if stored > MOST_DELTAS {
             let problem = format!(
-                "{stored} exchanges of ranks and slots are more than the {MOST_DELTAS} that tabu search keeps"
+                "tabu search would store {stored} exchanges of ranks and slots, but supports at most {MOST_DELTAS}"
             );
             return Err(MapError::new(problem, "use `map/annealing`, or a smaller machine").into());
         }
@@ -104,7 +105,7 @@ impl Mapper for Tabu {
     }
 }
 
-/// Where the search of one island is.
+/// State of the search of one island.
 pub(crate) struct SearchState<'p> {
     deltas: Deltas<'p>,
     bans: Bans,
@@ -112,7 +113,7 @@ pub(crate) struct SearchState<'p> {
     step: u64,
 }
 
-/// An exchange of a mover and a unit after it.
+/// An exchange of a mover and a later unit.
 #[derive(Clone, Copy)]
 struct Exchange {
     mover: usize,
@@ -124,7 +125,7 @@ struct Exchange {
 #[derive(Default)]
 struct Best {
     allowed: Option<Exchange>,
-    /// Of those that are forbidden, if it is better than what is allowed.
+    /// The best tabu one, if better than the best allowed one.
     forbidden: Option<Exchange>,
 }
 
@@ -139,7 +140,7 @@ impl<'p> SearchState<'p> {
         self.deltas.assignment()
     }
 
-    /// Makes the best exchange that is allowed, where there is one; `least` is the least cost so far.
+    /// Makes the best allowed exchange, if any; `least` is the lowest cost so far.
     pub(crate) fn step(&mut self, least: i64) {
         self.step += 1;
         let best = self.best();
@@ -158,7 +159,7 @@ impl<'p> SearchState<'p> {
         self.bans.impose(unit, entered, self.step, &mut self.random);
     }
 
-    /// The best exchanges. Among equals the first one, beginning with a random row.
+    /// The best exchanges; ties go to the first one from a random row.
     fn best(&mut self) -> Best {
         let movers = self.deltas.movers();
         let begin = (u64::from(self.random.next_u32()) * movers as u64) >> 32;
@@ -195,7 +196,7 @@ impl<'p> SearchState<'p> {
         }
     }
 
-    /// The best exchange that sends one of the two where it was not for very long. Looks at one mover at every step.
+    /// The best exchange that moves a rank to a group not visited for very long. Checks one mover per step.
     fn demanded(&self) -> Option<Exchange> {
         let mover = (self.step % self.deltas.movers() as u64) as usize;
         let slots = self.deltas.slots();
@@ -216,20 +217,20 @@ impl<'p> SearchState<'p> {
     }
 }
 
-/// Longest ban, in multiples of the usual one; a random number in [0, 1) to the third power shortens it.
+/// Maximum tabu tenure, in multiples of the base tenure; scaled by the cube of a random number in [0, 1).
 const LONGEST: f64 = 8.0;
-/// Steps after which a mover is sent to a group, in multiples of the number of movers and groups.
+/// Steps after which a mover is moved to an unvisited group, in multiples of movers times groups.
 const PATIENCE: u64 = 5;
 
-/// The groups of the innermost level, and until which step every mover may not go to each.
+/// The tabu list: for every mover and group of the innermost level, the step at which the ban ends.
 ///
-/// In a tree it makes no difference on which slot of such a group a rank lies, so what leaves a group must not come back to any
-/// of its slots: with bans on slots alone, as for matrices without such groups, the search would go round in circles.
+/// In a tree, all slots of such a group are equivalent, so a ban covers the group. With bans on single slots,
+/// as for matrices, the search would cycle.
 struct Bans {
     /// Group of every slot.
     group_of: Vec<u32>,
     groups: usize,
-    /// Last step of the ban; a row for every mover, a column for every group.
+    /// Last step of the ban, by mover and group.
     until: Vec<u64>,
     usual: f64,
     patience: u64,
@@ -246,15 +247,15 @@ impl Bans {
             groups += 1;
             begin = range.end;
         }
-        // With few groups, bans of as many steps as there are ranks would forbid everything.
+        // With few groups, a tenure of one step per rank would forbid everything.
         let usual = movers.min(movers * (groups - 1) / 8).max(1) as f64;
-        // Waiting for the first time ends for one mover and group after the other.
+        // Stagger the first forced moves over movers and groups.
         let all = (movers * groups) as u64;
         let until = (0..all).map(|index| all - index).collect();
         Self { group_of, groups, until, usual, patience: PATIENCE * all }
     }
 
-    /// The step before the first one. Every ban that is imposed ends later, every one there is from the beginning by then.
+    /// The step before the first one. Initial bans end by then, later ones after it.
     fn begin(&self) -> u64 {
         self.until.len() as u64
     }
@@ -265,19 +266,19 @@ impl Bans {
         self.group_of[slot as usize]
     }
 
-    /// Whether a unit may not go to a group. Always true of what is no mover: whoever it changes places with decides.
+    /// Whether a group is tabu for a unit. Always true for non-movers: the exchange partner decides.
     #[inline]
     fn forbid(&self, unit: usize, group: u32, step: u64) -> bool {
         self.until.get(unit * self.groups + group as usize).is_none_or(|&until| until >= step)
     }
 
-    /// Whether a mover has not been in a group for so long that it is sent there.
+    /// Whether a mover has not visited a group for so long that it is moved there.
     fn demand(&self, unit: usize, group: u32, step: u64) -> bool {
         let until = self.until.get(unit * self.groups + group as usize);
         until.is_some_and(|&until| until + self.patience < step)
     }
 
-    /// Keeps a unit out of a group for a while.
+    /// Bans a unit from a group.
     fn impose(&mut self, unit: usize, group: u32, step: u64, random: &mut Pcg64) {
         let fraction = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let steps = (fraction * fraction * fraction * LONGEST * self.usual) as u64 + 1;

@@ -1,4 +1,5 @@
-//! What holds for every search: never worse than linear, reproducible, continued by a larger budget, stoppable.
+//! Properties of every search: never worse than linear, reproducible, continued by a larger budget,
+//! stoppable.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, Task
 use hopmap_objective::{EVALUATIONS, METRICS};
 use proptest::prelude::*;
 
-use crate::common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use crate::common::{Silent, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn linear(graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<LinearStage>(LinearParams::default(), graph, system)
@@ -47,7 +48,7 @@ fn round_robin_gives_every_host_its_turn() {
 
 #[test]
 fn a_grid_is_cut_into_squares() {
-    // Squares of 4 x 4 on every switch, of 2 x 2 on every host: no other cut is shorter.
+    // Squares of 4 x 4 on every switch, of 2 x 2 on every host: the minimum cut.
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
     let best = 16.0 * (16.0 * 100.0 + 32.0 * 10.0 + 64.0 * 1.0);
     for seed in 1..=5 {
@@ -77,7 +78,7 @@ fn the_number_of_threads_changes_nothing() {
     let (graph, system) = (grid(6, 5), tree(&[2, 4, 4]));
     let search = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let cx = Context::new(threads, None, &Nobody);
+        let cx = Context::new(threads, None, &Silent);
         match pool.install(|| AutoStage::run(short(20_000), inputs(&graph, &system), &cx)).unwrap() {
             Outcome::Done(outputs) => mapping(&outputs),
             other => panic!("{other:?}"),
@@ -89,7 +90,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn no_island_takes_more_than_its_budget_and_a_descent() {
+fn no_island_exceeds_its_budget_and_a_local_search() {
     let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
     let worse = run::<AutoStage>(short(36), &graph, &system);
     for sweeps in [100, 3000, 50_000] {
@@ -100,7 +101,7 @@ fn no_island_takes_more_than_its_budget_and_a_descent() {
 }
 
 #[test]
-fn the_search_beats_linear_where_it_is_bad() {
+fn the_search_beats_a_bad_linear_mapping() {
     let stride = |rank: u32| (rank * 5) % 16;
     let graph = graph(16, (0..8).map(|pair| (stride(2 * pair), stride(2 * pair + 1), 100)));
     let system = tree(&[2, 2, 4]);
@@ -117,7 +118,7 @@ fn nothing_to_search_is_linear() {
 }
 
 #[test]
-fn a_search_told_to_stop_gives_what_it_has() {
+fn a_stopped_search_returns_its_incumbent() {
     struct Impatient(AtomicU64);
     impl Observer for Impatient {
         fn progress(&self, done: u64, total: u64) {
@@ -140,7 +141,7 @@ fn a_search_told_to_stop_gives_what_it_has() {
 }
 
 #[test]
-fn a_search_for_a_time_is_marked_and_ends() {
+fn a_search_with_a_time_limit_is_marked_and_ends() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
     let params = AutoParams { time_limit_s: Some(0.05), ..AutoParams::default() };
     let outcome = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
@@ -149,7 +150,7 @@ fn a_search_for_a_time_is_marked_and_ends() {
 }
 
 #[test]
-fn impossible_problems_are_named() {
+fn infeasible_problems_are_refused() {
     let message = |graph: &TaskGraph, system: &SystemGraph, params: AutoParams| {
         let run = AutoStage::run(params, inputs(graph, system), &Context::detached());
         run.unwrap_err().to_string()
@@ -177,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn small_programs_get_an_optimal_placement(
+    fn small_programs_get_an_optimal_mapping(
         edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
         shape in prop_oneof![Just([2, 3]), Just([3, 2])],
         seed in 0u64..100,
@@ -190,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn no_exchange_improves_what_was_found_and_it_is_never_worse_than_linear(
+    fn results_are_local_optima_and_never_worse_than_linear(
         edges in prop::collection::vec((0u32..20, 0u32..20, 1u64..1000), 0..60),
         seed in 0u64..100,
         evaluations in 1u64..3000,

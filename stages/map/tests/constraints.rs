@@ -1,4 +1,4 @@
-//! Every mapper keeps constraints, and the best placement that keeps them is found.
+//! Every mapper satisfies constraints, and searches find the best mapping under them.
 
 use hopmap_map::{
     AnnealingParams, AnnealingStage, AutoParams, AutoStage, LinearParams, LinearStage, Pin, RandomParams,
@@ -17,7 +17,7 @@ fn host(rank: u32, host: &str) -> Pin {
     Pin { rank, slot: None, host: Some(host.into()) }
 }
 
-/// What every mapper finds: linear, round-robin, random, and the searches.
+/// The results of all mappers: linear, round-robin, random, and the searches.
 fn all(pinned: &[Pin], forbidden: &[&str], graph: &TaskGraph, system: &SystemGraph) -> [Mapping; 6] {
     let pinned = || pinned.to_vec();
     let forbidden = || forbidden.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
@@ -42,7 +42,7 @@ fn all(pinned: &[Pin], forbidden: &[&str], graph: &TaskGraph, system: &SystemGra
     ]
 }
 
-/// The least F of all placements that keep the constraints, by trying each.
+/// The minimum F of all mappings that satisfy the constraints, by enumeration.
 fn best(
     graph: &TaskGraph,
     shape: &[u32],
@@ -66,7 +66,7 @@ fn best(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
-    fn searches_find_the_best_placement_that_keeps_them(
+    fn searches_find_the_constrained_optimum(
         edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
         fixed in 0u32..5,
     ) {
@@ -101,7 +101,7 @@ fn a_grid_is_kept_off_a_switch() {
 }
 
 #[test]
-fn where_every_rank_has_its_place_there_is_nothing_to_search() {
+fn nothing_is_searched_if_every_rank_is_pinned() {
     let (graph, system) = (grid(2, 2), tree(&[2, 2]));
     let pinned: Vec<_> = (0..4).map(|rank| slot(rank, 3 - rank)).collect();
     for mapping in all(&pinned, &[], &graph, &system) {
@@ -117,10 +117,10 @@ fn contradictions_are_named() {
         (checked, ran.unwrap_err().to_string())
     };
     let pinned = |pin: Pin| refused(TabuParams { pinned: vec![pin], ..TabuParams::default() });
-    let message = "rank 1 is pinned to a slot and a host".to_owned();
+    let message = "rank 1 in `pinned` has both `slot` and `host`".to_owned();
     let both = Pin { rank: 1, slot: Some(0), host: Some("host0".into()) };
     assert_eq!(pinned(both), (Some(message.clone()), message));
-    let message = "rank 2 is pinned, but not to anything".to_owned();
+    let message = "rank 2 in `pinned` has neither `slot` nor `host`".to_owned();
     assert_eq!(pinned(Pin { rank: 2, slot: None, host: None }), (Some(message.clone()), message));
     let unknown = refused(TabuParams { forbidden: vec!["node7".into()], ..TabuParams::default() });
     assert_eq!(unknown, (None, "the machine has no host `node7` with slots".into()));

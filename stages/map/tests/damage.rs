@@ -1,6 +1,6 @@
-//! Damages answers of other programs at random: reading ends with a permutation or an error, whatever the bytes are.
+//! Randomly damaged answers of other programs: reading returns a permutation or an error for any bytes.
 //!
-//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+//! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
 use hopmap_test_support::{Random, damage, seeds};
 
@@ -15,7 +15,7 @@ const ANSWERS: [(&str, usize); 4] = [
 const TELLING: &[u8] = b"0123456789 \n,;-+.e[]\xff";
 
 #[test]
-fn damaged_answers_end_in_an_error_or_a_permutation() {
+fn damaged_answers_give_an_error_or_a_permutation() {
     for seed in seeds(5000, 1_000_000) {
         let mut random = Random(seed);
         let (text, n) = ANSWERS[random.below(ANSWERS.len())];
@@ -26,7 +26,7 @@ fn damaged_answers_end_in_an_error_or_a_permutation() {
 }
 
 #[test]
-fn whole_answers_are_read() {
+fn intact_answers_are_read() {
     for (text, n) in ANSWERS {
         hopmap_map::Answer::read(text.as_bytes(), n, hopmap_map::Numbering::Auto, "rank").unwrap();
     }

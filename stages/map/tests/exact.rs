@@ -1,4 +1,4 @@
-//! Branch and bound: optimal, with bounds that hold at any limit, the same with any number of threads, stoppable.
+//! Branch and bound: optimal, valid bounds at any limit, independent of the number of threads, stoppable.
 
 use hopmap_map::{ExactParams, ExactStage};
 use hopmap_model::{
@@ -7,7 +7,7 @@ use hopmap_model::{
 use hopmap_test_support::given_data;
 use proptest::prelude::*;
 
-use crate::common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use crate::common::{Silent, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn exact(nodes: Option<u64>, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<ExactStage>(ExactParams { max_search_nodes: nodes, ..ExactParams::default() }, graph, system)
@@ -24,14 +24,14 @@ fn machine(n: usize, costs: Vec<f64>) -> SystemGraph {
     system
 }
 
-/// F of a placement as a double sum.
+/// F of a mapping as a double sum.
 fn cost(weights: &[u64], costs: &[u64], slots: &[u32], n: usize) -> u64 {
     let ranks = slots.len();
     let pairs = (0..ranks).flat_map(|i| (0..ranks).map(move |j| (i, j)));
     pairs.map(|(i, j)| weights[i * ranks + j] * costs[slots[i] as usize * n + slots[j] as usize]).sum()
 }
 
-/// The least F, by trying all placements.
+/// The minimum F, by enumeration.
 fn least(weights: &[u64], costs: &[u64], ranks: usize, n: usize, slots: &mut Vec<u32>) -> u64 {
     if slots.len() == ranks {
         return cost(weights, costs, slots, n);
@@ -52,7 +52,7 @@ fn program(weights: &[u64], ranks: usize) -> TaskGraph {
     graph(ranks, edges.map(|(at, weight)| ((at / ranks) as u32, (at % ranks) as u32, *weight)))
 }
 
-/// Checks what every answer has to be.
+/// Checks the properties of every answer.
 fn check(mapping: &Mapping, optimum: f64) -> Result<(), TestCaseError> {
     let metrics = &mapping.metrics;
     prop_assert!(metrics["bound"] <= optimum * (1.0 + 1e-12), "{} > {optimum}", metrics["bound"]);
@@ -68,7 +68,7 @@ fn check(mapping: &Mapping, optimum: f64) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn on_a_matrix_nothing_is_better_and_bounds_hold_at_any_limit(
+    fn on_a_matrix_results_are_optimal_and_bounds_valid_at_any_limit(
         ranks in 2usize..7, free in 0usize..3, dense in any::<bool>(), limit in 1u64..12,
         weights in prop::collection::vec(0u64..12, 64), costs in prop::collection::vec(0u64..20, 64)
     ) {
@@ -118,7 +118,7 @@ fn the_number_of_threads_changes_nothing() {
     for nodes in [None, Some(7), Some(60)] {
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let cx = Context::new(threads, None, &Nobody);
+            let cx = Context::new(threads, None, &Silent);
             let params = ExactParams { max_search_nodes: nodes, ..ExactParams::default() };
             match pool.install(|| ExactStage::run(params, inputs(&graph, &system), &cx)).unwrap() {
                 Outcome::Done(outputs) => mapping(&outputs),
@@ -131,7 +131,7 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
-/// Squared steps between the places of a grid.
+/// Squared distances between the points of a grid.
 fn steps_of_a_grid(width: u32, height: u32) -> Vec<f64> {
     let places = move || (0..width * height).map(move |at| (at % width, at / width));
     let steps = |a: (u32, u32), b: (u32, u32)| f64::from((a.0.abs_diff(b.0) + a.1.abs_diff(b.1)).pow(2));
@@ -139,7 +139,7 @@ fn steps_of_a_grid(width: u32, height: u32) -> Vec<f64> {
 }
 
 #[test]
-fn costs_that_are_no_whole_numbers_are_compared_exactly() {
+fn fractional_costs_are_compared_exactly() {
     let costs: Vec<f64> = steps_of_a_grid(3, 2).iter().map(|cost| cost / 3.0).collect();
     let weights: Vec<u64> = (0..36).map(|at| if at % 7 == 0 { 0 } else { at * at % 11 }).collect();
     let weight = Weight::Time { latency_s: 2.5e-6, bandwidth_bytes_per_s: 1e9 };
@@ -150,18 +150,18 @@ fn costs_that_are_no_whole_numbers_are_compared_exactly() {
 }
 
 #[test]
-fn ranks_that_are_silent_cost_nothing() {
+fn silent_ranks_cost_nothing() {
     let mapping = exact(None, &graph(5, []), &tree(&[2, 4]));
     let metrics = &mapping.metrics;
     let values = [metrics["F"], metrics["bound"], metrics["gap"], metrics["proven"] - 1.0];
     assert!(values.iter().all(|value| value.abs() < f64::EPSILON), "{metrics:?}");
-    // Two ranks that talk, and six that do not.
+    // Two communicating ranks and six silent ones.
     let mapping = exact(None, &graph(8, [(2, 6, 5)]), &tree(&[2, 4]));
     assert!((mapping.metrics["F"] - 5.0).abs() < 1e-9);
 }
 
 #[test]
-fn a_large_problem_has_a_bound_and_a_very_large_one_a_hint() {
+fn a_large_problem_has_a_bound_and_a_very_large_one_is_refused() {
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
     let mapping = exact(None, &graph, &system);
     let best = 16.0 * (16.0 * 100.0 + 32.0 * 10.0 + 64.0);
@@ -169,11 +169,11 @@ fn a_large_problem_has_a_bound_and_a_very_large_one_a_hint() {
     assert!(mapping.metrics["bound"] > 0.0);
     assert!(mapping.metrics["nodes"] < 1.0);
     let message = refused(ExactParams::default(), &graph, &tree(&[33, 32]));
-    assert_eq!(message, "1056 slots are more than the 1024 that map/exact bounds");
+    assert_eq!(message, "the machine has 1056 slots, but map/exact supports at most 1024");
 }
 
 #[test]
-fn few_ranks_are_placed_on_many_alike_slots() {
+fn few_ranks_are_mapped_to_many_equivalent_slots() {
     // A ring of six on 256 slots: two hosts of four cores under one switch.
     let ring = graph(6, (0..6).flat_map(|i| [(i, (i + 1) % 6, 1), ((i + 1) % 6, i, 1)]));
     let mapping = exact(None, &ring, &tree(&[4, 8, 8]));
@@ -184,7 +184,7 @@ fn few_ranks_are_placed_on_many_alike_slots() {
 }
 
 #[test]
-fn an_interrupt_leaves_a_placement_and_a_bound_that_holds() {
+fn an_interrupt_leaves_a_mapping_and_a_valid_bound() {
     struct Impatient;
     impl Observer for Impatient {
         fn progress(&self, _: u64, _: u64) {}
@@ -219,7 +219,7 @@ fn a_time_limit_ends_the_search() {
 }
 
 #[test]
-fn senseless_parameters_are_refused() {
+fn invalid_parameters_are_refused() {
     let (graph, system) = (grid(2, 2), tree(&[2, 2]));
     let nodes = ExactParams { max_search_nodes: Some(0), ..ExactParams::default() };
     assert_eq!(refused(nodes, &graph, &system), "max_search_nodes is 0");

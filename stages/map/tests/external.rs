@@ -1,4 +1,4 @@
-//! Other programs as mappers: what they are given, what they answer, and all the ways in which they do not.
+//! External solvers: input, answers, and failures.
 #![cfg(unix)]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use hopmap_map::{ExternalCommand, ExternalParams, ExternalStage, Numbering};
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph};
 
-use crate::common::{Listener, Nobody, double_sums, graph, grid, inputs, mapping, tree};
+use crate::common::{Listener, Silent, double_sums, graph, grid, inputs, mapping, tree};
 
 fn shell(line: &str) -> ExternalParams {
     ExternalParams::new(ExternalCommand::Shell(line.to_owned()))
@@ -17,7 +17,7 @@ fn list(words: &[&str]) -> ExternalParams {
     ExternalParams::new(ExternalCommand::Program(words.iter().map(|&word| word.to_owned()).collect()))
 }
 
-/// Runs a command in a scratch folder, of which nothing may be left.
+/// Runs a command in a scratch folder, which must be empty afterwards.
 fn answer(
     params: ExternalParams,
     graph: &TaskGraph,
@@ -27,7 +27,7 @@ fn answer(
     let scratch = tempfile::tempdir().unwrap();
     let cx = Context::new(1, None, observer).with_scratch(scratch.path());
     let outcome = ExternalStage::run(params, inputs(graph, system), &cx);
-    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "something is left in the scratch folder");
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "the scratch folder is not empty");
     match outcome {
         Ok(Outcome::Done(outputs)) => Ok(mapping(&outputs)),
         Ok(other) => panic!("{other:?}"),
@@ -36,15 +36,15 @@ fn answer(
 }
 
 fn slots(params: ExternalParams) -> Vec<u32> {
-    answer(params, &grid(2, 2), &tree(&[2, 2]), &Nobody).unwrap().slots()
+    answer(params, &grid(2, 2), &tree(&[2, 2]), &Silent).unwrap().slots()
 }
 
 fn refused(params: ExternalParams) -> String {
-    answer(params, &grid(2, 2), &tree(&[2, 2]), &Nobody).unwrap_err()
+    answer(params, &grid(2, 2), &tree(&[2, 2]), &Silent).unwrap_err()
 }
 
 #[test]
-fn the_answer_of_a_command_is_the_placement() {
+fn the_output_of_a_command_is_the_mapping() {
     assert_eq!(slots(shell("echo 3 1 0 2")), [3, 1, 0, 2]);
     assert_eq!(slots(list(&["echo", "4 2 1 3"])), [3, 1, 0, 2]);
     assert_eq!(slots(shell("echo 'cost 12: 3,1,0,2'")), [3, 1, 0, 2]);
@@ -52,18 +52,18 @@ fn the_answer_of_a_command_is_the_placement() {
     let inverse = ExternalParams { inverse: true, ..shell("echo 3 1 0 2") };
     assert_eq!(slots(inverse), [2, 1, 3, 0]);
     let from_zero = ExternalParams { numbering: Numbering::FromZero, ..shell("echo 1 2 3 4") };
-    assert!(refused(from_zero).ends_with("rank 3 has `4`, and numbers go from 0 to 3"));
+    assert!(refused(from_zero).ends_with("rank 3 has `4`, expected 0 to 3"));
     let seeded = ExternalParams { seed: 3, ..shell("echo 1 2 {seed} 4") };
     assert_eq!(slots(seeded), [0, 1, 2, 3]);
 }
 
 #[test]
-fn no_shell_reads_a_list() {
+fn a_list_bypasses_the_shell() {
     assert_eq!(slots(list(&["printf", "%s %s %s $((0))\\n1 2 3 4", "a", "b", "c"])), [0, 1, 2, 3]);
 }
 
 #[test]
-fn the_command_reads_the_problem_in_the_form_of_qaplib() {
+fn the_command_reads_the_problem_in_qaplib_format() {
     let folder = tempfile::tempdir().unwrap();
     let copy = |name: &str| folder.path().join(name).display().to_string();
     let command = format!(
@@ -74,7 +74,7 @@ fn the_command_reads_the_problem_in_the_form_of_qaplib() {
     );
     // Three ranks on four slots.
     let (graph, shape) = (graph(3, [(0, 1, 5), (1, 0, 3), (2, 1, 6)]), [2, 2]);
-    let mapping = answer(shell(&command), &graph, &tree(&shape), &Nobody).unwrap();
+    let mapping = answer(shell(&command), &graph, &tree(&shape), &Silent).unwrap();
     assert_eq!(mapping.slots(), [3, 2, 1]);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (program, machine) =
@@ -99,12 +99,12 @@ fn a_wrong_claim_is_logged() {
     assert_eq!(logged("echo 4 352 1 2 3 4"), Vec::<String>::new());
     assert_eq!(
         logged("echo 4 170 1 2 3 4"),
-        ["the command states a cost of 170, which is an F of 170; its placement costs 352, an F of 352"]
+        ["the command reports cost 170 (F = 170), but its mapping costs 352 (F = 352)"]
     );
 }
 
 #[test]
-fn what_goes_wrong_is_said_in_one_sentence() {
+fn failures_are_described_in_one_sentence() {
     assert_eq!(
         refused(shell("echo no licence >&2; exit 3")),
         "`echo no licence >&2; exit 3` ended with exit status: 3; standard error:\nno licence"
@@ -118,30 +118,30 @@ fn what_goes_wrong_is_said_in_one_sentence() {
     assert_eq!(refused(list(&["true", "{output}"])), "`true` wrote nothing to {output}");
     assert_eq!(
         refused(list(&["echo", "1 2 3"])),
-        "what `echo` wrote to standard output is no placement: it ends with 3 whole numbers in a row, and 4 are due"
+        "invalid mapping from `echo` on standard output: expected a permutation of 4 integers at the end of the output, found 3"
     );
     assert_eq!(
         refused(list(&["echo", "1 2 3 3"])),
-        "what `echo` wrote to standard output is no placement: line 1: rank 4 has 3, which rank 3 has as well"
+        "invalid mapping from `echo` on standard output: line 1: rank 4 and rank 3 both have 3"
     );
     assert!(refused(shell("kill -SEGV $$")).contains("ended with signal: 11"));
-    assert!(refused(list(&["mkdir", "{output}"])).contains("cannot be written or read"));
+    assert!(refused(list(&["mkdir", "{output}"])).contains("cannot write or read"));
 }
 
 #[test]
-fn output_without_end_is_cut_off() {
+fn endless_output_is_cut_off() {
     assert_eq!(refused(list(&["yes"])), "`yes` wrote more than 16777216 bytes to standard output");
     let noise = "seq 1 200000 >&2; echo 1 2 3 4";
     assert_eq!(slots(shell(noise)), [0, 1, 2, 3]);
 }
 
-/// Whether a process runs; one that nobody waited for does not.
+/// Whether a process runs; a zombie does not.
 fn runs(pid: &str) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
     status.is_ok_and(|status| !status.contains(") Z "))
 }
 
-/// Waits until a process is gone; `false` if it does not go.
+/// Waits until a process has ended; `false` on timeout.
 fn goes(pid: &str) -> bool {
     (0..500).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -150,14 +150,14 @@ fn goes(pid: &str) -> bool {
 }
 
 #[test]
-fn a_command_ends_with_all_that_it_started() {
+fn a_command_ends_with_all_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let line = format!("sleep 300 & echo $! > '{}'; wait", file.display());
     let params = ExternalParams { time_limit_s: Some(0.5), ..shell(&line) };
     assert_eq!(refused(params), format!("`{line}` did not finish within 0.5 s and was stopped"));
     assert!(goes(&fs::read_to_string(&file).unwrap()));
-    // Also what is left behind by one that ended by itself.
+    // Also the children of a command that ended normally.
     let line = format!("sleep 300 & echo $! > '{}'; echo 1 2 3 4", file.display());
     assert_eq!(slots(shell(&line)), [0, 1, 2, 3]);
     assert!(goes(&fs::read_to_string(&file).unwrap()));
@@ -171,12 +171,12 @@ fn an_interrupt_ends_the_command() {
 }
 
 #[test]
-fn senseless_parameters_are_refused() {
+fn invalid_parameters_are_refused() {
     assert_eq!(refused(shell(" ")), "the command is empty");
     assert_eq!(refused(list(&[])), "the command is empty");
     assert_eq!(
         refused(shell("solver {seconds}")),
-        "the command names {seconds}, but `time_limit_s` is not given"
+        "the command uses {seconds}, but `time_limit_s` is not set"
     );
     let params = ExternalParams { time_limit_s: Some(-1.0), ..shell("true") };
     assert_eq!(refused(params), "time_limit_s is -1");

@@ -1,4 +1,4 @@
-//! Hierarchical mapping: one-to-one on any tree, the same with any number of threads, best on stencils.
+//! Hierarchical mapping: one-to-one on any tree, independent of the number of threads, optimal on stencils.
 
 use hopmap_map::{
     Goal, HierarchicalParams, HierarchicalStage, LevelChoice, LinearParams, LinearStage, OtherLevels, Pin,
@@ -10,7 +10,7 @@ use hopmap_objective::Objective;
 use proptest::prelude::*;
 
 use crate::common::{
-    self, Listener, Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree,
+    self, Listener, Silent, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree,
 };
 
 fn place(params: HierarchicalParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
@@ -54,7 +54,7 @@ fn shuffled(graph_of: &TaskGraph, factor: u32) -> TaskGraph {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn every_rank_has_a_slot_of_its_own_with_any_number_of_threads(
+    fn slots_are_distinct_with_any_number_of_threads(
         cores in prop::collection::vec(1u32..7, 1..12),
         share in 0.05f64..1.0,
         edges in prop::collection::vec((0u32..70, 0u32..70, prop_oneof![Just(0u64), 1..1000u64, Just(1 << 54)]), 0..200),
@@ -63,13 +63,13 @@ proptest! {
         let slots: u32 = cores.iter().sum();
         let ranks = ((f64::from(slots) * share) as u32).max(1);
         let edges = edges.into_iter().filter(|edge| edge.0 < ranks && edge.1 < ranks);
-        // The sum of all costs has to fit 64 bits.
+        // The sum of all costs must fit 64 bits.
         let edges: Vec<_> = edges.enumerate().map(|(i, (a, b, w))| (a, b, if i == 0 { w } else { w.min(1 << 40) })).collect();
         let (graph, system) = (graph(ranks as usize, edges), uneven(&cores));
         let params = HierarchicalParams { seed, ..HierarchicalParams::default() };
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let cx = Context::new(threads, None, &Nobody);
+            let cx = Context::new(threads, None, &Silent);
             match pool.install(|| HierarchicalStage::run(params.clone(), inputs(&graph, &system), &cx)).unwrap() {
                 Outcome::Done(outputs) => mapping(&outputs),
                 other => panic!("{other:?}"),
@@ -95,8 +95,8 @@ proptest! {
 }
 
 #[test]
-fn stencils_are_cut_into_boxes_whatever_their_numbers() {
-    // 16 x 16 on 4:16:4: squares of 8 x 8 and of 2 x 2, each edge there and back.
+fn stencils_are_cut_into_boxes_in_any_rank_order() {
+    // 16 x 16 on 4:16:4: squares of 8 x 8 and of 2 x 2, each edge in both directions.
     let best = 2.0 * (100.0 * 32.0 + 10.0 * 192.0 + 256.0);
     let system = tree(&[4, 16, 4]);
     for graph in [grid(16, 16), shuffled(&grid(16, 16), 77)] {
@@ -109,7 +109,7 @@ fn stencils_are_cut_into_boxes_whatever_their_numbers() {
 }
 
 #[test]
-fn parts_are_found_where_there_is_no_grid() {
+fn cliques_are_found_without_a_grid() {
     // Sixteen cliques of four on sixteen hosts, numbered across.
     let pairs = (0..64u32).flat_map(|i| (0..64u32).map(move |j| (i, j, 8)));
     let cliques = graph(64, pairs.filter(|&(i, j, _)| i % 16 == j % 16 && i != j));
@@ -141,9 +141,9 @@ fn levels_are_counted_from_the_root() {
 }
 
 #[test]
-fn a_partition_on_named_levels_is_the_result_though_rank_order_is_better() {
-    // Three ranks of every host belong together, and hosts of a switch; the fourth ones talk across switches. The partition takes these to one switch,
-    // and in their new order the others lie across hosts.
+fn a_partition_on_listed_levels_is_kept_even_if_linear_is_better() {
+    // Three ranks of every host communicate, and so do hosts of a switch; the fourth ranks communicate across
+    // switches. The partition maps these to one switch, and the others then spread across hosts.
     let threes =
         (0..16).flat_map(|host| [(0, 1), (1, 2), (0, 2)].map(|(a, b)| (4 * host + a, 4 * host + b, 100)));
     let fourths = (0..16).map(|host| (4 * host + 3, (4 * host + 19) % 64, 4));
@@ -168,7 +168,7 @@ fn levels_above_may_be_ignored() {
         let params = HierarchicalParams { levels, other_levels, ..HierarchicalParams::default() };
         place(params, &graph, &system).metrics["F"] as u64
     };
-    // Hosts get what belongs together, wherever they are, and not only out of sixteen ranks in a row.
+    // Hosts get communicating ranks from the full range, not only from sixteen consecutive ranks.
     assert!(f(OtherLevels::Ignored, &[2]) < f(OtherLevels::InOrder, &[2]));
     assert_eq!(f(OtherLevels::Ignored, &[1, 2]), f(OtherLevels::InOrder, &[1, 2]));
 }
@@ -243,12 +243,12 @@ fn a_budget_of_evaluations_refines_and_is_kept() {
 }
 
 #[test]
-fn a_deadline_leaves_out_what_there_is_no_time_for() {
+fn a_deadline_skips_steps_that_do_not_fit() {
     let (graph, system) = (shuffled(&grid(16, 16), 77), tree(&[4, 4, 16]));
-    let cx = Context::new(1, Some(std::time::Instant::now()), &Nobody);
+    let cx = Context::new(1, Some(std::time::Instant::now()), &Silent);
     let outcome =
         HierarchicalStage::run(HierarchicalParams::default(), inputs(&graph, &system), &cx).unwrap();
-    // Partial results are never taken for the whole ones that a run without a deadline gives.
+    // Partial results are never taken for the complete ones of a run without a deadline.
     let Outcome::Partial(outputs) = outcome else { panic!("{outcome:?}") };
     let found = outputs.get("mapping").unwrap().downcast_ref::<Mapping>().unwrap().clone();
     let mut slots = found.slots();
@@ -274,13 +274,13 @@ fn contradictions_are_named() {
     };
     assert!(refused(with(&[]), &graph, &system).contains("the list of levels is empty"));
     assert!(refused(with(&[0]), &graph, &system).contains("level 0"));
-    assert!(refused(with(&[1, 4]), &graph, &system).contains("there is no level 4: the machine has 3"));
+    assert!(refused(with(&[1, 4]), &graph, &system).contains("level 4 does not exist: the machine has 3"));
     let none = HierarchicalParams { evaluations: Some(0), ..HierarchicalParams::default() };
     assert!(HierarchicalStage::check(&none).is_err());
     let mut matrix = system.clone();
     let costs = (0..64u32).map(|pair| f64::from((pair / 8).abs_diff(pair % 8))).collect();
     matrix.cost = CostModel::Matrix(Matrix { costs });
-    assert!(refused(HierarchicalParams::default(), &graph, &matrix).contains("the machine is no tree"));
+    assert!(refused(HierarchicalParams::default(), &graph, &matrix).contains("the machine is not a tree"));
     assert!(
         refused(HierarchicalParams::default(), &common::grid(3, 3), &system).contains("9 ranks do not fit")
     );

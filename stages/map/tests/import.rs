@@ -1,4 +1,4 @@
-//! `map/import`: placements of other tools, and files that are none.
+//! `map/import`: mappings of other tools, and invalid files.
 
 use hopmap_map::{ImportParams, ImportStage, PlacementFormat, read_placement};
 use hopmap_model::{Stage, SystemGraph};
@@ -34,48 +34,51 @@ fn partitions_have_one_pe_a_line() {
     for text in ["3\n7\n0\n4\n", " 3\r\n7\r\n\r\n0\r\n4", "% KaHIP\n3\n7 # rank 1\n0\n# none\n4\n\n"] {
         assert_eq!(slots(text, PlacementFormat::Kahip), [3, 7, 0, 4]);
     }
-    assert_eq!(refused("3\n7\n0\n", 4), "3: the file ends after 3 ranks, and the program has 4");
-    assert_eq!(refused("3\n7\n0\n4\n5\n", 4), "5: more lines than the 4 ranks of the program");
-    assert_eq!(refused("3\n8\n0\n4\n", 4), "2: rank 1 is on PE `8`, and numbers go from 0 to 7");
-    assert_eq!(refused("3\n-1\n0\n4\n", 4), "2: rank 1 is on PE `-1`, and numbers go from 0 to 7");
-    assert_eq!(refused("3\nx\n0\n4\n", 4), "2: rank 1 is on PE `x`, and numbers go from 0 to 7");
-    assert_eq!(refused("3\n\n\n7\n0 4\n1\n", 4), "5: `0 4` is not 1 number");
+    assert_eq!(refused("3\n7\n0\n", 4), "3: the file ends after 3 ranks, but the program has 4");
+    assert_eq!(refused("3\n7\n0\n4\n5\n", 4), "5: the file has more lines than the 4 ranks of the program");
+    assert_eq!(refused("3\n8\n0\n4\n", 4), "2: rank 1 is on PE `8`, expected 0 to 7");
+    assert_eq!(refused("3\n-1\n0\n4\n", 4), "2: rank 1 is on PE `-1`, expected 0 to 7");
+    assert_eq!(refused("3\nx\n0\n4\n", 4), "2: rank 1 is on PE `x`, expected 0 to 7");
+    assert_eq!(refused("3\n\n\n7\n0 4\n1\n", 4), "5: expected 1 number, found `0 4`");
 }
 
 #[test]
 fn two_ranks_on_a_slot_are_named() {
     assert_eq!(
         refused("3\n7\n% x\n3\n4\n", 4),
-        "4: ranks 0 (line 1) and 2 are both on slot 3; all other ranks have a slot of their own"
+        "4: ranks 0 (line 1) and 2 are both on slot 3; all other ranks have distinct slots"
     );
     assert_eq!(
         refused("4\n0 5\n1 2\n2 5\n3 5\n", 4),
-        "4: ranks 0 (line 2) and 2 are both on slot 5; 2 ranks in all are where another one is already"
+        "4: ranks 0 (line 2) and 2 are both on slot 5; 2 ranks in total share a slot with an earlier rank"
     );
     let fault = read_placement(b"1\n1\n", PlacementFormat::Auto, 2, &machine()).unwrap_err();
-    assert!(fault.help_text().contains("KaHIP and Scotch balance loads"), "{}", fault.help_text());
+    assert!(fault.help_text().contains("KaHIP and Scotch only balance loads"), "{}", fault.help_text());
     assert_eq!(
         refused("rank 0=b slot=0\nrank 1=b slot=0:0\n", 2),
-        "2: ranks 0 (line 1) and 1 are both on slot 4; all other ranks have a slot of their own"
+        "2: ranks 0 (line 1) and 1 are both on slot 4; all other ranks have distinct slots"
     );
 }
 
 #[test]
-fn maps_of_scotch_count_vertices_from_zero_or_one() {
+fn scotch_mappings_count_vertices_from_zero_or_one() {
     assert_eq!(slots("4\n0\t3\n1\t7\n2\t0\n3\t4\n", PlacementFormat::Scotch), [3, 7, 0, 4]);
     assert_eq!(slots("4\n2 7\n1 3\n4 4\n3 0\n", PlacementFormat::Scotch), [3, 7, 0, 4]);
-    assert_eq!(refused("3\n0 1\n1 2\n2 3\n", 4), "1: there are `3` vertices, but 4 ranks");
+    assert_eq!(refused("3\n0 1\n1 2\n2 3\n", 4), "1: the file has `3` vertices, but the program has 4 ranks");
     assert_eq!(
         refused("99999999999999999999\n0 1\n", 4),
-        "1: there are `99999999999999999999` vertices, but 4 ranks"
+        "1: the file has `99999999999999999999` vertices, but the program has 4 ranks"
     );
-    assert_eq!(refused("3\n0 1\n1 2\n1 3\n", 3), "4: vertex 1 stands on line 3 already");
+    assert_eq!(refused("3\n0 1\n1 2\n1 3\n", 3), "4: duplicate vertex 1, first on line 3");
     assert_eq!(refused("3\n0 1\n2 2\n", 3), "3: vertex 1 is missing");
-    assert_eq!(refused("3\n0 1\n1 2\n3 3\n", 3), "4: there is a vertex `3`, and numbers go from 0 to 2");
-    assert_eq!(refused("2\n0 1\n1 2\n2 3\n", 2), "4: more lines than the 2 vertices of the first line");
-    // What Scotch writes for a vertex that it has not mapped.
-    assert_eq!(refused("2\n0 1\n1 -1\n", 2), "3: vertex 1 is on PE `-1`, and numbers go from 0 to 7");
-    assert_eq!(refused("2\n0 1\n1 2 3\n", 2), "3: `1 2 3` is not 2 numbers");
+    assert_eq!(refused("3\n0 1\n1 2\n3 3\n", 3), "4: vertex `3`, expected 0 to 2");
+    assert_eq!(
+        refused("2\n0 1\n1 2\n2 3\n", 2),
+        "4: the file has more lines than the 2 vertices of its first line"
+    );
+    // Scotch writes -1 for a vertex that is not mapped.
+    assert_eq!(refused("2\n0 1\n1 -1\n", 2), "3: vertex 1 is on PE `-1`, expected 0 to 7");
+    assert_eq!(refused("2\n0 1\n1 2 3\n", 2), "3: expected 2 numbers, found `1 2 3`");
 }
 
 #[test]
@@ -86,9 +89,9 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
     let text = "rank 0=a slot=1:1\nrank 1=+n2  slots=0:2\nrank 2 = a slot = 0:0\nrank 3=+n1 slot=0\n";
     assert_eq!(slots(text, PlacementFormat::Rankfile), [3, 7, 0, 4]);
     for (line, error) in [
-        ("rank 1=c slot=0", "the machine has no host `c`; its first one is `a.x`"),
-        ("rank 1=a.y slot=0", "the machine has no host `a.y`; its first one is `a.x`"),
-        ("rank 1=10.0.0.4 slot=0", "the machine has no host `10.0.0.4`; its first one is `a.x`"),
+        ("rank 1=c slot=0", "the machine has no host `c`; its first host is `a.x`"),
+        ("rank 1=a.y slot=0", "the machine has no host `a.y`; its first host is `a.x`"),
+        ("rank 1=10.0.0.4 slot=0", "the machine has no host `10.0.0.4`; its first host is `a.x`"),
         ("rank 1=a slot=4", "host `a.x` with 4 slots has no core `4`"),
         ("rank 1=a slot=2:0", "host `a.x` with 4 slots has no core `2:0`"),
         ("rank 1=a slot=0:2", "host `a.x` with 4 slots has no core `0:2`"),
@@ -97,19 +100,19 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
         ("rank 1=a slot=", "host `a.x` with 4 slots has no core ``"),
         ("rank 1=a slot=1-2", "`1-2` is more than one core"),
         ("rank 1=a slot=0:*", "`0:*` is more than one core"),
-        ("rank 1=a slot=p1", "`p1` is a physical number"),
-        ("rank 1=a slot=x", "`x` is no core"),
-        ("rank 1=+n3 slot=0", "there is host +n `3`, and numbers go from 0 to 2"),
-        ("rank 1=a", "`rank 1=a` is no line of a rank file"),
-        ("rang 1=a slot=0", "`rang 1=a slot=0` is no line of a rank file"),
-        ("rank 2=a slot=0", "there is rank `2`, and numbers go from 0 to 1"),
-        ("rank 0=a slot=1", "rank 0 stands on line 1 already"),
+        ("rank 1=a slot=p1", "`p1` is a physical core number"),
+        ("rank 1=a slot=x", "`x` is not a core"),
+        ("rank 1=+n3 slot=0", "host +n `3`, expected 0 to 2"),
+        ("rank 1=a", "`rank 1=a` is not a line of a rank file"),
+        ("rang 1=a slot=0", "`rang 1=a slot=0` is not a line of a rank file"),
+        ("rank 2=a slot=0", "rank `2`, expected 0 to 1"),
+        ("rank 0=a slot=1", "duplicate rank 0, first on line 1"),
     ] {
         assert_eq!(refused(&format!("rank 0=a slot=0\n{line}\n"), 2), format!("2: {error}"));
     }
     assert_eq!(
         refused("rank 0=a slot=0\nrank 2=a slot=1\n", 3),
-        "2: rank 1 is missing, and the program has 3"
+        "2: rank 1 is missing; the program has 3 ranks"
     );
 }
 
@@ -121,32 +124,32 @@ fn hosts_of_a_machine_file_give_their_slots_in_order() {
     assert_eq!(slots("10.0.0.3 slots=3 max_slots=4\na\n", format), [5, 6, 7, 0]);
     // A host file has room for more.
     assert_eq!(slots("a slots=99999999999\nb slots=1\n", format), [0, 1, 2, 3]);
-    assert_eq!(refused("a\nb\na\nb\n", 4), "4: rank 3 would be one too many for host `b` with 1 slots");
-    assert_eq!(refused("b:2\n", 2), "1: rank 1 would be one too many for host `b` with 1 slots");
-    assert_eq!(refused("a\nb\n", 4), "2: the file ends after 2 ranks, and the program has 4");
-    assert_eq!(refused("a\nb\na\n", 2), "3: more lines than the 2 ranks of the program");
-    assert_eq!(refused("a\nc\n", 2), "2: the machine has no host `c`; its first one is `a.x`");
+    assert_eq!(refused("a\nb\na\nb\n", 4), "4: host `b` has only 1 slots, too few for rank 3");
+    assert_eq!(refused("b:2\n", 2), "1: host `b` has only 1 slots, too few for rank 1");
+    assert_eq!(refused("a\nb\n", 4), "2: the file ends after 2 ranks, but the program has 4");
+    assert_eq!(refused("a\nb\na\n", 2), "3: the file has more lines than the 2 ranks of the program");
+    assert_eq!(refused("a\nc\n", 2), "2: the machine has no host `c`; its first host is `a.x`");
     for (line, error) in [
-        ("a:0", "`0` is no number of ranks"),
-        ("a:x", "`x` is no number of ranks"),
-        ("a slots=-1", "`-1` is no number of ranks"),
-        ("a:1 slots=2", "`slots=2` says nothing of a host"),
-        ("a core", "`core` says nothing of a host"),
+        ("a:0", "`0` is not a number of ranks"),
+        ("a:x", "`x` is not a number of ranks"),
+        ("a slots=-1", "`-1` is not a number of ranks"),
+        ("a:1 slots=2", "unexpected `slots=2` after the host"),
+        ("a core", "unexpected `core` after the host"),
     ] {
         assert_eq!(refused(&format!("b\n{line}\n"), 2), format!("2: {error}"));
     }
 }
 
 #[test]
-fn what_is_no_placement_is_refused() {
-    assert_eq!(refused("", 4), "0: nothing is in it");
-    assert_eq!(refused("# only\n\n", 4), "0: nothing is in it");
-    assert_eq!(refused("0 3\n1 7\n", 2), "1: `0 3` begins no placement that is known");
+fn unknown_formats_are_refused() {
+    assert_eq!(refused("", 4), "0: the file is empty");
+    assert_eq!(refused("# only\n\n", 4), "0: the file is empty");
+    assert_eq!(refused("0 3\n1 7\n", 2), "1: `0 3` does not start a known mapping format");
     assert_eq!(
         refused("\u{1f}\u{fffd}\u{8}\n", 2),
-        "1: `\\u{1f}\u{fffd}\\u{8}` begins no placement that is known"
+        "1: `\\u{1f}\u{fffd}\\u{8}` does not start a known mapping format"
     );
-    assert_eq!(refused("[1, 2]\n", 2), "1: `[1, 2]` begins no placement that is known");
+    assert_eq!(refused("[1, 2]\n", 2), "1: `[1, 2]` does not start a known mapping format");
 }
 
 fn params(file: &std::path::Path) -> ImportParams {
@@ -154,7 +157,7 @@ fn params(file: &std::path::Path) -> ImportParams {
 }
 
 #[test]
-fn a_placement_is_measured_like_any_other() {
+fn an_imported_mapping_is_measured_like_any_other() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let (graph, system) = (grid(3, 3), tree(&[2, 4, 2]));
     let placed = [15, 3, 2, 1, 0, 8, 9, 4, 12];
@@ -174,7 +177,7 @@ fn an_error_names_the_file_and_the_line() {
     let error =
         ImportStage::run(params(file.path()), inputs, &hopmap_model::Context::detached()).unwrap_err();
     let name = file.path().display();
-    assert_eq!(error.to_string(), format!("{name}:2:1: rank 1 is on PE `16`, and numbers go from 0 to 15"));
+    assert_eq!(error.to_string(), format!("{name}:2:1: rank 1 is on PE `16`, expected 0 to 15"));
     assert!(error.help().unwrap().to_string().starts_with("PE i is slot i of the machine"));
     let missing = file.path().with_extension("none");
     let inputs = common::inputs(&grid(1, 2), &tree(&[2, 4, 2]));
@@ -194,7 +197,7 @@ fn a_file_has_one_name_in_the_key() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_files_are_read(
         placed in Just((0..16u32).collect::<Vec<_>>()).prop_shuffle(), ranks in 1usize..=16, base in 0usize..2,
     ) {
         let system = tree(&[2, 4, 2]);
@@ -203,13 +206,13 @@ proptest! {
             placed.iter().enumerate().map(|(rank, &slot)| line(rank, slot) + "\n").collect()
         };
         let read = |text: String| read_on(&text, ranks, &system).map(|(slots, _)| slots);
-        let whole = Ok(placed.to_vec());
-        prop_assert_eq!(read(lines(&|_, slot| slot.to_string())), whole.clone());
+        let expected = Ok(placed.to_vec());
+        prop_assert_eq!(read(lines(&|_, slot| slot.to_string())), expected.clone());
         let scotch = lines(&|rank, slot| format!("{}\t{slot}", rank + base));
-        prop_assert_eq!(read(format!("{ranks}\n{scotch}")), whole.clone());
+        prop_assert_eq!(read(format!("{ranks}\n{scotch}")), expected.clone());
         let cores = lines(&|rank, slot| format!("rank {rank}=host{} slot={}", slot / 2, slot % 2));
-        prop_assert_eq!(read(cores), whole);
-        // A machine file tells hosts only.
+        prop_assert_eq!(read(cores), expected);
+        // A machine file gives hosts only.
         let hosts = read(lines(&|_, slot| format!("host{}", slot / 2))).unwrap();
         prop_assert!(hosts.iter().zip(placed).all(|(read, slot)| read / 2 == slot / 2));
     }
@@ -224,9 +227,9 @@ const SAMPLES: [&str; 6] = [
     "# hosts\n10.0.0.3 slots=3 max_slots=4\na slots=2\n",
 ];
 
-/// `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+/// `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 #[test]
-fn damaged_files_end_in_an_error_or_a_placement() {
+fn damaged_files_give_an_error_or_a_mapping() {
     for seed in seeds(5000, 500_000) {
         let mut random = Random(seed);
         let mut bytes = SAMPLES[random.below(SAMPLES.len())].as_bytes().to_vec();
@@ -236,7 +239,7 @@ fn damaged_files_end_in_an_error_or_a_placement() {
 }
 
 #[test]
-fn whole_files_are_read() {
+fn intact_files_are_read() {
     for text in SAMPLES {
         read(text, 4).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Machines whose costs are a matrix: all mappers find what trying all placements finds.
+//! Machines with a cost matrix: all mappers find the optimum found by enumeration.
 
 use hopmap_map::{AnnealingParams, AnnealingStage, TabuParams, TabuStage};
 use hopmap_model::{CostModel, Matrix, SystemGraph, TaskGraph};
@@ -13,14 +13,14 @@ fn machine(n: usize, costs: Vec<f64>) -> SystemGraph {
     system
 }
 
-/// Numbers for every ordered pair of `n`, the same both ways or not; zero on the diagonal.
+/// A value for every ordered pair of `n`, symmetric or not; zero on the diagonal.
 fn numbers(n: usize, values: &[u64], alike: bool) -> Vec<u64> {
     let value = |a: usize, b: usize| if a == b { 0 } else { values[a * n + b] };
     let place = |at: usize| (at / n, at % n);
     (0..n * n).map(place).map(|(a, b)| if alike { value(a.min(b), a.max(b)) } else { value(a, b) }).collect()
 }
 
-/// F of the best placement of all ranks, by trying all.
+/// The minimum F, by enumeration.
 fn best(weights: &[u64], costs: &[u64], n: usize) -> u64 {
     fn place(taken: &mut Vec<usize>, weights: &[u64], costs: &[u64], n: usize, least: &mut u64) {
         if taken.len() == n {
@@ -62,7 +62,7 @@ fn searched(weights: &[u64], costs: &[u64], n: usize) -> [f64; 2] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn searches_find_the_best_of_all_placements(
+    fn searches_find_the_optimum(
         weights in prop::collection::vec(0u64..9, 36), costs in prop::collection::vec(0u64..50, 36), which in any::<bool>()
     ) {
         let n = 6;
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn searches_find_the_best_where_nothing_is_the_same_both_ways(
+    fn searches_find_the_optimum_of_asymmetric_problems(
         weights in prop::collection::vec(prop_oneof![Just(0u64), 0u64..9], 36),
         costs in prop::collection::vec(0u64..50, 36),
     ) {
@@ -87,7 +87,7 @@ proptest! {
 }
 
 #[test]
-fn where_ranks_only_pay_for_themselves_each_takes_the_slot_that_suits_it() {
+fn ranks_that_only_send_to_themselves_take_their_cheapest_slots() {
     let mut weights = vec![0; 25];
     let mut costs = vec![7; 25];
     for at in 0..5u64 {
@@ -101,6 +101,6 @@ fn where_ranks_only_pay_for_themselves_each_takes_the_slot_that_suits_it() {
 }
 
 #[test]
-fn a_rank_that_pays_for_itself_on_the_only_slot_stays_there() {
+fn a_rank_that_sends_to_itself_stays_on_the_only_slot() {
     assert_eq!(searched(&[3], &[5], 1).map(|found| found as u64), [15, 15]);
 }

@@ -1,4 +1,4 @@
-//! Searches for every objective find what trying all placements finds, and objectives disagree where they should.
+//! Searches find the enumerated optimum of every objective, and objectives disagree where they should.
 
 use hopmap_map::{
     AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, LinearParams, LinearStage, TabuParams,
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::common::{graph, grid, inputs, run, tree};
 
-/// The least value of all placements, by trying each.
+/// The minimum over all mappings, by enumeration.
 fn best(objective: &Objective, graph: &TaskGraph, system: &SystemGraph, slots: &mut Vec<u32>) -> f64 {
     if slots.len() == graph.ranks() {
         let paths = Paths::new(system);
@@ -64,7 +64,7 @@ fn each() -> impl Strategy<Value = Objective> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn searches_find_the_best_of_all_placements(
+    fn searches_find_the_optimum(
         edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15), objective in objectives(),
     ) {
         let (graph, system) = (graph(5, edges), tree(&[2, 3]));
@@ -79,20 +79,20 @@ proptest! {
 }
 
 #[test]
-fn a_grid_has_a_smaller_maximum_where_the_maximum_is_minimised() {
+fn minimising_the_maximum_lowers_the_maximum_of_a_grid() {
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
     let linear = run::<LinearStage>(LinearParams::default(), &graph, &system);
     let f = annealed(Objective::F, 60_000, &graph, &system);
     let t = annealed(Objective::T, 60_000, &graph, &system);
     let load = annealed(Objective::MAX_LINK_LOAD, 60_000, &graph, &system);
-    // Squares have the least F, but their corners have two neighbours far away, which those of strips do not have.
+    // Squares have the smallest F, but their corners have two distant neighbours; those of strips do not.
     assert!(f.metrics["F"] < t.metrics["F"] && t.metrics["T"] < f.metrics["T"]);
     assert!(t.metrics["T"] <= linear.metrics["T"]);
     assert!(load.metrics["max_link_load_bytes"] <= linear.metrics["max_link_load_bytes"]);
 }
 
 #[test]
-fn the_busiest_link_has_no_more_to_carry_than_with_the_fewest_hops() {
+fn minimising_the_link_load_is_not_worse_than_minimising_hops() {
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
     let load = |objective| {
         let params =
@@ -121,7 +121,7 @@ fn a_machine_without_links_has_no_link_loads() {
     system.links.clear();
     let params = AutoParams { objective: Goal(Objective::MAX_LINK_LOAD), ..AutoParams::default() };
     let refused = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap_err();
-    assert_eq!(refused.to_string(), "the machine has no links, so there are neither hops nor link loads");
+    assert_eq!(refused.to_string(), "the machine has no links, so hops and link loads are undefined");
     let params =
         AutoParams { objective: Goal(Objective { t: -1.0, ..Objective::F }), ..AutoParams::default() };
     assert_eq!(AutoStage::check(&params).unwrap_err().to_string(), "a weight of the objective is -1");
@@ -129,7 +129,7 @@ fn a_machine_without_links_has_no_link_loads() {
 
 /// Two hosts of two slots, 3 µs and 2 GB/s apart; ranks 0 and 1 and ranks 0 and 2 send to each other.
 #[test]
-fn time_is_of_the_latency_and_bandwidth_of_the_machine_unless_they_are_given() {
+fn time_uses_the_machine_latency_and_bandwidth_by_default() {
     let (graph, mut system) = (graph(4, [(0, 1, 4000), (0, 2, 8000)]), tree(&[2, 2]));
     for link in &mut system.links {
         (link.latency_s, link.bandwidth_bytes_per_s) = (Some(1.5e-6), Some(2e9));
@@ -142,14 +142,14 @@ fn time_is_of_the_latency_and_bandwidth_of_the_machine_unless_they_are_given() {
     // Ranks 0 and 1 share a host, at a cost of 1; between hosts it is 10.
     near(measured.metrics["F"], (3e-6 + 4000.0 / 2e9) + 10.0 * (3e-6 + 8000.0 / 2e9));
     assert_eq!(measured.weight, Weight::Time { latency_s: 3e-6, bandwidth_bytes_per_s: 2e9 });
-    let told = ["latency_s", "bandwidth_bytes_per_s"];
-    told.into_iter().zip([3e-6, 2e9]).for_each(|(name, wanted)| near(measured.metrics[name], wanted));
+    let names = ["latency_s", "bandwidth_bytes_per_s"];
+    names.into_iter().zip([3e-6, 2e9]).for_each(|(name, wanted)| near(measured.metrics[name], wanted));
     let time = NetworkSpeed { latency_s: Some(1.0), bandwidth_bytes_per_s: None };
     near(placed(WeightChoice::Time { time }).metrics["F"], (1.0 + 2e-6) + 10.0 * (1.0 + 4e-6));
     let given = placed(Weight::Time { latency_s: 1.0, bandwidth_bytes_per_s: 1.0 }.into());
     near(given.metrics["F"], 4001.0 + 10.0 * 8001.0);
-    assert!(told.iter().all(|name| !given.metrics.contains_key(*name)));
-    // What is wrong is found before anything runs.
+    assert!(names.iter().all(|name| !given.metrics.contains_key(*name)));
+    // Errors are found before anything runs.
     let time = NetworkSpeed { latency_s: Some(-1.0), bandwidth_bytes_per_s: None };
     let wrong = LinearParams { weight: WeightChoice::Time { time }, ..LinearParams::default() };
     assert_eq!(LinearStage::check(&wrong).unwrap_err().to_string(), "`latency_s` of the weight is -1");

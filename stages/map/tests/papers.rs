@@ -1,4 +1,5 @@
-//! The algorithms of the papers: the same for any number of threads, processes and interruptions, and every parameter counts.
+//! The algorithms of the papers: independent of threads, processes and interruptions; every parameter has an
+//! effect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,9 +14,9 @@ use hopmap_objective::Problem;
 use hopmap_test_support::{Impatient, on_processes};
 use proptest::prelude::*;
 
-use crate::common::{Nobody, exhaustive, graph, grid, inputs, run, tree};
+use crate::common::{Silent, exhaustive, graph, grid, inputs, run, tree};
 
-/// 20 ranks of a torn grid on 24 slots.
+/// 20 ranks of a shuffled grid on 24 slots.
 fn problem() -> Problem {
     let mut program = grid(5, 4);
     program.edges.iter_mut().for_each(|edge| edge.bytes = u64::from(1 + edge.source * 7 % 13) * 8);
@@ -47,24 +48,24 @@ fn composite() -> CompositeParams {
     CompositeParams { annealing, genetic, local_search: false, ..CompositeParams::default() }
 }
 
-/// The composite algorithm with another number of iterations of each part.
+/// The composite algorithm with given iterations of each part.
 fn composite_of(annealing: u64, genetic: Option<u64>) -> CompositeParams {
     let mut params = composite();
     (params.annealing.iterations, params.genetic.iterations) = (Some(annealing), genetic);
     params
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
+#[expect(clippy::needless_pass_by_value, reason = "all mappers are created in the same way")]
 fn mapper_of_annealing(params: AnnealingParams) -> Box<dyn Mapper + Sync> {
     Box::new(Annealing::new(&params).unwrap())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
+#[expect(clippy::needless_pass_by_value, reason = "all mappers are created in the same way")]
 fn mapper_of_genetic(params: GeneticParams) -> Box<dyn Mapper + Sync> {
     Box::new(Genetic::new(&params).unwrap())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
+#[expect(clippy::needless_pass_by_value, reason = "all mappers are created in the same way")]
 fn mapper_of_composite(params: CompositeParams) -> Box<dyn Mapper + Sync> {
     Box::new(Composite::new(&params).unwrap())
 }
@@ -95,7 +96,7 @@ fn any_number_of_threads_and_processes_gives_the_same() {
     for mapper in mappers() {
         let alone = mapper.map(&problem, &Context::detached()).unwrap();
         for threads in [2, 3, 8] {
-            assert_eq!(mapper.map(&problem, &Context::new(threads, None, &Nobody)).unwrap(), alone);
+            assert_eq!(mapper.map(&problem, &Context::new(threads, None, &Silent)).unwrap(), alone);
         }
         for processes in [2, 3, 6] {
             for found in on_processes(processes, |cx| mapper.map(&problem, &cx).unwrap()) {
@@ -111,7 +112,7 @@ fn stopped(mapper: &dyn Mapper, problem: &Problem, patience: u64, file: &Path) -
 }
 
 #[test]
-fn a_stopped_search_goes_on_where_it_was() {
+fn a_stopped_search_resumes_from_its_state() {
     let problem = problem();
     let longer: [Box<dyn Mapper>; 3] = [
         mapper_of_annealing(AnnealingParams { iterations: Some(40_000), ..annealing() }),
@@ -121,16 +122,16 @@ fn a_stopped_search_goes_on_where_it_was() {
     for mapper in longer {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state");
-        let whole = mapper.map(&problem, &Context::detached()).unwrap();
+        let uninterrupted = mapper.map(&problem, &Context::detached()).unwrap();
         let first = stopped(mapper.as_ref(), &problem, 40, &file);
-        assert!(!first.complete && file.exists() && first.evaluations < whole.evaluations);
+        assert!(!first.complete && file.exists() && first.evaluations < uninterrupted.evaluations);
         let second = mapper.map(&problem, &Context::detached().with_state(&file)).unwrap();
-        assert_eq!(second, whole);
+        assert_eq!(second, uninterrupted);
     }
 }
 
-/// Whether every choice gives another search than what it is a change of, and the same twice; of 2 islands and of so many
-/// `evaluations`, of `patience` and of `stop_when_frozen` also whether they do what they say.
+/// Checks that every choice changes the search and is reproducible; for 2 islands, `evaluations`, `patience`
+/// and `stop_when_frozen`, also that they have the intended effect.
 fn differ(base: &dyn Mapper, choices: Vec<(&str, Box<dyn Mapper + Sync>)>) {
     let problem = problem();
     let plain = base.map(&problem, &Context::detached()).unwrap();
@@ -155,7 +156,7 @@ fn differ(base: &dyn Mapper, choices: Vec<(&str, Box<dyn Mapper + Sync>)>) {
     }
 }
 
-/// The islands that the convergence table knows.
+/// The islands in the convergence table.
 fn islands(found: &SearchResult) -> BTreeSet<u32> {
     found.convergence.iter().map(|point| point.island).collect()
 }
@@ -202,7 +203,7 @@ fn every_parameter_of_annealing_counts() {
             change("local_search", |params| params.local_search = true),
         ],
     );
-    // At a temperature that is low from the start, soon neither of two candidates is taken.
+    // At a low initial temperature, soon neither of two candidates is accepted.
     let cold =
         AnnealingParams { moves_per_temperature: Some(2), initial_temperature: Some(1.0), ..annealing() };
     let frozen = AnnealingParams { stop_when_frozen: true, ..cold.clone() };
@@ -223,7 +224,7 @@ fn every_parameter_of_the_genetic_algorithm_counts() {
         params.master = Master::Reduces;
     };
     differ(master.1.as_ref(), vec![change("reduces", reduces)]);
-    // Clones come when individuals have become alike.
+    // Clones appear once the population has converged.
     let many = || GeneticParams { iterations: Some(300), ..genetic() };
     let clones = GeneticParams { mutate_clones: false, ..many() };
     let duplicates = GeneticParams { duplicate_migrants: true, ..many() };
@@ -276,7 +277,8 @@ fn the_composite_algorithm_anneals_then_breeds() {
     );
     let problem = problem();
     let found = mapper_of_composite(composite()).map(&problem, &Context::detached()).unwrap();
-    // Six anneals of 400 candidates, then ten iterations of three children that cost five evaluations each.
+    // Six annealing runs of 400 candidates, then ten generations of three children that cost five evaluations
+    // each.
     assert_eq!(found.evaluations, 4 * (6 * 400 + 10 * 3 * 5));
 }
 
@@ -289,7 +291,7 @@ fn budgets_hold() {
     ] {
         assert_eq!(mapper.map(&problem, &Context::detached()).unwrap().evaluations, 4 * evaluations);
     }
-    // Without a number of iterations annealing begins again and again, and the genetic algorithm goes on.
+    // Without an iteration limit, annealing restarts repeatedly and the genetic algorithm continues.
     let again = AnnealingParams { evaluations: Some(400_000), iterations: None, ..annealing() };
     let on = GeneticParams { evaluations: Some(400_000), iterations: None, ..genetic() };
     for mapper in [mapper_of_annealing(again), mapper_of_genetic(on)] {
@@ -342,7 +344,7 @@ fn parameters_have_defaults_and_no_unknown_names() {
 fn the_presets_of_the_papers_exchange_and_breed() {
     let run = |mapper: &dyn Mapper| mapper.map(&problem(), &Context::detached()).unwrap().metrics;
     let metrics = run(&*mapper_of_annealing(AnnealingParams::paper()));
-    // After every thousand of 50,000 candidates, for as long as a solver is not at the last temperature.
+    // After every thousand of 50,000 candidates, until a solver reaches the final temperature.
     assert!((40.0..50.0).contains(&metrics["exchanges"]), "{metrics:?}");
     let metrics = run(&*mapper_of_genetic(GeneticParams::paper()));
     assert_eq!(metrics["generations"] as u64, 1000);
@@ -355,8 +357,8 @@ fn the_presets_of_the_papers_exchange_and_breed() {
 }
 
 #[test]
-fn the_presets_of_the_papers_end_with_what_was_found() {
-    // No candidate, no local_search: a random placement, which rank order beats.
+fn the_presets_of_the_papers_keep_their_result() {
+    // No candidate and no local search: a random mapping, worse than linear.
     let once = AnnealingParams { iterations: Some(1), solvers: Some(1), ..AnnealingParams::paper() };
     let cost = |params| {
         let found = mapper_of_annealing(params).map(&problem(), &Context::detached()).unwrap();
@@ -368,7 +370,7 @@ fn the_presets_of_the_papers_end_with_what_was_found() {
 }
 
 #[test]
-fn programs_that_say_nothing_are_placed_at_once() {
+fn silent_programs_are_mapped_at_once() {
     let (program, system) = (graph(4, []), tree(&[2, 3]));
     let slots = [
         run::<AnnealingStage>(AnnealingParams::default(), &program, &system).slots(),
@@ -390,7 +392,7 @@ fn programs_that_say_nothing_are_placed_at_once() {
 }
 
 #[test]
-fn a_user_who_does_not_wait_gets_the_best_so_far() {
+fn an_interrupted_search_returns_its_incumbent() {
     let observer = Impatient::new(2);
     let cx = Context::new(1, None, &observer);
     let params = GeneticParams { iterations: Some(1 << 40), ..genetic() };
@@ -402,7 +404,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn small_programs_get_an_optimal_placement(
+    fn small_programs_get_an_optimal_mapping(
         edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
         shape in prop_oneof![Just(vec![2, 3]), Just(vec![3, 2]), Just(vec![1, 6, 1]), Just(vec![2, 2, 2])],
         seed in 0u64..100,
@@ -425,8 +427,8 @@ proptest! {
 }
 
 #[test]
-fn none_is_worse_than_rank_order() {
-    // Too few evaluations to find from a random placement what rank order has of itself.
+fn no_result_is_worse_than_linear() {
+    // Too few evaluations to reach the cost of the linear mapping from a random one.
     let problem = Problem::new(&grid(32, 16), &tree(&[4, 8, 16]), Weight::Bytes).unwrap();
     let linear = problem.cost(&problem.linear());
     let (evaluations, iterations) = (Some(2000), Some(3));

@@ -7,7 +7,7 @@ use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, Task
 use hopmap_objective::Problem;
 use proptest::prelude::*;
 
-use crate::common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use crate::common::{Silent, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn search(params: TabuParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<TabuStage>(params, graph, system)
@@ -24,7 +24,7 @@ fn refused(params: TabuParams, graph: &TaskGraph, system: &SystemGraph) -> Strin
 
 #[test]
 fn a_grid_is_cut_into_squares() {
-    // Squares of 4 x 4 on every switch, of 2 x 2 on every host: no other cut is shorter.
+    // Squares of 4 x 4 on every switch, of 2 x 2 on every host: the minimum cut.
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
     let best = 16.0 * (16.0 * 100.0 + 32.0 * 10.0 + 64.0 * 1.0);
     for seed in 1..=3 {
@@ -51,7 +51,7 @@ fn the_number_of_threads_changes_nothing() {
     let (graph, system) = (grid(6, 5), tree(&[2, 4, 4]));
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let cx = Context::new(threads, None, &Nobody);
+        let cx = Context::new(threads, None, &Silent);
         let params = TabuParams { islands: 3, ..short(200_000) };
         match pool.install(|| TabuStage::run(params, inputs(&graph, &system), &cx)).unwrap() {
             Outcome::Done(outputs) => mapping(&outputs),
@@ -64,7 +64,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn more_evaluations_continue_the_same_search() {
+fn a_larger_budget_continues_the_search() {
     let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
     let steps = |steps: u64| {
         let pairs = 36 * 35 / 2 + 36 * 28;
@@ -93,7 +93,7 @@ fn nothing_to_search_is_linear() {
 }
 
 #[test]
-fn a_search_told_to_stop_gives_what_it_has() {
+fn a_stopped_search_returns_its_incumbent() {
     struct Impatient;
     impl Observer for Impatient {
         fn progress(&self, done: u64, total: u64) {
@@ -108,7 +108,7 @@ fn a_search_told_to_stop_gives_what_it_has() {
     let params = TabuParams { evaluations: Some(u64::MAX), ..TabuParams::default() };
     let cx = Context::new(1, None, &Impatient);
     let Outcome::Partial(outputs) = TabuStage::run(params, inputs(&graph, &system), &cx).unwrap() else {
-        panic!("it was told to stop")
+        panic!("the search did not stop")
     };
     let mapping = mapping(&outputs);
     mapping.check().unwrap();
@@ -117,7 +117,7 @@ fn a_search_told_to_stop_gives_what_it_has() {
 }
 
 #[test]
-fn a_search_for_a_time_is_marked_and_ends() {
+fn a_search_with_a_time_limit_is_marked_and_ends() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
     let params = TabuParams { time_limit_s: Some(0.05), ..TabuParams::default() };
     let outcome = TabuStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
@@ -126,12 +126,12 @@ fn a_search_for_a_time_is_marked_and_ends() {
 }
 
 #[test]
-fn impossible_problems_are_named() {
+fn infeasible_problems_are_refused() {
     let params = TabuParams::default;
     assert_eq!(refused(params(), &grid(3, 3), &tree(&[2, 4])), "9 ranks do not fit on 8 slots");
     assert_eq!(
         refused(params(), &grid(64, 64), &tree(&[4, 64, 16])),
-        "16777216 exchanges of ranks and slots are more than the 4194304 that tabu search keeps"
+        "tabu search would store 16777216 exchanges of ranks and slots, but supports at most 4194304"
     );
     let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
     let bad = TabuParams { weight: weight.into(), ..params() };
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn small_programs_get_an_optimal_placement(
+    fn small_programs_get_an_optimal_mapping(
         edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
         shape in prop_oneof![Just(vec![2, 3]), Just(vec![3, 2]), Just(vec![1, 6, 1]), Just(vec![2, 2, 2])],
         seed in 0u64..100,
@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn a_placement_is_valid_measured_right_and_never_worse_than_linear(
+    fn a_mapping_is_valid_correctly_measured_and_never_worse_than_linear(
         edges in prop::collection::vec((0u32..20, 0u32..20, 1u64..1000), 0..200),
         seed in 0u64..100,
         evaluations in 1u64..30_000,
@@ -199,7 +199,7 @@ proptest! {
 }
 
 #[test]
-fn eight_ranks_get_an_optimal_placement() {
+fn eight_ranks_get_an_optimal_mapping() {
     let weights = |i: u32, j: u32| u64::from((i * 13 + j * 7) % 11);
     let pairs = (0..8).flat_map(|i| (0..8).filter(move |&j| j != i).map(move |j| (i, j)));
     let graph = graph(8, pairs.map(|(i, j)| (i, j, weights(i, j) * weights(j, i))));

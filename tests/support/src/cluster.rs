@@ -1,4 +1,4 @@
-//! A real Slurm on one machine with four nodes that exist in name only.
+//! A real Slurm on one machine with four virtual nodes.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// Names of the nodes; each has four cores.
 pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
-/// A running cluster; its daemons end with it.
+/// A running cluster; dropping it stops its daemons.
 #[derive(Debug)]
 pub struct Cluster {
     folder: TempDir,
@@ -32,7 +32,7 @@ impl Cluster {
     #[must_use]
     pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // munged wants everybody to reach its socket.
+        // munged requires a socket that all users can reach.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["state", "spool", "log", "munge"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -50,7 +50,7 @@ impl Cluster {
         cluster
     }
 
-    /// What `SLURM_CONF` has to be for the commands of this cluster.
+    /// The value of `SLURM_CONF` for commands of this cluster.
     #[must_use]
     pub fn configuration(&self) -> &Path {
         &self.configuration
@@ -98,7 +98,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Ends the daemon that wrote a pid file and waits until it is gone.
+/// Stops the daemon of a pid file and waits until it has exited.
 fn stop(pid_file: &Path) {
     let Ok(pid) = fs::read_to_string(pid_file) else { return };
     let pid = pid.trim();
@@ -109,7 +109,7 @@ fn stop(pid_file: &Path) {
     }
 }
 
-/// Starts a program that goes to the background by itself.
+/// Starts a program that daemonises itself.
 fn daemon(program: &str, arguments: &[&str]) {
     let status = Command::new(program)
         .args(arguments)
@@ -125,7 +125,7 @@ fn configuration(folder: &Path) -> String {
     let (host, folder) = (host.trim(), folder.display());
     let user = Command::new("id").arg("-un").output().unwrap();
     let user = String::from_utf8_lossy(&user.stdout).trim().to_owned();
-    // All at once, so that the system hands out different ones.
+    // Opened together, so that the system assigns distinct ports.
     let listeners: Vec<TcpListener> =
         (0..=NODES.len()).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();

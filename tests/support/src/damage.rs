@@ -1,11 +1,11 @@
-//! Damage at random.
+//! Random damage to data.
 
-/// Numbers that look random (`SplitMix64`).
+/// Pseudo-random numbers (`SplitMix64`).
 #[derive(Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next one.
+    /// The next number.
     #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,12 +20,12 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// A byte that means something more often than not.
+    /// A byte, usually one with meaning in the format.
     fn byte(&mut self, telling: &[u8]) -> u8 {
         if self.below(2) == 0 { telling[self.below(telling.len())] } else { self.next() as u8 }
     }
 
-    /// A place in a file, near its ends more often than elsewhere.
+    /// A position in a file, more often near its ends.
     fn place(&mut self, length: usize) -> usize {
         match self.below(4) {
             0 => self.below(length.min(40)),
@@ -35,7 +35,8 @@ impl Random {
     }
 }
 
-/// Changes some bytes: flips, overwrites, cuts, removes, inserts or repeats. `telling` are bytes that mean something.
+/// Changes some bytes: flips, overwrites, truncates, removes, inserts or repeats. `significant` are bytes
+/// with meaning in the format.
 pub fn damage(bytes: &mut Vec<u8>, random: &mut Random, telling: &[u8]) {
     for _ in 0..=random.below(3) {
         if bytes.is_empty() {

@@ -1,21 +1,21 @@
-//! Somebody who does not wait for long.
+//! An observer that stops a stage early.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::Observer;
 
-/// Stops a computation after so many looks.
+/// Requests a stop after a number of polls.
 #[derive(Debug)]
 pub struct Impatient {
-    looks: AtomicU64,
+    polls: AtomicU64,
     patience: u64,
 }
 
 impl Impatient {
-    /// After so many.
+    /// Stops after `patience` polls.
     #[must_use]
     pub fn new(patience: u64) -> Self {
-        Self { looks: AtomicU64::new(0), patience }
+        Self { polls: AtomicU64::new(0), patience }
     }
 }
 
@@ -23,6 +23,6 @@ impl Observer for Impatient {
     fn progress(&self, _: u64, _: u64) {}
     fn log(&self, _: &str) {}
     fn cancelled(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
+        self.polls.fetch_add(1, Ordering::Relaxed) >= self.patience
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of all crates share: one way to skip, loops sized by time, damage and programs at random, processes, a cluster.
+//! Shared test helpers: skips, timed loops over seeds, random damage and programs, processes, a cluster.
 
 mod cluster;
 mod damage;

@@ -1,11 +1,11 @@
-//! Processes that are threads.
+//! Processes simulated by threads.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use hopmap_model::{Communicator, Context, Error};
 
-/// A process that talks to others through channels.
+/// A process that communicates with others through channels.
 struct Process {
     number: u32,
     to: Vec<Sender<Vec<u8>>>,
@@ -13,9 +13,9 @@ struct Process {
 }
 
 impl Process {
-    fn hear(&self, process: usize) -> Result<Vec<u8>, Error> {
+    fn receive_from(&self, process: usize) -> Result<Vec<u8>, Error> {
         let receiver = self.from[process].lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.recv().map_err(|_| Error::msg("a process is gone"))
+        receiver.recv().map_err(|_| Error::msg("a process has ended"))
     }
 }
 
@@ -31,23 +31,23 @@ impl Communicator for Process {
     fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let processes = self.to.len();
         let number = self.number as usize;
-        self.to[(number + 1) % processes].send(bytes).map_err(|_| Error::msg("a process is gone"))?;
-        self.hear((number + processes - 1) % processes)
+        self.to[(number + 1) % processes].send(bytes).map_err(|_| Error::msg("a process has ended"))?;
+        self.receive_from((number + processes - 1) % processes)
     }
 
     fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
         for to in &self.to {
-            to.send(bytes.clone()).map_err(|_| Error::msg("a process is gone"))?;
+            to.send(bytes.clone()).map_err(|_| Error::msg("a process has ended"))?;
         }
-        (0..self.from.len()).map(|process| self.hear(process)).collect()
+        (0..self.from.len()).map(|process| self.receive_from(process)).collect()
     }
 
     fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error> {
-        self.to[process as usize].send(bytes).map_err(|_| Error::msg("a process is gone"))
+        self.to[process as usize].send(bytes).map_err(|_| Error::msg("a process has ended"))
     }
 
     fn receive(&self, process: u32) -> Result<Vec<u8>, Error> {
-        self.hear(process as usize)
+        self.receive_from(process as usize)
     }
 
     fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
@@ -68,11 +68,11 @@ impl Communicator for Process {
     }
 }
 
-/// Runs the same on so many processes, each a thread, and gives what each of them gave.
+/// Runs a function on a number of processes, each a thread, and returns their results.
 ///
 /// # Panics
 ///
-/// If one of them does.
+/// If one of them panics.
 #[must_use]
 pub fn on_processes<R: Send>(processes: u32, work: impl Fn(Context<'_>) -> R + Sync) -> Vec<R> {
     let mut all: Vec<Process> =

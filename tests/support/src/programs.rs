@@ -1,4 +1,4 @@
-//! Programs at random.
+//! Random programs.
 
 use hopmap_model::{Dependency, Task, TaskDag, WorkUnit};
 use proptest::prelude::*;

@@ -1,19 +1,19 @@
-//! Loops over seeds that take a second in a usual run and as long as it takes in a soak.
+//! Loops over seeds: about a second in a normal run, unlimited in a soak.
 
 use std::env;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a loop goes on in a usual run.
+/// Duration of a loop in a normal run.
 const BUDGET: Duration = Duration::from_secs(1);
 
-/// Whether `HOPMAP_SOAK` asks for the long loops.
+/// Whether `HOPMAP_SOAK` enables the long loops.
 #[must_use]
 pub fn soak() -> bool {
     env::var_os("HOPMAP_SOAK").is_some()
 }
 
-/// The seed that `HOPMAP_SEED` asks for alone; nothing can then be said of all.
+/// The single seed of `HOPMAP_SEED`; checks over all seeds are then not possible.
 ///
 /// # Panics
 ///
@@ -23,8 +23,8 @@ pub fn only_seed() -> Option<u64> {
     env::var("HOPMAP_SEED").ok().map(|seed| seed.parse().expect("HOPMAP_SEED is a number"))
 }
 
-/// Seeds from 0 on, always in the same order: `usual` of them, or as many as a second is enough for, but never less than a
-/// tenth; with `HOPMAP_SOAK` all of `soak`; with `HOPMAP_SEED=N` only `N`. A test that fails names the seed.
+/// Seeds from 0 in ascending order: `usual` of them, or as many as fit into a second, but at least a tenth;
+/// with `HOPMAP_SOAK` all of `soak`; with `HOPMAP_SEED=N` only `N`. A failing test prints the seed.
 #[must_use]
 pub fn seeds(usual: u64, soak: u64) -> Seeds {
     let (left, least) = match only_seed() {
@@ -35,7 +35,7 @@ pub fn seeds(usual: u64, soak: u64) -> Seeds {
     Seeds { left, least, begun: Instant::now() }
 }
 
-/// What [`seeds`] gives.
+/// The iterator of [`seeds`].
 #[derive(Debug)]
 pub struct Seeds {
     left: Range<u64>,
@@ -53,7 +53,7 @@ impl Iterator for Seeds {
 }
 
 impl Drop for Seeds {
-    #[expect(clippy::print_stderr, reason = "a test that fails says how to repeat it")]
+    #[expect(clippy::print_stderr, reason = "a failing test prints how to repeat it")]
     fn drop(&mut self) {
         if std::thread::panicking() && self.left.start > 0 {
             eprintln!("HOPMAP_SEED={} repeats it", self.left.start - 1);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_is_done_however_late_it_is() {
+    fn at_least_a_tenth_is_done_after_the_deadline() {
         assert_eq!(late(25).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(late(1).count(), 1);
         assert_eq!(late(0).count(), 0);

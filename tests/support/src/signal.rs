@@ -1,9 +1,9 @@
-//! Signals to processes that a test has started.
+//! Signals to processes of a test.
 
 use std::fmt::Display;
 use std::process::Command;
 
-/// Sends a signal such as `INT`. The shell does it: the program `kill` is not on every machine.
+/// Sends a signal such as `INT` through the shell, because not every machine has a `kill` program.
 ///
 /// # Panics
 ///

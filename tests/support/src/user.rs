@@ -1,4 +1,4 @@
-//! Commands as a user whom permissions hold for.
+//! Commands of a user to whom permissions apply.
 
 use std::os::unix::fs::lchown;
 use std::os::unix::process::CommandExt as _;
@@ -9,12 +9,12 @@ use std::{fs, io};
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
 
-/// Lets a command run as `nobody` if this is root, who may read and write everything. The folder and all in it becomes
-/// `nobody`'s, whoever owned it.
+/// Makes a command run as `nobody` if the caller is root, to whom permissions do not apply. Changes the owner
+/// of the folder and its contents to `nobody`.
 ///
 /// # Errors
 ///
-/// If the owner of something cannot be changed.
+/// If the owner of a file cannot be changed.
 pub fn unprivileged(command: &mut Command, folder: &Path) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         give(folder)?;
@@ -42,13 +42,13 @@ mod tests {
 
     #[test]
     fn permissions_hold() {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("temporary folder created");
         let read = |name: &str, mode: u32| {
             let path = folder.path().join(name);
-            fs::write(&path, "text").expect("it is written");
-            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("it has permissions");
+            fs::write(&path, "text").expect("file written");
+            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("permissions set");
             let mut command = Command::new("cat");
-            unprivileged(&mut command, folder.path()).expect("it is given away");
+            unprivileged(&mut command, folder.path()).expect("owner changed");
             command.arg(path).output().expect("it runs")
         };
         assert_eq!(read("for its owner", 0o400).stdout, b"text");

@@ -1,10 +1,11 @@
-//! The sums over rows: value by value, and with 256-bit vectors.
+//! Sums over rows: scalar, and with 256-bit vectors.
 //!
-//! Differences fit the type of the values and sums of products fit the type they are added in: the caller chose the type by
-//! [`Element::fits`](super::element::Element::fits). Rows are whole vectors; what is beyond the last whole one is not read.
-// Vectors are read through pointers, and functions for one kind of processor cannot be called otherwise.
+//! Differences fit the element type and sums of products fit the accumulator: the caller checked
+//! [`Element::fits`](super::element::Element::fits). Rows are padded to complete vectors; anything after the
+//! last complete vector is not read.
+// Vectors are read through pointers, and functions with target features are unsafe to call.
 #![allow(unsafe_code)]
-// A list of all instructions would say nothing more.
+// A list of all intrinsics would not add information.
 #![allow(clippy::wildcard_imports)]
 
 #[cfg(target_arch = "x86_64")]
@@ -33,7 +34,7 @@ dot!(scalar_i16, i16, i32);
 dot!(scalar_i32, i32, i64);
 dot!(scalar_i64, i64, i64);
 
-/// Proof that the processor has AVX2.
+/// A token that proves AVX2 support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token(());
 
@@ -47,12 +48,12 @@ impl Token {
     }
 }
 
-/// A function that is safe to call with a token, and the loop behind it.
+/// Declares a function that is safe to call with a token, and its inner loop.
 macro_rules! kernel {
     ($name:ident, $vectors:ident, $element:ty, $twin:path) => {
         #[inline]
         pub(super) fn $name(_: Token, weights: Pair<'_, $element>, costs: Pair<'_, $element>) -> i64 {
-            // SAFETY: a token exists only where AVX2 was found.
+            // SAFETY: a token exists only if AVX2 was detected.
             #[cfg(target_arch = "x86_64")]
             unsafe {
                 $vectors(weights, costs)
@@ -67,7 +68,7 @@ kernel!(dot_i8, vectors_i8, i8, scalar_i8);
 kernel!(dot_i16, vectors_i16, i16, scalar_i16);
 kernel!(dot_i32, vectors_i32, i32, scalar_i32);
 
-/// Whole vectors that all four rows have.
+/// Complete vectors in all four rows.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn whole_vectors<E>(weights: Pair<'_, E>, costs: Pair<'_, E>) -> usize {
@@ -79,20 +80,20 @@ fn whole_vectors<E>(weights: Pair<'_, E>, costs: Pair<'_, E>) -> usize {
 ///
 /// # Safety
 ///
-/// The row has more than `vector` whole vectors.
+/// The row must have more than `vector` complete vectors.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load<E>(row: &[E], vector: usize) -> __m256i {
-    // SAFETY: the vector lies inside the row, by contract; it need not be aligned.
+    // SAFETY: by contract the vector lies inside the row; alignment is not required.
     unsafe { _mm256_loadu_si256(row.as_ptr().cast::<__m256i>().add(vector)) }
 }
 
-/// A vector of each of four rows, one of those that [`whole_vectors`] counts: of the weights, then of the costs.
+/// One vector of each of four rows, within the range of [`complete_vectors`]: weights, then costs.
 #[cfg(target_arch = "x86_64")]
 macro_rules! load_four {
     ($weights:ident, $costs:ident, $vector:ident) => {
-        // SAFETY: all four rows have this vector.
+        // SAFETY: all four rows contain this vector.
         unsafe {
             [
                 load($weights[0], $vector),
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Four rows of whole vectors, of values whose differences stay below a bound.
+    /// Four rows of complete vectors whose differences stay below a bound.
     fn rows<E: Clone + std::fmt::Debug + 'static>(
         bound: i64,
         longest: usize,

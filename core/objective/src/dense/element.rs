@@ -1,15 +1,15 @@
-//! The types that dense problems are computed in, and rows of them on cache lines of their own.
+//! Integer types of dense problems, and cache-aligned rows of them.
 
 use std::fmt::Debug;
 
 use super::avx2::{self, Pair};
 
-/// How sums over rows are computed.
+/// Kernel for sums over rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
-    /// One value after the other.
+    /// Scalar.
     Scalar,
-    /// 256-bit vectors; only made where the processor has them.
+    /// 256-bit vectors; created only if the processor supports them.
     Avx2(avx2::Token),
 }
 
@@ -27,11 +27,11 @@ pub(super) trait Element: Copy + Default + Debug + Into<i64> + TryFrom<i64> + Se
     /// [`fits`](Self::fits) holds for the differences.
     fn dot(kernel: Kernel, weights: Pair<'_, Self>, costs: Pair<'_, Self>) -> i64;
 
-    /// Whether weights and costs whose largest differences within a matrix are these can be summed over so many columns.
+    /// Whether sums over this many columns fit, given the ranges of weights and costs.
     fn fits(weights: u64, costs: u64, columns: usize) -> bool;
 }
 
-/// Whether every sum of so many products fits a bound.
+/// Whether every sum of this many products fits a bound.
 fn sums_below(bound: i64, weights: u64, costs: u64, columns: usize) -> bool {
     u128::from(weights) * u128::from(costs) * (columns as u128) <= u128::from(bound.unsigned_abs())
 }
@@ -57,22 +57,22 @@ element!(i16, i32::MAX.into(), avx2::scalar_i16, avx2::dot_i16);
 element!(i32, i64::MAX, avx2::scalar_i32, avx2::dot_i32);
 element!(i64, i64::MAX, avx2::scalar_i64);
 
-/// Bytes of a cache line. A row takes whole ones, so that no vector of it lies on two.
+/// Bytes of a cache line. Rows start on one, so that no vector crosses a line.
 const LINE: usize = 64;
-/// Bytes after which addresses compete for the same place in a cache: rows must not be whole multiples of it.
+/// Cache alias distance in bytes: row lengths must not be multiples of it.
 const ALIAS: usize = 2048;
 
-/// Rows of a square matrix, padded with zeros, so that vectors need no special end.
+/// Rows of a square matrix, padded with zeros so that vector loops need no remainder.
 pub(super) struct Rows<E> {
     values: Vec<E>,
-    /// Where the first row begins.
+    /// Offset of the first row.
     start: usize,
     stride: usize,
     size: usize,
 }
 
 impl<E: Element> Rows<E> {
-    /// Fills a matrix of a size with the value of every row and column.
+    /// Fills a matrix from a function of row and column.
     pub(super) fn new(size: usize, value: impl Fn(usize, usize) -> E) -> Self {
         let mut rows = Self::zero(size);
         for row in 0..size {
@@ -114,7 +114,7 @@ impl<E: Element> Rows<E> {
         &mut self.values[self.start + row * self.stride + column]
     }
 
-    /// Exchanges two rows, and the columns of the same numbers.
+    /// Exchanges two rows and the columns of the same indices.
     pub(super) fn exchange(&mut self, first: usize, second: usize) {
         let (low, high) = (first.min(second), first.max(second));
         if low == high {
@@ -131,7 +131,7 @@ impl<E: Element> Rows<E> {
 }
 
 impl<E: Element> Clone for Rows<E> {
-    /// Copies to a place that is aligned again.
+    /// Copies to a newly aligned allocation.
     fn clone(&self) -> Self {
         let mut copy = Self::zero(self.size);
         let length = self.size * self.stride;

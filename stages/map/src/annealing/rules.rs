@@ -1,4 +1,4 @@
-//! The parameters of an annealing, applied to a problem.
+//! Annealing parameters, resolved for a problem.
 
 use hopmap_objective::{Assignment, Problem};
 use hopmap_random::{Pcg64, Rng};
@@ -6,56 +6,58 @@ use hopmap_random::{Pcg64, Rng};
 use crate::moves::{below, movable, propose};
 use crate::{AfterExchange, AnnealingParams, Cooling, Iteration, MapError, MoveType, MovesUnit};
 
-/// Factor q of proportional cooling: every temperature is q times the one before.
+/// Factor q of proportional cooling: each temperature is q times the previous one.
 const FACTOR: f64 = 0.99;
-/// The first temperature, μ · F / −ln φ of a start that costs F: there, a rise of the cost by μ · F is accepted with probability φ.
+/// The initial temperature, μ · F / −ln φ for a start with cost F, accepts a rise of μ · F with probability
+/// φ.
 const MU: f64 = 0.3;
 const PHI: f64 = 0.3;
-/// The last temperature as a part of the first one. The papers leave it open, and a number in the unit of F suits one program only.
+/// The final temperature as a fraction of the initial one. The papers do not specify it, and a value in the
+/// unit of F fits only one program.
 const FINAL_SHARE: f64 = 1e-7;
-/// Candidates at one temperature, for each rank where `moves_unit` says so. Beyond 1024 ranks there is one for every so many ranks
-/// instead, as 50 candidates see almost no rank of a large program.
+/// Candidates at one temperature, per rank depending on `moves_unit`. Beyond 1024 ranks the number grows with
+/// the ranks, because 50 candidates reach almost no rank of a large program.
 const MOVES: u64 = 50;
 const RANKS_PER_MOVE: u64 = 20;
-/// Iterations between two exchanges, in which the best placement of all islands becomes that of every island.
+/// Iterations between two exchanges, which broadcast the best mapping to all islands.
 const EXCHANGE_INTERVAL: u64 = 1000;
-/// Generations of islands that breed, and temperatures of each. Together they are the first tenth of the temperatures that accept
-/// anything; no child is accepted later (measured on tai27e01 to tai125e01).
+/// Generations at the start, and temperatures of each. Together they are the first tenth of the temperatures
+/// that accept anything; later children are never accepted (measured on tai27e01 to tai125e01).
 const GENERATIONS: u64 = 20;
 const TEMPERATURES: u64 = 5;
-/// Beyond 1024 ranks, so many solvers divided by the ranks, at least one. The papers end at 1024 ranks with 125 solvers, and their work
-/// grows with the square of the ranks.
+/// Solvers times ranks beyond 1024 ranks. The papers end at 1024 ranks with 125 solvers, and their work grows
+/// with the square of the ranks.
 const SOLVERS_TIMES_RANKS: u64 = 125 * 1024;
-/// Ranks move towards neighbours on a tree where fewer than one in so many pairs of ranks are neighbours: random exchanges of thousands
-/// of ranks are almost never accepted.
+/// Ranks move towards neighbours on a tree if fewer than one in this many pairs of ranks are neighbours:
+/// random exchanges of thousands of ranks are almost never accepted.
 const FEW_NEIGHBOURS: usize = 4;
 
-/// How solvers of a problem anneal.
+/// Annealing parameters resolved for a problem.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) params: AnnealingParams,
     pub(crate) solvers: u32,
     pub(crate) iterations: u64,
     pub(crate) exchange_interval: u64,
-    /// Epochs of breeding before the others, and iterations of each.
+    /// Breeding epochs at the start, and iterations of each.
     pub(crate) generations: u64,
     generation: u64,
-    /// Candidates, and accepted ones, of one temperature.
+    /// Examined and accepted candidates of one temperature.
     pub(crate) examined: u64,
     pub(crate) accepted: u64,
     pub(crate) patience: u64,
-    /// Whether the temperature begins again after every exchange.
+    /// Whether the temperature restarts after every exchange.
     pub(crate) reheats: bool,
     /// One unit of F.
     scale: f64,
-    /// Coolings between two restarts of the temperature.
+    /// Cooling steps between two restarts of the temperature.
     coolings: f64,
     move_type: MoveType,
-    /// Ranks that candidates begin with.
+    /// Ranks from which candidates are drawn.
     movable: Vec<u32>,
 }
 
-/// The first and last temperature of an annealing in units of the integer cost, and how it falls.
+/// Initial and final temperature in units of the integer cost, and the cooling factor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) first: f64,
@@ -63,7 +65,7 @@ pub(crate) struct Range {
     pub(crate) factor: f64,
 }
 
-/// Checks what can be checked without a problem.
+/// Checks parameters without a problem.
 pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
     let positive = MapError::unless_zero;
     positive("solvers", params.solvers.map(u64::from))?;
@@ -76,7 +78,7 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
         [("initial_temperature", params.initial_temperature), ("final_temperature", params.final_temperature)]
     {
         let value = value.unwrap_or(1.0);
-        let help = "give a temperature above zero in the unit of F, or leave it out";
+        let help = "give a temperature above zero in the unit of F, or omit it";
         MapError::unless(value > 0.0 && value.is_finite(), name, &value, help)?;
     }
     if let (Some(first), Some(last)) = (params.initial_temperature, params.final_temperature)
@@ -86,14 +88,14 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
     }
     let factor = params.cooling_rate.unwrap_or(FACTOR);
     let (in_order, help) = match params.cooling {
-        Cooling::Proportional => (factor < 1.0, "give a q above 0 and below 1, or leave it out"),
-        Cooling::Cauchy => (factor.is_finite(), "give a β above 0, or leave it out"),
+        Cooling::Proportional => (factor < 1.0, "give a q above 0 and below 1, or omit it"),
+        Cooling::Cauchy => (factor.is_finite(), "give a β above 0, or omit it"),
     };
     MapError::unless(factor > 0.0 && in_order, "cooling_rate", &factor, help)
 }
 
 impl Rules {
-    /// Applies parameters in order to a problem.
+    /// Resolves valid parameters for a problem.
     pub(crate) fn new(params: &AnnealingParams, problem: &Problem) -> Self {
         let ranks = problem.ranks() as u64;
         let examined = match (params.moves_unit, params.moves_per_temperature.map(u64::from)) {
@@ -133,7 +135,7 @@ impl Rules {
         }
     }
 
-    /// Epochs of one annealing.
+    /// Epochs of one annealing run.
     pub(crate) fn epochs(&self) -> u64 {
         let others = self.iterations - self.generations * self.generation;
         self.generations + others.div_ceil(self.exchange_interval).max(u64::from(self.generations == 0))
@@ -144,7 +146,7 @@ impl Rules {
         if epoch < self.generations { self.generation } else { self.exchange_interval }
     }
 
-    /// Candidates of one solver in all, at most.
+    /// Maximum candidates of one solver.
     pub(crate) fn candidates(&self) -> u64 {
         match self.params.iteration {
             Iteration::Candidate => self.iterations,
@@ -152,7 +154,7 @@ impl Rules {
         }
     }
 
-    /// Temperatures of one solver, at most.
+    /// Maximum temperatures of one solver.
     fn temperatures(&self) -> u64 {
         let AnnealingParams { cooling, initial_temperature, final_temperature, .. } = self.params;
         match (cooling, initial_temperature, final_temperature, self.reheats) {
@@ -165,7 +167,7 @@ impl Rules {
         }
     }
 
-    /// The temperatures of an annealing that starts at some cost; `None` where that is zero, which cannot get better.
+    /// The temperatures for a start cost; `None` for cost zero, which cannot improve.
     pub(crate) fn range(&self, start: i64) -> Result<Option<Range>, MapError> {
         if start <= 0 {
             return Ok(None);
@@ -185,7 +187,7 @@ impl Rules {
         Ok(Some(Range { first, last, factor }))
     }
 
-    /// The temperature after another one.
+    /// The next temperature.
     pub(crate) fn cooled(&self, temperature: f64, factor: f64) -> f64 {
         match self.params.cooling {
             Cooling::Proportional => factor * temperature,
@@ -193,7 +195,7 @@ impl Rules {
         }
     }
 
-    /// A candidate: a rank and the slot that it would move to.
+    /// Draws a candidate: a rank and its new slot.
     pub(crate) fn draw(&self, assignment: &Assignment<'_>, random: &mut Pcg64) -> (u32, u32) {
         let draw = random.next_u64();
         let rank = self.movable[below(draw as u32, self.movable.len())];
@@ -215,7 +217,7 @@ fn default_solvers(ranks: u64) -> u32 {
     }
 }
 
-/// Iterations of one annealing of so many ranks.
+/// Default iterations for a number of ranks.
 fn default_iterations(ranks: u64) -> u64 {
     match ranks {
         ..=256 => 50_000,
@@ -276,6 +278,6 @@ mod tests {
         assert_eq!(message(cold), "initial_temperature is NaN");
         let upside_down =
             AnnealingParams { initial_temperature: Some(1.0), final_temperature: Some(5.0), ..params() };
-        assert_eq!(message(upside_down), "the final temperature 5 is not below the initial one, which is 1");
+        assert_eq!(message(upside_down), "the final temperature 5 is not below the initial temperature 1");
     }
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::rules::Rules;
 use crate::{Iteration, MapError};
 
-/// A rise of the cost by so many temperatures is refused without drawing a random number: its probability e^-40 is below one in 2^57.
-const NEVER: f64 = 40.0;
+/// Moves with Δ/T above this are rejected without drawing a random number: exp(−40) < 2^−57.
+const REJECT_ABOVE: f64 = 40.0;
 
-/// What a solver has to know to go on; the placement it works on belongs to its island.
+/// The state of a solver; its mapping belongs to the island.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Solver {
     random: Pcg64,
@@ -21,19 +21,19 @@ pub(crate) struct Solver {
     last: f64,
     #[serde(with = "exact")]
     factor: f64,
-    /// Its best cost of this annealing.
+    /// Best cost of this annealing run.
     best: i64,
     iterations: u64,
-    /// Iterations since its best.
+    /// Iterations since the last improvement.
     idle: u64,
-    /// Candidates at this temperature, and how many of them were accepted.
+    /// Examined and accepted candidates at this temperature.
     examined: u64,
     accepted: u64,
     pub(crate) finished: bool,
 }
 
 impl Solver {
-    /// A solver that has not begun.
+    /// Creates a solver before its first annealing run.
     pub(crate) fn new(stream: [u8; 32]) -> Self {
         Self {
             random: Pcg64::from_seed(stream),
@@ -49,14 +49,14 @@ impl Solver {
         }
     }
 
-    /// Begins an annealing at a placement of this cost.
+    /// Starts an annealing run from a mapping of this cost.
     pub(crate) fn begin(&mut self, rules: &Rules, start: i64) -> Result<(), MapError> {
         self.iterations = 0;
         self.best = start;
         self.heat(rules, start)
     }
 
-    /// Begins again at the first temperature without more iterations.
+    /// Restarts at the initial temperature with the remaining iterations.
     pub(crate) fn heat(&mut self, rules: &Rules, start: i64) -> Result<(), MapError> {
         let range = rules.range(start)?;
         self.finished = range.is_none() || self.iterations >= rules.iterations;
@@ -67,7 +67,7 @@ impl Solver {
         Ok(())
     }
 
-    /// Anneals for so many iterations, or until it has finished or the meter stops it.
+    /// Anneals for at most `iterations`, or until it finishes or the meter stops it.
     pub(crate) fn anneal(
         &mut self,
         rules: &Rules,
@@ -100,14 +100,14 @@ impl Solver {
         }
     }
 
-    /// Whether it goes to a placement that costs so much more (Metropolis).
+    /// Metropolis acceptance of a change of cost.
     pub(crate) fn accepts(&mut self, delta: i64) -> bool {
         if delta <= 0 {
             return true;
         }
         let rise = delta as f64 / self.temperature;
-        // 53 random bits make a number below one.
-        rise < NEVER && ((self.random.next_u64() >> 11) as f64) * f64::EPSILON / 2.0 < libm::exp(-rise)
+        // 53 random bits give a number in [0, 1).
+        rise < REJECT_ABOVE && ((self.random.next_u64() >> 11) as f64) * f64::EPSILON / 2.0 < libm::exp(-rise)
     }
 
     /// Falls to the next temperature.
@@ -119,7 +119,7 @@ impl Solver {
     }
 }
 
-/// Floats as their bits, because what is written in digits need not come back the same.
+/// Stores floats as bits, because decimal digits may not round-trip.
 mod exact {
     use serde::Deserialize;
     use serde::Deserializer;
@@ -135,11 +135,11 @@ mod exact {
     }
 }
 
-/// A placement, the exchanges since it was whole, and how many of them lead to the best point.
+/// A mapping, the exchanges since the last reset, and how many of them lead to the best point.
 pub(crate) struct SearchState<'p> {
     assignment: Assignment<'p>,
     steps: Vec<Step>,
-    /// The cost of the best point, and how many steps lead there.
+    /// Cost of the best point and the number of steps to it.
     best: (i64, usize),
 }
 
@@ -150,7 +150,7 @@ struct Step {
 }
 
 impl<'p> SearchState<'p> {
-    /// Begins at a placement.
+    /// Starts from a mapping.
     pub(crate) fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
         let assignment = Assignment::new(problem, slots)?;
         let best = (assignment.cost(), 0);
@@ -161,12 +161,12 @@ impl<'p> SearchState<'p> {
         &self.assignment
     }
 
-    /// The cost of the best point since the beginning.
+    /// Best cost since the start.
     pub(crate) fn best_cost(&self) -> i64 {
         self.best.0
     }
 
-    /// Makes an exchange of which [`Assignment::delta`] gave what it changes.
+    /// Applies an exchange; `delta` is from [`Assignment::delta`].
     pub(crate) fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
         self.steps.push(Step { rank, from: self.assignment.slot_of(rank), delta });
         self.assignment.exchange(rank, slot, delta);
@@ -175,19 +175,19 @@ impl<'p> SearchState<'p> {
         }
     }
 
-    /// Winds back to the best point, which is returned.
+    /// Rewinds to the best point and returns it.
     pub(crate) fn best(&mut self) -> &[u32] {
-        self.wind_back(self.best.1);
+        self.rewind(self.best.1);
         self.assignment.slots()
     }
 
-    /// Winds back to the beginning.
+    /// Rewinds to the start.
     pub(crate) fn restart(&mut self) {
-        self.wind_back(0);
+        self.rewind(0);
         self.best = (self.assignment.cost(), 0);
     }
 
-    fn wind_back(&mut self, steps: usize) {
+    fn rewind(&mut self, steps: usize) {
         for step in self.steps.drain(steps..).rev() {
             self.assignment.exchange(step.rank, step.from, -step.delta);
         }

@@ -1,4 +1,5 @@
-//! A smaller problem that says where groups of ranks belong.
+//! Coarse start for large dense problems: cluster ranks and slots with similar rows, solve the quotient QAP,
+//! project back.
 
 use hopmap_islands::Candidate;
 use hopmap_model::{
@@ -10,17 +11,17 @@ use hopmap_random::{Pcg64, Rng, SeedableRng};
 use crate::moves::below;
 use crate::params::kind;
 
-/// Fewest ranks that are grouped, and about how many groups they become.
+/// Minimum number of ranks to group, and the approximate number of groups.
 const FEWEST_RANKS: usize = 256;
 const GROUPS: usize = 170;
-/// Columns of which rows are compared.
+/// Columns by which rows are compared.
 const COLUMNS: usize = 96;
 
-/// Ranks in groups of nearly equal rows of weights, slots in groups of nearly equal rows of costs, and the problem of
-/// placing one on the other.
+/// Groups of ranks with similar rows of weights, groups of slots with similar rows of costs, and the quotient
+/// problem.
 ///
-/// In programs and machines with a hierarchy, which group belongs where costs much more than who is where in a group, and
-/// annealing rank by rank finds it out when it is hot, which is when exchanges are dear.
+/// In hierarchical programs and machines, the position of a group affects the cost far more than positions
+/// inside a group. Rank-by-rank annealing decides it at high temperatures, where exchanges are expensive.
 pub(super) struct Coarse {
     pub(super) problem: Problem,
     ranks: Vec<Vec<u32>>,
@@ -28,8 +29,7 @@ pub(super) struct Coarse {
 }
 
 impl Coarse {
-    /// `None` where every rank and slot is looked at one by one: small problems, sparse ones, constrained ones, and those
-    /// with free slots.
+    /// `None` for small, sparse or constrained problems and those with free slots.
     pub(super) fn new(problem: &Problem) -> Result<Option<Self>, ObjectiveError> {
         let size = problem.ranks();
         if size < FEWEST_RANKS || size != problem.slots() || !problem.is_compact() || !problem.is_plain() {
@@ -51,7 +51,8 @@ impl Coarse {
         Ok(Some(Self { problem: Problem::new(&graph, &system, Weight::Bytes)?, ranks, slots }))
     }
 
-    /// A placement of all ranks: every group on the slots of its group, in order; who is in no group on what is left.
+    /// Projects a mapping of groups to all ranks: each group in order on the slots of its slot group,
+    /// ungrouped ranks on the rest.
     pub(super) fn project(&self, found: &Candidate<Vec<u32>>, size: usize) -> Vec<u32> {
         let mut placement = vec![u32::MAX; size];
         let mut is_taken = vec![false; size];
@@ -81,7 +82,8 @@ fn weights(problem: &Problem) -> Vec<i64> {
     weights
 }
 
-/// Groups of so many rows each that differ little, where a few random columns tell; up to so many are left over.
+/// Groups of a given size of similar rows, compared by a few random columns; a limited number of rows is left
+/// over.
 fn groups(matrix: &[i64], size: usize, together: usize) -> Vec<Vec<u32>> {
     let mut random = Pcg64::from_seed(seed_stream(kind::AUTO, 0, u64::MAX - 2));
     let columns: Vec<usize> = (0..COLUMNS).map(|_| below(random.next_u32(), size)).collect();
@@ -98,7 +100,7 @@ fn groups(matrix: &[i64], size: usize, together: usize) -> Vec<Vec<u32>> {
         let first = left[0];
         let mut near: Vec<(u64, u32)> = left.iter().map(|&row| (difference(first, row), row)).collect();
         near.sort_unstable();
-        // Equal to itself, but maybe not the only one.
+        // A row is equal to itself, but perhaps also to others.
         near.retain(|&(_, row)| row != first);
         let mut group: Vec<u32> = std::iter::once(first).chain(near.iter().map(|&(_, row)| row)).collect();
         group.truncate(together);
@@ -141,8 +143,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_are_alike_are_together() {
-        // Rows 0, 3, 6, … are alike, as are 1, 4, 7, … and 2, 5, 8, ….
+    fn similar_rows_are_grouped() {
+        // Rows 0, 3, 6, … are similar, as are 1, 4, 7, … and 2, 5, 8, ….
         let size = 30;
         let value = |at: i64| at / 30 % 3 * 100 + at % 30;
         let matrix: Vec<i64> = (0..900).map(value).collect();

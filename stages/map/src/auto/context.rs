@@ -1,4 +1,4 @@
-//! What all islands share.
+//! Data shared by all islands: the problem and its temperatures.
 
 use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
@@ -8,43 +8,43 @@ use crate::baseline::linear_or_greedy;
 use crate::moves::{Acceptance, Incumbent, mean_change, movable, sweep};
 use crate::params::kind;
 
-/// Part of all proposals that is accepted and changes the cost where a population begins.
+/// Fraction of proposals that are accepted and change the cost at the start of a population.
 const HOT_ACCEPTANCE: f64 = 0.25;
-/// The temperature at which the search for that begins, in mean changes of cost, and what it falls by.
+/// Start temperature of the search for it, in units of the mean change of cost, and the cooling factor.
 const HOTTEST: f64 = 2.0;
 const FALL: f64 = 1.2;
-/// Where that search ends at the latest, in mean changes of cost.
+/// Lowest temperature of that search, in units of the mean change of cost.
 const COLDEST: f64 = 1e-4;
-/// Proposals of that search at every temperature, at least.
+/// Minimum proposals of that search at every temperature.
 const PROBE_PROPOSALS: usize = 512;
-/// The same for a placement that is known to be good, from whose neighbourhood a population sets out.
+/// The same fraction for a population that starts near a good mapping.
 const WARM_ACCEPTANCE: f64 = 0.05;
-/// Most ranks whose exchanges tabu search knows all of.
+/// Maximum number of ranks for tabu search, which stores the deltas of all exchanges.
 const MOST_EXPLORED: usize = 256;
-/// Where the search for that begins and ends, in multiples of the temperature where populations begin.
+/// Start and end of the search for it, in multiples of the start temperature of populations.
 const COOL: f64 = 1.0 / 256.0;
 const WARMEST: f64 = 0.5;
 
-/// The problem and what is known of its temperatures.
+/// The problem and its temperatures.
 pub(super) struct SearchContext<'p> {
     pub(super) problem: &'p Problem,
-    /// Ranks that may move and for which it makes a difference where they are.
+    /// Movable ranks whose slot affects the cost.
     pub(super) movable: Vec<u32>,
-    /// The linear or a greedy placement, whichever costs less.
+    /// The linear or the greedy mapping, whichever costs less.
     pub(super) start: Vec<u32>,
-    /// Mean change of cost of random moves in random placements.
+    /// Mean change of cost of random moves in random mappings.
     pub(super) mean_change: f64,
-    /// Where a population begins.
+    /// Start temperature of a population.
     pub(super) hot: f64,
     pub(super) acceptance: Acceptance,
-    /// Whether tabu search goes on where a population is frozen.
+    /// Whether tabu search continues from a frozen population.
     pub(super) explores: bool,
-    /// Placements in which groups of ranks are where they may belong, and a temperature at which these do not lose that.
+    /// Mappings of a coarse start, and a temperature that preserves them.
     pub(super) grouped: Option<(Vec<Vec<u32>>, f64)>,
 }
 
 impl<'p> SearchContext<'p> {
-    /// `None` if all placements cost the same.
+    /// `None` if all mappings cost the same.
     pub(super) fn new(problem: &'p Problem) -> Result<Option<Self>, ObjectiveError> {
         let movable = movable(problem);
         if movable.is_empty() || problem.distance().levels() < 2 {
@@ -66,7 +66,7 @@ impl<'p> SearchContext<'p> {
         Ok(Some(context))
     }
 
-    /// Sets out from placements in which groups of ranks are where they may belong.
+    /// Starts from the mappings of a coarse start.
     pub(super) fn set_grouped(&mut self, starts: Vec<Vec<u32>>) -> Result<(), ObjectiveError> {
         let Some(best) = starts.iter().min_by_key(|start| self.problem.cost(start)) else { return Ok(()) };
         let warm = self.find_warm(best)?;
@@ -74,14 +74,14 @@ impl<'p> SearchContext<'p> {
         Ok(())
     }
 
-    /// Where an island sets out, and at which temperature.
+    /// Start mapping and temperature of an island.
     pub(super) fn grouped(&self, island: u32) -> Option<(&[u32], f64)> {
         let (starts, warm) = self.grouped.as_ref()?;
         Some((&starts[island as usize % starts.len()], *warm))
     }
 
-    /// The temperature at which about a quarter of all proposals is accepted and changes the cost, found by cooling a random
-    /// placement.
+    /// Finds the temperature at which about a quarter of all proposals are accepted and change the cost by
+    /// cooling a random mapping.
     fn find_hot(&self) -> Result<f64, ObjectiveError> {
         let start = self.problem.random(seed_stream(kind::AUTO, 0, u64::MAX - 1));
         let mut temperature = HOTTEST * self.mean_change;
@@ -94,7 +94,7 @@ impl<'p> SearchContext<'p> {
         Ok(temperature)
     }
 
-    /// The temperature at which a few proposals of a good placement are accepted, found by heating it.
+    /// Finds the temperature at which a few proposals are accepted by heating a good mapping.
     fn find_warm(&self, start: &[u32]) -> Result<f64, ObjectiveError> {
         let mut temperature = COOL * self.hot;
         let mut probe = Probe::new(self, start.to_vec())?;
@@ -105,7 +105,7 @@ impl<'p> SearchContext<'p> {
     }
 }
 
-/// A placement that is heated or cooled to find temperatures.
+/// A mapping that is heated or cooled to find temperatures.
 struct Probe<'p> {
     assignment: Assignment<'p>,
     incumbent: Incumbent,
@@ -119,7 +119,7 @@ impl<'p> Probe<'p> {
         Ok(Self { incumbent: Incumbent::new(assignment.cost(), start), assignment, random })
     }
 
-    /// Part of the proposals that is accepted and changes the cost.
+    /// Fraction of proposals that are accepted and change the cost.
     fn acceptance(&mut self, context: &SearchContext<'_>, temperature: f64) -> f64 {
         let Self { assignment, incumbent, random } = self;
         let sweeps = PROBE_PROPOSALS.div_ceil(context.movable.len());

@@ -1,4 +1,4 @@
-//! A population of placements that cools down together, and how much work it is given.
+//! Population annealing: a population of mappings, and its share of the budget.
 
 use hopmap_islands::Meter;
 use hopmap_objective::{Assignment, Deltas, ObjectiveError};
@@ -10,52 +10,52 @@ use crate::descend;
 use crate::moves::{Incumbent, sweep};
 use crate::tabu::SearchState;
 
-/// Effective part of a population after a step, which limits how far the temperature falls.
+/// Minimum effective fraction of the population after a step, which limits the step.
 const EFFECTIVE: f64 = 0.95;
-/// Bounds of how far 1 / T rises in a step, as parts of itself.
+/// Bounds of the relative rise of 1 / T in a step.
 const LONGEST_STEP: f64 = 0.15;
 const SHORTEST_STEP: f64 = 0.002;
-/// A population is frozen when fewer exchanges than this part of all proposals change the cost.
+/// A population is frozen when a smaller fraction of its proposals changes the cost.
 const FROZEN: f64 = 0.002;
-/// Coldest temperature, in units of the smallest change there can be.
+/// Lowest temperature, in units of the smallest possible change.
 const COLDEST: f64 = 0.1;
-/// Which part of the evaluations of annealing tabu search takes at the end.
+/// Evaluations of the final tabu search as a fraction of those of annealing.
 const EXPLORING_SHARE: u64 = 4;
-/// Halvings that find the length of a step.
+/// Bisection steps for the length of a step.
 const HALVINGS: usize = 30;
 
-/// A population on its way from hot to cold.
+/// A population during cooling.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Population<'p> {
     members: Members<'p>,
     sweeps: u64,
     temperature: f64,
-    /// Steps to a lower temperature, the one before the first included.
+    /// Temperature steps, including the initial one.
     steps: u64,
-    /// Sweeps of this step so far, over all members.
+    /// Sweeps of this step so far, summed over all members.
     cursor: u64,
     /// Exchanges of this step that changed the cost.
     changes: u64,
 }
 
-/// The placements: as they are, or as they were written down.
+/// The mappings, in memory or in stored form.
 enum Members<'p> {
     Placed(Vec<Assignment<'p>>),
     Written(Vec<Vec<u32>>),
 }
 
-/// How a population stands.
+/// State of a population.
 pub(super) enum Standing {
-    /// It is at a temperature that has more to give.
+    /// The current temperature is not finished.
     Warm,
-    /// Hardly anything changes any more.
+    /// The population is frozen.
     Frozen,
-    /// The meter stopped it.
+    /// Stopped by the meter.
     Stopped,
 }
 
-/// A copy holds placements as they are written down, which takes a hundredth of the room.
+/// A copy holds mappings in stored form, which takes a hundredth of the memory.
 impl Clone for Members<'_> {
     fn clone(&self) -> Self {
         Self::Written(match self {
@@ -81,12 +81,12 @@ impl<'de> Deserialize<'de> for Members<'_> {
 }
 
 impl<'p> Population<'p> {
-    /// So many times the same placement, at a temperature.
+    /// Copies of one mapping at a temperature.
     pub(super) fn of_one(start: &[u32], temperature: f64, size: Size) -> Self {
         Self::of(vec![start.to_vec(); size.members as usize], temperature, size)
     }
 
-    /// Random placements at the temperature where populations begin.
+    /// Random mappings at the start temperature.
     pub(super) fn new(context: &SearchContext<'p>, size: Size, random: &mut Pcg64) -> Self {
         let member = |_| {
             let mut stream = [0; 32];
@@ -100,7 +100,7 @@ impl<'p> Population<'p> {
         Self { members: Members::Written(members), sweeps, temperature, steps: 1, cursor: 0, changes: 0 }
     }
 
-    /// Makes placements of what was written down.
+    /// Restores mappings from their stored form.
     pub(super) fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         if let Members::Written(written) = &self.members {
             let placed = written.iter().map(|slots| Assignment::new(context.problem, slots));
@@ -114,7 +114,7 @@ impl<'p> Population<'p> {
         self.steps
     }
 
-    /// Descends from the members, the cheapest first, as far as the evaluations of one step go.
+    /// Local search from the members, lowest cost first, within the evaluations of one step.
     pub(super) fn settle(&mut self, meter: &mut Meter<'_>, incumbent: &mut Incumbent) {
         let sweeps = self.sweeps;
         let members = self.placed();
@@ -130,7 +130,7 @@ impl<'p> Population<'p> {
         }
     }
 
-    /// Goes on from the best member with robust tabu search, for a part of the evaluations that annealing took.
+    /// Continues from the best member with robust tabu search for a fraction of the evaluations of annealing.
     pub(super) fn explore(
         &mut self,
         context: &SearchContext<'p>,
@@ -156,7 +156,7 @@ impl<'p> Population<'p> {
         }
     }
 
-    /// The placements; none before [`arrive`](Self::arrive).
+    /// The mappings; empty before [`arrive`](Self::arrive).
     fn placed(&mut self) -> &mut [Assignment<'p>] {
         match &mut self.members {
             Members::Placed(members) => members,
@@ -164,7 +164,7 @@ impl<'p> Population<'p> {
         }
     }
 
-    /// Sweeps all members at this temperature and goes on to the next one.
+    /// Sweeps all members at this temperature and moves to the next one.
     pub(super) fn step(
         &mut self,
         context: &SearchContext<'p>,
@@ -194,7 +194,7 @@ impl<'p> Population<'p> {
         Standing::Warm
     }
 
-    /// Draws the members anew for the next temperature.
+    /// Resamples the members for the next temperature.
     fn cool(&mut self, random: &mut Pcg64) {
         let members = self.placed();
         let least = members.iter().map(Assignment::cost).min().unwrap_or_default();
@@ -213,7 +213,7 @@ fn weights(rises: &[f64], step: f64) -> Vec<f64> {
     rises.iter().map(|rise| libm::exp(-step * rise)).collect()
 }
 
-/// The longest step after which the population is still as effective as it has to be: (Σw)² / Σw² ≥ 0.95 · R.
+/// The longest step that keeps the effective population size: (Σw)² / Σw² ≥ 0.95 · R.
 fn step_length(rises: &[f64], longest: f64) -> f64 {
     let is_effective = |step| {
         let weights = weights(rises, step);
@@ -231,7 +231,7 @@ fn step_length(rises: &[f64], longest: f64) -> f64 {
     low
 }
 
-/// How many copies of each member the next population has, by systematic resampling.
+/// Copies of each member in the next population, by systematic resampling.
 fn draw(weights: &[f64], random: &mut Pcg64) -> Vec<usize> {
     let sum: f64 = weights.iter().sum();
     let size = weights.len();
@@ -249,13 +249,13 @@ fn draw(weights: &[f64], random: &mut Pcg64) -> Vec<usize> {
         })
         .collect();
     if let Some(last) = copies.last_mut() {
-        // Rounding may have left one out.
+        // Rounding may have dropped one.
         *last += size - drawn;
     }
     copies
 }
 
-/// Replaces members without copies by further copies of others.
+/// Replaces members without copies by copies of others.
 fn replace(members: &mut [Assignment<'_>], copies: &[usize]) {
     let mut lost = (0..copies.len()).filter(|&member| copies[member] == 0);
     for (member, &count) in copies.iter().enumerate() {
@@ -267,41 +267,42 @@ fn replace(members: &mut [Assignment<'_>], copies: &[usize]) {
     }
 }
 
-/// The default budget is so many sweeps over all ranks, or as many as fit so many evaluations.
+/// Default budget in sweeps over all ranks, limited by a number of evaluations.
 const DEFAULT_SWEEPS: u64 = 1 << 15;
 const DEFAULT_EVALUATIONS: u64 = 1 << 24;
 
-/// Sweeps of a whole population at one temperature: of the first one, and the fewest that pay.
+/// Sweeps of all members at one temperature: of the first population, and the minimum that is useful.
 const FIRST_WORK: u64 = 64;
-/// Sweeps of one placement at one temperature, in multiples of the number of placements.
+/// Sweeps of one member at one temperature, in multiples of the population size.
 const SWEEPS_PER_MEMBER: u64 = 4;
-/// Temperatures that a population is expected to take before one has been annealed.
+/// Expected number of temperatures before the first population has been annealed.
 const EXPECTED_STEPS: u64 = 80;
-/// A population that leaves less than this multiple of its own evaluations to the next takes them all itself.
+/// A population takes the rest of the budget if it would leave less than this multiple of its own
+/// evaluations.
 const REST: f64 = 1.2;
-/// Part of the budget that a population is planned to take at most; the number of its steps is not known before.
+/// Maximum planned fraction of the budget of a population, as the number of its steps is unknown.
 const SAFE: f64 = 0.9;
 
-/// Evaluations of an island where nothing is limited.
+/// Evaluations of an island without limits.
 pub(super) fn default_evaluations(movable: u64) -> u64 {
     DEFAULT_EVALUATIONS.min(DEFAULT_SWEEPS * movable)
 }
 
-/// How a population is annealed.
+/// Parameters of a population.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Placements in it.
+    /// Population size.
     pub(super) members: u64,
-    /// Sweeps of each at one temperature.
+    /// Sweeps of each member at one temperature.
     pub(super) sweeps: u64,
 }
 
-/// What an island has learned about its populations.
+/// Statistics of the populations of an island.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct Plan {
-    /// Sweeps of the whole population at one temperature, of the next one.
+    /// Sweeps of all members of the next population at one temperature.
     work: u64,
-    /// Temperatures that the last one took.
+    /// Temperatures of the last population.
     steps: u64,
 }
 
@@ -310,7 +311,7 @@ impl Plan {
         Self { work: FIRST_WORK, steps: EXPECTED_STEPS }
     }
 
-    /// The next population, where so many evaluations are left; `None` if they are too few for the smallest one.
+    /// Plans the next population for the remaining evaluations; `None` if they are too few.
     pub(super) fn next(&mut self, ranks: u64, left: u64) -> Option<Size> {
         let affordable = (left as f64 * SAFE / (ranks * self.steps) as f64) as u64;
         if affordable < FIRST_WORK / 2 {
@@ -324,14 +325,14 @@ impl Plan {
         Some(Size::of_work(work))
     }
 
-    /// Notes how many temperatures a population took.
+    /// Records the number of temperatures of a population.
     pub(super) fn note(&mut self, steps: u64) {
         self.steps = steps.max(1);
     }
 }
 
 impl Size {
-    /// Shares out sweeps at one temperature.
+    /// Distributes sweeps at one temperature.
     fn of_work(work: u64) -> Self {
         let members = (work / SWEEPS_PER_MEMBER).isqrt().max(2);
         Self { members, sweeps: (work / members).max(1) }
@@ -345,7 +346,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_are_drawn_as_there_were(
+        fn resampling_keeps_the_population_size(
             mut rises in prop::collection::vec(0.0_f64..1e9, 1..60),
             step in 1e-12_f64..1.0,
             seed: [u8; 32],
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn populations_grow_until_the_last_takes_what_is_left() {
+    fn populations_grow_until_the_last_takes_the_rest() {
         let mut plan = Plan::new();
         let mut left = 10_000_000;
         let mut sizes = Vec::new();

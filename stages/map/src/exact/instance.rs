@@ -1,13 +1,13 @@
-//! The weights and costs of a problem as matrices, and which ranks and slots are alike in them.
+//! Weight and cost matrices of a problem, and the symmetries of their ranks and slots.
 
 use hopmap_objective::Problem;
 
-/// Steps for every point of one search for an automorphism, and of all searches together for so many points: a step looks at
-/// all points. What is not found in them counts as different.
+/// Step limits, per point, of one search for an automorphism and of all searches; one step examines all
+/// points. Points for which no automorphism is found within them count as different.
 const STEPS_OF_SEARCH: usize = 100;
 const STEPS: usize = 20_000_000;
 
-/// The automorphisms of a matrix: permutations of its rows and columns that change nothing.
+/// The automorphisms of a matrix: permutations of rows and columns that preserve it.
 #[derive(Debug)]
 pub(super) struct Symmetry<'m> {
     values: &'m [i64],
@@ -23,10 +23,10 @@ impl<'m> Symmetry<'m> {
         self.values[a * self.size + b]
     }
 
-    /// The class of every point under the automorphisms that leave the `fixed` points where they are, named by its first
-    /// point; `None` if every point is a class of its own.
+    /// The class of every point under the automorphisms that fix the `fixed` points, represented by its first
+    /// point; `None` if all classes are singletons.
     ///
-    /// Two points of one class can be exchanged by an automorphism for sure; two of different classes perhaps as well.
+    /// Points of one class are equivalent; points of different classes may be.
     pub(super) fn classes(&self, fixed: &[u32]) -> Option<Vec<u32>> {
         let colours = self.colours(fixed);
         let mut classes: Vec<u32> = (0..self.size as u32).collect();
@@ -47,7 +47,7 @@ impl<'m> Symmetry<'m> {
         (!trivial).then_some(classes)
     }
 
-    /// Colours the points until all of one colour see the same colours at the same distances.
+    /// Refines a colouring until all points of a colour see the same colours at the same distances.
     fn colours(&self, fixed: &[u32]) -> Vec<u32> {
         let mut colours = vec![0; self.size];
         fixed.iter().enumerate().for_each(|(index, &point)| colours[point as usize] = index as u32 + 1);
@@ -66,7 +66,7 @@ impl<'m> Symmetry<'m> {
         }
     }
 
-    /// A colour and what can be seen from it.
+    /// A colour and its neighbourhood.
     fn view(&self, point: usize, colours: &[u32]) -> (u32, i64, Vec<(u32, i64, i64)>) {
         let others = (0..self.size).filter(|&other| other != point);
         let mut seen: Vec<_> = others
@@ -76,7 +76,7 @@ impl<'m> Symmetry<'m> {
         (colours[point], self.value(point, point), seen)
     }
 
-    /// An automorphism that takes a point to another and leaves the `fixed` ones where they are.
+    /// An automorphism that maps one point to another and fixes the `fixed` ones.
     fn automorphism(
         &self,
         colours: &[u32],
@@ -103,7 +103,7 @@ impl<'m> Symmetry<'m> {
     /// Finds images for all `free` points.
     fn extend(&self, partial: &mut Partial, colours: &[u32], free: &[usize]) -> bool {
         let Some((&point, rest)) = free.split_first() else { return true };
-        // What may stay stays.
+        // Points that can be fixed are fixed.
         for image in std::iter::once(point).chain((0..self.size).filter(|&image| image != point)) {
             if partial.steps == 0 {
                 return false;
@@ -121,7 +121,7 @@ impl<'m> Symmetry<'m> {
         false
     }
 
-    /// Whether a point may go to another, as far as the others are known.
+    /// Whether mapping a point to another is consistent with the known images.
     fn fits(&self, partial: &Partial, colours: &[u32], from: usize, to: usize) -> bool {
         !partial.taken[to]
             && colours[from] == colours[to]
@@ -134,11 +134,11 @@ impl<'m> Symmetry<'m> {
     }
 }
 
-/// A part of an automorphism.
+/// A partial automorphism.
 struct Partial {
     image: Vec<Option<usize>>,
     taken: Vec<bool>,
-    /// How many are left.
+    /// Remaining steps.
     steps: usize,
 }
 
@@ -155,18 +155,18 @@ fn join(classes: &mut [u32], a: usize, b: usize) {
     classes.iter_mut().filter(|class| **class == gone).for_each(|class| *class = kept);
 }
 
-/// Ranks that send or receive, and all slots: where the other ranks are costs nothing.
+/// Communicating ranks, and all slots; the slots of other ranks do not affect the cost.
 ///
-/// The only place that reads a [`Problem`]. What two ranks cost together is [`pair`](Self::pair), in units of
-/// [`unit`](Self::unit), the largest number that surely divides every cost.
+/// The only code that reads a [`Problem`]. The cost of two ranks is [`pair`](Self::pair), in units of
+/// [`unit`](Self::unit), the largest known common divisor of all costs.
 #[derive(Debug)]
 pub(super) struct Instance<'p> {
     problem: &'p Problem,
-    /// The ranks that send or receive.
+    /// The communicating ranks.
     active: Vec<u32>,
-    /// Weights of all pairs of them, row by row.
+    /// Their weight matrix, row by row.
     pub(super) weights: Vec<i64>,
-    /// Costs of all pairs of slots, row by row.
+    /// Cost matrix of the slots, row by row.
     pub(super) costs: Vec<i64>,
     pub(super) slots: usize,
     pub(super) unit: i64,
@@ -193,24 +193,24 @@ impl<'p> Instance<'p> {
         Self { problem, active, weights, costs, slots, unit }
     }
 
-    /// Number of ranks that send or receive.
+    /// Number of communicating ranks.
     pub(super) fn ranks(&self) -> usize {
         self.active.len()
     }
 
-    /// What a pair of ranks costs on two slots.
+    /// Cost of a pair of ranks on two slots.
     pub(super) fn pair(&self, ranks: [usize; 2], slots: [usize; 2]) -> i64 {
         let [i, j] = ranks;
         let [k, l] = slots;
         self.weights[i * self.active.len() + j] * self.costs[k * self.slots + l]
     }
 
-    /// What a placement of all ranks costs.
+    /// Cost of a mapping of all ranks.
     pub(super) fn cost(&self, slots: &[u32]) -> i64 {
         self.problem.cost(slots) / self.unit
     }
 
-    /// Places the ranks that neither send nor receive on the slots that are left.
+    /// Maps silent ranks to the remaining slots.
     pub(super) fn complete(&self, slots: &[u32]) -> Vec<u32> {
         let mut taken = vec![false; self.slots];
         let mut of_rank = vec![None; self.problem.ranks()];
@@ -223,7 +223,7 @@ impl<'p> Instance<'p> {
     }
 }
 
-/// Divides numbers by the largest one that divides them all, and returns it; one if all are zero.
+/// Divides numbers by their greatest common divisor and returns it; one if all are zero.
 fn divide(values: &mut [i64]) -> i64 {
     let mut unit = 0i64;
     for &value in values.iter() {
@@ -241,7 +241,7 @@ fn divide(values: &mut [i64]) -> i64 {
 mod tests {
     use super::*;
 
-    /// Steps between the places of a grid.
+    /// Steps between the points of a grid.
     fn grid(width: u32, height: u32) -> Vec<i64> {
         let places = || (0..width * height).map(|at| (at % width, at / width));
         places()
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn corners_of_a_grid_are_alike() {
+    fn corners_of_a_grid_are_equivalent() {
         let grid = grid(3, 2);
         let symmetry = Symmetry::new(&grid, 6);
         assert_eq!(symmetry.classes(&[]), Some(vec![0, 1, 0, 0, 1, 0]));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_untouched_groups_of_a_tree_are_alike() {
+    fn slots_of_untouched_groups_of_a_tree_are_equivalent() {
         let cost = |a: usize, b: usize| match () {
             () if a == b => 0,
             () if a / 2 == b / 2 => 1,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn one_direction_alone_is_no_symmetry() {
+    fn one_direction_alone_is_not_a_symmetry() {
         let ring = [0, 1, 2, 2, 0, 1, 1, 2, 0];
         assert_eq!(Symmetry::new(&ring, 3).classes(&[]), Some(vec![0; 3]));
         let path = [0, 1, 0, 0, 0, 1, 0, 0, 0];

@@ -1,13 +1,13 @@
-//! The linear assignment problem, and the integers that bounds are computed in.
+//! The linear assignment problem, and the integer types of bounds.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Sub, SubAssign};
 
-/// Solves assignments of rows to columns of their own, of which there are at least as many, and keeps its memory.
+/// Solves assignments of rows to distinct columns, at least as many, and reuses its memory.
 ///
-/// Shortest augmenting paths after a reduction of the rows (Jonker and Volgenant 1987). Columns that stay free have a dual
-/// value of zero, all others one of at most zero, so that the value bounds the cost of any choice of columns. Where every
-/// column is taken, columns are reduced as well.
+/// Shortest augmenting paths after a reduction of the rows (Jonker and Volgenant 1987). Free columns have
+/// dual value zero, all others at most zero, so that the value is a lower bound for any choice of columns. If
+/// every column is assigned, columns are reduced as well.
 #[derive(Debug, Default)]
 pub(super) struct Linear<T> {
     row_dual: Vec<T>,
@@ -16,7 +16,7 @@ pub(super) struct Linear<T> {
     column_of: Vec<u32>,
     distance: Vec<T>,
     from: Vec<u32>,
-    /// Columns of the path and how far they are.
+    /// Columns of the path and their distances.
     scanned: Vec<(u32, T)>,
 }
 
@@ -24,9 +24,10 @@ pub(super) struct Linear<T> {
 const NONE: u32 = u32::MAX;
 
 impl<T: Number> Linear<T> {
-    /// The least cost of an assignment; `costs`, row by row, become reduced costs. `None` if there is no assignment.
+    /// The minimum cost of an assignment; replaces `costs`, row by row, by reduced costs. `None` if
+    /// infeasible.
     ///
-    /// `full` if every column that some row can have is surely taken.
+    /// `full` if every column allowed for some row is assigned.
     pub(super) fn reduce(&mut self, costs: &mut [T], columns: usize, full: bool) -> Option<T> {
         let value = self.solve(costs, columns, full)?;
         for (row, &dual) in costs.chunks_exact_mut(columns).zip(&self.row_dual) {
@@ -37,7 +38,7 @@ impl<T: Number> Linear<T> {
         Some(value)
     }
 
-    /// The least cost of an assignment. Leaves other costs behind.
+    /// The minimum cost of an assignment. Overwrites `costs`.
     pub(super) fn solve(&mut self, costs: &mut [T], columns: usize, full: bool) -> Option<T> {
         let rows = costs.len() / columns;
         self.clear(rows, columns);
@@ -80,7 +81,7 @@ impl<T: Number> Linear<T> {
         self.from.resize(columns, NONE);
     }
 
-    /// Subtracts from the columns what is least in them, apart from those that no row can have; the sum of that.
+    /// Subtracts the minimum of every column allowed for some row, and returns the sum.
     fn reduce_columns(&mut self, costs: &mut [T], columns: usize) -> T {
         self.distance.fill(T::IMPOSSIBLE);
         for row in costs.chunks_exact(columns) {
@@ -97,7 +98,7 @@ impl<T: Number> Linear<T> {
         sum
     }
 
-    /// Gives every row the first free column that costs it nothing more than its least.
+    /// Assigns every row its first free column of minimum cost.
     fn match_zeros(&mut self, costs: &[T], columns: usize) {
         for (row, costs) in costs.chunks_exact(columns).enumerate() {
             for (column, &cost) in costs.iter().enumerate() {
@@ -110,7 +111,7 @@ impl<T: Number> Linear<T> {
         }
     }
 
-    /// Finds a row its column by the shortest path of exchanges, and says how long it is.
+    /// Assigns a row by a shortest augmenting path and returns its length.
     fn augment(&mut self, costs: &[T], columns: usize, start: usize) -> Option<T> {
         self.scanned.clear();
         self.distance.fill(T::IMPOSSIBLE);
@@ -136,10 +137,10 @@ impl<T: Number> Linear<T> {
         Some(length)
     }
 
-    /// Stands for the distance of a column that was scanned: no way is shorter.
+    /// Distance of a scanned column; no path is shorter.
     const SCANNED: T = T::BELOW;
 
-    /// Shortens the ways to the columns by way of a row. Without branches, so that it is done for several columns at once.
+    /// Relaxes the distances to the columns through a row. Branch-free, so that the compiler vectorises it.
     fn scan(&mut self, costs: &[T], row: usize, length: T) {
         let base = length - self.row_dual[row];
         let ways = self.distance.iter_mut().zip(&mut self.from);
@@ -151,7 +152,7 @@ impl<T: Number> Linear<T> {
         }
     }
 
-    /// The closest column that was not scanned, a free one if there are several.
+    /// The closest unscanned column; free columns first.
     fn closest(&self) -> Option<usize> {
         let open = |&distance: &T| if distance == Self::SCANNED { T::IMPOSSIBLE } else { distance };
         let least = self.distance.iter().map(open).fold(T::IMPOSSIBLE, T::min);
@@ -166,7 +167,7 @@ impl<T: Number> Linear<T> {
         closest.find(|&column| self.row_of[column] == NONE).or(Some(first))
     }
 
-    /// Makes the exchanges of a path.
+    /// Augments along a path.
     fn exchange(&mut self, start: u32, end: u32) {
         let mut column = end;
         loop {
@@ -180,10 +181,10 @@ impl<T: Number> Linear<T> {
     }
 }
 
-/// Small integers where they are enough, for they are faster, and large ones elsewhere.
+/// An integer type for costs: small ones are faster, large ones have more range.
 ///
-/// A cost is at most [`LARGEST`](Self::LARGEST); what is [`HALF`](Self::HALF) or more stands for something that cannot be.
-/// A shortest path of 64 costs lies far below.
+/// A cost is at most [`LARGEST`](Self::LARGEST); values from [`HALF`](Self::HALF) on mean infeasible. A
+/// shortest path of 64 costs is far below.
 pub(super) trait Number:
     Copy
     + Ord
@@ -201,18 +202,18 @@ pub(super) trait Number:
     const LARGEST: Self;
     const HALF: Self;
     const IMPOSSIBLE: Self;
-    /// Less than any cost.
+    /// Below any cost.
     const BELOW: Self;
     /// Bits of the largest cost.
     const BITS: u32;
 
-    /// The number of a value that is at most the largest cost; more is cut off.
+    /// Converts a value, clamped to the largest cost.
     fn of(value: i64) -> Self;
     /// A small number of things.
     fn count(things: usize) -> Self;
     fn wide(self) -> i64;
 
-    /// The half that is taken of a pair; all of what cannot be.
+    /// Half of a pair cost; infeasible values are unchanged.
     #[inline]
     fn taken(self) -> Self {
         if self >= Self::HALF { Self::IMPOSSIBLE } else { self.halved() }
@@ -221,7 +222,7 @@ pub(super) trait Number:
     /// Half of it, rounded down.
     fn halved(self) -> Self;
 
-    /// A sum in which what cannot be stays so.
+    /// A sum in which infeasible values stay infeasible.
     #[inline]
     fn join(self, other: Self) -> Self {
         if self >= Self::HALF || other >= Self::HALF { Self::IMPOSSIBLE } else { self + other }
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The least cost by trying all assignments.
+    /// The minimum cost by enumeration.
     fn least(costs: &[i64], columns: usize, taken: &mut Vec<usize>) -> i64 {
         let row = taken.len();
         if row * columns == costs.len() {
@@ -287,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_value_is_the_least_and_what_remains_is_not_negative(
+        fn the_value_is_minimal_and_reduced_costs_are_not_negative(
             rows in 1usize..5, free in 0usize..3, values in prop::collection::vec(0i64..12, 35)
         ) {
             let columns = rows + free;
@@ -300,13 +301,13 @@ mod tests {
             let chosen = linear.columns().iter().enumerate().map(|(row, &column)| row * columns + column as usize);
             prop_assert_eq!(chosen.clone().map(|at| costs[at]).sum::<i64>(), value);
             prop_assert!(chosen.clone().all(|at| reduced[at] == 0));
-            // Any other assignment costs at least the value and what it has in the reduced matrix.
+            // Any other assignment costs at least the value plus its reduced costs.
             prop_assert!(least(&reduced, columns, &mut Vec::new()) == 0);
         }
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn infeasible_assignments_are_reported() {
         let gone = i32::IMPOSSIBLE;
         assert_eq!(Linear::default().solve(&mut [1, gone, 2, gone], 2, false), None);
         assert_eq!(Linear::default().solve(&mut [gone, gone, 0, 0], 2, false), None);

@@ -1,11 +1,12 @@
-//! Relaxations of a quadratic assignment problem, and their bounds: dual ascent, or that of Gilmore and Lawler for what is too large to branch.
+//! Relaxations of a quadratic assignment problem and their lower bounds: dual ascent, or Gilmore–Lawler for
+//! problems too large to branch.
 
 use std::sync::Arc;
 
 use super::instance::Instance;
 use super::linear::{Linear, Number};
 
-/// Powers of two that costs are multiplied by, so that they can be divided into shares.
+/// Powers of two by which costs are scaled, so that they can be divided.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     shift: i32,
@@ -18,60 +19,61 @@ impl Scale {
         Self { shift: T::BITS.cast_signed() - bits.cast_signed() }
     }
 
-    /// A cost, or a little less where it is too fine.
+    /// A scaled cost, rounded down.
     pub(super) fn up(self, cost: i64) -> i64 {
         if self.shift >= 0 { cost << self.shift } else { cost >> -self.shift }
     }
 
-    /// The least cost that may have been scaled to at least a value.
+    /// The smallest cost that scales to at least a value.
     pub(super) fn down(self, value: i64) -> i64 {
         if self.shift >= 0 { (value + (1 << self.shift) - 1) >> self.shift } else { value << -self.shift }
     }
 
-    /// Whether costs of one digit are known to several digits.
+    /// Whether the scaling keeps several digits of the smallest costs.
     pub(super) fn is_fine(self) -> bool {
         self.shift >= 4
     }
 }
 
-/// What is left of a problem where some ranks are placed: rows are the other ranks, columns the free slots.
+/// The rest of a problem after some ranks are assigned: rows are the other ranks, columns the free slots.
 ///
-/// F is `bound` plus the leader of every row on its column plus the pair of every two rows on theirs (Adams and Johnson 1994;
-/// Hahn and Grant 1998), or more where it was cut. Nothing in it is negative, so F is at least `bound`.
+/// F is `bound` plus the leader of every row on its column plus the pair of every two rows on theirs (Adams
+/// and Johnson 1994; Hahn and Grant 1998), or more for clamped values. No term is negative, so `bound` is a
+/// lower bound of F.
 #[derive(Debug, Clone)]
 pub(super) struct Relaxation<T> {
-    /// Which rank every row is.
+    /// Rank of every row.
     pub(super) rows: Vec<u32>,
-    /// Which slot every column is.
+    /// Slot of every column.
     pub(super) columns: Vec<u32>,
-    /// What a row on a column costs, row by row.
+    /// Leaders: cost of a row on a column, row by row.
     pub(super) leaders: Vec<T>,
-    /// What row i on column k and row j > i on column l cost: a block for every (i, j), in it k by k.
+    /// Pair costs of row i on column k and row j > i on column l: one block per (i, j), ordered by k.
     pub(super) pairs: Vec<T>,
     pub(super) bound: T,
     /// Ranks and their slots.
     pub(super) placed: Vec<(u32, u32)>,
 }
 
-/// An open branch: a relaxation in which one more row takes a column.
+/// An open branch: a relaxation with one more row to assign.
 #[derive(Debug, Clone)]
 pub(super) struct Branch<T> {
     pub(super) parent: Arc<Relaxation<T>>,
     pub(super) row: usize,
     pub(super) column: usize,
-    /// No placement in it costs less.
+    /// Its lower bound.
     pub(super) bound: T,
-    /// Whether ranks, and whether slots, may still be alike.
+    /// Whether ranks and slots may still have symmetries.
     pub(super) alike: [bool; 2],
 }
 
-/// Where the block of rows i < j begins among so many rows, in blocks.
+/// Index of the block of rows i < j.
 pub(super) fn block(i: usize, j: usize, rows: usize) -> usize {
     i * (2 * rows - i - 1) / 2 + j - i - 1
 }
 
 impl<T: Number> Relaxation<T> {
-    /// Nothing is placed yet. A pair that costs `limit` or more cannot be.
+    /// The root. Pairs that cost `limit` or more are infeasible.
     pub(super) fn new(instance: &Instance<'_>, scale: Scale, limit: i64) -> Self {
         let (rows, columns) = (instance.ranks(), instance.slots);
         let mut pairs = Vec::with_capacity(rows * (rows - 1) / 2 * columns * columns);
@@ -108,7 +110,7 @@ impl<T: Number> Relaxation<T> {
         &mut self.pairs[at..][..size]
     }
 
-    /// What remains when a row takes a column.
+    /// The relaxation after assigning a row to a column.
     pub(super) fn fix(&self, row: usize, column: usize) -> Self {
         let (rows, columns) = (self.rows.len(), self.columns.len());
         let kept_rows = || (0..rows).filter(|&other| other != row);
@@ -146,7 +148,7 @@ impl<T: Number> Relaxation<T> {
         }
     }
 
-    /// Adds the leaders of another row when a row takes a column to a list.
+    /// Appends the leaders of another row after a row is assigned to a column.
     pub(super) fn with(&self, row: usize, column: usize, other: usize, list: &mut Vec<T>) {
         let columns = self.columns.len();
         let leaders = self.leaders[other * columns..][..columns].iter();
@@ -159,7 +161,7 @@ impl<T: Number> Relaxation<T> {
         }
     }
 
-    /// Notes that no placement worth finding has a row on a column.
+    /// Excludes a row from a column.
     pub(super) fn forbid(&mut self, row: usize, column: usize) {
         let (rows, columns) = (self.rows.len(), self.columns.len());
         self.leaders[row * columns + column] = T::IMPOSSIBLE;
@@ -173,11 +175,11 @@ impl<T: Number> Relaxation<T> {
     }
 }
 
-/// No placement costs less, in units of the instance.
+/// A lower bound in units of the instance.
 ///
-/// A rank on a slot pays half of what it pays at least with all others: its largest weights at the smallest costs from there.
-/// The cheapest assignment of ranks to slots at these prices bounds F (Gilmore 1962, Lawler 1963). `None` if that does not fit
-/// 64 bits, or `stop` said so.
+/// A rank on a slot pays half of its minimum cost with all others: its largest weights at the smallest costs
+/// from there. The cheapest assignment of ranks to slots at these prices bounds F (Gilmore 1962, Lawler
+/// 1963). `None` on 64-bit overflow or if `stop` returned true.
 pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -> Option<i64> {
     let (ranks, slots) = (instance.ranks(), instance.slots);
     let weights: Vec<Vec<i64>> = instance
@@ -208,20 +210,20 @@ pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -
         }
     }
     let total = prices.iter().copied().max()?.checked_mul(i64::try_from(ranks).ok()?)?;
-    // Within the numbers that an assignment may sum.
+    // Within the range of sums of an assignment.
     let cut = (64 - total.leading_zeros()).saturating_sub(50);
     prices.iter_mut().for_each(|price| *price >>= cut);
     let value = Linear::default().solve(&mut prices, slots, ranks == slots)?;
     Some(((value << cut) + 1) / 2)
 }
 
-/// Raises bounds, and keeps its memory.
+/// Dual ascent, which raises bounds and reuses its memory.
 ///
-/// A sweep takes every row on every column in turn: its leader is shared among the other rows, the pairs it is part of are
-/// reduced by the assignment of the other rows that costs least with it, whose cost is added to its leader. Then the leaders are
-/// reduced in the same way, by what the bound rises (Hahn and Grant 1998, Lower bounds for the quadratic assignment problem
-/// based upon a dual formulation). Unlike there, a row takes only half of what it has in common with rows whose turn comes
-/// later in the sweep: where it took all, the ascent ended far lower.
+/// A sweep visits every row on every column: its leader is distributed to the other rows, its pairs are
+/// reduced by the cheapest assignment of the other rows, and that cost is added to its leader. Then the
+/// leaders are reduced in the same way, by which the bound rises (Hahn and Grant 1998, Lower bounds for the
+/// quadratic assignment problem based upon a dual formulation). Unlike there, a row takes only half of the
+/// cost shared with rows later in the sweep; taking all gave much weaker bounds.
 #[derive(Debug, Default)]
 pub(super) struct Ascent<T> {
     linear: Linear<T>,
@@ -229,18 +231,18 @@ pub(super) struct Ascent<T> {
     shares: Vec<T>,
 }
 
-/// How long to go on.
+/// Stopping criteria.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// Most sweeps, by twos.
+    /// Maximum number of double sweeps.
     pub(super) sweeps: u32,
-    /// In so many sweeps at the present pace the gap has to be closed.
+    /// Sweeps in which the gap must close at the current rate.
     pub(super) horizon: i64,
 }
 
 impl<T: Number> Ascent<T> {
-    /// Raises the bound until it exceeds `most`, or it is hardly worth it any more; `false` if there is no placement that
-    /// costs at most `most`.
+    /// Raises the bound until it exceeds `most` or progress stalls; `false` if no mapping costs at most
+    /// `most`.
     pub(super) fn raise(
         &mut self,
         relaxation: &mut Relaxation<T>,
@@ -269,12 +271,12 @@ impl<T: Number> Ascent<T> {
         true
     }
 
-    /// The column of every row in the assignment that cost least when the leaders were last reduced.
+    /// The column of every row in the last minimum assignment of the leaders.
     pub(super) fn columns(&self) -> &[u32] {
         self.linear.columns()
     }
 
-    /// What placing a row on a column costs at least, beyond the bound.
+    /// Minimum cost of a row on a column above the bound.
     pub(super) fn look_ahead(&mut self, relaxation: &Relaxation<T>, row: usize, column: usize) -> T {
         let columns = relaxation.columns.len();
         let leader = relaxation.leaders[row * columns + column];
@@ -295,7 +297,7 @@ impl<T: Number> Ascent<T> {
             .map_or(T::IMPOSSIBLE, |value| leader + value)
     }
 
-    /// Adds the cheapest assignment of the leaders to the bound; `false` if it is more than `most`.
+    /// Adds the minimum assignment of the leaders to the bound; `false` if the bound exceeds `most`.
     fn reduce_leaders(&mut self, relaxation: &mut Relaxation<T>, most: T) -> bool {
         let columns = relaxation.columns.len();
         let Some(value) =
@@ -310,7 +312,7 @@ impl<T: Number> Ascent<T> {
         relaxation.bound <= most
     }
 
-    /// Shares every leader among the pairs of it with the other rows. `upright` if no block is transposed.
+    /// Distributes every leader over its pairs with the other rows. `upright` if no block is transposed.
     fn share_leaders(&mut self, relaxation: &mut Relaxation<T>, upright: bool) {
         let (rows, columns) = (relaxation.rows.len(), relaxation.columns.len());
         if rows == 1 {
@@ -335,7 +337,8 @@ impl<T: Number> Ascent<T> {
         }
     }
 
-    /// Takes all rows on all columns in turn. A sweep forward leaves every block transposed, one back turns it again.
+    /// Visits all rows on all columns. A forward sweep leaves every block transposed, a backward sweep
+    /// restores it.
     fn sweep(&mut self, relaxation: &mut Relaxation<T>, most: T, forward: bool) {
         let rows = relaxation.rows.len();
         let gap = most - relaxation.bound;
@@ -349,9 +352,9 @@ impl<T: Number> Ascent<T> {
         }
     }
 
-    /// Raises the leader of a row on a column. The blocks of the row hold its columns one behind the other.
+    /// Raises the leader of a row on a column. The blocks of the row hold its columns contiguously.
     ///
-    /// Of pairs with rows whose turn comes later it takes only half.
+    /// Takes only half of the pairs with rows later in the sweep.
     fn raise_leader(&mut self, relaxation: &mut Relaxation<T>, gap: T, place: [usize; 2], forward: bool) {
         let (rows, columns) = (relaxation.rows.len(), relaxation.columns.len());
         let [row, column] = place;
@@ -377,7 +380,7 @@ impl<T: Number> Ascent<T> {
             let pairs = &mut relaxation.pairs[begin(other)..][..columns];
             let possible = |cost| if cost > gap { T::IMPOSSIBLE } else { cost };
             match (raised, later(other)) {
-                // If the row cannot be here, nor can any pair of which that is a part.
+                // If the row is infeasible here, so are all its pairs.
                 (None, _) => pairs.fill(T::IMPOSSIBLE),
                 (_, true) => {
                     let left = |pair: T, cost| possible(pair - pair.taken() + cost);
@@ -389,7 +392,7 @@ impl<T: Number> Ascent<T> {
     }
 }
 
-/// Forbids every row the columns on which it alone costs too much.
+/// Excludes columns on which the row alone costs too much.
 fn forbid_costly<T: Number>(relaxation: &mut Relaxation<T>, most: T) {
     let columns = relaxation.columns.len();
     let gap = most - relaxation.bound;

@@ -10,50 +10,50 @@ use super::instance::{Instance, Symmetry};
 use super::linear::Number;
 use super::relaxation::{Ascent, Branch, Patience, Relaxation, Scale};
 
-/// Most branches that are explored side by side in a round, and the memory that their relaxations may take.
+/// Maximum branches explored in parallel in a round, and the memory limit of their relaxations.
 const MOST_AT_ONCE: usize = 32;
 const MEMORY: usize = 1 << 30;
-/// Nodes of a branch in a round.
+/// Nodes per branch in a round.
 const NODES_OF_ROUND: u64 = 48;
-/// Effort at the root and at every other node.
+/// Effort at the root and at other nodes.
 const ROOT: Patience = Patience { sweeps: 600, horizon: 200 };
 const NODE: Patience = Patience { sweeps: 20, horizon: 8 };
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) nodes: Option<u64>,
     pub(super) deadline: Option<Instant>,
 }
 
-/// What a search ends with.
+/// Result of a search.
 #[derive(Debug, Clone)]
 pub(super) struct Proof {
-    /// The slots of the ranks that send or receive, if they cost less than what was known.
+    /// The slots of the communicating ranks, if they improve on the initial incumbent.
     pub(super) better: Option<Vec<u32>>,
-    /// No placement costs less, in units of the instance.
+    /// Lower bound in units of the instance.
     pub(super) bound: i64,
     pub(super) nodes: u64,
 }
 
-/// The best placement known.
+/// The incumbent.
 #[derive(Debug, Clone)]
 struct Incumbent {
     cost: i64,
     slots: Option<Vec<u32>>,
 }
 
-/// What came of a branch in a round.
+/// Result of a branch in a round.
 struct Explored<T> {
     open: Vec<Branch<T>>,
     incumbent: Incumbent,
     nodes: u64,
 }
 
-/// A search for a placement that costs less than one that is known.
+/// A search for a mapping that costs less than the incumbent.
 ///
-/// In every round some open branches are explored, each for itself and for at most a fixed number of nodes, with the best
-/// placement known when the round begins. So threads change nothing but the time.
+/// Every round explores some open branches independently, each for a fixed maximum number of nodes and with
+/// the incumbent at the start of the round. The result therefore does not depend on the number of threads.
 pub(super) struct Search<'s> {
     pub(super) instance: &'s Instance<'s>,
     pub(super) symmetries: Symmetries<'s>,
@@ -63,7 +63,7 @@ pub(super) struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Searches until it is proven that nothing costs less, or a limit is reached. `cost` is that of a placement.
+    /// Searches until the optimum is proven or a limit is reached. `cost` is that of the initial incumbent.
     pub(super) fn run<T: Number>(&self, cost: i64) -> Proof {
         let mut incumbent = Incumbent { cost, slots: None };
         let root = Relaxation::<T>::new(self.instance, self.scale, cost);
@@ -126,7 +126,7 @@ impl Search<'_> {
         Explored { open, incumbent, nodes }
     }
 
-    /// Bounds a relaxation and splits it; empty if it holds nothing better than the incumbent.
+    /// Bounds a relaxation and branches; empty if it contains no improvement on the incumbent.
     fn node<T: Number>(
         &self,
         mut relaxation: Relaxation<T>,
@@ -155,7 +155,7 @@ impl Search<'_> {
         branches(relaxation, ahead, gap, &self.symmetries, alike)
     }
 
-    /// Scaled, the largest cost of a placement that would be better.
+    /// Scaled maximum cost of an improvement.
     fn most<T: Number>(&self, cost: i64) -> T {
         T::of(self.scale.up(cost - 1))
     }
@@ -170,7 +170,7 @@ impl Search<'_> {
             .for_each(|column| self.try_columns(relaxation, &[column], incumbent));
     }
 
-    /// Tries a placement of the rows that are left.
+    /// Tries an assignment of the remaining rows.
     fn try_columns<T: Number>(&self, relaxation: &Relaxation<T>, columns: &[u32], incumbent: &mut Incumbent) {
         let mut slots = vec![0; self.instance.ranks()];
         relaxation.placed.iter().for_each(|&(rank, slot)| slots[rank as usize] = slot);
@@ -184,7 +184,7 @@ impl Search<'_> {
     }
 }
 
-/// How many branches may be explored at once.
+/// Number of branches explored in parallel.
 fn at_once<T>(root: &Relaxation<T>) -> usize {
     let bytes = size_of_val(root.pairs.as_slice()).max(1) * root.rows.len();
     (MEMORY / bytes).clamp(2, MOST_AT_ONCE)
@@ -197,7 +197,7 @@ pub(super) struct Symmetries<'m> {
     pub(super) slots: Symmetry<'m>,
 }
 
-/// What rows on columns cost at least, and which rows and columns are alike.
+/// Minimum costs of rows on columns, and equivalent rows and columns.
 struct Split<T> {
     columns: usize,
     gap: T,
@@ -206,16 +206,17 @@ struct Split<T> {
     column_class: Vec<u32>,
 }
 
-/// A row on a column, and what is at least added to the bound by it.
+/// A row on a column, and its minimum addition to the bound.
 #[derive(Clone, Copy)]
 struct Choice<T> {
     at: usize,
     ahead: T,
 }
 
-/// Splits a relaxation by all columns of a row, or all rows of a column where no slot stays free: what leaves least to search.
+/// Branches on all columns of a row, or on all rows of a column if no slot stays free, whichever leaves the
+/// least to search.
 ///
-/// Of rows or columns that are alike only one is tried. The most promising branch comes last.
+/// Of equivalent rows or columns only one is tried. The most promising branch comes last.
 pub(super) fn branches<T: Number>(
     relaxation: Relaxation<T>,
     ahead: Vec<T>,
@@ -253,7 +254,8 @@ pub(super) fn branches<T: Number>(
     choices.into_iter().map(branch).collect()
 }
 
-/// What every row on every column costs at least beyond the bound; forbids what costs too much, and says how many did.
+/// Minimum cost of every row on every column above the bound; excludes assignments that cost too much and
+/// counts them.
 pub(super) fn look_ahead<T: Number>(
     relaxation: &mut Relaxation<T>,
     ascent: &mut Ascent<T>,
@@ -274,7 +276,7 @@ pub(super) fn look_ahead<T: Number>(
 }
 
 impl<T: Number> Split<T> {
-    /// One choice for every class that is worth it.
+    /// One choice per class that may improve.
     fn choices(&self, places: impl Iterator<Item = usize>, by_columns: bool) -> Vec<Choice<T>> {
         let class = |at: usize| match by_columns {
             true => self.column_class[at % self.columns],
@@ -284,7 +286,7 @@ impl<T: Number> Split<T> {
         for at in places {
             let ahead = self.ahead[at];
             match choices.iter_mut().find(|choice| class(choice.at) == class(at)) {
-                // What holds for one of a class holds for all.
+                // All members of a class are equivalent.
                 Some(choice) => choice.ahead = choice.ahead.max(ahead),
                 None => choices.push(Choice { at, ahead }),
             }
@@ -293,7 +295,7 @@ impl<T: Number> Split<T> {
         choices
     }
 
-    /// A guess at the size of the search that choices leave.
+    /// Estimates the size of the remaining search.
     fn work(&self, choices: &[Choice<T>]) -> f64 {
         let gap = self.gap.wide() as f64 + 1.0;
         let part = |choice: &Choice<T>| {

@@ -1,4 +1,4 @@
-//! Individuals: how two parents make two children, all permutations of the same slots, and what an individual costs.
+//! Individuals: crossover and mutation of permutations of slots, and the cost of an individual.
 
 use hopmap_objective::{Problem, random};
 use hopmap_random::{Pcg64, Rng};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::moves::below;
 use crate::{Crossover, GeneticParams};
 
-/// Evaluations of exchanges that take as many products as evaluating a placement of so many ranks whole takes for each of them:
-/// a pair is one product there and two ranks have four rows of a sum here.
+/// Exchanges, per rank, with as many products as one full evaluation of a mapping: a pair is one product
+/// there, and two ranks have four rows of a sum here.
 const RANKS_PER_EVALUATION: u64 = 4;
 
 /// An individual.
@@ -19,7 +19,7 @@ pub(crate) struct Individual {
     pub(crate) genes: Vec<u32>,
 }
 
-/// How children are made.
+/// Parameters of breeding.
 #[derive(Debug, Clone)]
 pub(crate) struct Breeding<'p> {
     problem: &'p Problem,
@@ -38,7 +38,7 @@ impl<'p> Breeding<'p> {
         self.problem
     }
 
-    /// What evaluating an individual takes, in evaluations of exchanges.
+    /// Cost of evaluating an individual, in evaluations of exchanges.
     pub(crate) fn price(&self) -> u64 {
         (self.problem.ranks() as u64).div_ceil(RANKS_PER_EVALUATION)
     }
@@ -61,7 +61,7 @@ impl<'p> Breeding<'p> {
         self.new_child(child, [a, b], random)
     }
 
-    /// A mutated child. Where it would be a copy of a parent, two of its genes change places on request.
+    /// A mutated child. A copy of a parent optionally exchanges two of its genes.
     fn new_child(&self, mut genes: Vec<u32>, parents: [&[u32]; 2], random: &mut Pcg64) -> Individual {
         if self.mutates_clones && parents.iter().any(|parent| *parent == genes) {
             let gene = number_below(random, genes.len());
@@ -83,7 +83,8 @@ impl<'p> Breeding<'p> {
         self.individual(genes)
     }
 
-    /// An individual with these genes. The one place where individuals come from: what may not be is repaired here.
+    /// Creates an individual with these genes. All individuals are created here, so constraints are repaired
+    /// here.
     pub(crate) fn individual(&self, genes: Vec<u32>) -> Individual {
         let ranks = self.problem.ranks();
         let genes = match self.problem.is_constrained() {
@@ -94,7 +95,7 @@ impl<'p> Breeding<'p> {
     }
 }
 
-/// A placement and the slots that it leaves free, out of so many.
+/// A mapping followed by the free slots.
 pub(crate) fn completed(slots: &[u32], all: usize) -> Vec<u32> {
     let mut is_taken = vec![false; all];
     for &slot in slots {
@@ -104,7 +105,7 @@ pub(crate) fn completed(slots: &[u32], all: usize) -> Vec<u32> {
     slots.iter().copied().chain(free).collect()
 }
 
-/// The window of sorting is one in so many genes.
+/// Fraction of the genes in the window of sorting.
 const WINDOW: usize = 3;
 
 impl Crossover {
@@ -127,12 +128,12 @@ impl Crossover {
     }
 }
 
-/// A number below a bound of at most 2^32.
+/// A random number below a bound of at most 2^32.
 pub(super) fn number_below(random: &mut Pcg64, bound: usize) -> usize {
     below(random.next_u32(), bound)
 }
 
-/// Keeps what both have on the same place and shuffles the rest; the second child has the rest in reverse.
+/// Keeps genes equal in both parents and shuffles the rest; the second child has the rest in reverse order.
 fn basic(a: &[u32], b: &[u32], random: &mut Pcg64) -> [Vec<u32>; 2] {
     let open: Vec<usize> = (0..a.len()).filter(|&gene| a[gene] != b[gene]).collect();
     let mut rest: Vec<u32> = open.iter().map(|&gene| a[gene]).collect();
@@ -146,17 +147,17 @@ fn basic(a: &[u32], b: &[u32], random: &mut Pcg64) -> [Vec<u32>; 2] {
     children
 }
 
-/// Keeps a window; the other genes come in the order of the other parent from its beginning, first behind the window.
+/// Keeps a window; the other genes follow it in the order of the other parent from its start.
 fn sorting(kept: &[u32], other: &[u32], start: usize, length: usize) -> Vec<u32> {
     fill(kept, start..start + length, other.iter().copied())
 }
 
-/// Keeps a window; the other genes come in the order of the other parent from the end of the window.
+/// Keeps a window; the other genes follow it in the order of the other parent from the end of the window.
 fn order(kept: &[u32], other: &[u32], start: usize, end: usize) -> Vec<u32> {
     fill(kept, start..end, other[end..].iter().chain(&other[..end]).copied())
 }
 
-/// A parent of which only a window stays; the places behind it, then those before it, are filled in turn.
+/// Keeps a window of a parent; fills the positions after it, then those before it.
 fn fill(kept: &[u32], window: std::ops::Range<usize>, genes: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut in_window = vec![false; kept.len()];
     for &slot in &kept[window.clone()] {
@@ -177,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn free_slots_complete_a_placement() {
+    fn free_slots_complete_a_mapping() {
         assert_eq!(completed(&[4, 0], 5), [4, 0, 1, 2, 3]);
         assert_eq!(completed(&[1, 0], 2), [1, 0]);
     }
@@ -205,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn windows_stay_and_the_rest_comes_from_the_other_parent() {
+    fn windows_are_kept_and_the_other_parent_gives_the_rest() {
         let (a, b) = ([0, 1, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1, 0]);
-        // Cut behind the fifth: 2, 1, 0, 7, 6, 5, 4, 3 without 2, 3, 4.
+        // Cut after the fifth: 2, 1, 0, 7, 6, 5, 4, 3 without 2, 3, 4.
         assert_eq!(order(&a, &b, 2, 5), [6, 5, 2, 3, 4, 1, 0, 7]);
-        // From the beginning: 7, 6, 5, 1, 0 without 2, 3, 4.
+        // From the start: 7, 6, 5, 1, 0 without 2, 3, 4.
         assert_eq!(sorting(&a, &b, 2, 3), [1, 0, 2, 3, 4, 7, 6, 5]);
     }
 }

@@ -14,15 +14,15 @@ use crate::{GeneticParams, MapError, Master, Scheme};
 pub(crate) struct Subpopulation {
     pub(crate) population: Vec<Individual>,
     pub(crate) random: Pcg64,
-    /// What the master breeds with for this island.
+    /// Individuals from which the master breeds for this island.
     master: Pcg64,
-    /// Evaluations of the master that are not paid yet.
+    /// Evaluations of the master not yet charged to the budget.
     debt: u64,
     generations: u64,
 }
 
 impl Subpopulation {
-    /// An empty one, with a stream of random numbers of its own and one for the master.
+    /// Creates an empty population with random streams for itself and the master.
     pub(crate) fn new(own: [u8; 32], master: [u8; 32]) -> Self {
         Self {
             population: Vec::new(),
@@ -33,18 +33,18 @@ impl Subpopulation {
         }
     }
 
-    /// Adds an individual behind those that cost no more.
+    /// Inserts an individual after those that cost no more.
     pub(crate) fn add(&mut self, individual: Individual) {
         let at = self.population.partition_point(|other| other.cost <= individual.cost);
         self.population.insert(at, individual);
     }
 
-    /// The best individual; there always is one.
+    /// The best individual; a population is never empty.
     pub(crate) fn best(&self, breeding: &Breeding<'_>) -> Candidate<Vec<u32>> {
         self.bests(breeding, 1).remove(0)
     }
 
-    /// The best individuals as placements.
+    /// The best individuals as mappings.
     pub(crate) fn bests(&self, breeding: &Breeding<'_>, number: usize) -> Vec<Candidate<Vec<u32>>> {
         let ranks = breeding.problem().ranks();
         let placement = |individual: &Individual| Candidate {
@@ -69,7 +69,7 @@ impl Subpopulation {
         }
         let goes_on = children.len() == rules.children;
         self.generations += u64::from(goes_on);
-        // The best stays, even in a population that is not complete.
+        // Keep the best, even in an incomplete population.
         self.population.truncate((self.population.len() - children.len().min(self.population.len())).max(1));
         for child in children {
             self.add(child);
@@ -89,18 +89,18 @@ impl Subpopulation {
         }
     }
 
-    /// The best of some individuals drawn at random: the lowest number, as the population is in order.
+    /// Tournament selection: the lowest random index, because the population is sorted.
     fn select(&mut self, tournament: u32) -> usize {
         let draws = (0..tournament).map(|_| number_below(&mut self.random, self.population.len()));
         draws.min().unwrap_or(0)
     }
 
-    /// How often it has bred all its children.
+    /// Completed generations.
     pub(crate) fn counts(&self) -> Counts {
         Counts::from([(GENERATIONS.to_owned(), self.generations)])
     }
 
-    /// What it sends after an iteration.
+    /// Migrants to send after a generation.
     pub(crate) fn send(&self, rules: &Rules, breeding: &Breeding<'_>) -> Vec<Candidate<Vec<u32>>> {
         let number = match rules.params.scheme {
             Scheme::Ring => rules.migrants,
@@ -109,7 +109,8 @@ impl Subpopulation {
         self.bests(breeding, number)
     }
 
-    /// Takes in what it hears after an iteration: migrants, or the best of all that the master breeds with.
+    /// Receives migrants after a generation, or the best individuals of all islands from which the master
+    /// breeds.
     pub(crate) fn receive(
         &mut self,
         rules: &Rules,
@@ -137,8 +138,8 @@ impl Subpopulation {
         }
     }
 
-    /// Replaces the worst individual by a better one; by default by none that is there already, as migrants that come again and
-    /// again would soon be all there is.
+    /// Replaces the worst individual by a better one; by default not by a duplicate, as repeated migrants
+    /// would soon take over.
     fn admit(&mut self, rules: &Rules, breeding: &Breeding<'_>, individual: Individual) {
         let ranks = breeding.problem().ranks();
         let equals = self.population.iter().filter(|other| other.cost == individual.cost);
@@ -152,7 +153,7 @@ impl Subpopulation {
     }
 }
 
-/// Who hears what islands send.
+/// Destination of migrants.
 pub(crate) fn exchange(rules: &Rules) -> Exchange {
     match (rules.params.scheme, rules.params.master) {
         _ if rules.migrants == 0 => Exchange::Nobody,
@@ -162,14 +163,14 @@ pub(crate) fn exchange(rules: &Rules) -> Exchange {
     }
 }
 
-/// Fewest individuals by default.
+/// Minimum default population.
 const FEWEST: u64 = 8;
 /// Genes of a population beyond 1024 ranks.
 const GENES: u64 = 1 << 20;
-/// Most individuals of an island.
+/// Maximum population of an island.
 const MOST: u32 = 1 << 20;
 
-/// How populations of a problem evolve.
+/// Genetic parameters resolved for a problem.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) params: GeneticParams,
@@ -179,9 +180,9 @@ pub(crate) struct Rules {
     pub(crate) migrants: usize,
 }
 
-/// Checks what can be checked without a problem.
+/// Checks parameters without a problem.
 pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
-    let help = format!("give a number of individuals from 2 to {MOST}, or leave it out");
+    let help = format!("give a number of individuals from 2 to {MOST}, or omit it");
     let population = params.population.unwrap_or(2);
     MapError::unless((2..=MOST).contains(&population), "population", &population, &help)?;
     let at_least_one = MapError::unless_zero;
@@ -189,11 +190,11 @@ pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
     at_least_one("offspring", params.offspring.map(u64::from))?;
     at_least_one("tournament", Some(params.tournament.into()))?;
     let children = params.offspring.unwrap_or(1);
-    let help = "give fewer children than there are individuals, so that the best one stays";
+    let help = "give fewer children than individuals, so that the best one survives";
     let fits = params.population.is_none_or(|population| children < population);
     MapError::unless(fits, "offspring", &children, help)?;
     let fits = params.population.is_none_or(|population| params.migrants < population);
-    let help = "give fewer migrants than there are individuals";
+    let help = "give fewer migrants than individuals";
     MapError::unless(fits, "migrants", &params.migrants, help)?;
     for (name, value) in
         [("crossover_probability", params.crossover_probability), ("mutation", params.mutation)]
@@ -204,7 +205,7 @@ pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
 }
 
 impl Rules {
-    /// Applies parameters in order to a problem; `population` is how many individuals there are by default.
+    /// Resolves valid parameters for a problem; `population` is the default population size.
     pub(crate) fn new(params: &GeneticParams, problem: &Problem, population: usize) -> Self {
         let population = params.population.map_or(population, |population| population as usize);
         let children = params.offspring.map_or(population / 2, |children| children as usize);
@@ -222,7 +223,7 @@ impl Rules {
     }
 }
 
-/// Individuals of an island that evolves from random placements.
+/// Default population of an island that starts from random mappings.
 pub(crate) fn default_population(ranks: usize) -> usize {
     let ranks = ranks as u64;
     (if ranks <= 1024 { ranks } else { GENES / ranks }).max(FEWEST) as usize
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_master_hands_out_a_child_of_the_best() {
+    fn the_master_sends_a_child_of_the_best() {
         let problem = problem();
         let breeding = Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() });
         let params = GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() };
@@ -302,7 +303,7 @@ mod tests {
         let both = [heard(&problem, &[1, 2, 3, 4]), heard(&problem, &[1, 2, 4, 3])].concat();
         deme.receive(&rules, &breeding, both);
         let child = deme.population.iter().find(|individual| !before.contains(individual)).unwrap();
-        // Of parents that agree on these, or of one with two genes exchanged.
+        // A child of parents that agree on these, or of one with two genes exchanged.
         let kept = [(0, 1), (1, 2), (4, 0), (5, 5)].iter().filter(|&&(gene, slot)| child.genes[gene] == slot);
         assert!(kept.count() >= 2 && deme.population.len() == 3);
         assert_eq!(deme.debt, breeding.price());

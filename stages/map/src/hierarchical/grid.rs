@@ -1,7 +1,8 @@
-//! Grids, and boxes of them for the groups of a machine.
+//! Detection of grids, and their division into boxes for the groups of a machine.
 //!
-//! A stencil code on a regular grid is the one program of which the best parts are known: boxes. A grid is recognised by the distances
-//! from its corners, whatever the order of its ranks, and checked edge by edge; the boxes are chosen by what they cost.
+//! For a stencil code on a regular grid, boxes are the best known parts. A grid is recognised by the
+//! distances from its corners, for any order of its ranks, and verified edge by edge; the cheapest boxes are
+//! chosen.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,13 +10,13 @@ use hopmap_objective::Problem;
 
 use super::multisection::Tree;
 
-/// Dimensions that are looked for.
+/// Maximum number of dimensions.
 const MOST: usize = 3;
 
-/// A position, or the sides of a box; sides that a grid has not are 1.
+/// A position, or the sides of a box; missing sides are 1.
 type Sides = [u32; MOST];
 
-/// A grid of ranks, each of which has its next ones in every direction as neighbours.
+/// A grid of ranks; the neighbours of each are the adjacent ones in every direction.
 #[derive(Debug)]
 pub(super) struct Grid {
     sides: Sides,
@@ -26,7 +27,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// The grid that the ranks of a problem are, if they are one.
+    /// Detects the grid of a problem.
     pub(super) fn recognise(problem: &Problem) -> Option<Self> {
         let ranks = problem.ranks() as u32;
         let degree = |rank: u32| problem.neighbours(rank).len();
@@ -39,7 +40,7 @@ impl Grid {
         let origin = distances(problem, corners[0])?;
         let mut others: Vec<(u32, u32)> = corners[1..].iter().map(|&c| (origin[c as usize], c)).collect();
         others.sort_unstable();
-        // The two nearest corners are along two sides. The length of the third follows from the number of ranks.
+        // The two nearest corners lie along two sides. The third side follows from the number of ranks.
         let near: Vec<(u32, u32)> = others.iter().copied().take(dimensions.min(2)).collect();
         if dimensions < MOST {
             return Self::between(problem, &origin, &near);
@@ -49,7 +50,7 @@ impl Grid {
         last.into_iter().find_map(|&last| Self::between(problem, &origin, &[near[0], near[1], last]))
     }
 
-    /// The grid between a corner and the corners at the other ends of its sides.
+    /// The grid spanned by a corner and the corners at the other ends of its sides.
     fn between(problem: &Problem, origin: &[u32], ends: &[(u32, u32)]) -> Option<Self> {
         let mut sides = [1; MOST];
         let mut positions = vec![[0; MOST]; origin.len()];
@@ -68,7 +69,7 @@ impl Grid {
         grid.check(problem).then_some(grid)
     }
 
-    /// Whether every position is taken once and the edges are those of the grid; takes their weights.
+    /// Checks that every position is used once and the edges are those of the grid; stores their weights.
     fn check(&mut self, problem: &Problem) -> bool {
         let count: u64 = self.sides.iter().map(|&side| u64::from(side)).product();
         if count != self.positions.len() as u64 {
@@ -100,7 +101,7 @@ impl Grid {
         })
     }
 
-    /// The slot of every rank if groups of all levels are boxes of ranks, those that cost least; `None` where no boxes fit.
+    /// The slot of every rank if the groups of all levels are the cheapest boxes; `None` if no boxes fit.
     pub(super) fn place(&self, problem: &Problem, tree: &Tree) -> Option<Vec<u32>> {
         if tree.slots.len() != self.positions.len() {
             return None;
@@ -126,19 +127,19 @@ impl Grid {
     }
 }
 
-/// The boxes inside boxes that cost least.
+/// Search for the cheapest nested boxes.
 struct Boxes<'g> {
     grid: &'g Grid,
     /// Slots of the groups of every level, innermost first.
     sizes: &'g [u32],
-    /// What it costs to meet on a level.
+    /// Cost of every level.
     costs: &'g [f64],
-    /// The least cost inside a box on a level, and the boxes that it is cut into.
+    /// Minimum cost inside a box on a level, and the sides of the boxes inside.
     known: HashMap<(usize, Sides), Option<(f64, Sides)>>,
 }
 
 impl Boxes<'_> {
-    /// The least cost of all edges inside a box that is a group of a level.
+    /// Minimum cost of all edges inside a box that is a group of a level.
     fn best(&mut self, level: usize, sides: Sides) -> Option<f64> {
         if let Some(known) = self.known.get(&(level, sides)) {
             return known.map(|known| known.0);
@@ -158,7 +159,7 @@ impl Boxes<'_> {
         found.map(|found| found.0)
     }
 
-    /// Weight of the edges between the boxes that a box is cut into.
+    /// Weight of the edges between the boxes inside a box.
     fn cut(&self, sides: Sides, inner: Sides) -> f64 {
         let all: f64 = sides.iter().map(|&side| f64::from(side)).product();
         let of_axis = |axis: usize| {
@@ -180,9 +181,9 @@ impl Boxes<'_> {
     }
 }
 
-/// All boxes of so many ranks whose sides divide those of another.
+/// All boxes of a number of ranks whose sides divide those of another box.
 fn boxes_of(size: u32, sides: Sides) -> Vec<Sides> {
-    let divides = |side: &u32, whole: u32| whole.is_multiple_of(*side);
+    let divides = |side: &u32, total: u32| total.is_multiple_of(*side);
     let mut boxes = Vec::new();
     for first in (1..=sides[0].min(size)).filter(|side| divides(side, sides[0]) && divides(side, size)) {
         let rest = size / first;
@@ -196,12 +197,12 @@ fn boxes_of(size: u32, sides: Sides) -> Vec<Sides> {
     boxes
 }
 
-/// The number of a position in a box, row by row.
+/// Index of a position in a box, row by row.
 fn index(position: Sides, sides: Sides) -> u64 {
     position.iter().zip(sides).rev().fold(0, |index, (&at, side)| index * u64::from(side) + u64::from(at))
 }
 
-/// Edges between a rank and all others; `None` if some cannot be reached.
+/// Distances in edges from a rank to all others; `None` if the graph is not connected.
 fn distances(problem: &Problem, from: u32) -> Option<Vec<u32>> {
     const FAR: u32 = u32::MAX;
     let mut distances = vec![FAR; problem.ranks()];

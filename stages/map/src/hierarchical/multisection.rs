@@ -1,4 +1,4 @@
-//! Parts of the ranks for the children of every node of the tree.
+//! Partitions of the ranks for the children of every tree node.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::MapError;
 use crate::{LevelChoice, OtherLevels, Partitioner};
 
-/// How ranks are dealt out to the children of a node.
+/// Method of distributing ranks to the children of a node.
 pub(super) struct Multisection<'a> {
     pub(super) levels: &'a LevelChoice,
     pub(super) other_levels: OtherLevels,
@@ -20,14 +20,14 @@ pub(super) struct Multisection<'a> {
     pub(super) seed: u64,
 }
 
-/// A node of the tree, and the ranks that it gets.
+/// A tree node and its ranks.
 struct Node {
-    /// Its groups are those of the level below; zero where they are single slots.
+    /// Level of its children; zero for single slots.
     level: usize,
     /// Its open slots in the order of the tree.
     run: Range<usize>,
     graph: Graph,
-    /// The rank that every vertex is; numbers above are of nobody.
+    /// Rank of every vertex; higher numbers are isolated vertices.
     ranks: Vec<u32>,
 }
 
@@ -69,7 +69,7 @@ impl Multisection<'_> {
         Ok(placed?.concat())
     }
 
-    /// The level whose groups are the children of a node of a level; none where nothing is below.
+    /// The level of the children of a node; `None` at the bottom.
     fn next_level(&self, tree: &Tree, level: usize) -> Option<usize> {
         let mut below = (0..level).rev();
         let is_listed = |&level: &usize| self.levels.contains((tree.height() - level) as u32);
@@ -79,7 +79,8 @@ impl Multisection<'_> {
         }
     }
 
-    /// The first children that have room for twice the ranks, or all: room to keep together what belongs together.
+    /// The first children with room for twice the ranks, or all, which leaves room to keep related ranks
+    /// together.
     fn enough(&self, mut children: Vec<Range<usize>>, ranks: usize) -> Vec<Range<usize>> {
         let mut room = 0;
         let enough = children.iter().position(|run| {
@@ -110,7 +111,7 @@ impl Multisection<'_> {
     }
 }
 
-/// Ranks on the slots of a node one behind the other.
+/// Maps ranks to the slots of a node in order.
 fn in_order(tree: &Tree, node: &Node) -> Vec<(u32, u32)> {
     node.ranks.iter().copied().zip(tree.slots[node.run.clone()].iter().copied()).collect()
 }
@@ -130,7 +131,7 @@ fn graph_of(problem: &Problem) -> Result<Graph, MapError> {
     Ok(Graph::new(first, targets, weights, vec![1; ranks as usize])?)
 }
 
-/// METIS, as a partitioner to compare with.
+/// METIS, for comparison.
 pub(crate) const METIS: &Library =
     &Library { name: "METIS", install: None, is_built: cfg!(feature = "metis") };
 
@@ -143,7 +144,7 @@ impl Partitioner {
         }
     }
 
-    /// Cuts a graph into parts of exact sizes; a build without the partitioner takes its own.
+    /// Cuts a graph into parts of exact sizes; a build without METIS uses hopmap's partitioner.
     pub(super) fn cut(
         self,
         graph: &Graph,
@@ -160,11 +161,11 @@ impl Partitioner {
     }
 }
 
-/// The slots on which ranks may be, in the order of the tree, and the groups that they are in on every level.
+/// The allowed slots in tree order, and their groups on every level.
 pub(super) struct Tree {
     /// Open slots, in the order of the tree.
     pub(super) slots: Vec<u32>,
-    /// Where the groups of a level begin, and the end; innermost level first, empty groups left out.
+    /// Offsets of the groups of every level, innermost first, without empty groups.
     pub(super) levels: Vec<Vec<u32>>,
 }
 
@@ -191,14 +192,14 @@ impl Tree {
         self.levels.len()
     }
 
-    /// Slots of every group of a level, if all have as many.
+    /// Slots per group of a level, if all groups are equal.
     pub(super) fn even_size(&self, level: usize) -> Option<u32> {
         let mut sizes = self.levels[level].windows(2).map(|pair| pair[1] - pair[0]);
         let first = sizes.next()?;
         sizes.all(|size| size == first).then_some(first)
     }
 
-    /// The groups of a level that lie in a run of open slots; single slots on level zero.
+    /// The groups of a level in a range of open slots; single slots on level zero.
     pub(super) fn children(&self, level: usize, run: &Range<usize>) -> Vec<Range<usize>> {
         let Some(level) = level.checked_sub(1) else {
             return run.clone().map(|index| index..index + 1).collect();
@@ -210,7 +211,7 @@ impl Tree {
     }
 }
 
-/// The slots on which some rank may be, in the order of the tree.
+/// The allowed slots, in tree order.
 fn open_slots(problem: &Problem) -> Vec<u32> {
     let order = problem.distance().order();
     if !problem.is_constrained() {
@@ -233,8 +234,8 @@ mod tests {
     #[test]
     fn metis_is_refused_in_a_build_without_it() {
         assert!(Partitioner::Own.check().is_ok());
-        let said = Partitioner::Metis.check().map_err(|error| error.to_string());
+        let checked = Partitioner::Metis.check().map_err(|error| error.to_string());
         let refused = "`partitioner = \"metis\"` cuts graphs with METIS, which this build does not have";
-        assert_eq!(said, if cfg!(feature = "metis") { Ok(()) } else { Err(refused.into()) });
+        assert_eq!(checked, if cfg!(feature = "metis") { Ok(()) } else { Err(refused.into()) });
     }
 }

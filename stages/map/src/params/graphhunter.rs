@@ -1,4 +1,4 @@
-//! Parameters of GraphHunter's algorithms: annealing, the genetic algorithm and both in turn.
+//! Parameters of GraphHunter's algorithms: annealing, genetic and composite.
 
 use hopmap_model::WeightChoice;
 use schemars::JsonSchema;
@@ -6,85 +6,95 @@ use serde::{Deserialize, Serialize};
 
 use super::{Goal, Pin, Preset, ProblemParams};
 
-/// Hands to a macro what `map/annealing` and the table `annealing` of `map/composite` have in common.
+/// Passes the parameters shared by `map/annealing` and the table `annealing` of `map/composite` to a macro.
 macro_rules! annealing {
     ($next:ident! { $($own:tt)* }) => {
         $next! {
             $($own)* and
-            /// Iterations of every solver in all. By default 50,000 up to 256 ranks and 100,000 beyond (the papers, up to 1024). With
-            /// proportional cooling the final temperature ends it before, after 1604 temperatures.
+            /// Total iterations of every solver. By default 50,000 up to 256 ranks and 100,000 beyond (the
+            /// papers, up to 1024). Proportional cooling reaches the final temperature earlier, after 1604
+            /// temperatures.
             pub iterations: Option<u64>,
-            /// What an iteration is: a temperature or a candidate. The papers leave it open.
+            /// Unit of an iteration: a temperature or a candidate. The papers do not specify it.
             pub iteration: Iteration,
-            /// Candidates that are examined at one temperature, in `moves_unit`. By default 50 (the papers); for n ranks beyond 1024,
-            /// n / 20.
+            /// Candidates examined at one temperature, in `moves_unit`. By default 50 (the papers); for n >
+            /// 1024 ranks, n / 20.
             pub moves_per_temperature: Option<u32>,
-            /// Whether `moves_per_temperature` counts candidates or candidates for every rank. The papers print 50; the code of their
-            /// library multiplies by n.
+            /// Whether `moves_per_temperature` counts candidates or candidates per rank. The papers give 50;
+            /// the code of their library multiplies by n.
             pub moves_unit: MovesUnit,
-            /// Candidates that are accepted at one temperature, after which it falls at once. By default a tenth of the examined ones
-            /// (the library of the papers), at least 1.
+            /// Accepted candidates after which the temperature falls at once. By default a tenth of the
+            /// examined ones (the papers' library), at least 1.
             pub max_accepted_per_temperature: Option<u32>,
-            /// How the temperature falls.
+            /// Cooling schedule.
             pub cooling: Cooling,
-            /// q of proportional cooling, between 0 and 1, 0.99 by default (the library of the papers); or β of Cauchy cooling, above 0
-            /// and in 1 / unit of F, by default (T0 − T1) / (C · T0 · T1) with the first and last temperature and C coolings (the
-            /// papers print the numerator the other way round): `iterations`, or where they are candidates `iterations` /
-            /// `moves_per_temperature`.
+            /// Cooling rate: q of proportional or β of Cauchy cooling. The former is between 0 and 1, 0.99 by
+            /// default (the papers' library). The latter is above 0 and in 1 / unit of F, by default (T0 −
+            /// T1) / (C · T0 · T1) with the initial and final temperature and C coolings; the papers print
+            /// the numerator with the opposite sign. C is `iterations`, or `iterations` /
+            /// `moves_per_temperature` if iterations are candidates.
             pub cooling_rate: Option<f64>,
-            /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3 (the library of the papers).
+            /// Initial temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3 (the papers'
+            /// library).
             pub initial_temperature: Option<f64>,
-            /// A solver whose temperature falls below this one ends; in the unit of F. By default a ten-millionth of the first one,
-            /// which for the instances of the papers is about the 0.01 of their library.
+            /// Final temperature in the unit of F, below which a solver ends. By default 10⁻⁷ times the
+            /// initial one, which is about the 0.01 of the papers' library for their instances.
             pub final_temperature: Option<f64>,
-            /// A solver ends after so many iterations without a new best of its own. By default none does.
+            /// Iterations without improvement after which a solver ends. By default unlimited.
             pub patience: Option<u64>,
-            /// Whether a solver ends at a temperature that accepts nothing, as in the library of the papers.
+            /// Whether a solver ends at a temperature at which it accepts nothing, as in the papers' library.
             pub stop_when_frozen: bool,
-            /// Which exchanges are candidates. By default `towards` on a tree where a rank has few neighbours, else `random`.
+            /// Neighbourhood from which candidates are drawn. By default `towards` on a tree if ranks have
+            /// few neighbours, otherwise `random`.
             pub move_type: Option<MoveType>,
         }
     };
 }
 
-/// Hands to a macro what `map/genetic` and the table `genetic` of `map/composite` have in common.
+/// Passes the parameters shared by `map/genetic` and the table `genetic` of `map/composite` to a macro.
 macro_rules! genetic {
     ($next:ident! { $($own:tt)* }) => {
         $next! {
             $($own)* and
-            /// Individuals of every island. By default one for every rank (the papers) up to 1024, at least 8; for n ranks beyond,
-            /// 1,048,576 / n, or 128,000 / n and at least 4 where each is annealed.
+            /// Population size of every island. By default one individual per rank up to 1024 (the papers),
+            /// at least 8. For more ranks n: 1,048,576 / n, or 128,000 / n and at least 4 if each is
+            /// annealed.
             pub population: Option<u32>,
-            /// Iterations: breed, mutate, replace, exchange. The papers do not print the number. By default 1000 up to 256 ranks, 500 up
-            /// to 1024, 200 beyond.
+            /// Number of generations: crossover, mutation, replacement, migration. By default 1000 up to 256
+            /// ranks, 500 up to 1024, 200 beyond; the papers do not give the number.
             pub iterations: Option<u64>,
-            /// Children of one iteration, which replace as many of the worst. By default half of the population.
+            /// Children per generation, which replace the worst individuals. By default half of the
+            /// population.
             pub offspring: Option<u32>,
-            /// A parent is the best of so many individuals drawn at random; 2 by default (the library of the papers).
+            /// Tournament size: a parent is the best of this many random individuals. By default 2 (the
+            /// papers' library).
             pub tournament: u32 = 2,
-            /// How two parents make two children.
+            /// Crossover operator.
             pub crossover: Crossover,
-            /// Probability that two parents are crossed at all, not copied; 1 by default (the papers).
+            /// Probability that two parents are crossed instead of copied; 1 by default (the papers).
             pub crossover_probability: f64 = 1.0,
-            /// Probability, for every gene of a child, that it changes places with another gene; 0.001 by default (the papers).
+            /// Mutation probability: a gene of a child is exchanged with another one. By default 0.001 (the
+            /// papers).
             pub mutation: f64 = 0.001,
-            /// Who hears of the best individuals after every iteration.
+            /// Migration topology: destination of the best individuals after every generation.
             pub scheme: Scheme,
-            /// What the master of the scheme `master-slave` does.
+            /// Role of the master in the scheme `master-slave`.
             pub master: Master,
-            /// Individuals that an island sends or the master hands to it after every iteration; 1 by default (the papers found more to
-            /// be worse).
+            /// Migrants that an island sends, or receives from the master, after every generation; 1 by
+            /// default (more were worse in the papers).
             pub migrants: u32 = 1,
-            /// Whether two genes of a child that is a copy of a parent change places. The papers leave it a copy; populations whose
-            /// individuals have become alike find nothing new then.
+            /// Whether to mutate a child that is a copy of a parent. The papers keep copies; a converged
+            /// population then finds nothing new.
             pub mutate_clones: bool = true,
-            /// Whether a migrant is taken in that the population has already, as in the papers; it may soon be all there is.
+            /// Whether to accept migrants that the population already contains, as in the papers. Duplicates
+            /// may take over the population.
             pub duplicate_migrants: bool,
         }
     };
 }
 
-/// Declares a table of `map/composite`, and how it becomes the parameters of the stage that does that part alone.
+/// Declares a table of `map/composite` and its conversion into the parameters of the stage that runs this
+/// part alone.
 macro_rules! part {
     (
         $(#[$meta:meta])* pub struct $name:ident of $params:ident
@@ -112,43 +122,48 @@ macro_rules! part {
 }
 
 annealing! { params! {
-    /// Parallel simulated annealing (GraphHunter's PSA).
+    /// Parameters of `map/annealing` (GraphHunter's PSA).
     pub struct AnnealingParams {
-        /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
+        /// Source of the defaults: hopmap or the papers. Explicit parameters take precedence.
         pub preset: Preset,
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How many candidates every island evaluates at most. Without `iterations`, a search that ends before this begins again from
-        /// another random placement, so a larger budget continues a smaller one. Without it and `time_limit_s`: one run of `iterations`.
+        /// Evaluation limit of every island, in candidates. Without `iterations`, a search that ends earlier
+        /// restarts from another random mapping, so a larger limit continues a smaller one. Without it and
+        /// `time_limit_s`: one run of `iterations`.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds; without `iterations` it begins again until then. The result cannot be made again
-        /// bit for bit.
+        /// Time limit in seconds; without `iterations` the search restarts until then. Results with a time
+        /// limit are not reproducible bit for bit.
         pub time_limit_s: Option<f64>,
-        /// Number of islands, the processes of the paper. They run on as many threads and processes as there are, and their number
-        /// never depends on it.
+        /// Number of islands (the paper's processes). It does not depend on the threads and processes on
+        /// which they run.
         pub islands: u32 = 4,
-        /// Solvers of every island; each anneals the island's placement by itself until the next exchange. By default one for every
-        /// rank up to 100 ranks and 125 up to 1024 (the papers); for n ranks beyond, 128,000 / n.
+        /// Solvers per island; each anneals the island's mapping independently until the next exchange. By
+        /// default one per rank up to 100 ranks and 125 up to 1024 (the papers); for more ranks n, 128,000 /
+        /// n.
         pub solvers: Option<u32>,
-        /// Iterations of every solver before the best placement of all islands becomes everybody's. By default 1000 (the papers, which
-        /// found 100 better for tai343e01).
+        /// Iterations between two exchanges, which broadcast the best mapping to all islands. By default 1000
+        /// (the papers, which found 100 better for tai343e01).
         pub exchange_interval: Option<u64>,
-        /// Whether the temperature goes on or restarts after an exchange. The papers leave it open.
+        /// Whether the temperature continues or restarts after an exchange. The papers do not specify it.
         pub temperature_after_exchange: AfterExchange,
-        /// Whether islands breed while they are hot, as in the method RGO (ПОГ), and then anneal without exchanges: the placement of an
-        /// island is crossed with that of the island before it in the ring, the child mutated, and taken if annealing accepts it.
+        /// Whether exchanges cross mappings while the temperature is high, as in the method RGO (ПОГ);
+        /// annealing then continues without exchanges. The mapping of an island is crossed with that of its
+        /// predecessor in the ring, the child is mutated, and annealing accepts or rejects it.
         pub crossover_on_exchange: bool,
-        /// How often islands breed, after every five temperatures; 20 times by default. For `crossover_on_exchange` only.
+        /// Number of crossovers, one after every five temperatures; 20 by default. Only for
+        /// `crossover_on_exchange`.
         pub generations: Option<u64>,
-        /// Whether the best placement descends at the end to one that no exchange improves. The papers do not; it costs little.
+        /// Whether a local search improves the best mapping at the end. The papers omit it; it costs little.
         pub local_search: bool = true,
-        /// Whether rank order is the result where the search finds nothing better. The papers know no such rule.
+        /// Whether to return the linear mapping if the search finds nothing better. The papers omit
+        /// this rule.
         pub rank_order_fallback: bool = true,
     }
 } }
 
 annealing! { part! {
-    /// How `map/composite` anneals every individual.
+    /// Annealing parameters of `map/composite`.
     pub struct AnnealingPart of AnnealingParams
 } }
 
@@ -165,7 +180,7 @@ impl AnnealingPart {
 }
 
 impl AnnealingParams {
-    /// The choices of the papers, where they print them or the code of their library has them.
+    /// The parameters of the papers or, where these omit them, of their library.
     #[must_use]
     pub fn paper() -> Self {
         Self {
@@ -178,7 +193,7 @@ impl AnnealingParams {
     }
 }
 
-/// What an iteration of annealing is.
+/// Unit of an annealing iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Iteration {
@@ -189,39 +204,39 @@ pub enum Iteration {
     Candidate,
 }
 
-/// What moves are counted in.
+/// Unit in which moves are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MovesUnit {
-    /// In candidates.
+    /// Candidates.
     #[default]
     Candidates,
-    /// In candidates for every rank.
+    /// Candidates per rank.
     PerRank,
 }
 
-/// What an exchange between islands does to the temperature.
+/// Effect of an exchange between islands on the temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterExchange {
-    /// It goes on falling.
+    /// It continues to fall.
     #[default]
     Continue,
-    /// It begins again, from the F of the placement that was handed out, as in the code of the papers' library.
+    /// It restarts from the F of the broadcast mapping, as in the code of the papers' library.
     Restart,
 }
 
-/// Which exchanges of ranks are candidates.
+/// Neighbourhood from which candidate exchanges are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MoveType {
-    /// Any rank with what is on any other slot (the papers).
+    /// Any rank with any other slot (the papers).
     Random,
-    /// A rank with what is on a slot close to one of its neighbours.
+    /// A rank with a slot close to one of its neighbours.
     Towards,
 }
 
-/// How the temperature T falls from one step to the next.
+/// Cooling schedule of the temperature T.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cooling {
@@ -233,28 +248,29 @@ pub enum Cooling {
 }
 
 genetic! { params! {
-    /// Parallel genetic algorithm (GraphHunter's PGA).
+    /// Parameters of `map/genetic` (GraphHunter's PGA).
     pub struct GeneticParams {
-        /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
+        /// Source of the defaults: hopmap or the papers. Explicit parameters take precedence.
         pub preset: Preset,
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How much every island evaluates at most, in exchanges as all mappers count them: a placement of n ranks that is evaluated
-        /// whole is n / 4 of them. Without `iterations` the search goes on until then.
+        /// Evaluation limit of every island, in exchanges. One full evaluation of a mapping of n ranks counts
+        /// as n / 4 exchanges. Without `iterations` the search continues until the limit.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+        /// Time limit in seconds. Results with a time limit are not reproducible bit for bit.
         pub time_limit_s: Option<f64>,
-        /// Number of islands, the processes of the paper, each with a population of its own.
+        /// Number of islands (the paper's processes), each with its own population.
         pub islands: u32 = 4,
-        /// Whether the best placement descends at the end to one that no exchange improves. The papers do not; it costs little.
+        /// Whether a local search improves the best mapping at the end. The papers omit it; it costs little.
         pub local_search: bool = true,
-        /// Whether rank order is the result where the search finds nothing better. The papers know no such rule.
+        /// Whether to return the linear mapping if the search finds nothing better. The papers omit
+        /// this rule.
         pub rank_order_fallback: bool = true,
     }
 } }
 
 genetic! { part! {
-    /// The genetic algorithm of `map/composite`.
+    /// Genetic parameters of `map/composite`.
     pub struct GeneticPart of GeneticParams
 } }
 
@@ -265,7 +281,7 @@ impl GeneticPart {
 }
 
 impl GeneticParams {
-    /// The choices of the papers.
+    /// The parameters of the papers.
     #[must_use]
     pub fn paper() -> Self {
         Self {
@@ -277,70 +293,74 @@ impl GeneticParams {
     }
 }
 
-/// How two parents make two children. A gene is the slot of a rank; genes behind the last rank are free slots.
+/// Crossover operator, which makes two children of two parents. A gene is the slot of a rank; genes after the
+/// last rank are free slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Crossover {
-    /// Genes on which both parents agree are kept, the others shuffled: the basic operation of the papers' library.
+    /// Keeps genes on which both parents agree and shuffles the others: the basic operator of the papers'
+    /// library.
     #[default]
     Basic,
-    /// A window of a third of the genes is kept; the others are sorted by where the other parent has them and fill the places
-    /// behind the window. Our reading of "crossover with sorting": what the papers' library sorts.
+    /// Keeps a window of a third of the genes; the others, in the order of the other parent, fill the places
+    /// after the window. Our reading of "crossover with sorting" in the papers' library.
     Sorting,
-    /// Order crossover (OX, Davis 1985): a window between two random cuts is kept; the others follow in the order in which the
-    /// other parent has them behind the second cut.
+    /// Order crossover (OX, Davis 1985). Keeps a window between two random cuts; the others follow in the
+    /// order of the other parent after the second cut.
     Order,
 }
 
-/// Who hears of the best individuals after an iteration.
+/// Migration topology: destination of the best individuals after a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// The next island of the ring; there they replace the worst if they are better.
+    /// The next island of the ring, where they replace worse individuals.
     #[default]
     Ring,
     /// The master.
     MasterSlave,
 }
 
-/// What the master does.
+/// Role of the master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Master {
-    /// It crosses the best of all slaves and hands the children out, where they replace the worst if they are better.
+    /// Crosses the best individuals of all slaves and sends back the children, which replace worse
+    /// individuals.
     #[default]
     Breeds,
-    /// It only finds the best of all at the end.
+    /// Only selects the best result at the end.
     Reduces,
 }
 
 params! {
-    /// Annealed placements, then a genetic algorithm on them (GraphHunter's composite algorithm, PGSA).
+    /// Parameters of `map/composite` (GraphHunter's PGSA).
     pub struct CompositeParams {
-        /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
+        /// Source of the defaults: hopmap or the papers. Explicit parameters take precedence.
         pub preset: Preset,
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How much every island evaluates at most, half of it for annealing. Without `genetic.iterations` the genetic algorithm goes
-        /// on until then.
+        /// Evaluation limit of every island, half of it for annealing. Without `genetic.iterations` the
+        /// genetic algorithm continues until the limit.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds, half of it for annealing. The result cannot be made again bit for bit.
+        /// Time limit in seconds, half of it for annealing. Results with a time limit are not reproducible
+        /// bit for bit.
         pub time_limit_s: Option<f64>,
-        /// Number of islands, each with a population of its own.
+        /// Number of islands, each with its own population.
         pub islands: u32 = 4,
-        /// How every individual is annealed, from a random placement of its own: parameters of `map/annealing`.
+        /// Annealing parameters, as for `map/annealing`; each individual starts from its own random mapping.
         pub annealing: AnnealingPart,
-        /// How the populations evolve then: parameters of `map/genetic`.
+        /// Genetic parameters, as for `map/genetic`.
         pub genetic: GeneticPart,
-        /// Whether the best placement descends at the end to one that no exchange improves.
+        /// Whether a local search improves the best mapping at the end.
         pub local_search: bool = true,
-        /// Whether rank order is the result where the search finds nothing better.
+        /// Whether to return the linear mapping if the search finds nothing better.
         pub rank_order_fallback: bool = true,
     }
 }
 
 impl CompositeParams {
-    /// The choices of the papers: those of both parts.
+    /// The parameters of the papers for both parts.
     #[must_use]
     pub fn paper() -> Self {
         Self {
@@ -353,12 +373,12 @@ impl CompositeParams {
         }
     }
 
-    /// Those of the annealing of an individual.
+    /// Parameters for annealing one individual.
     pub(crate) fn of_annealing(&self) -> AnnealingParams {
         AnnealingParams { solvers: Some(1), ..self.annealing.into() }
     }
 
-    /// Those of the genetic algorithm.
+    /// Parameters of the genetic algorithm.
     pub(crate) fn of_genetic(&self) -> GeneticParams {
         let &Self { evaluations, time_limit_s, genetic, .. } = self;
         GeneticParams { evaluations, time_limit_s, ..genetic.into() }

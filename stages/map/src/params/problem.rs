@@ -1,4 +1,4 @@
-//! What every mapper is told of its problem: what to minimise, and under which constraints.
+//! Parameters of the problem: objective and constraints.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::MapError;
 
-/// The parameters of the problem that a mapper solves.
+/// Parameters shared by all mappers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProblemParams<'a> {
     pub(crate) weight: WeightChoice,
@@ -23,7 +23,7 @@ pub(crate) struct ProblemParams<'a> {
 }
 
 impl ProblemParams<'_> {
-    /// Checks what needs neither a program nor a machine.
+    /// Checks the parameters without a program and a machine.
     pub(crate) fn check(&self) -> Result<(), Error> {
         check_weight(self.weight.or(0.0, 1.0))?;
         self.objective.check()?;
@@ -31,7 +31,7 @@ impl ProblemParams<'_> {
         Ok(())
     }
 
-    /// The problem that a program and a machine are.
+    /// Builds the mapping problem of a program and a machine.
     pub(crate) fn problem(
         &self,
         graph: &TaskGraph,
@@ -48,16 +48,16 @@ impl ProblemParams<'_> {
     }
 }
 
-/// A rank that has to be on a slot, or on any slot of a host.
+/// A rank pinned to a slot, or to any slot of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pin {
     /// The rank, from 0.
     pub rank: u32,
-    /// Its slot, from 0.
+    /// The slot, from 0.
     #[serde(default)]
     pub slot: Option<u32>,
-    /// Or the name of its host.
+    /// The name of the host.
     #[serde(default)]
     pub host: Option<String>,
 }
@@ -69,27 +69,27 @@ impl Pin {
             (Some(slot), None) => Place::Slot(slot),
             (None, Some(host)) => Place::Host(host.clone()),
             (Some(_), Some(_)) => {
-                let problem = format!("rank {rank} is pinned to a slot and a host");
-                return Err(MapError::new(problem, "give `slot` or `host`, not both"));
+                let problem = format!("rank {rank} in `pinned` has both `slot` and `host`");
+                return Err(MapError::new(problem, "give one of the two"));
             }
             (None, None) => {
-                let problem = format!("rank {rank} is pinned, but not to anything");
-                return Err(MapError::new(problem, "give its `slot` or its `host`"));
+                let problem = format!("rank {rank} in `pinned` has neither `slot` nor `host`");
+                return Err(MapError::new(problem, "give `slot` or `host`"));
             }
         };
         Ok(hopmap_objective::Pin { rank, place })
     }
 }
 
-/// The metrics by their names in a pipeline file.
+/// Names of the metrics in a pipeline file.
 const NAMES: &[&str] = &Objective::NAMES;
 
-/// What a mapper minimises: a metric by its name, or the weights of several.
+/// Objective function: the name of a metric, or a table of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Goal(pub Objective);
 
 impl Goal {
-    /// One metric alone.
+    /// A single metric.
     fn only(name: &str) -> Option<Self> {
         let weights = Objective::NAMES.map(|other| f64::from(u8::from(other == name)));
         NAMES.contains(&name).then(|| Self(Objective::of_weights(weights)))
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_weights_come_back_as_they_were() {
+    fn names_and_weights_round_trip() {
         for text in [r#""F""#, r#""T""#, r#""hop-bytes""#, r#""max-link-load""#, r#"{"F":1.0,"T":0.5}"#] {
             assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
         }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_by_name() {
+    fn other_values_are_refused_by_name() {
         let refused = |text: &str| serde_json::from_str::<Goal>(text).unwrap_err().to_string();
         assert!(refused(r#""G""#).contains("unknown variant `G`, expected one of `F`, `T`"));
         assert!(refused(r#"{"hops": 1}"#).contains("unknown field `hops`, expected one of `F`"));

@@ -1,4 +1,4 @@
-//! Machines, programs, and a checker that shares no code with the mappers.
+//! Machines, programs, and a checker independent of the mappers.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ pub(crate) fn double_sums(graph: &TaskGraph, shape: &[u32], slots: &[u32]) -> (f
     (f, t)
 }
 
-/// The least F of all placements, by trying each.
+/// The minimum F of all mappings, by enumeration.
 pub(crate) fn exhaustive(graph: &TaskGraph, shape: &[u32], slots: &mut Vec<u32>) -> f64 {
     if slots.len() == graph.ranks() {
         return double_sums(graph, shape, slots).0;
@@ -109,10 +109,10 @@ pub(crate) fn mapping(outputs: &Outputs) -> Mapping {
     outputs.get("mapping").unwrap().downcast_ref::<Mapping>().unwrap().clone()
 }
 
-/// Listens to nothing and never stops a stage.
-pub(crate) struct Nobody;
+/// An observer that ignores everything and never stops a stage.
+pub(crate) struct Silent;
 
-impl Observer for Nobody {
+impl Observer for Silent {
     fn progress(&self, _: u64, _: u64) {}
     fn log(&self, _: &str) {}
     fn cancelled(&self) -> bool {
@@ -120,7 +120,7 @@ impl Observer for Nobody {
     }
 }
 
-/// Keeps what a stage logs, and asks to stop if told so.
+/// Records the log of a stage, and stops it if requested.
 #[derive(Default)]
 pub(crate) struct Listener {
     pub(crate) lines: Mutex<Vec<String>>,

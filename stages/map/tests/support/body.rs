@@ -1,11 +1,11 @@
-//! What is done with answers that may hold anything: reading ends with a permutation or an error.
+//! Checks that reading any answer returns a permutation or an error.
 //!
-//! Called by a test with damaged answers and by a target in `fuzz/` with whatever the fuzzer thinks of.
-#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+//! Called by a test with damaged answers and by a fuzz target in `fuzz/`.
+#![allow(clippy::unwrap_used, reason = "faults are reported by panicking")]
 
 use hopmap_map::{Answer, Numbering};
 
-/// Reads an answer of `n` numbers in every way.
+/// Reads an answer of `n` numbers with every numbering.
 pub(crate) fn answer(text: &[u8], n: usize) {
     let [auto, from_zero, from_one] = [Numbering::Auto, Numbering::FromZero, Numbering::FromOne]
         .map(|numbering| Answer::read(text, n, numbering, "rank"));
@@ -21,7 +21,7 @@ pub(crate) fn answer(text: &[u8], n: usize) {
             Err(error) => assert!((1..1000).contains(&error.to_string().len())),
         }
     }
-    // Only one way of counting can be right.
+    // At most one numbering is valid.
     match (from_zero, from_one) {
         (Ok(_), Ok(_)) => assert_eq!(n, 0),
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => assert_eq!(auto.unwrap(), one),

@@ -1,7 +1,7 @@
-//! What is done with placements that may hold anything: reading ends with one slot for every rank, or an error.
+//! Checks that reading any mapping file returns one slot per rank or an error.
 //!
-//! Called by a test with damaged files and by a target in `fuzz/` with whatever the fuzzer thinks of.
-#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+//! Called by a test with damaged files and by a fuzz target in `fuzz/`.
+#![allow(clippy::unwrap_used, reason = "faults are reported by panicking")]
 
 use hopmap_map::PlacementFormat::{Auto, Kahip, Machinefile, Rankfile, Scotch};
 use hopmap_map::read_placement;
@@ -24,7 +24,7 @@ pub(crate) fn machine() -> SystemGraph {
     }
 }
 
-/// Reads a placement of `ranks` ranks in every way.
+/// Reads a mapping of `ranks` ranks in every format.
 pub(crate) fn placement(text: &[u8], ranks: usize) {
     let system = machine();
     for format in [Auto, Kahip, Scotch, Rankfile, Machinefile] {
