@@ -19,7 +19,7 @@ def is_production(path):
 
 
 def test_lines(lines):
-    """Numbers of the lines in modules under `#[cfg(test)]`: as rustfmt writes them, such a module ends at the next `}` with its indent."""
+    """Numbers of the lines in modules under `#[cfg(test)]`; in the format of rustfmt, a module ends at the next `}` with its indent."""
     found, number = set(), 0
     while number < len(lines):
         line = lines[number]

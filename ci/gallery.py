@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes docs/gallery.md and its pictures: every pipeline that comes with hopmap, run on samples, with what it prints.
+"""Runs every bundled pipeline on samples, and writes docs/gallery.md with their output and pictures.
 
-    ci/gallery.py path/to/hopmap            # NAME … makes only these again
+    ci/gallery.py path/to/hopmap            # NAME …: run only these
     HOPMAP_DATA=… ci/gallery.py path/to/hopmap table-1 figure-3
 """
 
@@ -16,13 +16,13 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 GALLERY = PROJECT / "docs/gallery"
 
-# Name, the commands as a reader types them in the root of the project, and the picture of the report that shows what came out.
+# Name, the commands as typed in the root of the project, and the picture of the report to include.
 ENTRIES = [
-    ("demo", ["hopmap run pipelines/demo.toml"], "Mapping beside linear and random"),
-    ("place", ["hopmap run pipelines/place.toml"], "This placement"),
-    ("place-netloc", ["hopmap run pipelines/place-netloc.toml"], "Mapping beside linear and random"),
+    ("demo", ["hopmap run pipelines/demo.toml"], "Mapping compared with linear and random"),
+    ("place", ["hopmap run pipelines/place.toml"], "This mapping"),
+    ("place-netloc", ["hopmap run pipelines/place-netloc.toml"], "Mapping compared with linear and random"),
     ("full", ["hopmap run pipelines/full.toml"], "Schedule"),
-    ("batch", ["hopmap run pipelines/batch.toml"], "Who sends how much to whom"),
+    ("batch", ["hopmap run pipelines/batch.toml"], "Communication matrices"),
     (
         "job",
         [
@@ -55,7 +55,7 @@ ENTRIES = [
         "Machine",
     ),
     ("figure-3", ["hopmap run figure-3 -p 'partitioners=[\"own\", \"metis\", \"scotch\"]'"], None),
-    ("figure-3-traces", ["hopmap run figure-3-traces -p data=$HOPMAP_DATA/traces"], "Who sends how much to whom"),
+    ("figure-3-traces", ["hopmap run figure-3-traces -p data=$HOPMAP_DATA/traces"], "Communication matrices"),
     ("claims", ["hopmap run claims"], "F against seconds"),
     ("table-1", ["hopmap run table-1 -p effort=sample"], None),
     (
@@ -94,7 +94,7 @@ def run(hopmap, entry):
 
 
 def picture(html, title):
-    """The first picture of a report whose title begins so."""
+    """The first picture of a report whose title begins with a text."""
     for svg in re.findall(r"<svg.*?</svg>", html, re.S):
         found = re.search(r"<title[^>]*>(.*?)</title>", svg)
         if found and found.group(1).startswith(title):
@@ -129,7 +129,7 @@ def main():
     ]
     for name, _, title in ENTRIES:
         if not (GALLERY / f"{name}.txt").exists():
-            print(f"{name} was never run", file=sys.stderr)
+            print(f"{name} has not been run yet", file=sys.stderr)
             continue
         output = (GALLERY / f"{name}.txt").read_text()
         part = f"## {name}\n\n{described(name)}: [pipelines/{name}.toml](../pipelines/{name}.toml)\n\n```console\n{output}```\n"

@@ -1,12 +1,12 @@
-//! What is different between two artifacts, or between two runs, and why.
+//! Differences between two artifacts or two runs, and their causes.
 //!
-//! Knows what the keys of artifacts were made of, and nothing of pipeline files; what is inside artifacts `core/compare` compares.
+//! This module compares what entered the keys of artifacts; `core/compare` compares their contents. Neither reads pipeline files.
 //!
 //! # Parts
 //!
-//! Two artifacts of a kind are compared, or the cells of two runs; `src/cli/diff.rs` decides what a name
-//! stands for (`src/cli/locate.rs` which cells, for all commands) and prints. Why two artifacts differ is read off their manifests
-//! (`provenance.json`, or the result of the cell that was named); inputs are found beside the artifact in its store.
+//! It compares two artifacts of one kind, or the cells of two runs. `src/cli/diff.rs` resolves names (cells with
+//! `src/cli/locate.rs`, like all commands) and prints. Causes come from the manifests of both artifacts (`provenance.json`, or the
+//! stored result of a cell), and inputs from the store of the artifact.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use crate::engine::{Catalogue, Manifest, OutputRecord, Reason, StoredCell, diffe
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
-    /// Relative changes of metrics that are smaller are left out.
+    /// Smaller relative changes of metrics are left out.
     pub threshold: f64,
-    /// Whether causes are followed to the first ones.
+    /// Whether causes are followed through inputs to where the difference begins.
     pub is_deep: bool,
 }
 
-/// What is different between two artifacts of one kind.
+/// Differences between two artifacts of one kind.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
     /// Kind of both.
@@ -40,11 +40,11 @@ pub struct Comparison {
     pub before: String,
     /// Digest of the second.
     pub after: String,
-    /// Why they are different: parameters, inputs, files, revisions.
+    /// Causes: parameters, inputs, files, revisions.
     pub causes: Vec<Cause>,
-    /// Whether it is known how both were made.
+    /// Whether the provenance of both is known.
     pub origin_known: bool,
-    /// What is different inside.
+    /// Differences of their contents.
     #[serde(flatten)]
     pub changes: ArtifactChanges,
 }
@@ -75,16 +75,16 @@ pub fn artifacts(before: &Side, after: &Side, settings: Settings) -> Result<Comp
     })
 }
 
-/// A difference between what two artifacts were made from.
+/// A difference between the origins of two artifacts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cause {
     /// The difference.
     pub difference: Reason,
-    /// Of an input, why it is another one; empty if that is not known.
+    /// Causes of a different input; empty if they are not known.
     pub because: Vec<Self>,
 }
 
-/// What is different between what two artifacts were made from, and one level down why inputs are; to the first causes if
+/// Differences between the origins of two artifacts, and the causes of different inputs one level down, or to the first causes if
 /// `is_deep`.
 #[must_use]
 pub fn origin(before: &Side, after: &Side, is_deep: bool) -> Vec<Cause> {
@@ -117,7 +117,7 @@ fn causes(before: &Side, after: &Side, levels: usize, seen: &mut HashSet<(String
 }
 
 impl Cause {
-    /// The difference and why, each level further to the right.
+    /// The difference and its causes, indented by level.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut lines = vec![self.difference.to_string()];
@@ -136,12 +136,12 @@ impl Cause {
 pub struct Side {
     /// The artifact.
     pub folder: Folder,
-    /// What its key was made of, if that is known.
+    /// What entered its key, if that is known.
     pub manifest: Option<Manifest>,
 }
 
 impl Side {
-    /// Opens an artifact; what it was made from stands beside it.
+    /// Opens an artifact and the manifest in its folder.
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
         let folder = Folder::open(path)?;
         let manifest = std::fs::read(path.join(PROVENANCE))
@@ -166,7 +166,7 @@ impl Side {
     }
 }
 
-/// What became of a cell from one run to the other.
+/// How a cell changed from one run to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellState {
@@ -174,24 +174,24 @@ pub enum CellState {
     New,
     /// Only the first run has it.
     Gone,
-    /// Nothing it depends on is different.
+    /// Its dependencies are the same.
     Same,
-    /// Something it depends on is different, but its result is not.
+    /// Its dependencies differ, its result does not.
     SameResult,
-    /// Its result is different.
+    /// Its result differs.
     Changed,
     /// One of the results is missing: it failed, or was cleared from the store.
     Unknown,
 }
 
-/// A cell whose result is different or missing.
+/// A cell whose result differs or is missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellChange {
     /// The cell.
     pub cell: String,
     /// Its stage.
     pub stage: String,
-    /// What became of it in both runs: `ran`, `cached`, `failed` …
+    /// Its state in both runs: `ran`, `cached`, `failed` …
     pub states: [String; 2],
     /// Metrics that are different.
     pub metrics: MetricChanges,
@@ -204,20 +204,20 @@ pub struct FirstCause {
     pub stage: String,
     /// The difference.
     pub difference: Reason,
-    /// The cells in which it is found.
+    /// The cells that have it.
     pub cells: Vec<String>,
 }
 
 /// The cells of a stage.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct StageSummary {
-    /// Number of cells by what became of them.
+    /// Number of cells by how they changed.
     pub cells: BTreeMap<CellState, usize>,
     /// The median relative change of every metric, over all changed cells that have a number for it.
     pub median_relative: BTreeMap<String, f64>,
 }
 
-/// What is different between two runs.
+/// Differences between two runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RunChanges {
     /// Names of the runs.
@@ -228,7 +228,7 @@ pub struct RunChanges {
     pub new: Vec<String>,
     /// Cells that only the first run has.
     pub gone: Vec<String>,
-    /// Cells whose result is different or missing, the largest relative change first.
+    /// Cells whose result differs or is missing, the largest relative change first.
     pub changed: Vec<CellChange>,
     /// The stages, by name.
     pub stages: BTreeMap<String, StageSummary>,
@@ -313,8 +313,8 @@ fn medians<'a>(changes: impl Iterator<Item = &'a CellChange>) -> BTreeMap<String
     values.into_iter().map(|(name, values)| (name, median(values).unwrap_or_default())).collect()
 }
 
-/// Parameters, files, kinds and revisions that are different, and inputs that no other difference explains: such as what a stage saw
-/// that looks at the world, whose key stays the same.
+/// Parameters, files, kinds and revisions that differ, and inputs that no other difference explains, such as the output of a live
+/// stage, whose key stays the same.
 fn first_causes(old: &BTreeMap<String, StoredCell>, new: &BTreeMap<String, StoredCell>) -> Vec<FirstCause> {
     let is_new = |name: &str, cell: &StoredCell| old.get(name).is_none_or(|old| old.key != cell.key);
     let cells = new.iter().filter(|(name, cell)| is_new(name, cell));
@@ -355,13 +355,13 @@ impl CellChange {
 }
 
 impl RunChanges {
-    /// Whether something is different.
+    /// Whether there are differences.
     #[must_use]
     pub fn is_different(&self) -> bool {
         !(self.new.is_empty() && self.gone.is_empty() && self.changed.is_empty())
     }
 
-    /// What is different, line by line.
+    /// The differences, one per line.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -407,7 +407,7 @@ impl CellState {
             Self::New => "new",
             Self::Gone => "gone",
             Self::Same => "the same",
-            Self::SameResult => "made again with the same result",
+            Self::SameResult => "recomputed with the same result",
             Self::Changed => "changed",
             Self::Unknown => "without a result",
         }

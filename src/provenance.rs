@@ -1,8 +1,8 @@
-//! Where an artifact comes from: the chain of stages back to the input files, as far as it is known. A file that
-//! people saved is followed to its artifact by its bytes, else by the comment in it.
+//! Provenance of an artifact: the chain of stages back to the input files, as far as it is known. An exported file is traced to its
+//! artifact by its bytes, or by the comment in it.
 //!
-//! Every artifact of a store has a `provenance.json` beside what enters its digest: the cell that made it, its key and what the
-//! key was made of. Inputs are named there by digest, so that the chain goes from folder to folder.
+//! Every artifact of a store has a `provenance.json`, which is not part of its digest: the cell that produced it, its key and what
+//! entered the key. It names inputs by digest, so the chain leads from folder to folder.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -17,54 +17,54 @@ use serde_json::Value as Json;
 use crate::engine::{Key, Manifest, ResultRecord, RunSummary, Store};
 use crate::registry;
 
-/// Artifacts and how they were made, from one of them back to the input files.
+/// Artifacts and their origins, from one of them back to the input files.
 #[derive(Debug, Serialize)]
 pub struct Provenance {
-    /// Digest of the artifact that was asked about.
+    /// Digest of the artifact at the end of the chain.
     pub root: String,
-    /// Every artifact once; what one was made of stands behind it.
+    /// Every artifact once, before its inputs.
     pub artifacts: Vec<Origin>,
 }
 
-/// An artifact and how it was made.
+/// An artifact and its origin.
 #[derive(Debug, Serialize)]
 pub struct Origin {
     /// Its digest.
     pub digest: String,
-    /// Its kind, if it is still there or the store remembers it.
+    /// Its kind, if it exists or the log of the store has it.
     pub kind: Option<String>,
-    /// Its folder, if it is still there.
+    /// Its folder, if it exists.
     pub path: Option<PathBuf>,
-    /// How it was made, if that is known.
+    /// Its origin, if that is known.
     pub made: Option<Made>,
-    /// Why the chain ends here, if it does not end with input files.
+    /// Why the chain ends here, unless it ends with input files.
     pub ends: Option<String>,
 }
 
-/// How an artifact was made.
+/// The origin of an artifact.
 #[derive(Debug, Serialize)]
 pub struct Made {
-    /// The cell that made it first.
+    /// The cell that produced it first.
     pub cell: String,
     /// Kind of the stage.
     pub stage: String,
     /// Revision of the stage.
     pub revision: u32,
-    /// Parameters that are not what they are by default.
+    /// Parameters that differ from their defaults.
     pub parameters: BTreeMap<String, Json>,
-    /// Input ports and digests of the artifacts that went in.
+    /// Input ports and digests of their artifacts.
     pub inputs: Vec<Input>,
     /// Names of the input files and their BLAKE3.
     pub files: Vec<InputFile>,
     /// Key of the result.
     pub key: String,
-    /// Version of hopmap that made it, if that is known.
+    /// Version of hopmap that produced it, if that is known.
     pub hopmap: Option<String>,
-    /// The run that made it, if the store remembers it.
+    /// The run that produced it, if its journal exists.
     pub run: Option<Run>,
 }
 
-/// An artifact that went into another.
+/// An artifact that another one was computed from.
 #[derive(Debug, Serialize)]
 pub struct Input {
     /// The input port.
@@ -73,7 +73,7 @@ pub struct Input {
     pub digest: String,
 }
 
-/// A file that went into an artifact.
+/// An input file of an artifact.
 #[derive(Debug, Serialize)]
 pub struct InputFile {
     /// Its name, as far as it matters.
@@ -82,7 +82,7 @@ pub struct InputFile {
     pub blake3: String,
 }
 
-/// A run that made an artifact.
+/// A run that produced an artifact.
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {
     /// Its name.
@@ -102,7 +102,7 @@ struct Written {
     hopmap: String,
 }
 
-/// What a store knows of keys and artifacts; by default there is no store at all.
+/// Keys and artifacts of a store; the default is no store.
 #[derive(Default)]
 pub struct Memory<'a> {
     store: Option<&'a Store>,
@@ -112,13 +112,13 @@ pub struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// What a store and its runs know.
+    /// Reads a store and the journals of its runs.
     #[must_use]
     pub fn of(store: &'a Store, runs: &'a [RunSummary]) -> Self {
         let mut results: HashMap<&str, &ResultRecord> = HashMap::new();
         for result in store.results() {
             for output in result.outputs.values() {
-                // Several keys can give the same artifact: which one is told must not depend on chance.
+                // Several keys can have the same artifact: always report the same one.
                 let kept = results.entry(&output.digest).or_insert(result);
                 *kept = if result.key < kept.key { result } else { *kept };
             }
@@ -142,13 +142,13 @@ impl<'a> Memory<'a> {
         Self { store: Some(store), results, cells, runs: by_key }
     }
 
-    /// Whether anything is known of an artifact.
+    /// Whether the store has or had an artifact.
     #[must_use]
     pub fn knows(&self, digest: &str) -> bool {
         self.results.contains_key(digest) || self.folder(digest).is_some()
     }
 
-    /// The artifact's folder in the store, if it is there.
+    /// The artifact's folder in the store, if it exists.
     fn folder(&self, digest: &str) -> Option<PathBuf> {
         let folder = self.store?.artifact(digest);
         folder.join(DESCRIPTION).is_file().then_some(folder)
@@ -166,7 +166,7 @@ pub fn trace(root: &str, folder: Option<&Path>, memory: &Memory<'_>) -> Provenan
         let inputs = origin.made.iter().flat_map(|made| &made.inputs);
         let new: Vec<String> =
             inputs.map(|input| input.digest.clone()).filter(|digest| seen.insert(digest.clone())).collect();
-        // The last one is looked at next.
+        // The last one is next.
         waiting.extend(new.into_iter().rev().map(|digest| (digest, None)));
         artifacts.push(origin);
     }
@@ -186,13 +186,13 @@ fn origin(digest: String, folder: Option<PathBuf>, memory: &Memory<'_>) -> Origi
         (Ok(Some(Written { cell, key, manifest, hopmap })), _) => {
             (Some(made(cell, key, manifest, Some(hopmap), memory)), None)
         }
-        // What the log of the store says where the artifact is gone.
+        // The log of the store still has artifacts that were removed.
         (_, Some(result)) => match result.manifest() {
             Some(manifest) => {
                 let cell = memory.cells.get(result.key.as_str()).copied().unwrap_or("?");
                 (Some(made(cell.to_owned(), result.key.clone(), manifest, None, memory)), None)
             }
-            None => (None, Some("another version of hopmap wrote down how it was made".to_owned())),
+            None => (None, Some("another version of hopmap recorded its origin".to_owned())),
         },
         (Err(reason), None) => (None, Some(reason)),
         (Ok(None), None) => (None, Some(unknown(path.as_deref(), memory))),
@@ -202,13 +202,13 @@ fn origin(digest: String, folder: Option<PathBuf>, memory: &Memory<'_>) -> Origi
 
 fn unknown(path: Option<&Path>, memory: &Memory<'_>) -> String {
     match (path, memory.store) {
-        (Some(_), _) => format!("there is no {PROVENANCE} beside it"),
-        (None, Some(_)) => "it is not in this store, or not any more".to_owned(),
-        (None, None) => "there is no store here that could know it".to_owned(),
+        (Some(_), _) => format!("its folder has no {PROVENANCE}"),
+        (None, Some(_)) => "it is not in this store, or was removed".to_owned(),
+        (None, None) => "there is no store to look it up in".to_owned(),
     }
 }
 
-/// Reads `provenance.json`; none if there is none, an error if it says something else than it did.
+/// Reads `provenance.json`, if there is one; an error if it does not match the key in it.
 fn read(path: &Path) -> Result<Option<Written>, String> {
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
     let damaged = || format!("its {PROVENANCE} is damaged");
@@ -234,30 +234,30 @@ fn made(cell: String, key: String, manifest: Manifest, hopmap: Option<String>, m
     }
 }
 
-/// Parameters that are not what the schema of the stage says they are by default.
+/// Parameters that differ from the defaults in the schema of the stage.
 fn not_default(manifest: &Manifest) -> BTreeMap<String, Json> {
     let schema = registry::stage(&manifest.kind).map(|entry| &entry.schema["properties"]);
     let default = |name: &str| schema.map_or(&Json::Null, |schema| &schema[name]["default"]);
     let given = manifest.parameters.as_object().into_iter().flatten();
-    // Paths never enter a key; the files behind them are told by name and contents.
+    // Paths never enter a key; the files behind them do, by name and contents.
     let is_path = |value: &Json| value.as_str() == Some("(path)");
     let differs =
         |(name, value): &(&String, &Json)| !value.is_null() && !is_path(value) && *value != default(name);
     given.filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Bytes at the begin of a file in which a comment is looked for.
+/// Bytes at the beginning of a file that are searched for a comment.
 const HEAD: u64 = 64 << 10;
 
-/// The artifact that a file came from.
+/// The artifact that a file was exported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileOrigin {
-    /// It is, byte for byte, a file of this artifact.
+    /// It is identical to a file of this artifact.
     Bytes {
         /// Digest of the artifact.
         digest: String,
     },
-    /// A comment in it names the artifact it was made from.
+    /// A comment in it names its artifact.
     Comment {
         /// Kind of the artifact.
         kind: String,
@@ -266,7 +266,7 @@ pub enum FileOrigin {
     },
 }
 
-/// Finds out where a file comes from; none if nothing says so.
+/// Finds the artifact of a file, if its bytes or a comment identify it.
 pub fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin>, DurableError> {
     let read = || DurableError::io("read", path);
     let mut file = File::open(path).map_err(|error| read()(error))?;
@@ -294,7 +294,7 @@ pub fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin
     Ok(comment(&String::from_utf8_lossy(&head)).map(|(kind, digest)| FileOrigin::Comment { kind, digest }))
 }
 
-/// Artifacts of a store with a file of this size, and the name of the file; in a fixed order.
+/// Artifacts of a store with a file of this size and the names of these files, in a fixed order.
 fn candidates(store: &Store, size: u64) -> Vec<(&str, &str)> {
     let outputs = store.results().flat_map(|result| result.outputs.values());
     let files = outputs.flat_map(|output| output.files.iter().map(move |file| (output, file)));
@@ -337,8 +337,8 @@ mod tests {
         let default =
             registry::stage("map/annealing").unwrap().schema["properties"]["seed"]["default"].clone();
         assert!(default.is_number(), "{default}");
-        let told = not_default(&manifest(json!({ "seed": default, "evaluations": 17, "pinned": null })));
-        assert_eq!(told, BTreeMap::from([("evaluations".to_owned(), json!(17))]));
+        let others = not_default(&manifest(json!({ "seed": default, "evaluations": 17, "pinned": null })));
+        assert_eq!(others, BTreeMap::from([("evaluations".to_owned(), json!(17))]));
     }
 
     #[test]

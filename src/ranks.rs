@@ -1,30 +1,31 @@
-//! A stage on several processes: the folder through which the engine and the processes talk, and what each process does.
+//! A stage on several processes: the folder that the engine and the processes communicate through, and the work of each process.
 //!
 //! The engine writes [`Task`] into a folder that all processes can read and starts `LAUNCHER hopmap-ranks FOLDER`. The first
-//! process writes its outputs into `out/` and then `done`; whoever fails first says so in `fault.json`. A file `stop` asks all to
-//! deliver what they have. Nothing here knows MPI: a process is given a [`Communicator`](hopmap_model::Communicator).
+//! process writes its outputs into `out/` and then `done`; the first process that fails writes `fault.json`. A file `stop` asks all
+//! processes to return their best result so far. Nothing here depends on MPI: a process gets a
+//! [`Communicator`](hopmap_model::Communicator).
 //!
 //! # Protocol
 //!
 //! `launcher` is never part of a key. The engine (`engine/launch.rs`) writes `work/KEY/task.json` (kind, revision, parameters with their
-//! paths, folders of the inputs, cores per process, seconds left, state file), finds `hopmap-ranks` (`HOPMAP_RANKS`, beside `hopmap`, on
-//! `PATH`) and runs `LAUNCHER hopmap-ranks work/KEY`. Everything the two sides tell each other is in `src/ranks`, which knows no MPI:
+//! paths, folders of the inputs, cores per process, seconds left, state file), finds `hopmap-ranks` (`HOPMAP_RANKS`, next to `hopmap`, on
+//! `PATH`) and runs `LAUNCHER hopmap-ranks work/KEY`. `src/ranks` has all messages between the two:
 //!
-//! | in `work/KEY` | written by | says |
+//! | in `work/KEY` | written by | meaning |
 //! |---|---|---|
-//! | `task.json` | engine | what to do, and what the input files were; a process whose task is gone stops |
-//! | `begun` | first process | MPI has started; a second first process (a launcher of another MPI) is refused |
-//! | `stop` | engine | deliver what you have: Ctrl-C or deadline; all processes look for it ten times a second |
+//! | `task.json` | engine | the task and the state of its input files; a process whose task is gone stops |
+//! | `begun` | first process | MPI has started; a second process of rank 0 (launcher of another MPI) is rejected |
+//! | `stop` | engine | return the best result: Ctrl-C or deadline; all processes check for it ten times a second |
 //! | `out/PORT/`, then `done` | first process | the outputs, and whether they are complete, feasible, timed |
-//! | `fault.json` | whoever fails first | message and hint; that process then aborts all |
+//! | `fault.json` | first process that fails | message and hint; that process then aborts all |
 //!
-//! Lines of standard output that begin with `hopmap-ranks:` carry progress and log; all others go into the log as they are. The launcher
-//! has a process group of its own, so that Ctrl-C on a terminal does not end it before the ranks have delivered. The engine holds the
-//! other end of the first rank's standard input: when it is gone, the ranks stop. A launcher whose ranks have not begun, in a queue, is
-//! ended by a stop. No `done`, an exit status other than zero or a rank that died is a failure; the state stays.
+//! Lines of standard output that begin with `hopmap-ranks:` carry progress and log messages; all others go into the log unchanged. The
+//! launcher has its own process group, so that Ctrl-C on a terminal does not end it before the ranks have returned their results. The
+//! engine holds the other end of the first rank's standard input: when it closes, the ranks stop. A stop also ends a launcher whose ranks
+//! still wait in a queue. A missing `done`, an exit status other than zero or a rank that died is a failure; the state file stays.
 //!
-//! `hopmap-ranks` (`src/bin/hopmap-ranks`, feature `mpi`) implements `Communicator` with the crate `mpi`: the stage runs in a thread,
-//! and hands what it wants to send to the main thread, the only one that calls MPI, so `MPI_THREAD_FUNNELED` is enough.
+//! `hopmap-ranks` (`src/bin/hopmap-ranks`, feature `mpi`) implements `Communicator` with the crate `mpi`: the stage runs in a thread
+//! and passes its messages to the main thread, the only one that calls MPI, so `MPI_THREAD_FUNNELED` is enough.
 
 mod process;
 
@@ -40,24 +41,24 @@ use serde_json::Value as Json;
 use crate::engine::SeenFile;
 pub use process::{blame, observes, run, stop_with_the_engine};
 
-/// What is to be done.
+/// The task.
 const TASK: &str = "task.json";
 /// Created by the first process.
 const BEGUN: &str = "begun";
-/// Asks all processes to deliver what they have.
+/// Asks all processes to return their best result.
 const STOP: &str = "stop";
-/// What went wrong first.
+/// The first error.
 pub(crate) const FAULT: &str = "fault.json";
-/// How it ended; written last.
+/// The outcome; written last.
 pub(crate) const DONE: &str = "done";
 /// Outputs by port.
 pub(crate) const OUT: &str = "out";
-/// The line with which the engine greets the first process.
+/// The first line that the engine sends to the first process.
 pub(crate) const GREETING: &str = "hopmap";
-/// What lines for the engine begin with.
+/// Prefix of lines for the engine.
 const MARK: &str = "hopmap-ranks: ";
 
-/// What a stage said when it panicked.
+/// The message of a stage that panicked.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let message = panic.downcast_ref::<&str>().map(ToString::to_string);
     message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
@@ -74,19 +75,19 @@ pub struct Task {
     pub revision: u32,
     /// Its parameters, paths resolved.
     pub parameters: Json,
-    /// What is connected to its inputs, in the order of its ports.
+    /// Its inputs, in the order of its ports.
     pub inputs: Vec<TaskInput>,
-    /// Its input files, as the engine saw them.
+    /// Its input files when the engine read them.
     pub files: Vec<SeenFile>,
     /// Cores that each process may use.
     pub threads: usize,
-    /// Seconds after which the processes deliver what they have.
+    /// Seconds after which the processes return their best result.
     pub seconds: Option<f64>,
     /// File for the state of a search.
     pub state: Option<PathBuf>,
 }
 
-/// An artifact that goes into a port.
+/// An artifact at an input port.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TaskInput {
     /// The port.
@@ -97,35 +98,35 @@ pub struct TaskInput {
     pub path: PathBuf,
     /// Its digest.
     pub digest: String,
-    /// Where it comes from, in words.
+    /// Its origin for messages.
     pub label: String,
 }
 
-/// How the processes ended when they did not fail.
+/// The outcome of processes that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     /// Whether there is a solution.
     pub feasible: bool,
-    /// Whether the search came to its end.
+    /// Whether the search finished.
     pub complete: bool,
-    /// Whether a budget in seconds shaped the result.
+    /// Whether the result depends on a time limit.
     pub timed: bool,
 }
 
-/// What went wrong first, in the words of the stage.
+/// The first error, with the message of the stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, Diagnostic)]
 #[error("{message}")]
 pub struct Fault {
     /// The process.
     pub rank: u32,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
-    /// How to mend it.
+    /// How to fix it.
     #[help]
     pub help: Option<String>,
 }
 
-/// A file of the task that does not say what it should.
+/// A damaged file of the task.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{} is not what hopmap wrote: {problem}", path.display())]
 #[diagnostic(help("hopmap and hopmap-ranks have to be of the same version: install both again"))]
@@ -146,7 +147,7 @@ impl Task {
     }
 }
 
-/// Notes that the first process has begun; `false` if another has noted that before.
+/// Records that the first process has started; `false` if another one has already.
 pub(crate) fn begin(folder: &Path) -> Result<bool, Report> {
     let path = folder.join(BEGUN);
     match fs::File::create_new(&path) {
@@ -156,12 +157,12 @@ pub(crate) fn begin(folder: &Path) -> Result<bool, Report> {
     }
 }
 
-/// Whether the first process has begun.
+/// Whether the first process has started.
 pub(crate) fn has_begun(folder: &Path) -> bool {
     folder.join(BEGUN).exists()
 }
 
-/// Asks all processes to deliver what they have.
+/// Asks all processes to return their best result.
 pub fn stop(folder: &Path) -> Result<(), Report> {
     let path = folder.join(STOP);
     Ok(fs::write(&path, "").map_err(DurableError::io("write", &path))?)
@@ -186,17 +187,17 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Report> {
     Ok(serde_json::from_slice(&text).map_err(unreadable)?)
 }
 
-/// What the first process tells the engine, as a line of its standard output.
+/// A message of the first process to the engine, as a line of its standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// So many of so many units are done.
+    /// Units that are done, and all units.
     Progress(u64, u64),
     /// A line for the log.
     Log(String),
 }
 
 impl Message {
-    /// The line that says it.
+    /// The message as a line.
     pub(crate) fn line(&self) -> String {
         match self {
             Self::Progress(done, total) => format!("{MARK}progress {done} {total}"),
@@ -204,7 +205,7 @@ impl Message {
         }
     }
 
-    /// What a line says; launchers may put something before it.
+    /// The message in a line; launchers may prefix it.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (_, said) = line.split_once(MARK)?;
         let (what, rest) = said.split_once(' ')?;

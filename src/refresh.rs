@@ -1,36 +1,36 @@
-//! Keeping the topology of a machine true: look at it, compare by meaning, publish what changed, tell a consumer, and only then
-//! accept it.
+//! Keeps the topology of a machine up to date: observe it, compare by meaning, publish changes, run a consumer, and then accept the
+//! new topology.
 //!
 //! A publish folder:
 //!
 //! ```text
 //! DIR/
-//!   current         a symbolic link to the entry of the history that is published
-//!   accepted.json   the entry that the consumer has taken, as `hopmap accept` writes it
+//!   current         a symbolic link to the published entry of the history
+//!   accepted.json   the entry that the consumer has processed, in the format of `hopmap accept`
 //!   history/TIME-DIGEST/   system/, measurements/ if it was measured, changes.json, changes.txt
 //!   state/          lock, refreshes.jsonl (every refresh), pending (the consumer has to run), consumer.log, report.html, store/
 //! ```
 //!
-//! An entry is complete and on disk before `current` leads to it. `accepted.json` is advanced after the consumer has succeeded, so
-//! that a kill at any moment leaves either the old or the new state, and what has still to be done can be seen from outside.
+//! An entry is complete and on disk before `current` points to it. `accepted.json` changes after the consumer has succeeded. So a kill
+//! at any moment leaves either the old or the new state, and the folder shows what remains to be done.
 //!
 //! # Decisions
 //!
-//! `src/refresh` runs no pipeline itself: it is given a function that looks at the machine (`src/cli/topology/refresh.rs` runs the
-//! pipeline) and works on the publish folder, described above. `compare` looks until it is certain what has changed, `refresh` decides
-//! and runs the consumer, and remembers it in a log, `publication` writes.
+//! `src/refresh` does not run pipelines: a function that observes the machine does (`src/cli/topology/refresh.rs`). `compare` repeats
+//! observations until changes are confirmed, `refresh` decides, runs the consumer and writes the log, and `publication` writes the
+//! publish folder.
 //!
-//! | what was seen | what happens |
+//! | observed machine | action |
 //! |---|---|
-//! | the machine is as it is published, and that is accepted | a line in the log, nothing else |
-//! | … and the consumer has still to run (`pending`, or `current` is not `accepted`) | the consumer runs, then it is accepted |
-//! | … as it was accepted, but something else is published | `current` goes back, the consumer runs |
-//! | another one | a new entry, `current`, the consumer, `accepted.json`, in this order |
+//! | equal to the published one, which is accepted | a line in the log, nothing else |
+//! | equal to the published one, and the consumer has yet to run (`pending`, or `current` is not `accepted`) | run the consumer, then accept |
+//! | equal to the accepted one, but another one is published | set `current` back, run the consumer |
+//! | different | new entry, `current`, consumer, `accepted.json`, in this order |
 //!
-//! `core/changes` compares two snapshots by names; switches with made-up names, and groups of a level, stand for each other when they
-//! have most hosts in common. What a source cannot know of a host that is down is taken from what is published (`keep_down`).
+//! `core/changes` compares two snapshots by names; switches with generated names, and groups of a level, correspond if they have most
+//! hosts in common. Data that a source lacks for a host that is down come from the published machine (`keep_down`).
 //!
-//! A consumer that is still running when its refresh is killed goes on: the next refresh runs it once more, at the same time if need be.
+//! A consumer that outlives a killed refresh continues; the next refresh runs it again, possibly at the same time.
 
 mod compare;
 mod publication;
@@ -58,35 +58,35 @@ pub use publication::{Entry, Publication, RefreshError, Retention, read_machine}
 /// How to refresh.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How to look at the machine.
+    /// How to observe the machine.
     pub look: LookSettings,
-    /// What takes a new topology.
+    /// The program that processes a new topology.
     pub consumer: Option<Consumer>,
     /// How much of the history is kept.
     pub retention: Retention,
-    /// Whether the machine as it is becomes the accepted one without a comparison.
+    /// Whether the current machine is accepted without a comparison.
     pub baseline: bool,
 }
 
 /// What a refresh did.
 #[derive(Debug)]
 pub struct Updated {
-    /// What the log says.
+    /// The line of the log.
     pub record: Record,
-    /// What was different.
+    /// The changes.
     pub changes: Vec<Change>,
     /// Why it failed, if it did.
     pub error: Option<Report>,
 }
 
-/// What a look without a refresh saw.
+/// The result of an observation without a refresh.
 #[derive(Debug)]
 pub struct Checked {
     /// The machine.
     pub machine: Machine,
-    /// What is different from what is published.
+    /// Changes since the published machine.
     pub changes: Vec<Change>,
-    /// What is wrong with the machine itself.
+    /// Problems of the machine itself.
     pub findings: Vec<Finding>,
     /// The part of the hosts of the baseline that are up.
     pub coverage: f64,
@@ -94,7 +94,7 @@ pub struct Checked {
     pub is_covered: bool,
 }
 
-/// Refreshes what is published. An error is one that kept it from beginning; everything later is in the log and in the result.
+/// Refreshes the published machine. Errors are those before the start; later ones are in the log and in the result.
 pub fn refresh(
     publication: &Publication,
     settings: &Settings,
@@ -187,7 +187,7 @@ impl Attempt<'_> {
         Ok(outcome)
     }
 
-    /// The machine as it is becomes the accepted one.
+    /// The current machine becomes the accepted one.
     fn baseline(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
         let machine = look()?;
         self.remember(&machine, &machine);
@@ -221,7 +221,7 @@ impl Attempt<'_> {
         if let Some(current) = current.as_ref().filter(|_| seen.changes.is_empty()) {
             return self.unchanged(&current.entry);
         }
-        // Of what is published changes are confirmed; of something older that is still accepted they are told as they are.
+        // Changes since the published machine are confirmed; those since an older accepted one are reported without.
         let entry = current.as_ref().map(|found| &found.entry);
         self.changes = match &accepted {
             Some(accepted) if Some(&accepted.entry) != entry => {
@@ -239,7 +239,7 @@ impl Attempt<'_> {
         Ok(if published.is_some() { Outcome::Published } else { Outcome::First })
     }
 
-    /// The machine is as it is published: the consumer may still have to run.
+    /// The machine equals the published one; the consumer may still have to run.
     fn unchanged(&self, current: &Entry) -> Result<Outcome, Report> {
         if !self.publication.is_pending() {
             return Ok(Outcome::Unchanged);
@@ -255,7 +255,7 @@ impl Attempt<'_> {
         if let Some(current) = current {
             self.changes = self.settings.look.changes(&current.machine, &accepted.machine);
         }
-        // The entry itself stays as it is: what has changed since is told beside it.
+        // The entry itself does not change; later changes are in a separate file.
         let place = self.publication.state();
         publication::write_changes(&place, current.map(|found| &found.entry), &self.changes)?;
         self.publish(&accepted.entry, &place.join(CHANGES))?;
@@ -310,7 +310,8 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Runs it in a process group of its own; how it ended, where it did not succeed. What it says goes to `log`, so that whatever it leaves running holds nobody up.
+    /// Runs it in its own process group and returns how it failed, if it did. Its output goes to `log`, a file, so that processes it
+    /// leaves behind do not block the refresh.
     fn run(
         &self,
         topology: &Path,
@@ -379,13 +380,13 @@ pub enum Outcome {
     ConsumerFailed,
     /// Too few hosts are up.
     Coverage,
-    /// Something else went wrong.
+    /// Any other error.
     #[default]
     Failed,
 }
 
 impl Outcome {
-    /// Whether all is as it should be.
+    /// Whether the refresh succeeded.
     #[must_use]
     pub fn is_success(self) -> bool {
         !matches!(self, Self::ConsumerFailed | Self::Coverage | Self::Failed)
@@ -399,24 +400,23 @@ pub struct Record {
     pub time: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// What is published now.
+    /// The entry that is published now.
     pub entry: Option<String>,
-    /// What was different, for people.
+    /// The changes as text.
     pub changes: Vec<String>,
     /// Median latency in seconds of pairs of hosts by the level on which they meet; empty where nothing was measured.
     #[serde(default)]
     pub medians_s: BTreeMap<usize, f64>,
-    /// The largest ratio between the latency of two hosts and that of the baseline; 1 where nothing was measured, 0 where nothing was
-    /// seen.
+    /// The largest ratio between the latency of two hosts and that of the baseline; 1 without measurements, 0 without an observation.
     #[serde(default)]
     pub largest_ratio: f64,
-    /// Hosts in all.
+    /// Number of hosts.
     pub hosts: usize,
     /// Names of those that are down.
     pub down: Vec<String>,
-    /// The part of the hosts of the baseline that are up.
+    /// The fraction of the hosts of the baseline that are up.
     pub coverage: f64,
-    /// How often the machine was looked at once more to confirm changes.
+    /// Number of further observations to confirm changes.
     #[serde(default)]
     pub confirmations: u32,
     /// Seconds it took.
@@ -454,7 +454,7 @@ pub fn last_success(publication: &Publication) -> Result<Option<Record>, Refresh
     Ok(records.pop())
 }
 
-/// What names of metrics begin with.
+/// Prefix of the names of metrics.
 const PRODUCT: &str = "hopmap";
 
 /// Metrics of the last refresh. `last_success_s` is when one last succeeded, in seconds since 1970.
@@ -520,7 +520,7 @@ mod tests {
         assert_eq!(record.outcome, Outcome::Published);
         assert_eq!(record.changes, ["h0 – h1: 200 µs, was 100 µs (+100 %)"]);
         assert_eq!(record.confirmations, 2);
-        // What passed by was not published, so that nothing drifts back.
+        // A temporary drift was not published, or it would drift back.
         assert_eq!(refreshed(&publication, &[[200.0, 100.0]], None).outcome, Outcome::Unchanged);
     }
 

@@ -11,14 +11,14 @@ use hopmap_model::{
 };
 use serde_json::Value as Json;
 
-/// Entries of types of one module, each by its name there.
+/// Entries for types of one module, by name.
 macro_rules! entries {
     ($entry:ident: $($module:path { $($name:ident $(<$of:ident>)?),* $(,)? })*) => {
         [$($({ use $module as module; $entry::of::<module::$name$(<$of>)?>() }),*),*]
     };
 }
 
-/// All stages, in the order in which people meet them.
+/// All stages, in the order of a typical pipeline.
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     let stages = entries! { StageEntry:
         hopmap_trace { Otf2, ListEvents, Dag, Replay, Otf, Import, Export, Summary, Generate }
@@ -58,7 +58,7 @@ pub static COMMANDS: &[CommandEntry] = &[
     CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
     CommandEntry::group(
         "checkpoint",
-        "Keep checkpoints of programs in few bytes, and give them back",
+        "Store and restore checkpoints with delta compression",
         const {
             &entries! { CommandEntry:
                 hopmap_checkpoint::commands { Init, Add, List, Restore, Verify, Prune, Stats, Explain }
@@ -92,9 +92,9 @@ pub fn kind(name: &str) -> Option<&'static KindEntry> {
 pub struct StageEntry {
     /// Crate and name.
     pub kind: &'static str,
-    /// What it does, in one line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Enters the key.
+    /// Part of the key.
     pub revision: u32,
     /// Inputs and outputs.
     pub ports: &'static [Port],
@@ -107,28 +107,28 @@ pub struct StageEntry {
     configure: fn(Json) -> Result<Box<dyn Configured>, ParameterError>,
 }
 
-/// A value of a parameter is not what the stage takes.
+/// An invalid value of a parameter.
 #[derive(Debug)]
 pub struct ParameterError {
-    /// Where: keys and indexes from the outside in.
+    /// Its path: keys and indexes from the outside in.
     pub path: Vec<String>,
-    /// What is wrong with it.
+    /// The error message.
     pub message: String,
-    /// How to mend it, if the stage says so.
+    /// How to fix it, if the stage has a hint.
     pub help: Option<String>,
 }
 
 /// A stage together with its parameters.
 pub trait Configured: Send + Sync {
-    /// The parameters with all defaults filled in and no paths, as they enter the key.
+    /// The parameters that enter the key: with all defaults and without paths.
     fn canonical(&self) -> &Json;
-    /// The parameters as they were given, paths included: another process configures the same stage with them.
+    /// The given parameters with paths, with which another process configures the same stage.
     fn given(&self) -> &Json;
     /// Every file behind a path parameter.
     fn reads(&self) -> Result<Vec<InputPath>, Error>;
-    /// Whether the stage looks at the world.
+    /// Whether the stage is live: it observes the machine or runs another program.
     fn observes(&self) -> bool;
-    /// Does the work.
+    /// Runs the stage.
     fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
 }
 
@@ -146,7 +146,7 @@ impl StageEntry {
         }
     }
 
-    /// Reads the parameters. Paths among them are resolved already.
+    /// Reads the parameters, in which paths are already resolved.
     pub fn configure(&self, parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
         (self.configure)(parameters)
     }
@@ -192,7 +192,7 @@ fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, Par
     Ok(Box::new(Ready::<S> { parameters, canonical, given }))
 }
 
-/// What is given, and what its preset says of the rest.
+/// The given parameters, and the values of their preset for the others.
 fn completed<S: Stage>(given: &Json) -> Json {
     let mut all = given.clone();
     let preset = given.get(PRESET).and_then(Json::as_str).and_then(S::preset);
@@ -202,7 +202,7 @@ fn completed<S: Stage>(given: &Json) -> Json {
     all
 }
 
-/// Adds what is missing, in tables as well.
+/// Adds missing values, also inside tables.
 fn complete(given: &mut Json, preset: Json) {
     if let (Json::Object(given), Json::Object(preset)) = (given, preset) {
         for (name, value) in preset {
@@ -214,7 +214,7 @@ fn complete(given: &mut Json, preset: Json) {
     }
 }
 
-/// A step from the outside in, as [`ParameterError::path`] has it. The variant of an enumeration is no step in the file.
+/// A step of [`ParameterError::path`]. The variant of an enumeration is not a step in the file.
 fn segment(segment: &serde_path_to_error::Segment) -> Option<String> {
     use serde_path_to_error::Segment;
     match segment {
@@ -310,7 +310,7 @@ mod tests {
         let own =
             canonical("map/annealing", json!({ "preset": "paper", "cooling": "proportional" })).unwrap();
         assert_eq!((&own["cooling"], &own["local_search"]), (&json!("proportional"), &json!(false)));
-        // What the key has is what another process goes by.
+        // Another process uses the parameters of the key.
         assert_eq!(canonical("map/annealing", own.clone()).unwrap(), own);
         let composite = canonical("map/composite", json!({ "preset": "paper" })).unwrap();
         assert_eq!(

@@ -5,36 +5,36 @@
 
 use crate::pipeline::{Entry, Node, NodeValue, Problem, Table};
 
-/// A kind that is another kind now, with parameters that say what the old name said.
+/// A kind that was renamed, with the parameters that replace its old name.
 pub struct Kind {
     /// The deprecated name.
     pub old: &'static str,
-    /// The name it has now.
+    /// Its new name.
     pub new: &'static str,
-    /// Parameters that go with it: names and values.
+    /// Parameters to add: names and values.
     pub with: &'static [(&'static str, &'static str)],
 }
 
-/// A parameter that has another name now.
+/// A parameter that was renamed.
 pub struct Parameter {
     /// Kind of the stage, or all of a crate: `map/*`.
     pub stage: &'static str,
     /// The deprecated name.
     pub old: &'static str,
-    /// The name it has now; `annealing.seed` is `seed` in the table `annealing`.
+    /// Its new name; `annealing.seed` is `seed` in the table `annealing`.
     pub new: &'static str,
 }
 
-/// A metric that has another name now.
+/// A metric that was renamed.
 pub struct Metric {
     /// The deprecated name.
     pub old: &'static str,
-    /// The name it has now.
+    /// Its new name.
     pub new: &'static str,
 }
 
 /// All kinds that were renamed.
-// Families of several formats give none: the file says which it is.
+// Stages that read several formats set none: they recognise the format of the file.
 pub const KINDS: &[Kind] = &[
     Kind { old: "topology/netloc", new: "topology/import", with: &[] },
     Kind { old: "topology/ibnetdiscover", new: "topology/import", with: &[("format", "ibnetdiscover")] },
@@ -139,19 +139,19 @@ pub const PARAMETERS: &[Parameter] = &[
 /// All metrics that were renamed.
 pub const METRICS: &[Metric] = &[];
 
-/// What a deprecated kind is now.
+/// The new kind and parameters of a deprecated kind.
 #[must_use]
 pub fn kind(old: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.old == old)
 }
 
-/// The name that a metric has now.
+/// The current name of a metric.
 #[must_use]
 pub fn metric(name: &str) -> &str {
     METRICS.iter().find(|metric| metric.old == name).map_or(name, |metric| metric.new)
 }
 
-/// The name that a parameter of a stage has now, if it is deprecated.
+/// The new name of a parameter of a stage, if it is deprecated.
 #[must_use]
 pub fn parameter(stage: &str, name: &str) -> Option<&'static str> {
     renamed(PARAMETERS, stage, name)
@@ -165,7 +165,7 @@ fn renamed(parameters: &[Parameter], stage: &str, name: &str) -> Option<&'static
     parameters.iter().find(|entry| entry.old == name && is_of(entry.stage)).map(|entry| entry.new)
 }
 
-/// Puts the new names into the parameters of a stage, and gives a warning for each.
+/// Renames deprecated parameters of a stage, with a warning for each.
 pub(crate) fn renew(stage: &str, with: &mut Table) -> Vec<Problem> {
     renew_by(PARAMETERS, stage, with)
 }
@@ -200,7 +200,7 @@ fn insert(table: &mut Table, name: &str, entry: Entry) {
             table.entries.len() - 1
         }
     };
-    // A value that is no table is refused with the others that do not fit.
+    // A value that is not a table is rejected with the other invalid ones.
     if let NodeValue::Table(inside) = &mut table.entries[place].node.value {
         insert(inside, inner, entry);
     }

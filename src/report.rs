@@ -1,12 +1,13 @@
 //! The report: one self-contained HTML file that needs no network and no server.
 //!
-//! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
-//! machine as it was measured, the matrix in rank order and in slot order, the machine with its loads, schedules as
-//! Gantt charts, routes on their network, deltas and stores of checkpoints, the metrics beside linear and random, and the commands that
-//! launch the program. The cells of a journal are put into lanes, of which the timeline and the trace events for Perfetto are made.
+//! It shows the metrics compared with linear and random mappings, the pipeline with the state and reason of each cell, the measured
+//! machine, the communication matrix before and after mapping, the machine with its loads, schedules as Gantt charts, routes on their
+//! network, checkpoint deltas and stores, and the launch commands. The timeline and the trace events for Perfetto come from the
+//! journal, whose cells are assigned to lanes.
 
 mod measured;
 mod page;
+mod problem;
 mod searches;
 mod sections;
 mod solutions;
@@ -24,7 +25,7 @@ use crate::pipeline::Pipeline;
 pub use measured::write_published;
 use page::{Page, Results, Stamp};
 
-/// Where the report of a pipeline is kept: under its name, with digits of its own where another file has that name.
+/// Path of the report of a pipeline: its name, with a digest where another pipeline has the same name.
 #[must_use]
 pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
     let safe: String = pipeline
@@ -41,13 +42,13 @@ pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
     }
 }
 
-/// Whether the report in a place says what another one would say: it is of the same results.
+/// Whether the report at a path is up to date, that is, shows the same results.
 #[must_use]
 pub fn is_current(place: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> bool {
     Stamp::read(place).is_some_and(|stamp| stamp == Stamp::of(Results { pipeline, store, report }))
 }
 
-/// Writes the report of a run or a plan. `shown` says how to write the path of a file in a command.
+/// Writes the report of a run or a plan. `shown` formats the path of a file for a command.
 pub fn write(
     path: &Path,
     pipeline: &Pipeline,
@@ -71,17 +72,17 @@ pub fn write(
     solutions::routes(&mut page, results);
     solutions::deltas(&mut page, results);
     solutions::stored(&mut page, results);
-    solutions::placements(&mut page, results);
+    solutions::mappings(&mut page, results);
     draw(&mut page, results);
     sections::stages(&mut page, results);
     replace_file(path, page.finish(&pipeline.name, &Stamp::of(results).to_string()).as_bytes())?;
     Ok(())
 }
 
-/// Journals round, and tell of an end a moment after it.
+/// Journals round times, and record an end slightly late.
 const TOLERANCE_S: f64 = 1e-3;
 
-/// A cell that ran, in a lane in which nothing else runs at that time.
+/// A cell that ran, in a lane that is free during its run.
 struct Ran<'a> {
     event: &'a StageEvent,
     lane: usize,
@@ -89,7 +90,7 @@ struct Ran<'a> {
     end_s: f64,
 }
 
-/// The cells that ran, each in the first lane that is free, in the order in which they began.
+/// The cells that ran in the order of their start, each in the first free lane.
 fn lanes(run: &RunSummary) -> Vec<Ran<'_>> {
     let ran = |event: &&StageEvent| event.seconds > 0.0;
     let mut events: Vec<&StageEvent> = run.stages.iter().filter(ran).collect();
@@ -112,8 +113,8 @@ fn lanes(run: &RunSummary) -> Vec<Ran<'_>> {
     all
 }
 
-/// A run as trace events of Chrome, which ui.perfetto.dev opens: a track for every slot, a slice for every cell that ran, with its
-/// reasons as arguments. Times are microseconds from the begin of the run.
+/// A run as Chrome trace events for ui.perfetto.dev: a track for every slot, a slice for every cell that ran, with its reasons as
+/// arguments. Times are microseconds since the start of the run.
 #[must_use]
 pub fn chrome_trace(run: &RunSummary) -> Json {
     let ran = lanes(run);
@@ -160,7 +161,7 @@ pub fn latest_run(store: &Store, pipeline: &Pipeline) -> Option<RunSummary> {
     Some(runs.swap_remove(busy.unwrap_or(last)))
 }
 
-/// Draws the run that the report is about, or the last one.
+/// Draws the timeline of the run of the report, or of the last run.
 pub(crate) fn draw(page: &mut Page, results: Results<'_>) {
     let run = match &results.report.folder {
         Some(folder) => read_run(folder).ok(),

@@ -1,4 +1,4 @@
-//! What each of several processes does, hears from the engine and tells it.
+//! One of the processes of a stage: its work and its messages from and to the engine.
 
 use std::fs;
 use std::io::BufRead;
@@ -19,27 +19,29 @@ use crate::ranks;
 use crate::registry;
 use crate::registry::{Configured, StageEntry};
 
-/// Time that processes have to end once the engine is gone.
+/// Time for processes to end after the engine has gone.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A task that cannot be done here.
+/// A task that this process cannot run.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 enum TaskError {
     #[error("hopmap is {theirs}, but hopmap-ranks is {}", env!("CARGO_PKG_VERSION"))]
     #[diagnostic(help("build or install both from the same sources, on every host"))]
     OtherVersion { theirs: String },
-    #[error("this hopmap-ranks does not know {kind} as hopmap does")]
+    #[error("hopmap and this hopmap-ranks have different revisions of {kind}")]
     #[diagnostic(help("build or install both from the same sources, on every host"))]
     OtherStage { kind: String },
-    #[error("several processes take themselves for the first of all")]
+    #[error(
+        "the launcher started independent programs instead of one MPI job: several processes have rank 0"
+    )]
     #[diagnostic(help(
-        "the launcher has to be that of the MPI which hopmap-ranks was built with; `ldd hopmap-ranks` shows which; \
-         inside Slurm, `salloc -n 4 mpirun` starts what `srun` cannot connect"
+        "hopmap-ranks was built with another MPI than that of the launcher; `ldd hopmap-ranks` shows which; inside Slurm, \
+         use `salloc -n 4 mpirun` where `srun` does not support that MPI"
     ))]
     SeveralFirst,
-    #[error("{kind} is one process here, but the launcher starts several")]
+    #[error("{kind} runs as one process here, but the launcher starts several")]
     #[diagnostic(help(
-        "let it start one: `srun -n 1`; MPI ranks are started by `mpirun` or, without it, by `srun --mpi=TYPE`"
+        "start one process: `srun -n 1`; to start MPI ranks, use `mpirun` or `srun --mpi=TYPE`"
     ))]
     SeveralAlone { kind: &'static str },
     #[error("{0}")]
@@ -54,7 +56,7 @@ enum TaskError {
     Artifact(#[from] ArtifactError),
 }
 
-/// Runs the task of a folder as one of several processes, or alone; the first one writes the outputs and talks with `say`.
+/// Runs the task of a folder as one of several processes, or alone. The first one writes the outputs and reports with `say`.
 pub fn run(
     folder: &Path,
     communicator: Option<&dyn Communicator>,
@@ -71,16 +73,16 @@ pub fn run(
     let files: Vec<SeenFile> = task.files.iter().map(SeenFile::seen_here).collect::<Result<_, _>>()?;
     let outcome = search(&task, configured, folder, communicator, is_first.then_some(say))?;
     look_again(&*configure(&task)?.1, &files).inspect_err(|_| {
-        // The state is one of other inputs than its name says.
+        // The state belongs to other inputs than its name says.
         let _ = task.state.as_ref().map(fs::remove_file);
     })?;
     if is_first { deliver(entry, outcome, folder) } else { Ok(()) }
 }
 
-/// Whether the task of a folder is to look at the world, such as to time messages.
+/// Whether the task of a folder is a live stage, such as one that times messages.
 #[must_use]
 pub fn observes(folder: &Path) -> bool {
-    // Whatever is wrong with the task is said when it is run.
+    // Running the task reports what is wrong with it.
     let configured = Task::read(folder).ok().and_then(|task| configure(&task).ok());
     configured.is_some_and(|(_, configured)| configured.observes())
 }
@@ -95,7 +97,7 @@ fn configure(task: &Task) -> Result<(&'static StageEntry, Box<dyn Configured>), 
     Ok((entry, configured.map_err(|error| TaskError::Parameters(error.message))?))
 }
 
-/// Runs the stage on the inputs. A panic of the stage is its failure, not ours.
+/// Runs the stage on the inputs. A panic of the stage is an error.
 fn search(
     task: &Task,
     configured: Box<dyn Configured>,
@@ -170,33 +172,33 @@ pub fn stop_with_the_engine(folder: &Path) {
         // If this fails the folder is gone, which is a reason to stop as well.
         let _ = ranks::stop(&folder);
         std::thread::sleep(GRACE);
-        #[expect(clippy::exit, reason = "nobody waits for what these processes do")]
+        #[expect(clippy::exit, reason = "the engine that waited for these processes is gone")]
         std::process::exit(1);
     });
 }
 
-/// Time between two looks at the folder, and between two reports of progress.
+/// Time between two checks of the folder, and between two progress messages.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Watches for the file that stops the task; only the first process talks.
+/// Checks for the file that stops the task; only the first process reports progress.
 pub(crate) struct RankObserver<'a> {
     folder: &'a Path,
     say: Option<&'a (dyn Fn(&str) + Sync)>,
     stopped: AtomicBool,
-    looked: Every,
-    told: Every,
+    checked: Every,
+    reported: Every,
 }
 
 impl<'a> RankObserver<'a> {
     pub(crate) fn new(folder: &'a Path, say: Option<&'a (dyn Fn(&str) + Sync)>) -> Self {
-        let (looked, told) = (Every::default(), Every::default());
-        Self { folder, say, stopped: AtomicBool::new(false), looked, told }
+        let (checked, reported) = (Every::default(), Every::default());
+        Self { folder, say, stopped: AtomicBool::new(false), checked, reported }
     }
 }
 
 impl Observer for RankObserver<'_> {
     fn progress(&self, done: u64, total: u64) {
-        if let Some(say) = self.say.filter(|_| done == total || self.told.is_due()) {
+        if let Some(say) = self.say.filter(|_| done == total || self.reported.is_due()) {
             say(&Message::Progress(done, total).line());
         }
     }
@@ -208,20 +210,20 @@ impl Observer for RankObserver<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        if !self.stopped.load(Ordering::Relaxed) && self.looked.is_due() && is_stopped(self.folder) {
+        if !self.stopped.load(Ordering::Relaxed) && self.checked.is_due() && is_stopped(self.folder) {
             self.stopped.store(true, Ordering::Relaxed);
         }
         self.stopped.load(Ordering::Relaxed)
     }
 }
 
-/// Something that is done at most once in an interval, by whichever thread comes first.
+/// An action that at most one thread does in an interval.
 #[derive(Default)]
 struct Every(Mutex<Option<Instant>>);
 
 impl Every {
     fn is_due(&self) -> bool {
-        // Another thread is at it.
+        // Another thread does it.
         let Ok(mut last) = self.0.try_lock() else { return false };
         let is_due = last.is_none_or(|last| last.elapsed() >= INTERVAL);
         if is_due {
@@ -257,19 +259,19 @@ mod tests {
         }
 
         fn send(&self, _: u32, _: Vec<u8>) -> Result<(), Report> {
-            Err(miette::miette!("there is nobody else"))
+            Err(miette::miette!("there is only one process"))
         }
 
         fn receive(&self, _: u32) -> Result<Vec<u8>, Report> {
-            Err(miette::miette!("there is nobody else"))
+            Err(miette::miette!("there is only one process"))
         }
 
         fn time(&self, _: u32, _: u64, _: u32) -> Result<Vec<f64>, Report> {
-            Err(miette::miette!("there is nobody else"))
+            Err(miette::miette!("there is only one process"))
         }
 
         fn answer(&self, _: u32, _: u64, _: u32) -> Result<(), Report> {
-            Err(miette::miette!("there is nobody else"))
+            Err(miette::miette!("there is only one process"))
         }
     }
 
@@ -307,7 +309,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         run_task(&task(), folder.path()).unwrap();
         let error = run_task(&task(), folder.path()).unwrap_err();
-        assert_eq!(error.to_string(), "several processes take themselves for the first of all");
+        assert_eq!(
+            error.to_string(),
+            "the launcher started independent programs instead of one MPI job: several processes have rank 0"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Looking at the machine until it is certain what has changed.
+//! Observations of the machine, repeated until its changes are confirmed.
 
 use std::collections::HashSet;
 
@@ -8,38 +8,38 @@ use miette::Report;
 use super::RefreshError;
 use super::publication::differences;
 
-/// Looks at the machine once.
+/// Observes the machine once.
 pub type Look<'a> = dyn FnMut() -> Result<Machine, Report> + 'a;
 
-/// How to look.
+/// How to observe the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct LookSettings {
-    /// From where on a number counts as another one.
+    /// Tolerances below which numbers count as equal.
     pub thresholds: Thresholds,
-    /// What a host is that the source does not name any more.
+    /// State of hosts that are missing from the source.
     pub missing: Missing,
-    /// Whether hosts that go down or come back alone change nothing.
+    /// Whether to ignore hosts that go down or come back.
     pub ignore_down: bool,
-    /// How often a machine that was measured is looked at again when something has changed.
+    /// Number of further observations to confirm changes of a measured machine.
     pub confirm: u32,
-    /// The part of the hosts that were up that have to be up still; the number that may be lost is rounded up.
+    /// Fraction of the hosts that were up that must still be up; the number that may be lost is rounded up.
     pub min_coverage: f64,
 }
 
-/// What was seen.
+/// The observed machine.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// The machine, where hosts that are down have the data that they had.
+    /// The machine, in which hosts that are down keep their data.
     pub(super) machine: Machine,
-    /// What is different from what is published.
+    /// Changes since the published machine.
     pub(super) changes: Vec<Change>,
-    /// How often it was looked at once more.
+    /// Number of further observations.
     pub(super) confirmations: u32,
 }
 
 impl LookSettings {
-    /// The machine as it is, compared with what is published. What was measured is looked at again while anything has changed, and
-    /// only changes count that are seen every time.
+    /// The current machine, compared with the published one. A measured machine is observed again while it has changes, and only changes
+    /// of all observations count.
     pub(super) fn look(
         &self,
         published: Option<&Machine>,
@@ -87,21 +87,21 @@ impl LookSettings {
         Ok(Seen { machine, changes, confirmations: 0 })
     }
 
-    /// What is different; nothing where that is only who is down and nobody wants to know.
+    /// The changes; none if only the states of hosts changed and `LookSettings` ignores them.
     pub(super) fn changes(&self, before: &Machine, after: &Machine) -> Vec<Change> {
         let changes = differences(before, after, &self.thresholds);
         if self.ignore_down && changes.iter().all(Change::is_about_state) { Vec::new() } else { changes }
     }
 
-    /// Refuses a machine that has lost too many of the hosts that were up. The number that may be lost is rounded up: on a
-    /// cluster of eight 5 % is one host, or a single dead one would keep everything from being published.
+    /// Rejects a machine that has lost too many of the hosts that were up. The number that may be lost is rounded up: on a cluster of
+    /// eight, 5 % is one host, because otherwise a single dead host would prevent any publication.
     pub(super) fn check_coverage(&self, baseline: &Machine, found: &Machine) -> Result<(), RefreshError> {
         let known = baseline.snapshot();
         let (hosts, _) = known.hosts();
         let seen = found.snapshot();
         let up: HashSet<&str> = seen.hosts().0.into_iter().collect();
         let missing: Vec<&str> = hosts.iter().filter(|host| !up.contains(**host)).copied().collect();
-        // A product such as 0.05 · 40 that is a hair above a whole number does not count as the next one.
+        // Rounding errors of a product such as 0.05 · 40 must not lead to the next integer.
         let may_be_lost = ((1.0 - self.min_coverage) * hosts.len() as f64 - 1e-9).ceil();
         if missing.len() as f64 <= may_be_lost {
             return Ok(());
@@ -114,7 +114,7 @@ impl LookSettings {
     }
 }
 
-/// Pairs of hosts whose drift was not confirmed keep their published times: what passes is not to be published, for it would drift
+/// Pairs of hosts whose drift was not confirmed keep their published times: a temporary drift must not be published, or it would drift
 /// back.
 fn forget_passing(published: &Machine, seen: &mut Seen, changes: &[Change]) {
     let known: HashSet<_> = changes.iter().filter_map(Change::drifted).collect();

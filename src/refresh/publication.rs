@@ -1,4 +1,4 @@
-//! The publish folder, and its history: entries that are snapshots of the machine, and how many of them are kept.
+//! The publish folder and its history: snapshots of the machine, and how many of them are kept.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::accepted::{Accepted, AcceptedError, write_json};
 use crate::engine::entries;
 
-/// What working on a publish folder gives.
+/// Result of work on a publish folder.
 pub(super) type Result<T = (), E = RefreshError> = std::result::Result<T, E>;
 
 /// The publish folder.
@@ -52,7 +52,7 @@ impl Publication {
         })
     }
 
-    /// A folder with other things in it is not ours.
+    /// Rejects a folder with other content.
     fn refuse_foreign(&self) -> Result {
         let is_empty = entries(&self.root)?.is_empty();
         match is_empty || self.history().is_dir() || self.state().is_dir() {
@@ -61,7 +61,7 @@ impl Publication {
         }
     }
 
-    /// Removes what killed refreshes left. The caller holds the lock.
+    /// Removes what killed refreshes left behind. The caller holds the lock.
     pub(super) fn tidy(&self) -> Result {
         for folder in [&self.root, &self.history(), &self.state()] {
             for path in entries(folder)?.iter().map(fs::DirEntry::path) {
@@ -81,13 +81,13 @@ impl Publication {
         &self.root
     }
 
-    /// The link to what is published.
+    /// The link to the published entry.
     #[must_use]
     pub fn current_link(&self) -> PathBuf {
         self.root.join("current")
     }
 
-    /// The file that says what is accepted.
+    /// The file with the accepted entry.
     #[must_use]
     pub fn accepted_file(&self) -> PathBuf {
         self.root.join("accepted.json")
@@ -99,7 +99,7 @@ impl Publication {
         self.root.join("history")
     }
 
-    /// The folder of everything that only refreshing needs.
+    /// The folder with the state of refreshes.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.root.join("state")
@@ -146,7 +146,7 @@ impl Publication {
         }
     }
 
-    /// The entry that a path from the publish folder leads to.
+    /// The entry that a path relative to the publish folder points to.
     fn entry_of(&self, path: &Path) -> Result<Entry> {
         let name =
             path.strip_prefix("history").ok().and_then(Path::to_str).filter(|name| !name.contains('/'));
@@ -156,7 +156,7 @@ impl Publication {
         }
     }
 
-    /// What is published, checked byte by byte.
+    /// The published machine, checked byte by byte.
     pub(super) fn read_current(&self) -> Result<Option<Published>> {
         let damaged = |source| RefreshError::Damaged { path: self.current_link(), source: Box::new(source) };
         let Some(entry) = self.current().map_err(damaged)? else { return Ok(None) };
@@ -164,7 +164,7 @@ impl Publication {
         Ok(Some(Published { entry, machine }))
     }
 
-    /// What is accepted, checked byte by byte.
+    /// The accepted machine, checked byte by byte.
     pub(super) fn read_accepted(&self) -> Result<Option<Published>> {
         let damaged = |source| RefreshError::Damaged { path: self.accepted_file(), source: Box::new(source) };
         let Some(entry) = self.accepted().map_err(damaged)? else { return Ok(None) };
@@ -188,7 +188,7 @@ impl Publication {
         Ok(entry)
     }
 
-    /// A name that no entry has, whatever the clock says.
+    /// A name that no entry has, even if the clock was set back.
     fn free_name(&self, digest: &str) -> Entry {
         let stamp = Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
         let name = format!("{stamp}-{}", &digest[..12]);
@@ -202,7 +202,7 @@ impl Publication {
         Ok(replace_symlink(&self.current_link(), &Path::new("history").join(&entry.0))?)
     }
 
-    /// Accepts an entry. One that is accepted already changes nothing.
+    /// Accepts an entry. Nothing changes if it is accepted already.
     pub(super) fn accept(&self, entry: &Entry) -> Result {
         let system = Folder::open(&self.folder(entry).join(SYSTEM))?;
         let place = self.accepted_file();
@@ -210,13 +210,13 @@ impl Publication {
         self.clear_pending()
     }
 
-    /// Remembers that the consumer has to run, and the changes it has to be told.
+    /// Records that the consumer has to run, with the changes it has to process.
     pub(super) fn set_pending(&self, changes: &Path) -> Result {
         let text = changes.strip_prefix(&self.root).unwrap_or(changes).to_string_lossy().into_owned();
         Ok(replace_file(&self.pending_file(), text.as_bytes())?)
     }
 
-    /// The changes that the consumer has still to be told.
+    /// The changes that the consumer has yet to process.
     pub(super) fn pending(&self) -> Option<PathBuf> {
         let text = fs::read_to_string(self.pending_file()).ok()?;
         Some(self.root.join(text.trim_end()))
@@ -234,7 +234,7 @@ impl Publication {
         }
     }
 
-    /// Whether the consumer has still to run for what is published.
+    /// Whether the consumer has yet to run for the published machine.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.pending().is_some() || self.current().ok().flatten() != self.accepted().ok().flatten()
@@ -245,15 +245,15 @@ impl Publication {
 pub(super) const SYSTEM: &str = "system";
 /// Folder of the measurements in an entry.
 pub(super) const MEASUREMENTS: &str = "measurements";
-/// What is different from the entry that was accepted before.
+/// Changes since the entry that was accepted before.
 pub(super) const CHANGES: &str = "changes.json";
 
-/// An entry of the history, by its name: when it was made and the begin of its digest.
+/// An entry of the history by its name: its time and the first digits of its digest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry(pub String);
 
 impl Entry {
-    /// When it was made, in seconds since 1970; missing if its name was changed.
+    /// Its time in seconds since 1970; none if its name was changed.
     #[must_use]
     pub fn made_s(&self) -> Option<i64> {
         let (date, time) = self.0.get(..20)?.split_once('T')?;
@@ -262,7 +262,7 @@ impl Entry {
     }
 }
 
-/// Reads the machine in a folder: an entry, or a folder with a system graph and perhaps measurements. Every byte is checked.
+/// Reads the machine in a folder: an entry, or a folder with a system graph and optional measurements. Every byte is checked.
 pub fn read_machine(folder: &Path) -> Result<Machine> {
     let measured = folder.join(MEASUREMENTS);
     Ok(Machine {
@@ -271,7 +271,7 @@ pub fn read_machine(folder: &Path) -> Result<Machine> {
     })
 }
 
-/// Fills a folder that becomes an entry, reads it back, and gives its digest.
+/// Fills the folder of a new entry, reads it back, and returns its digest.
 pub(super) fn write_machine(staging: &Staging, machine: &Machine) -> Result<String> {
     let folder = staging.path();
     let mut digests = write(&folder.join(SYSTEM), &machine.system)?;
@@ -287,7 +287,7 @@ fn write<C: Codec>(folder: &Path, value: &C) -> Result<String> {
     Ok(Folder::write(folder, value)?.digest().to_owned())
 }
 
-/// What is different, as `changes.json` and `changes.txt` beside each other.
+/// Writes changes as `changes.json` and `changes.txt`.
 pub(super) fn write_changes(folder: &Path, before: Option<&Entry>, found: &[Change]) -> Result {
     let value = json!({
         "format": 1,
@@ -302,25 +302,25 @@ pub(super) fn write_changes(folder: &Path, before: Option<&Entry>, found: &[Chan
     Ok(replace_file(&folder.join("changes.txt"), (lines.join("\n") + "\n").as_bytes())?)
 }
 
-/// What is different between two machines.
+/// Changes between two machines.
 pub(super) fn differences(before: &Machine, after: &Machine, thresholds: &Thresholds) -> Vec<Change> {
     changes(&before.snapshot(), &after.snapshot(), thresholds)
 }
 
-/// How much of the history is kept. What is published and what is accepted always is.
+/// How much of the history is kept. The published and the accepted entry are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Most entries.
+    /// Maximum number of entries.
     pub entries: usize,
-    /// Days after which entries go.
+    /// Days after which entries are removed.
     pub days: Option<u32>,
 }
 
 const DAY_S: i64 = 86_400;
 
 impl Retention {
-    /// The entries that go, of all in the order of their names. Names are not to be trusted within a second or where the clock has
-    /// been put back: what is used counts as the newest, and an entry from the future is not old.
+    /// The entries to remove, of all in the order of their names. Names are not reliable within a second or after the clock was set
+    /// back: entries in use count as the newest, and an entry from the future is not old.
     fn gone<'e>(self, entries: &'e [Entry], used: &[Entry], now_s: i64) -> Vec<&'e Entry> {
         let unused: Vec<&Entry> = entries.iter().filter(|entry| !used.contains(entry)).collect();
         let surplus = unused.len().saturating_sub(self.entries.saturating_sub(entries.len() - unused.len()));
@@ -333,7 +333,7 @@ impl Retention {
         gone.map(|(_, entry)| entry).collect()
     }
 
-    /// Removes what is not kept. An entry disappears at once: a kill leaves no half of it.
+    /// Removes entries that are not kept. Removal is atomic: a kill leaves the entry or nothing.
     pub(super) fn apply(self, publication: &Publication) -> Result {
         let entries = publication.entries()?;
         let used: Vec<Entry> =
@@ -351,10 +351,10 @@ impl Retention {
     }
 }
 
-/// A refresh that did not end as it should. What is published stays what it was, unless it says otherwise.
+/// A failed refresh. The published machine has not changed unless the message says so.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum RefreshError {
-    /// The system is in the way.
+    /// An operation of the system failed.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
@@ -366,9 +366,9 @@ pub enum RefreshError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Accepted(#[from] AcceptedError),
-    /// Another refresh is at it.
+    /// Another refresh is running.
     #[error("{} is being refreshed by {holder}", path.display())]
-    #[diagnostic(help("wait for it to end: its lock goes when the process does"))]
+    #[diagnostic(help("wait until it ends; the lock is released with the process"))]
     Busy {
         /// The publish folder.
         path: PathBuf,
@@ -381,12 +381,12 @@ pub enum RefreshError {
     Foreign(PathBuf),
     /// Nothing is published.
     #[error("nothing is published in {}", .0.display())]
-    #[diagnostic(help("`hopmap topology refresh --publish {}` publishes the machine as it is", .0.display()))]
+    #[diagnostic(help("`hopmap topology refresh --publish {}` publishes the current machine", .0.display()))]
     Nothing(PathBuf),
-    /// What is published or accepted is damaged or missing.
-    #[error("{} leads to no sound snapshot", path.display())]
+    /// The published or accepted entry is damaged or missing.
+    #[error("{} points to a snapshot that is missing or damaged", path.display())]
     #[diagnostic(help(
-        "see what is in `history`; `--baseline` publishes and accepts the machine as it is now"
+        "check the entries in `history`, or publish and accept the current machine with `--baseline`"
     ))]
     Damaged {
         /// `current` or `accepted.json`.
@@ -396,16 +396,16 @@ pub enum RefreshError {
         source: Box<Self>,
     },
     /// An entry of the history is missing.
-    #[error("there is no {}", .0.display())]
+    #[error("there is no topology snapshot {}", .0.display())]
     NoEntry(PathBuf),
     /// The machine has no hosts.
     #[error("the pipeline gave a machine without hosts")]
-    #[diagnostic(help("see what its source gives: nothing was published"))]
+    #[diagnostic(help("check the source of the machine; nothing was published"))]
     NoHosts,
     /// Too few hosts are up.
     #[error("only {up} of {hosts} hosts that were up still are ({:.1} %), fewer than --min-coverage asks for: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
     #[diagnostic(help(
-        "not up: {missing}; if this is how the machine is now, run once with --baseline or a lower --min-coverage"
+        "not up: {missing}; if these hosts are gone for good, run once with --baseline or a lower --min-coverage"
     ))]
     Coverage {
         /// Hosts that were up and still are.
@@ -417,13 +417,13 @@ pub enum RefreshError {
     },
     /// The consumer did not succeed.
     #[error("the consumer {how}: {} is published, but not accepted", entry)]
-    #[diagnostic(help("the next refresh runs it again. It said:\n{said}"))]
+    #[diagnostic(help("the next refresh runs it again. Its output:\n{said}"))]
     Consumer {
         /// How it ended.
         how: String,
-        /// The entry that it was told about.
+        /// The entry that it was run for.
         entry: String,
-        /// The end of what it said.
+        /// The end of its output.
         said: String,
     },
     /// The user interrupted it.
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(gone(Retention { entries: 2, days: None }, &all, &all[..1], 9), ["02", "03"]);
         assert_eq!(gone(Retention { entries: 0, days: None }, &all, &all[3..], 9), ["01", "02", "03"]);
         assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 9), ["01", "02"]);
-        // The clock was put back.
+        // The clock was set back.
         assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 1), [""; 0]);
     }
 }

@@ -1,5 +1,4 @@
-//! The machine as it was measured, the levels that were found in it, and the report of a published topology: how it has changed
-//! from refresh to refresh.
+//! The measured machine with its inferred levels, and the report of a published topology with its changes over time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +18,7 @@ use crate::refresh::{Outcome, Record};
 /// Machines that are drawn.
 const MOST_DRAWN: usize = 6;
 
-/// Draws what was measured with the levels found in it, then levels that were found in matrices.
+/// Draws measurements with the levels inferred from them, and levels inferred from cost matrices.
 pub(crate) fn measured(page: &mut Page, results: Results<'_>) {
     let mut drawn = 0;
     for cell in 0..results.pipeline.cells.len() {
@@ -44,10 +43,10 @@ pub(crate) fn measured(page: &mut Page, results: Results<'_>) {
     }
 }
 
-/// Draws what was measured, and the levels of a machine.
+/// Draws measurements and the levels of a machine.
 pub(crate) fn draw(page: &mut Page, measured: Option<&Measurements>, system: Option<&SystemGraph>) {
     if let Some(measured) = measured {
-        let caption = "The shortest time of the smallest message, half of there and back; squares are groups of the levels found.";
+        let caption = "Latency: half of the shortest round trip of the smallest message. Squares are the groups of the inferred levels.";
         page.figure(&latencies(measured, system), caption);
     }
     let Some(system) = system else { return };
@@ -56,12 +55,12 @@ pub(crate) fn draw(page: &mut Page, measured: Option<&Measurements>, system: Opt
     }
     let unit = if measured.is_some() { "µs" } else { "" };
     if let Some(picture) = found_levels(system, unit) {
-        let caption = "What costs how much, from the whole machine on the left to its hosts on the right.";
+        let caption = "Cost of a message by level, from the whole machine (left) to its hosts (right).";
         page.figure(&picture, caption);
     }
 }
 
-/// The machine with levels that a cell gives beside its measurements, or that another one found in them.
+/// The machine with the levels of a cell's measurements: its own output, or that of a cell that takes the measurements.
 fn levels_of(results: Results<'_>, cell: usize) -> Option<Arc<SystemGraph>> {
     let takes = |other: &usize| {
         let needs = &results.pipeline.cells[*other].needs;
@@ -75,7 +74,7 @@ fn levels_of(results: Results<'_>, cell: usize) -> Option<Arc<SystemGraph>> {
     systems.find(|system| matches!(system.cost, CostModel::Levels(_)))
 }
 
-/// The machine of a cell that has levels where the one it was made of has a matrix.
+/// The machine of a cell that inferred levels from a cost matrix.
 fn levels_of_matrix(results: Results<'_>, cell: usize) -> Option<Arc<SystemGraph>> {
     let needs = &results.pipeline.cells[cell].needs;
     needs.iter().find(|need| need.port.kind == SystemGraph::KIND)?;
@@ -85,7 +84,7 @@ fn levels_of_matrix(results: Results<'_>, cell: usize) -> Option<Arc<SystemGraph
     is_found.then_some(found)
 }
 
-/// What was measured between the slots that meet on a level.
+/// Measurements between the slots that meet on a level.
 #[derive(Default)]
 struct Level {
     latencies: Vec<f64>,
@@ -158,7 +157,7 @@ pub fn write_published(path: &Path, machine: Option<&Machine>, records: &[Record
     summary(&mut page, machine, records);
     page.heading("Over time");
     let points: Vec<DriftPoint> = records.iter().filter_map(point).collect();
-    let caption = "Median latencies of the levels, and what is furthest from the accepted machine.";
+    let caption = "Median latency of each level, and the largest deviation from the accepted machine.";
     page.figure(&drift(&points), caption);
     refreshes(&mut page, records);
     if let Some(machine) = machine {
@@ -198,7 +197,7 @@ fn is_published(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::First | Outcome::Published | Outcome::Reverted | Outcome::Baseline)
 }
 
-/// A refresh as a point of the chart; none that saw nothing.
+/// A refresh as a point of the chart; none without an observation.
 fn point(record: &Record) -> Option<DriftPoint> {
     Some(DriftPoint {
         time: record.ended_s().filter(|_| record.hosts > 0)? as f64,
@@ -253,9 +252,9 @@ mod tests {
         }
     }
 
-    /// Two hosts of two cores; the last core is no slot, and counts nowhere.
+    /// Two hosts with two cores each; the last core is not a slot and does not count.
     #[test]
-    fn levels_are_told_with_their_pairs_latencies_and_bandwidths() {
+    fn levels_have_their_pairs_latencies_and_bandwidths() {
         let endpoint = |host: &str, core| Endpoint { host: host.into(), core, state: NodeState::Up };
         let fit = Fit {
             source: 0,

@@ -1,4 +1,4 @@
-//! An HTML page that is put together piece by piece and never grows beyond a size, and its stamp: what it is about, for programs.
+//! An HTML page of limited size that is built piece by piece, and its stamp, which identifies the results it shows.
 
 use std::fmt;
 use std::fmt::Write;
@@ -8,12 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopmap_artifact::{Codec, Folder};
+use hopmap_objective::{EVALUATIONS, METRICS};
 use serde_json::json;
 
 use crate::engine::{OutputRecord, PipelineId, RunReport, Settled, Store};
+use crate::gates;
 use crate::pipeline::{Cell, Origin, Pipeline};
 
-/// What a report is about: a pipeline, and what became of its cells.
+/// What a report is about: a pipeline and the outcomes of its cells.
 #[derive(Clone, Copy)]
 pub(crate) struct Results<'a> {
     pub(crate) pipeline: &'a Pipeline,
@@ -52,10 +54,10 @@ impl<'a> Results<'a> {
     }
 }
 
-/// A report never grows beyond this, whatever it is about.
+/// Size limit of a report.
 pub(super) const MOST_BYTES: usize = 5_000_000;
 
-/// Room kept for the frame of the page and for saying what was left out.
+/// Space reserved for the frame of the page and the note on what was left out.
 const FRAME: usize = 20_000;
 
 /// A page under construction.
@@ -64,6 +66,8 @@ pub(crate) struct Page {
     most_bytes: usize,
     left_out: usize,
     is_sortable: bool,
+    /// Metrics that the page has explained.
+    explained: Vec<&'static str>,
 }
 
 /// A field of a table that can be sorted.
@@ -71,23 +75,33 @@ pub(crate) struct Page {
 pub(crate) struct Field {
     html: String,
     value: Option<f64>,
+    is_best: bool,
 }
 
 impl Field {
-    /// Text, escaped already.
-    pub(crate) fn text(html: String) -> Self {
-        Self { html, value: None }
+    /// Text, or a number if it is one.
+    pub(crate) fn new(text: &str) -> Self {
+        match parse_number(text) {
+            Some(value) => Self::number(value),
+            None => Self { html: escape(text), value: None, is_best: false },
+        }
     }
 
-    /// A number and how it is written.
-    pub(crate) fn number(value: f64, html: String) -> Self {
-        Self { html, value: Some(value) }
+    /// A number.
+    pub(crate) fn number(value: f64) -> Self {
+        Self { html: number(value), value: Some(value), is_best: false }
+    }
+
+    /// Prints the field in bold.
+    pub(crate) fn best(self, is_best: bool) -> Self {
+        Self { is_best, ..self }
     }
 }
 
 impl Page {
     pub(crate) fn new(most_bytes: usize) -> Self {
-        Self { body: String::new(), most_bytes: most_bytes - FRAME, left_out: 0, is_sortable: false }
+        let most_bytes = most_bytes - FRAME;
+        Self { body: String::new(), most_bytes, left_out: 0, is_sortable: false, explained: Vec::new() }
     }
 
     /// Adds HTML, unless the page would grow too large.
@@ -113,6 +127,24 @@ impl Page {
     /// Adds a remark, which is HTML.
     pub(crate) fn note(&mut self, html: &str) {
         self.add(&format!("<p class=\"note\">{html}</p>\n"));
+    }
+
+    /// Explains those of some metrics that the page has not explained yet.
+    pub(crate) fn explain<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        let names: Vec<&str> = names.into_iter().collect();
+        let is_new = |name: &str| names.contains(&name) && !self.explained.contains(&name);
+        let new: Vec<_> =
+            METRICS.into_iter().chain([EVALUATIONS]).filter(|metric| is_new(metric.name)).collect();
+        let mut html = String::new();
+        for metric in &new {
+            let sentence = metric.explanation.split_inclusive(". ").next().unwrap_or_default().trim_end();
+            // Writing to a string cannot fail.
+            let _ = write!(html, "<dt>{}</dt><dd>{} In {}.</dd>", metric.name, escape(sentence), metric.unit);
+        }
+        if !new.is_empty() {
+            self.add(&format!("<dl class=\"metrics\">{html}</dl>\n"));
+        }
+        self.explained.extend(new.iter().map(|metric| metric.name));
     }
 
     /// Adds a picture with a line below it.
@@ -145,7 +177,8 @@ impl Page {
         self.add(&html);
     }
 
-    /// Adds the first rows of a table, and how many there are; rows are escaped already. Names of columns are apart by ` | `.
+    /// Adds the first rows of a table, and the number of rows if there are more. Rows are escaped already; ` | ` separates the names
+    /// of columns.
     pub(crate) fn first_rows(
         &mut self,
         head: &str,
@@ -159,7 +192,7 @@ impl Page {
         }
     }
 
-    /// Adds a table whose rows a click on a head sorts; without scripts it stays as it is.
+    /// Adds a table that a click on a column header sorts, where the browser runs scripts.
     pub(crate) fn sortable(&mut self, head: &[&str], rows: &[Vec<Field>]) {
         self.is_sortable = true;
         let mut html = String::from("<div class=\"wide\"><table class=\"sortable\"><thead><tr>");
@@ -173,9 +206,10 @@ impl Page {
         for row in rows {
             html.push_str("<tr>");
             for field in row {
+                let best = if field.is_best { " best" } else { "" };
                 let _ = match field.value {
                     Some(value) if value.is_finite() => {
-                        write!(html, "<td class=\"number\" data-value=\"{value}\">{}</td>", field.html)
+                        write!(html, "<td class=\"number{best}\" data-value=\"{value}\">{}</td>", field.html)
                     }
                     Some(_) => write!(html, "<td class=\"number\">{}</td>", field.html),
                     None => write!(html, "<td>{}</td>", field.html),
@@ -187,7 +221,7 @@ impl Page {
         self.add(&html);
     }
 
-    /// The whole page. `stamp` says for programs what it is about.
+    /// The whole page. `stamp` identifies the results for programs.
     pub(crate) fn finish(self, title: &str, stamp: &str) -> String {
         let left_out = match self.left_out {
             0 => String::new(),
@@ -213,10 +247,23 @@ fn is_number(cell: &str) -> bool {
         && cell
             .trim_end_matches(" s")
             .chars()
-            .all(|letter| letter.is_ascii_digit() || ".-+e ×".contains(letter))
+            .all(|letter| letter.is_ascii_digit() || ",.-+e ×".contains(letter))
 }
 
-/// Text as HTML shows it.
+/// A number in the one format of reports: six significant digits, whole numbers in full, thousands apart.
+pub(crate) fn number(value: f64) -> String {
+    if value.is_finite() { gates::number(value) } else { "–".to_owned() }
+}
+
+/// The number that a text is; none of identifiers such as `007`.
+fn parse_number(text: &str) -> Option<f64> {
+    let digits = text.trim_start_matches('-');
+    let is_plain = digits.starts_with(|letter: char| letter.is_ascii_digit())
+        && !(digits.starts_with('0') && digits[1..].starts_with(|letter: char| letter.is_ascii_digit()));
+    text.parse().ok().filter(|value: &f64| is_plain && value.is_finite())
+}
+
+/// Text with the markup characters of HTML escaped.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -236,7 +283,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Whether a cell ran or was up to date makes no other report.
+    /// The same whether a cell ran or was up to date.
     pub(super) fn of(results: Results<'_>) -> Self {
         let Results { pipeline, store, report } = results;
         let cells = results.cells().map(|(cell, settled)| {
@@ -281,5 +328,25 @@ mod tests {
         assert!(html.len() <= 100_000);
         assert!(html.contains("parts were left out"));
         assert!(html.contains("<title>a &lt;b&gt; – hopmap</title>"));
+    }
+
+    #[test]
+    fn a_metric_is_explained_once() {
+        let mut page = Page::new(100_000);
+        page.explain(["F", "seconds", "dilation_max"]);
+        page.explain(["F", "T"]);
+        let html = page.finish("p", "");
+        for name in ["F", "T", "dilation_max"] {
+            assert_eq!(html.matches(&format!("<dt>{name}</dt><dd>")).count(), 1, "{name}: {html}");
+        }
+        assert!(!html.contains("<dt>seconds</dt>") && !html.contains("<dt>hop_bytes</dt>"));
+    }
+
+    #[test]
+    fn numbers_have_one_format_and_identifiers_stay_text() {
+        let written = ["6126182400.0", "7.629e8", "0.25", "007", "-3", "nan", "a", ""]
+            .map(|text| Field::new(text).html);
+        assert_eq!(written, ["6,126,182,400", "762,900,000", "0.25", "007", "-3", "nan", "a", ""]);
+        assert_eq!(number(f64::NAN), "–");
     }
 }

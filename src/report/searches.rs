@@ -1,4 +1,4 @@
-//! Searches of the same problem side by side, what is won by searching longer, and tables that stages made.
+//! Comparison of the searches for the same problem, their convergence, and tables that stages wrote.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,12 +6,15 @@ use std::path::Path;
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, ConvergencePoint, Mapping, Schedule, TextFile};
 use hopmap_statistics::Sample;
-use hopmap_views::{Band, Cloud, bands, makespan_searches, pareto, searches as cost_searches};
+use hopmap_views::{
+    Band, Cloud, Palette, bands, first_evaluations, makespan_searches, pareto, searches as cost_searches,
+};
 
-use super::page::{Page, Results, escape};
+use super::page::{Field, Page, Results, escape};
+use super::problem::problem;
 use super::sweep::front;
 use crate::engine::{Settled, Store};
-use crate::pipeline::{Cell, Origin, Pipeline, show};
+use crate::pipeline::{Cell, Pipeline, show};
 
 /// Problems whose searches are drawn.
 const MOST_PROBLEMS: usize = 12;
@@ -21,13 +24,13 @@ const MOST_SEARCHES: usize = 7;
 const MOST_ROWS: usize = 300;
 const MOST_COLUMNS: usize = 30;
 
-/// Curves of one way that a band is made of, and curves of a page.
+/// Curves that a band summarises, and curves that a page reads.
 const MOST_RUNS: usize = 40;
 const MOST_CURVES: usize = 400;
 /// Points of a band.
 const STEPS: u32 = 80;
 
-/// The runs of every way to search a problem.
+/// The runs for a problem by the name of their search.
 type Runs<'a> = BTreeMap<String, Vec<Run<'a>>>;
 
 /// A run of a search.
@@ -38,17 +41,17 @@ struct Run<'a> {
     digest: &'a str,
 }
 
-/// Lines of a picture: the name of a search, and its best after so many evaluations.
+/// Lines of a picture: the name of a search, evaluations, and the best value found by then.
 type Curves = [(String, Vec<(u64, f64)>)];
 
-/// What searches look for.
+/// Solutions of one kind and how their searches are drawn.
 struct Sought {
     kind: &'static str,
     heading: &'static str,
-    /// The metric that they make small.
+    /// The metric that they minimise.
     metric: &'static str,
     convergence: fn(&Path) -> Option<Vec<ConvergencePoint>>,
-    picture: fn(&Curves) -> String,
+    picture: fn(&Curves, &Palette) -> String,
 }
 
 const SOUGHT: [Sought; 2] = [
@@ -57,18 +60,18 @@ const SOUGHT: [Sought; 2] = [
         heading: "Searches",
         metric: "F",
         convergence: |folder| Some(Folder::read::<Mapping>(folder).ok()?.convergence),
-        picture: |curves| cost_searches(curves, None),
+        picture: |curves, palette| cost_searches(curves, palette),
     },
     Sought {
         kind: Schedule::KIND,
         heading: "Searches for schedules",
         metric: "makespan",
         convergence: |folder| Some(Folder::read::<Schedule>(folder).ok()?.convergence),
-        picture: |curves| makespan_searches(curves, None),
+        picture: |curves, palette| makespan_searches(curves, palette),
     },
 ];
 
-/// Draws how the searches of each problem went, where there are several of them.
+/// Draws the searches of each problem that has several.
 pub(crate) fn searches(page: &mut Page, results: Results<'_>) {
     SOUGHT.iter().for_each(|sought| of_kind(page, results, sought));
 }
@@ -78,27 +81,29 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
     for (cell, settled) in results.cells() {
         let Some(run) = run(results.store, settled, sought) else { continue };
         let problem = problem(cell);
-        let way = way(results.pipeline, &problem, cell);
+        let name = name(results.pipeline, &problem, cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
             problems.push((problem, Runs::new()));
             problems.len() - 1
         });
-        problems[index].1.entry(way).or_default().push(run);
+        problems[index].1.entry(name).or_default().push(run);
     }
     problems.retain(|(_, runs)| runs.len() > 1 || runs.values().any(|runs| runs.len() > 2));
     if problems.is_empty() {
         return;
     }
     page.heading(sought.heading);
+    page.explain([sought.metric]);
+    let palette = palette(&problems);
     let mut curves_left = MOST_CURVES;
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
         let names: Vec<&str> = problem.iter().map(|&cell| results.pipeline.cells[cell].id.as_str()).collect();
         page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
-        let quality_against_cost = clouds(page, runs, sought);
+        let quality_against_cost = clouds(page, runs, sought, &palette);
         if runs.values().any(|runs| runs.len() > 2) {
-            draw_bands(page, results.store, runs, sought, &mut curves_left);
+            draw_bands(page, results.store, runs, (sought, &palette), &mut curves_left);
         } else {
-            draw_best(page, results.store, runs, sought);
+            draw_best(page, results.store, runs, (sought, &palette));
         }
         if quality_against_cost {
             page.add("</div>\n");
@@ -109,7 +114,25 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
     }
 }
 
-/// What a cell found, and what that took.
+/// Colours of the searches of all problems, those with the best mean rank first.
+fn palette(problems: &[(Vec<usize>, Runs<'_>)]) -> Palette {
+    let mut ranks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (_, runs) in problems {
+        let median = |runs: &Vec<Run<'_>>| Sample::new(runs.iter().map(|run| run.found)).quartiles()[1];
+        let mut order: Vec<(f64, &str)> =
+            runs.iter().map(|(name, runs)| (median(runs), name.as_str())).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (0_u32..)
+            .zip(order)
+            .for_each(|(rank, (_, name))| ranks.entry(name).or_default().push(f64::from(rank)));
+    }
+    let mean = |ranks: &Vec<f64>| ranks.iter().sum::<f64>() / ranks.len() as f64;
+    let mut names: Vec<(f64, &str)> = ranks.iter().map(|(name, ranks)| (mean(ranks), *name)).collect();
+    names.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
+    Palette::new(names.iter().map(|(_, name)| *name))
+}
+
+/// The result of a cell and how long it took.
 fn run<'a>(store: &Store, settled: &'a Settled, sought: &Sought) -> Option<Run<'a>> {
     let record = settled.outputs.values().find(|record| record.kind == sought.kind)?;
     let found = *record.metrics.get(sought.metric)?;
@@ -117,8 +140,8 @@ fn run<'a>(store: &Store, settled: &'a Settled, sought: &Sought) -> Option<Run<'
     Some(Run { found, seconds, digest: &record.digest })
 }
 
-/// Draws what was found against the seconds it took, and begins a pair of pictures with it, if there is anything to compare.
-fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought) -> bool {
+/// Draws results against run times, and opens a pair of pictures with it, if there are several searches.
+fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought, palette: &Palette) -> bool {
     let cloud = |(name, runs): (&String, &Vec<Run<'_>>)| {
         let point = |run: &Run<'_>| Some((run.seconds.filter(|seconds| *seconds > 0.0)?, run.found));
         let points: Vec<(f64, f64)> = runs.iter().filter_map(point).collect();
@@ -133,54 +156,71 @@ fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought) -> bool {
     let medians: Vec<(f64, f64)> = clouds.iter().map(|cloud| (cloud.cost[1], cloud.quality[1])).collect();
     clouds.iter_mut().zip(front(&medians)).for_each(|(cloud, is_on_front)| cloud.is_on_front = is_on_front);
     page.add("<div class=\"pair\">\n");
-    let caption = "Every run is a dot, every way a cross of its quartiles; what is above and right of the broken line is beaten by \
-                   something that is as quick.";
-    page.figure(&pareto(&clouds, sought.metric, "seconds"), caption);
+    let caption =
+        "Dots: runs; crosses: quartiles; dashed line: Pareto front (points above and right are dominated).";
+    page.figure(&pareto(&clouds, sought.metric, "seconds", palette), caption);
     true
 }
 
-/// Draws the best run of every way.
-fn draw_best(page: &mut Page, store: &Store, runs: &Runs<'_>, sought: &Sought) {
+/// What the curves of searches show.
+const RECORDED: &str = "Some searches, such as annealing, record their best value only once per epoch; between recorded points the curve \
+                        is interpolated.";
+
+/// Draws the best run of every search.
+fn draw_best(page: &mut Page, store: &Store, runs: &Runs<'_>, (sought, palette): (&Sought, &Palette)) {
     let best = |runs: &Vec<Run<'_>>| {
         let least = runs.iter().min_by(|a, b| a.found.total_cmp(&b.found))?;
         curve(store, least.digest, sought)
     };
-    let curves: Vec<_> = runs.iter().filter_map(|(way, runs)| Some((way.clone(), best(runs)?))).collect();
+    let curves: Vec<_> = runs.iter().filter_map(|(name, runs)| Some((name.clone(), best(runs)?))).collect();
     let curves: Vec<_> =
         curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
     if !curves.is_empty() {
-        page.figure(&(sought.picture)(&curves), "The best run of each way to search.");
+        let caption = format!("The best run of each search. {RECORDED}");
+        page.figure(&(sought.picture)(&curves, palette), &caption);
     }
 }
 
-/// Draws the median and the quartiles of the runs of every way.
-fn draw_bands(page: &mut Page, store: &Store, runs: &Runs<'_>, sought: &Sought, curves_left: &mut usize) {
-    let mut drawn = Vec::new();
+/// Draws the median and the quartiles of the runs of every search.
+fn draw_bands(
+    page: &mut Page,
+    store: &Store,
+    runs: &Runs<'_>,
+    (sought, palette): (&Sought, &Palette),
+    curves_left: &mut usize,
+) {
+    let mut curves_of = Vec::new();
     let mut most = 0;
-    for (way, runs) in runs {
+    for (name, runs) in runs {
         let taken = runs.len().min(MOST_RUNS).min(*curves_left);
         *curves_left -= taken;
         most = most.max(runs.len());
         let curves: Vec<Vec<(u64, f64)>> =
             runs.iter().take(taken).filter_map(|run| curve(store, run.digest, sought)).collect();
-        drawn.extend(band(way, &curves));
+        curves_of.push((name, curves));
     }
+    let recorded = curves_of.iter().flat_map(|(_, curves)| curves).flatten();
+    let first = first_evaluations(recorded.map(|point| point.0));
+    let drawn: Vec<Band> = curves_of.iter().filter_map(|(name, curves)| band(name, curves, first)).collect();
     if drawn.is_empty() {
         return;
     }
     let mut caption =
-        "The best found so far: the median of the runs, and the band of the middle half of them.".to_owned();
+        format!("Best {} so far. Line: median of the runs; band: quartiles. {RECORDED}", sought.metric);
     if most > MOST_RUNS {
-        caption.push_str(&format!(" Of each way the first {MOST_RUNS} runs."));
+        caption.push_str(&format!(" Only the first {MOST_RUNS} runs of each search are included."));
     }
-    page.figure(&bands(&drawn, sought.metric), &caption);
+    page.figure(&bands(&drawn, sought.metric, palette), &caption);
 }
 
-/// The median and the quartiles of what runs had found by the same number of evaluations. None of ways that do not search.
-fn band(way: &str, curves: &[Vec<(u64, f64)>]) -> Option<Band> {
+/// Median and quartiles of the best values that runs had found after the same numbers of evaluations, from `first` on. None for
+/// mappers that do not search.
+fn band(name: &str, curves: &[Vec<(u64, f64)>], first: u64) -> Option<Band> {
+    let later = |point: (u64, f64)| (point.0.max(first), point.1);
+    let curves = curves.iter().filter(|curve| !curve.is_empty());
     let curves: Vec<Vec<(u64, f64)>> =
-        curves.iter().filter(|curve| !curve.is_empty()).map(|curve| falling(curve)).collect();
-    let begin = curves.iter().filter_map(|curve| curve.first()).map(|point| point.0).max()?.max(1);
+        curves.map(|curve| falling(curve).into_iter().map(later).collect()).collect();
+    let begin = curves.iter().filter_map(|curve| curve.first()).map(|point| point.0).max()?;
     let end = curves.iter().filter_map(|curve| curve.last()).map(|point| point.0).max()?;
     if end <= begin {
         return None;
@@ -190,17 +230,24 @@ fn band(way: &str, curves: &[Vec<(u64, f64)>]) -> Option<Band> {
     let mut evaluations: Vec<u64> = (0..=STEPS).map(at).collect();
     evaluations.dedup();
     let point = |evaluations: u64| {
-        let by_then = |curve: &Vec<(u64, f64)>| {
-            let reached = curve.partition_point(|point| point.0 <= evaluations);
-            curve.get(reached.saturating_sub(1)).map(|point| point.1)
-        };
-        (evaluations, Sample::new(curves.iter().filter_map(by_then)).quartiles())
+        let by_then = curves.iter().filter_map(|curve| interpolated(curve, evaluations));
+        (evaluations, Sample::new(by_then).quartiles())
     };
     let points = evaluations.into_iter().map(point).collect();
-    Some(Band { name: way.to_owned(), runs: curves.len(), points })
+    Some(Band { name: name.to_owned(), runs: curves.len(), points })
 }
 
-/// The best so far after every evaluation.
+/// The value of a curve between its points, on a logarithmic axis; after the last point it stays.
+fn interpolated(curve: &[(u64, f64)], evaluations: u64) -> Option<f64> {
+    let reached = curve.partition_point(|point| point.0 <= evaluations);
+    let before = curve.get(reached.saturating_sub(1))?;
+    let Some(after) = curve.get(reached).filter(|_| reached > 0) else { return Some(before.1) };
+    let log = |evaluations: u64| (evaluations as f64).ln();
+    let part = (log(evaluations) - log(before.0)) / (log(after.0) - log(before.0));
+    Some(before.1 + part * (after.1 - before.1))
+}
+
+/// The best value so far after every number of evaluations.
 fn falling(curve: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let mut best = f64::INFINITY;
     let so_far = |&(evaluations, found): &(u64, f64)| {
@@ -210,21 +257,8 @@ fn falling(curve: &[(u64, f64)]) -> Vec<(u64, f64)> {
     curve.iter().map(so_far).collect()
 }
 
-/// The cells that a mapping's program and machine come from.
-fn problem(cell: &Cell) -> Vec<usize> {
-    let origins = cell.needs.iter().flat_map(|need| &need.origins);
-    let known = |origin: &Origin| match origin {
-        Origin::Cell { cell, .. } => Some(*cell),
-        Origin::Best { .. } => None,
-    };
-    let mut cells: Vec<usize> = origins.filter_map(known).collect();
-    cells.sort_unstable();
-    cells.dedup();
-    cells
-}
-
-/// How a cell searches: its kind and its matrix without the seed and what the matrix of its problem has.
-fn way(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
+/// Name of a search: its kind, and its matrix without the seed and the keys of its problem.
+fn name(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
     let of_problem = |key: &String| {
         problem.iter().any(|&cell| pipeline.cells[cell].matrix.iter().any(|(other, _)| other == key))
     };
@@ -234,7 +268,7 @@ fn way(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
     if keys.is_empty() { kind.to_owned() } else { format!("{kind} {}", keys.join(" ")) }
 }
 
-/// The best cost over the evaluations of all islands.
+/// The best value over the evaluations of all islands.
 fn curve(store: &Store, digest: &str, sought: &Sought) -> Option<Vec<(u64, f64)>> {
     let mut points = (sought.convergence)(&store.artifact(digest))?;
     let islands = u64::from(points.iter().map(|point| point.island).max()? + 1);
@@ -242,7 +276,7 @@ fn curve(store: &Store, digest: &str, sought: &Sought) -> Option<Vec<(u64, f64)>
     Some(points.into_iter().map(|point| (point.evaluations * islands, point.cost)).collect())
 }
 
-/// Shows the tables that stages made as CSV.
+/// Shows the tables that stages wrote as CSV.
 pub(crate) fn tables(page: &mut Page, results: Results<'_>) {
     for (cell, settled) in results.cells() {
         for record in settled.outputs.values().filter(|record| record.kind == TextFile::KIND) {
@@ -257,12 +291,13 @@ pub(crate) fn tables(page: &mut Page, results: Results<'_>) {
 fn table(page: &mut Page, cell: &Cell, text: &str) {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let Ok(header) = reader.headers().cloned() else { return };
-    let shown = |record: &csv::StringRecord| record.iter().take(MOST_COLUMNS).map(escape).collect::<Vec<_>>();
-    let rows: Vec<Vec<String>> =
+    let shown =
+        |record: &csv::StringRecord| record.iter().take(MOST_COLUMNS).map(Field::new).collect::<Vec<_>>();
+    let rows: Vec<Vec<Field>> =
         reader.records().filter_map(Result::ok).take(MOST_ROWS).map(|record| shown(&record)).collect();
     page.heading(&cell.id);
     page.note(&format!("{}.", escape(cell.entry.summary)));
-    page.table(&header.iter().take(MOST_COLUMNS).collect::<Vec<_>>(), &rows);
+    page.sortable(&header.iter().take(MOST_COLUMNS).collect::<Vec<_>>(), &rows);
     let all = text.lines().count().saturating_sub(1);
     if all > rows.len() {
         page.note(&format!("{} of {all} rows are shown.", rows.len()));
@@ -280,13 +315,15 @@ mod tests {
             vec![(1, 8.0), (10, 9.0), (50, 6.0)],
             vec![(1, 12.0), (100, 3.0)],
         ];
-        let band = band("a", &curves).unwrap();
+        let band = band("a", &curves, 1).unwrap();
         assert_eq!((band.runs, band.points.first().unwrap().0, band.points.last().unwrap().0), (3, 1, 100));
         let shown = |values: [f64; 3]| values.map(|value| value.to_string());
         assert_eq!(shown(band.points[0].1), ["9", "10", "11"]);
         // A run that has ended keeps what it found; one that became worse keeps its best.
         assert_eq!(shown(band.points.last().unwrap().1), ["2.5", "3", "4.5"]);
         assert!(band.points.windows(2).all(|pair| pair[1].1[1] <= pair[0].1[1]));
-        assert!(super::band("no search", &[vec![(0, 5.0)]]).is_none());
+        // Between its points a curve is a straight line on a logarithmic axis.
+        assert_eq!(interpolated(&curves[2], 10), Some(7.5));
+        assert!(super::band("no search", &[vec![(0, 5.0)]], 1).is_none());
     }
 }

@@ -1,24 +1,28 @@
-//! The parts of a report that are about the pipeline as a whole: summary, gates, tables of the pipeline's questions, cells.
+//! The parts of a report on the pipeline as a whole: summary, gates, results of its queries, cells.
 
 use std::path::Path;
 
 use hopmap_model::{Artifact, Metrics};
 use hopmap_views::{DagNode, NodeState, comparison, dag};
 
-use super::page::{Field, Page, Results, escape};
+use super::page::{Field, Page, Results, escape, number};
+use super::problem::best_of_each;
 use crate::engine::{OutputRecord, Settled, State, launch_command, launch_files, short, state_name};
-use crate::gates::{Standing, Verdict, number};
+use crate::gates::{Standing, Verdict};
 use crate::pipeline::Cell;
 
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;
 
-/// Failures that are told.
+/// Failures that are listed.
 const MOST_ERRORS: usize = 20;
-/// Placements that are compared with linear and random; a sweep has its own tables.
+/// Launch commands that are shown at once, and after a click.
+const MOST_OPEN: usize = 3;
+const MOST_COMMANDS: usize = 20;
+/// Mappings that are compared with linear and random; a sweep has its own tables.
 const MOST_COMPARED: usize = 6;
 
-/// Name, what happened, and how to launch.
+/// Name, outcomes, errors and launch commands.
 pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
     page.add(&format!("<h1>{}</h1>\n", escape(&results.pipeline.name)));
     if let Some(description) = &results.pipeline.description {
@@ -51,55 +55,68 @@ fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String
     if commands.is_empty() {
         return;
     }
-    page.add("<h3>Launch</h3>\n");
-    for command in commands.iter().take(20) {
-        page.add(&format!("<pre>{}</pre>\n", escape(command)));
+    let shown = commands.iter().take(MOST_COMMANDS);
+    let mut list: String = shown.map(|command| format!("<pre>{}</pre>\n", escape(command))).collect();
+    if commands.len() > MOST_COMMANDS {
+        let more = commands.len() - MOST_COMMANDS;
+        list.push_str(&format!("<p class=\"note\">… and {more} more.</p>\n"));
     }
+    page.add(&match commands.len() {
+        ..=MOST_OPEN => format!("<h3>Launch</h3>\n{list}"),
+        all => format!("<details><summary>{all} launch commands</summary>\n{list}</details>\n"),
+    });
 }
 
-/// Metrics beside linear, round-robin and random.
+/// Metrics compared with linear, round-robin and random mappings.
 pub(crate) fn quality(page: &mut Page, results: Results<'_>) {
-    let mut compared: Vec<(&Cell, &OutputRecord)> = Vec::new();
-    for (cell, settled) in results.cells() {
-        let metrics = settled.outputs.values().filter(|record| record.kind == Metrics::KIND);
-        compared.extend(metrics.map(|record| (cell, record)));
+    let mut compared: Vec<(usize, &OutputRecord)> = Vec::new();
+    for (index, (_, settled)) in results.cells().enumerate() {
+        let metrics = settled.outputs.values().find(|record| record.kind == Metrics::KIND);
+        compared.extend(metrics.map(|record| (index, record)));
     }
     if compared.is_empty() {
         return;
     }
     page.heading("Quality");
-    for (cell, record) in compared.iter().take(MOST_COMPARED) {
+    let (best, _) = best_of_each(results.pipeline, &compared, "F", MOST_COMPARED);
+    for (index, record) in compared.iter().filter(|(index, _)| best.contains(index)) {
         let Some(metrics) = results.read::<Metrics>(record) else { continue };
-        page.add(&format!("<h3>{}</h3>\n", escape(&cell.id)));
+        page.add(&format!("<h3>{}</h3>\n", escape(&results.pipeline.cells[*index].id)));
         page.figure(&comparison(&metrics), "");
         metrics_table(page, record);
     }
-    if compared.len() > MOST_COMPARED {
-        let more = compared.len() - MOST_COMPARED;
-        page.note(&format!("… and {more} more; their metrics are below."));
+    if compared.len() > best.len() {
+        let (shown, all) = (best.len(), compared.len());
+        page.note(&format!(
+            "{shown} of {all} are shown, those with the smallest F of each program; “Sweeps” has the metrics of all."
+        ));
     }
 }
 
 fn metrics_table(page: &mut Page, record: &OutputRecord) {
-    let value = |name: &str| record.metrics.get(name).map_or_else(|| "–".to_owned(), |&value| rounded(value));
+    let value = |name: &str| number(record.metrics.get(name).copied().unwrap_or(f64::NAN));
     let names = record.metrics.keys().filter(|name| record.metrics.contains_key(&format!("{name}_linear")));
     let row = |name: &String| {
-        let beside = |other: &str| value(&format!("{name}_over_{other}"));
+        let ratio = |other: &str| match record.metrics.get(&format!("{name}_over_{other}")) {
+            Some(ratio) => format!("{ratio:.3}"),
+            None => "–".to_owned(),
+        };
         vec![
             escape(name),
             value(name),
             value(&format!("{name}_linear")),
             value(&format!("{name}_round_robin")),
             value(&format!("{name}_random")),
-            beside("linear"),
-            beside("round_robin"),
-            beside("random"),
+            ratio("linear"),
+            ratio("round_robin"),
+            ratio("random"),
         ]
     };
-    let rows: Vec<Vec<String>> = names.map(row).collect();
+    let rows: Vec<Vec<String>> = names.clone().map(row).collect();
     let columns =
         "metric | mapping | linear | round-robin | random (median) | ÷ linear | ÷ round-robin | ÷ random";
     page.first_rows(columns, rows.into_iter(), usize::MAX);
+    page.explain(names.map(String::as_str));
 }
 
 /// The pipeline as a graph.
@@ -131,7 +148,7 @@ pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
     page.figure(&dag(&nodes, &edges), "");
 }
 
-/// Every stage with its state, reason, time and results.
+/// Every cell with its state, reasons, time and outputs.
 pub(crate) fn stages(page: &mut Page, results: Results<'_>) {
     page.heading("Stages");
     let row = |(cell, settled): (&Cell, &Settled)| {
@@ -155,19 +172,10 @@ pub(crate) fn stages(page: &mut Page, results: Results<'_>) {
     page.first_rows(head, results.cells().map(row), MOST_ROWS);
 }
 
-/// A number with as many digits as people read.
-fn rounded(value: f64) -> String {
-    match value.abs() {
-        size if size >= 1e7 => format!("{value:.3e}"),
-        size if size >= 1000.0 || value.fract() == 0.0 => format!("{value:.0}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
 /// Gates that are listed.
 const MOST_GATES: usize = 300;
 
-/// Shows how every gate stands, broken ones first.
+/// Shows the state of every gate, failed ones first.
 pub(crate) fn gates(page: &mut Page, results: Results<'_>) {
     let report = results.report;
     if report.gates.is_empty() {
@@ -177,12 +185,12 @@ pub(crate) fn gates(page: &mut Page, results: Results<'_>) {
     let order = [Standing::Broken, Standing::Unknown, Standing::Open, Standing::Holds];
     let mut verdicts: Vec<&Verdict> = report.gates.iter().collect();
     verdicts.sort_by_key(|verdict| order.iter().position(|&standing| standing == verdict.standing));
-    let head = "gate |  | value | has to be | in words";
+    let head = "gate | state | value | condition | meaning";
     page.first_rows(head, verdicts.into_iter().map(row), MOST_GATES);
 }
 
 fn row(verdict: &Verdict) -> Vec<String> {
-    // The colours are those of stages that ran, failed or wait.
+    // The classes, and with them the colours, are those of the states of cells.
     let (class, word) = match verdict.standing {
         Standing::Holds => ("ran", "holds"),
         Standing::Broken => ("failed", "broken"),
@@ -210,14 +218,10 @@ pub(crate) fn tables(page: &mut Page, results: Results<'_>) {
         page.add(&format!("<h3>{}</h3>\n", escape(&table.name)));
         let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let rows: Vec<Vec<Field>> =
-            table.rows.iter().map(|row| row.iter().map(|text| field(text)).collect()).collect();
+            table.rows.iter().map(|row| row.iter().map(|text| Field::new(text)).collect()).collect();
         page.sortable(&head, &rows);
         if table.rows.len() < table.all_rows {
             page.note(&format!("{} of {} rows are shown.", table.rows.len(), table.all_rows));
         }
     }
-}
-
-fn field(text: &str) -> Field {
-    text.parse().map_or_else(|_| Field::text(escape(text)), |value| Field::number(value, escape(text)))
 }

@@ -1,6 +1,5 @@
-//! What solutions look like: placements (the matrix before and after, the machine with its loads, the search), communication
-//! matrices side by side, schedules (who runs what when), and routes (the network with its loads, why there are none, what
-//! happens when something fails).
+//! Pictures of solutions: mappings (communication matrix before and after, machine with its loads, search), communication matrices
+//! of several programs, schedules, and routes (network with its loads, diagnosis of infeasible problems, failures).
 
 use hopmap_model::{
     Artifact, Cause, CheckpointStore, Deltas, Diagnosis, Failure, Failures, Mapping, Part, Paths, Routes,
@@ -12,22 +11,23 @@ use hopmap_views::{
     routes as picture, small_matrices, topology,
 };
 
-use super::page::{Page, Results, escape};
+use super::page::{Page, Results, escape, number};
+use super::problem::best_of_each;
 use crate::engine::{OutputRecord, Settled};
 use crate::pipeline::{Cell, Pipeline, show};
 
-/// Placements that are drawn; of a sweep the best ones.
-const MOST_PLACEMENTS: usize = 6;
+/// Mappings that are drawn.
+const MOST_MAPPINGS: usize = 6;
 
-/// Draws the placements, the best of each stage first.
-pub(crate) fn placements(page: &mut Page, results: Results<'_>) {
-    let Some(cells) = with_output(page, "Placement", results, Mapping::KIND) else { return };
-    for index in smallest(page, cells, "F", MOST_PLACEMENTS, "the smallest F") {
+/// Draws mappings, the best of each program first.
+pub(crate) fn mappings(page: &mut Page, results: Results<'_>) {
+    let Some(cells) = with_output(page, "Mapping", results, Mapping::KIND) else { return };
+    for index in smallest(page, results, &cells, "F", MOST_MAPPINGS) {
         draw(page, results, index);
     }
 }
 
-/// The cells with an output of a kind, if there are any, below a heading: index, and that output.
+/// The cells with an output of a kind, if there are any, below a heading: their indexes and outputs.
 fn with_output<'a>(
     page: &mut Page,
     heading: &str,
@@ -45,21 +45,23 @@ fn with_output<'a>(
     Some(cells)
 }
 
-/// The cells with the smallest values of a metric, which `words` names; said where that are not all.
+/// The cells with the smallest values of a metric in each problem, with a note unless these are all.
 fn smallest(
     page: &mut Page,
-    mut cells: Vec<(usize, &OutputRecord)>,
+    results: Results<'_>,
+    cells: &[(usize, &OutputRecord)],
     metric: &str,
     most: usize,
-    words: &str,
 ) -> Vec<usize> {
-    let all = cells.len();
-    if all > most {
-        page.note(&format!("The {most} with {words} of {all}."));
+    let (best, has_problems) = best_of_each(results.pipeline, cells, metric, most);
+    if best.len() < cells.len() {
+        let each = if has_problems { " for each program and machine" } else { "" };
+        let (shown, all) = (best.len(), cells.len());
+        page.note(&format!(
+            "{shown} of {all} are shown: those with the smallest {metric}{each}, equal ones once."
+        ));
     }
-    let value = |record: &OutputRecord| record.metrics.get(metric).copied().unwrap_or(f64::INFINITY);
-    cells.sort_by(|a, b| value(a.1).total_cmp(&value(b.1)).then(a.0.cmp(&b.0)));
-    cells.into_iter().take(most).map(|(index, _)| index).collect()
+    best
 }
 
 fn draw(page: &mut Page, results: Results<'_>, index: usize) {
@@ -71,33 +73,42 @@ fn draw(page: &mut Page, results: Results<'_>, index: usize) {
     page.add("<div class=\"pair\">\n");
     let (placed_on, linear_slots) = (mapping.slots(), linear(graph.ranks()));
     let before = RankOrder::in_machine(&linear_slots, system);
-    let caption = "Rank i on slot i: squares are the hosts and other groups of the machine.";
-    page.figure(&matrix(graph, mapping.weight, "Linear placement", Some(&before)), caption);
+    let caption = "Rank i on slot i. Traffic inside a square stays within that host or switch.";
+    page.figure(&matrix(graph, mapping.weight, "Linear mapping", Some(&before)), caption);
     let after = RankOrder::in_machine(&placed_on, system);
-    let caption = "As they are placed: what is inside a square stays in that group.";
-    page.figure(&matrix(graph, mapping.weight, "This placement", Some(&after)), caption);
+    let caption = "Ranks in machine order. Traffic inside a square stays within that host or switch.";
+    page.figure(&matrix(graph, mapping.weight, "This mapping", Some(&after)), caption);
     page.add("</div>\n");
     let loads = Paths::new(system).map(|paths| link_loads(graph, system, &paths, &placed_on));
     if let Some(picture) = levels(graph, system, &placed_on, &linear_slots, mapping.weight) {
-        page.figure(&picture, "How far messages travel.");
+        page.figure(&picture, "Share of the bytes by the level on which sender and receiver meet.");
     }
     page.figure(
         &topology(system, loads.as_deref(), Some(mapping)),
-        "The machine, its ranks, and the bytes on its links.",
+        "The machine, the ranks of its hosts, and the bytes on its links.",
     );
     if mapping.convergence.iter().any(|point| point.evaluations > 0) {
         let start = Quality::new(graph, system, None, &linear_slots, mapping.weight).ok();
         let reference = start.map(|quality| (quality.f, "linear"));
-        page.figure(&convergence(&mapping.convergence, reference), "The best F each island had found.");
+        page.figure(&convergence(&mapping.convergence, reference), &recorded("F"));
+        page.explain(["F"]);
     }
+}
+
+/// Caption of curves of searches.
+fn recorded(metric: &str) -> String {
+    format!(
+        "The best {metric} of each island. Dots are the recorded improvements; some searches, such as annealing, only record one per \
+         epoch, so {metric} may have fallen earlier than a dot shows."
+    )
 }
 
 /// Matrices that are drawn.
 const MOST_MATRICES: usize = 36;
-/// Edges of a program that is drawn so small.
+/// Size of a communication matrix that is drawn this small.
 const MOST_BYTES: u64 = 40_000_000;
 
-/// Draws the programs of every stage that makes several.
+/// Draws the communication matrices of stages that have several.
 pub(crate) fn matrices(page: &mut Page, results: Results<'_>) {
     let mut stages: Vec<(&str, Vec<(&Cell, &OutputRecord)>)> = Vec::new();
     for (cell, settled) in results.cells() {
@@ -122,14 +133,14 @@ pub(crate) fn matrices(page: &mut Page, results: Results<'_>) {
         let graphs: Vec<(String, TaskGraph)> = cells.iter().take(MOST_MATRICES).filter_map(read).collect();
         let matrices: Vec<SmallMatrix<'_>> =
             graphs.iter().map(|(name, graph)| SmallMatrix { name, graph, order: None }).collect();
-        page.figure(&small_matrices(&matrices, "Who sends how much to whom"), "");
+        page.figure(&small_matrices(&matrices, "Communication matrices"), "");
         if cells.len() > MOST_MATRICES {
             page.note(&format!("… and {} more.", cells.len() - MOST_MATRICES));
         }
     }
 }
 
-/// What the matrix of the sweep says, of paths the part that tells most: the folder of the archive.
+/// The values of the cell in the sweep; a path is shortened to the folder of the archive.
 fn name(cell: &Cell) -> String {
     let text = |value: &serde_json::Value| {
         let text = show(value);
@@ -153,7 +164,7 @@ const MOST_NAMED: usize = 24;
 pub(crate) fn schedules(page: &mut Page, results: Results<'_>) {
     let Some(cells) = with_output(page, "Schedules", results, Schedule::KIND) else { return };
     table(page, results.pipeline, &cells);
-    for index in smallest(page, cells, "makespan", MOST_SCHEDULES, "the smallest makespan") {
+    for index in smallest(page, results, &cells, "makespan", MOST_SCHEDULES) {
         if let Some(schedule) = results.own::<Schedule>(index) {
             draw_schedule(page, &results.pipeline.cells[index], &schedule);
         }
@@ -163,7 +174,7 @@ pub(crate) fn schedules(page: &mut Page, results: Results<'_>) {
 fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
     let row = |&(index, record): &(usize, &OutputRecord)| {
         let metric = |name: &str| record.metrics.get(name).copied();
-        let value = |name: &str| amount(metric(name));
+        let value = |name: &str| amount(metric(name).map(number));
         let percent = |name: &str| amount(metric(name).map(|share| format!("{:.2} %", 100.0 * share)));
         let proven = metric("proven").is_some_and(|proven| proven > 0.0);
         let cell = &pipeline.cells[index];
@@ -187,20 +198,20 @@ fn draw_schedule(page: &mut Page, cell: &Cell, schedule: &Schedule) {
     let path = schedule.critical_path();
     let names: Vec<String> = path.iter().take(MOST_NAMED).map(|&task| schedule.name(task)).collect();
     let more = if path.len() > names.len() { " → …" } else { "" };
-    let caption = format!("The critical path has {} tasks: {}{more}", path.len(), names.join(" → "));
+    let caption = format!("Critical path of {} tasks: {}{more}", path.len(), names.join(" → "));
     page.figure(&gantt(schedule), &caption);
     if schedule.convergence.iter().any(|point| point.evaluations > 0) {
         let bound = schedule.metrics.get("lower_bound").copied().filter(|bound| *bound > 0.0);
         let reference = bound.map(|bound| (bound, "lower bound"));
         let picture = makespan_convergence(&schedule.convergence, reference);
-        page.figure(&picture, "The least makespan each island had found.");
+        page.figure(&picture, &recorded("makespan"));
     }
 }
 
-/// Networks that are drawn; of a sweep those with the least objective.
+/// Networks that are drawn; of a sweep those with the smallest objective.
 const MOST_NETWORKS: usize = 4;
 
-/// Lists all routes, draws the best ones, and shows diagnoses and failures.
+/// Lists all routes, draws the best ones, and shows infeasibility diagnoses and failures.
 pub(crate) fn routes(page: &mut Page, results: Results<'_>) {
     drawings(page, results);
     diagnoses(page, results);
@@ -210,7 +221,7 @@ pub(crate) fn routes(page: &mut Page, results: Results<'_>) {
 fn drawings(page: &mut Page, results: Results<'_>) {
     let Some(cells) = with_output(page, "Routes", results, Routes::KIND) else { return };
     routes_table(page, results.pipeline, &cells);
-    for index in smallest(page, cells, "objective", MOST_NETWORKS, "the least objective") {
+    for index in smallest(page, results, &cells, "objective", MOST_NETWORKS) {
         draw_routes(page, results, index);
     }
 }
@@ -218,7 +229,7 @@ fn drawings(page: &mut Page, results: Results<'_>) {
 fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
     let row = |&(index, record): &(usize, &OutputRecord)| {
         let metric = |name: &str| record.metrics.get(name).copied();
-        let value = |name: &str| amount(metric(name));
+        let value = |name: &str| amount(metric(name).map(number));
         let answer = |name: &str| amount(metric(name).map(|value| if value > 0.0 { "yes" } else { "no" }));
         let busiest = metric("largest_link_utilisation").map(|part| format!("{:.1} %", 100.0 * part));
         let cell = &pipeline.cells[index];
@@ -270,9 +281,9 @@ fn diagnoses(page: &mut Page, results: Results<'_>) {
         ]
     };
     for (cell, diagnosis) in results.all::<Diagnosis>() {
-        page.heading(&format!("Why {} has no answer", cell.id));
-        page.note("Any one remedy is enough; of a remedy all parts are needed.");
-        let head = "remedy | part | name | there | needed | why";
+        page.heading(&format!("Why {} is infeasible", cell.id));
+        page.note("Any one remedy is enough; it needs all of its parts.");
+        let head = "remedy | part | name | available | needed | why";
         page.first_rows(head, diagnosis.causes.iter().map(row), MOST_ROWS);
     }
 }
@@ -288,7 +299,7 @@ fn failures(page: &mut Page, results: Results<'_>) {
             part_name(failure.part).to_owned(),
             escape(&failure.name),
             survived.to_owned(),
-            amount(failure.objective),
+            amount(failure.objective.map(number)),
             amount(failure.longest),
             failure.moved.to_string(),
             failure.rerouted.to_string(),
@@ -298,14 +309,14 @@ fn failures(page: &mut Page, results: Results<'_>) {
     };
     for (cell, failures) in results.all::<Failures>() {
         page.heading(&format!("Failures: {}", cell.id));
-        // What is not survived comes first.
+        // Failures that the program does not survive come first.
         let mut sorted: Vec<&Failure> = failures.failures.iter().collect();
         sorted.sort_by_key(|failure| match failure.survived {
             Some(false) => 0,
             None => 1,
             Some(true) => 2,
         });
-        let head = "part | name | survived | objective | longest | processes moved | streams rerouted | entries changed | what is short";
+        let head = "part | name | survived | objective | longest route | processes moved | streams rerouted | entries changed | shortage";
         page.first_rows(head, sorted.into_iter().map(row), MOST_ROWS);
     }
 }
@@ -324,21 +335,21 @@ fn part_name(part: Part) -> &'static str {
     }
 }
 
-/// Pictures of a stage; of more lengths those with the fewest stored bytes.
+/// Pictures of a stage: the block lengths that store the fewest bytes.
 const MOST_DRAWN: usize = 4;
 /// Rows of a table of blocks or checkpoints.
 const MOST_BLOCK_ROWS: usize = 300;
 /// Bases that are written out.
 const MOST_BASES: usize = 40;
 
-/// Shows what every stage that told checkpoints by deltas found.
+/// Shows the results of every stage that encodes checkpoints as deltas.
 pub(crate) fn deltas(page: &mut Page, results: Results<'_>) {
     for (cell, deltas) in results.all::<Deltas>() {
         page.heading(&format!("Deltas: {}", cell.id));
         block_table(page, &deltas);
         for block in drawn(&deltas) {
-            let caption = "Bars are bytes stored of each checkpoint, numbers and arcs below them its base. The first \
-                           checkpoint is stored whole; where its bar is larger than any delta it is cut off.";
+            let caption = "Bars: bytes stored for each checkpoint. Numbers and arcs: its base. The first checkpoint is stored in \
+                           full; its bar is cut off where it is larger than any delta.";
             page.figure(&hopmap_views::deltas(&deltas, block), caption);
         }
     }
@@ -370,7 +381,7 @@ fn bases(rule: &RuleTotals) -> String {
     format!("{}{rest}", shown.join(" "))
 }
 
-/// Lengths of blocks that are drawn, in rising order.
+/// Block lengths that are drawn, in ascending order.
 fn drawn(deltas: &Deltas) -> Vec<u32> {
     let mut blocks: Vec<(u64, u32)> =
         deltas.rules.iter().map(|rule| (rule.stored_bytes, rule.block)).collect();
@@ -385,12 +396,12 @@ fn drawn(deltas: &Deltas) -> Vec<u32> {
     drawn
 }
 
-/// Shows every store of checkpoints.
+/// Shows every checkpoint store.
 pub(crate) fn stored(page: &mut Page, results: Results<'_>) {
     for (cell, stored) in results.all::<CheckpointStore>() {
         page.heading(&format!("Checkpoints: {}", cell.id));
-        let caption = "Above, what the bytes of each checkpoint are: zeros and what was known are not stored again. Below, \
-                       what each took on disk, with everything that is needed to find it.";
+        let caption = "Top: the bytes of each checkpoint by kind; zeros and known bytes are not stored again. Bottom: the space it \
+                       took on disk, metadata included.";
         page.figure(&hopmap_views::stored(&stored), caption);
         stored_table(page, &stored);
     }

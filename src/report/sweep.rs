@@ -1,23 +1,25 @@
-//! Sweeps: what the cells of a stage say together. Results are gathered by what differs in more than the seed, and shown as
-//! tables and Pareto fronts.
+//! Sweeps: tables of the metrics of the cells of a stage. Cells that differ only in their seed share a row with their median and its
+//! confidence interval (`core/statistics`).
 //!
 //! # Limits
 //!
-//! Cells of a stage are gathered by their matrix without `seed`; `core/statistics` has medians and their intervals. Whatever the size of
-//! a sweep, tables have 300 rows, lists 20 names, and of 400 searches the convergence is read.
+//! Tables have at most 300 rows and lists 20 names, whatever the size of the sweep.
 
 use std::collections::BTreeMap;
 
+use hopmap_objective::METRICS;
 use hopmap_statistics::Sample;
 use serde_json::Value as Json;
 
-use super::page::{Field, Page, Results, escape};
+use super::page::{Field, Page, Results, escape, number};
+use super::problem::{mark_best, problem};
 use crate::engine::State;
+use crate::pipeline::show;
 
-/// Cells that are named in a sentence.
+/// Cells that a sentence names.
 const MOST_NAMED: usize = 20;
 
-/// A table for every stage that has a matrix, with a row for all cells that differ in their seed only.
+/// Tables for every stage that has a matrix, with a row for all cells that differ only in their seed.
 pub(crate) fn sweeps(page: &mut Page, results: Results<'_>) {
     let mut stages: Vec<&str> = Vec::new();
     for cell in results.pipeline.cells.iter().filter(|cell| !cell.matrix.is_empty()) {
@@ -25,10 +27,10 @@ pub(crate) fn sweeps(page: &mut Page, results: Results<'_>) {
             stages.push(&cell.stage);
         }
     }
-    let is_told =
+    let is_shown =
         |sweep: &Sweep<'_>| sweep.cells > 1 && (!sweep.metrics.is_empty() || !sweep.failed.is_empty());
     let sweeps = stages.into_iter().map(|stage| (stage, gather(stage, results)));
-    let sweeps: Vec<(&str, Sweep<'_>)> = sweeps.filter(|(_, sweep)| is_told(sweep)).collect();
+    let sweeps: Vec<(&str, Sweep<'_>)> = sweeps.filter(|(_, sweep)| is_shown(sweep)).collect();
     if sweeps.is_empty() {
         return;
     }
@@ -40,7 +42,7 @@ pub(crate) fn sweeps(page: &mut Page, results: Results<'_>) {
     }
 }
 
-/// How many cells have no result, and which.
+/// Number and names of the cells without a result.
 fn failures(page: &mut Page, sweep: &Sweep<'_>) {
     if sweep.failed.is_empty() {
         return;
@@ -55,33 +57,42 @@ fn failures(page: &mut Page, sweep: &Sweep<'_>) {
     page.add(&format!("<p class=\"failed\">{failed} of {cells} cells have no result: {named}{more}</p>\n"));
 }
 
-/// The matrix key that only repeats what is done.
+/// The matrix key whose values repeat a run.
 const REPEATS: &str = "seed";
 
 /// The cells of a stage that has a matrix.
 #[derive(Default)]
 struct Sweep<'a> {
-    /// Keys of the matrix that say what is done.
+    /// Keys of the matrix, without the seed.
     keys: Vec<&'a str>,
     /// Whether the matrix has seeds.
     is_repeated: bool,
-    ways: Vec<Way>,
+    combinations: Vec<Combination>,
     /// Names of all metrics, in the order of their importance.
     metrics: Vec<String>,
     failed: Vec<&'a str>,
     cells: usize,
 }
 
-/// The cells that differ in their seed only.
-struct Way {
+impl Sweep<'_> {
+    /// Whether a combination has enough cells for an interval of its median.
+    fn has_intervals(&self) -> bool {
+        self.combinations.iter().any(|combination| combination.cells.len() >= 6)
+    }
+}
+
+/// The cells that differ only in their seed.
+struct Combination {
     /// Values of the keys.
     values: Vec<Json>,
+    /// What the first cell solves.
+    problem: Vec<usize>,
     /// Metrics of the cells that have any.
     cells: Vec<BTreeMap<String, f64>>,
     failed: usize,
 }
 
-impl Way {
+impl Combination {
     /// A metric of all cells.
     fn sample(&self, metric: &str) -> Sample {
         Sample::new(self.cells.iter().filter_map(|cell| cell.get(metric).copied()))
@@ -93,18 +104,19 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
     let mut index: BTreeMap<String, usize> = BTreeMap::new();
     for (cell, settled) in results.cells().filter(|(cell, _)| cell.stage == stage) {
         sweep.cells += 1;
-        let told = cell.matrix.iter().filter(|(key, _)| key != REPEATS);
+        let others = cell.matrix.iter().filter(|(key, _)| key != REPEATS);
         let (keys, values): (Vec<&str>, Vec<Json>) =
-            told.map(|(key, value)| (key.as_str(), value.clone())).unzip();
+            others.map(|(key, value)| (key.as_str(), value.clone())).unzip();
         sweep.is_repeated |= keys.len() < cell.matrix.len();
         sweep.keys = keys;
         let name = Json::from(values.clone()).to_string();
-        let way = *index.entry(name).or_insert_with(|| {
-            sweep.ways.push(Way { values, cells: Vec::new(), failed: 0 });
-            sweep.ways.len() - 1
+        let combination = *index.entry(name).or_insert_with(|| {
+            let problem = problem(cell);
+            sweep.combinations.push(Combination { values, problem, cells: Vec::new(), failed: 0 });
+            sweep.combinations.len() - 1
         });
         if matches!(settled.state, State::Failed | State::Infeasible | State::Blocked) {
-            sweep.ways[way].failed += 1;
+            sweep.combinations[combination].failed += 1;
             sweep.failed.push(&cell.id);
         }
         let mut metrics = BTreeMap::new();
@@ -117,20 +129,20 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
         }
         let result = settled.key.as_deref().and_then(|key| results.store.result(key));
         let seconds = result.and_then(|result| result.seconds).filter(|_| !metrics.is_empty());
-        metrics.extend(seconds.map(|seconds| ("seconds".to_owned(), seconds)));
+        metrics.extend(seconds.map(|seconds| (SECONDS.to_owned(), seconds)));
         if !metrics.is_empty() {
-            sweep.ways[way].cells.push(metrics);
+            sweep.combinations[combination].cells.push(metrics);
         }
     }
-    sweep.metrics = names(&sweep.ways);
+    sweep.metrics = names(&sweep.combinations);
     sweep
 }
 
-/// What people look at first comes first.
-fn names(ways: &[Way]) -> Vec<String> {
-    let cells = ways.iter().flat_map(|way| &way.cells);
+/// The names of all metrics, the most important ones first.
+fn names(combinations: &[Combination]) -> Vec<String> {
+    let cells = combinations.iter().flat_map(|combination| &combination.cells);
     let mut names: Vec<String> = cells.flat_map(|cell| cell.keys().cloned()).collect();
-    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let rank = |name: &str| costs().position(|cost| cost == name).unwrap_or(usize::MAX);
     names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
     names.dedup();
     names
@@ -140,58 +152,89 @@ fn names(ways: &[Way]) -> Vec<String> {
 const MOST_ROWS: usize = 300;
 /// Metrics of a stage that have a table, or a column.
 const MOST_METRICS: usize = 24;
-/// The metrics that come first, in this order.
-const FIRST: [&str; 5] = ["F", "makespan", "T", "hop_bytes", "seconds"];
-/// Metrics of which less is better; that of others is called the lowest.
-const COSTS: [&str; 6] = ["F", "T", "makespan", "hop_bytes", "seconds", "max_link_load_bytes"];
+
+/// The metric that every cell has: how long it ran.
+const SECONDS: &str = "seconds";
+
+/// Metrics of which less is better, the most important ones first.
+fn costs() -> impl Iterator<Item = &'static str> {
+    METRICS.iter().map(|metric| metric.name).chain(["makespan", SECONDS])
+}
 
 /// A table for every metric where there are seeds, else one for all.
 fn tables(page: &mut Page, sweep: &Sweep<'_>) {
     let (same, different): (Vec<&String>, Vec<&String>) =
-        sweep.metrics.iter().partition(|metric| is_same(sweep, metric) && *metric != "seconds");
+        sweep.metrics.iter().partition(|metric| is_same(sweep, metric) && *metric != SECONDS);
     if sweep.is_repeated {
         for (place, metric) in different.iter().take(MOST_METRICS).enumerate() {
             statistics(page, sweep, metric, place == 0);
         }
-        if sweep.ways.iter().any(|way| (1..6).contains(&way.cells.len())) {
-            page.note("Fewer than six cells say too little of a median for an interval of 95 %.");
+        if sweep.has_intervals() && sweep.combinations.iter().any(|combination| combination.cells.len() < 6) {
+            page.note("A 95 % confidence interval of the median needs at least six cells.");
         }
     } else {
         plain(page, sweep, &different);
     }
-    let told = |metric: &String| {
-        Some(format!("{} = {}", escape(metric), digits(value(sweep.ways.first()?, metric)?)))
+    let text = |metric: &String| {
+        Some(format!("{} = {}", escape(metric), number(value(sweep.combinations.first()?, metric)?)))
     };
-    let same: Vec<String> = same.into_iter().take(MOST_METRICS).filter_map(told).collect();
+    let same: Vec<String> = same.into_iter().take(MOST_METRICS).filter_map(text).collect();
     if !same.is_empty() {
         page.note(&format!("The same in all cells: {}.", same.join(", ")));
     }
+    if different.iter().any(|metric| best(sweep, metric).contains(&true)) {
+        page.note("Bold: the smallest value for each program and machine; values of different programs cannot be compared.");
+    }
+    page.explain(sweep.metrics.iter().map(String::as_str));
 }
 
-fn value(way: &Way, metric: &str) -> Option<f64> {
-    way.cells.first()?.get(metric).copied()
+/// Which combinations have the smallest median of a metric for their program and machine.
+fn best(sweep: &Sweep<'_>, metric: &str) -> Vec<bool> {
+    // How long a stage ran says nothing about its result.
+    let is_cost = metric != SECONDS && costs().any(|cost| cost == metric);
+    let median = |combination: &Combination| match is_cost {
+        true => combination.sample(metric).quartiles()[1],
+        false => f64::NAN,
+    };
+    let combinations = sweep.combinations.iter();
+    mark_best(
+        &combinations.map(|combination| (&combination.problem, median(combination))).collect::<Vec<_>>(),
+    )
 }
 
-/// Whether all cells have the same of a metric.
+fn value(combination: &Combination, metric: &str) -> Option<f64> {
+    combination.cells.first()?.get(metric).copied()
+}
+
+/// Whether a metric is the same in all cells.
 fn is_same(sweep: &Sweep<'_>, metric: &str) -> bool {
-    let mut values = sweep.ways.iter().flat_map(|way| &way.cells).map(|cell| cell.get(metric));
+    let mut values =
+        sweep.combinations.iter().flat_map(|combination| &combination.cells).map(|cell| cell.get(metric));
     let first = values.next().flatten();
     first.is_some() && values.all(|value| value == first)
 }
 
-/// Median, spread, best and the interval of the median of every combination, the smallest median first.
+/// Median, spread, best and the interval of the median of every combination: program after program, the smallest median first.
 fn statistics(page: &mut Page, sweep: &Sweep<'_>, metric: &str, is_open: bool) {
-    let best = if COSTS.contains(&metric) { "best" } else { "lowest" };
+    let smallest = if costs().any(|cost| cost == metric) { "best" } else { "lowest" };
+    let has = Columns { intervals: sweep.has_intervals(), failures: !sweep.failed.is_empty() };
     let mut head = sweep.keys.clone();
-    head.extend(["n", "median", "lower quartile", "upper quartile", best, "highest"]);
-    head.extend(["95 % of median from", "to"]);
-    if !sweep.failed.is_empty() {
-        head.push("no result");
-    }
-    let mut rows: Vec<(f64, Vec<Field>)> =
-        sweep.ways.iter().map(|way| row(way, &way.sample(metric), !sweep.failed.is_empty())).collect();
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let rows: Vec<Vec<Field>> = rows.into_iter().map(|row| row.1).collect();
+    head.extend(["n", "median", "lower quartile", "upper quartile", smallest, "highest"]);
+    head.extend(["95 % interval of median, from", "to"].into_iter().filter(|_| has.intervals));
+    head.extend(has.failures.then_some("no result"));
+    let problem = |index: usize| {
+        let problem = &sweep.combinations[index].problem;
+        sweep.combinations.iter().position(|other| other.problem == *problem)
+    };
+    let rows = sweep.combinations.iter().zip(best(sweep, metric)).enumerate();
+    let mut rows: Vec<(Option<usize>, f64, Vec<Field>)> = rows
+        .map(|(index, (combination, is_best))| {
+            let (median, row) = row(combination, &combination.sample(metric), &has, is_best);
+            (problem(index), median, row)
+        })
+        .collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let rows: Vec<Vec<Field>> = rows.into_iter().map(|row| row.2).collect();
     let open = if is_open { " open" } else { "" };
     page.add(&format!("<details{open}><summary>{}</summary>\n", escape(metric)));
     page.sortable(&head, &rows[..rows.len().min(MOST_ROWS)]);
@@ -199,16 +242,20 @@ fn statistics(page: &mut Page, sweep: &Sweep<'_>, metric: &str, is_open: bool) {
     page.add("</details>\n");
 }
 
-fn row(way: &Way, sample: &Sample, has_failures: bool) -> (f64, Vec<Field>) {
+/// Columns that not all tables have.
+struct Columns {
+    intervals: bool,
+    failures: bool,
+}
+
+fn row(combination: &Combination, sample: &Sample, has: &Columns, is_best: bool) -> (f64, Vec<Field>) {
     let [lower, median, upper] = sample.quartiles();
     let (from, to) = sample.median_interval().unwrap_or((f64::NAN, f64::NAN));
-    let mut row: Vec<Field> = way.values.iter().map(field).collect();
-    row.push(Field::number(sample.len() as f64, sample.len().to_string()));
-    let numbers = [median, lower, upper, sample.least(), sample.largest(), from, to];
-    row.extend(numbers.map(|value| Field::number(value, digits(value))));
-    if has_failures {
-        row.push(Field::number(way.failed as f64, way.failed.to_string()));
-    }
+    let mut row: Vec<Field> = combination.values.iter().map(field).collect();
+    row.extend([Field::number(sample.len() as f64), Field::number(median).best(is_best)]);
+    row.extend([lower, upper, sample.least(), sample.largest()].map(Field::number));
+    row.extend([from, to].into_iter().filter(|_| has.intervals).map(Field::number));
+    row.extend(has.failures.then(|| Field::number(combination.failed as f64)));
     (if sample.is_empty() { f64::INFINITY } else { median }, row)
 }
 
@@ -217,16 +264,16 @@ fn plain(page: &mut Page, sweep: &Sweep<'_>, metrics: &[&String]) {
     let metrics = &metrics[..metrics.len().min(MOST_METRICS)];
     let mut head = sweep.keys.clone();
     head.extend(metrics.iter().map(|metric| metric.as_str()));
-    let row = |way: &Way| {
-        let metric = |metric: &&String| {
-            let value = value(way, metric).unwrap_or(f64::NAN);
-            Field::number(value, digits(value))
+    let best: Vec<Vec<bool>> = metrics.iter().map(|metric| best(sweep, metric)).collect();
+    let row = |(index, combination): (usize, &Combination)| {
+        let metric = |(metric, best): (&&String, &Vec<bool>)| {
+            Field::number(value(combination, metric).unwrap_or(f64::NAN)).best(best[index])
         };
-        way.values.iter().map(field).chain(metrics.iter().map(metric)).collect()
+        combination.values.iter().map(field).chain(metrics.iter().zip(&best).map(metric)).collect()
     };
-    let rows: Vec<Vec<Field>> = sweep.ways.iter().take(MOST_ROWS).map(row).collect();
+    let rows: Vec<Vec<Field>> = sweep.combinations.iter().enumerate().take(MOST_ROWS).map(row).collect();
     page.sortable(&head, &rows);
-    more(page, sweep.ways.len());
+    more(page, sweep.combinations.len());
 }
 
 fn more(page: &mut Page, rows: usize) {
@@ -235,29 +282,12 @@ fn more(page: &mut Page, rows: usize) {
     }
 }
 
+/// A value of the matrix.
 fn field(value: &Json) -> Field {
-    match value {
-        Json::String(text) => Field::text(escape(text)),
-        value => match value.as_f64() {
-            Some(number) => Field::number(number, value.to_string()),
-            None => Field::text(escape(&value.to_string())),
-        },
-    }
+    Field::new(&show(value))
 }
 
-/// A number with as many digits as people read.
-fn digits(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".to_owned();
-    }
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return format!("{value:.0}");
-    }
-    let rounded: f64 = format!("{value:.4e}").parse().unwrap_or(value);
-    if value.abs() >= 1e9 || value.abs() < 1e-4 { format!("{rounded:e}") } else { rounded.to_string() }
-}
-
-/// Which points no other one beats: one that is as good in both and better in one.
+/// Which points are on the Pareto front: no other point is as good in both coordinates and better in one.
 pub(crate) fn front(points: &[(f64, f64)]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by(|&a, &b| {
@@ -279,21 +309,11 @@ pub(crate) fn front(points: &[(f64, f64)]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_objective::METRICS;
     use proptest::prelude::*;
-
-    #[test]
-    fn metrics_of_placements_that_tables_know_exist() {
-        // These are of schedules and of any stage.
-        let is_of_others = |name: &&&str| ["makespan", "seconds"].contains(*name);
-        for name in FIRST.iter().chain(&COSTS).filter(|name| !is_of_others(name)) {
-            assert!(METRICS.iter().any(|metric| metric.name == *name), "{name}");
-        }
-    }
 
     proptest! {
         #[test]
-        fn the_front_is_what_nothing_beats(points in prop::collection::vec((0_u8..20, 0_u8..20), 0..40)) {
+        fn the_front_is_what_nothing_dominates(points in prop::collection::vec((0_u8..20, 0_u8..20), 0..40)) {
             let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (f64::from(x), f64::from(y))).collect();
             let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
             let expected: Vec<bool> =

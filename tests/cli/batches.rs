@@ -29,7 +29,7 @@ fn a_batch_ends_in_one_table() {
     ");
     assert!(shown.contains("gain_percent"), "{shown}");
     let html = sandbox.read("report.html");
-    assert!(html.contains("Who sends how much to whom") && html.contains("lammps-melt-16"));
+    assert!(html.contains("Communication matrices") && html.contains("lammps-melt-16"));
 }
 
 #[test]

@@ -226,7 +226,10 @@ fn a_stage_that_is_one_process_is_not_started_twice() {
     let output = sandbox.output(&["run", "p.toml", "--quiet"]);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("instance/stencil is one process here, but the launcher starts several"), "{said}");
+    assert!(
+        said.contains("instance/stencil runs as one process here, but the launcher starts several"),
+        "{said}"
+    );
 }
 
 #[test]

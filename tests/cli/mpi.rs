@@ -228,7 +228,12 @@ fn ranks_that_do_not_find_each_other_are_refused() {
     let output = run(&sandbox, "sh twice", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("several processes take themselves for the first of all"), "{said}");
+    assert!(
+        said.contains(
+            "the launcher started independent programs instead of one MPI job: several processes have rank 0"
+        ),
+        "{said}"
+    );
     assert!(said.contains("the launcher has to be that of the MPI"), "{said}");
 }
 

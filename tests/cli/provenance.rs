@@ -117,9 +117,9 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     mapping DIGEST copy
       map/linear revision 1, hopmap VERSION, in a run that is not remembered
       system: artifact DIGEST
-        the chain ends here: there is no store here that could know it
+        the chain ends here: there is no store to look it up in
       task-graph: artifact DIGEST
-        the chain ends here: there is no store here that could know it
+        the chain ends here: there is no store to look it up in
     ");
     sandbox.stdout(&[
         "exec",

@@ -19,7 +19,7 @@ fn a_report_needs_nothing_but_itself() {
     for inside in [
         "Quality",
         "Pipeline",
-        "Linear placement",
+        "Linear mapping",
         "Traffic by level",
         "mpirun -n 8 --rankfile",
         "never ran here",
@@ -45,7 +45,7 @@ fn a_report_of_a_large_program_stays_small() {
     sandbox.edit("ring.toml", "tree:2x4\", costs = [1, 10]", "tree:16x32x32\", costs = [1, 10, 100]");
     let html = report(&sandbox);
     assert!(html.len() < 5_000_000, "{} bytes", html.len());
-    assert!(html.contains("This placement"));
+    assert!(html.contains("This mapping"));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn too_few_hosts_publish_nothing_and_metrics_say_so() {
     assert_snapshot!(site.refresh(&["--metrics", "hopmap.prom"]), @r"
     ------- stderr -------
     error: only 5 of 8 hosts that were up still are (62.5 %), fewer than --min-coverage asks for: nothing was published
-      help: not up: n[1-3]; if this is how the machine is now, run once with --baseline or a lower --min-coverage
+      help: not up: n[1-3]; if these hosts are gone for good, run once with --baseline or a lower --min-coverage
     [exit code 1]
     ");
     assert_eq!(site.untouchable(), before);
@@ -169,7 +169,7 @@ fn a_consumer_that_failed_runs_again_until_it_succeeds() {
     assert_snapshot!(site.refresh(&["--consumer", "echo no room >&2; exit 4"]), @r"
     ------- stderr -------
     error: the consumer ended with exit status: 4: ENTRY is published, but not accepted
-      help: the next refresh runs it again. It said:
+      help: the next refresh runs it again. Its output:
             no room
     [exit code 1]
     ");
@@ -222,7 +222,7 @@ fn a_second_refresh_is_told_who_is_at_it() {
     assert_snapshot!(site.refresh(&[]), @r"
     ------- stderr -------
     error: DIR/pub is being refreshed by process 7 on here: hopmap topology refresh
-      help: wait for it to end: its lock goes when the process does
+      help: wait until it ends; the lock is released with the process
     [exit code 75]
     ");
     drop(held);
@@ -319,7 +319,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     assert_snapshot!(site.refresh(&["--check"]), @r"
     ------- stderr -------
     error: nothing is published in DIR/pub
-      help: `hopmap topology refresh --publish DIR/pub` publishes the machine as it is
+      help: `hopmap topology refresh --publish DIR/pub` publishes the current machine
     [exit code 2]
     ");
     assert!(!site.sandbox.path().join("pub").exists());
@@ -341,11 +341,11 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     let broken = site.sandbox.path().join("pub/current/system/links.parquet");
     std::fs::write(&broken, "damaged").unwrap();
     let said = site.refresh(&[]);
-    assert!(said.contains("pub/current leads to no sound snapshot"), "{said}");
+    assert!(said.contains("pub/current points to a snapshot that is missing or damaged"), "{said}");
     assert_snapshot!(site.refresh(&["--baseline"]), @"accepted pub/history/ENTRY as it is: 4 hosts");
     site.sandbox.write("pub/accepted.json", "{}");
     let said = site.refresh(&[]);
-    assert!(said.contains("accepted.json leads to no sound snapshot"), "{said}");
+    assert!(said.contains("accepted.json points to a snapshot that is missing or damaged"), "{said}");
     site.refresh(&["--baseline"]);
     assert_snapshot!(site.refresh(&[]), @"unchanged: 4 hosts");
 }

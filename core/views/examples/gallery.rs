@@ -218,7 +218,7 @@ fn fabric() -> SystemGraph {
     of_hosts(nodes, links)
 }
 
-/// A torus of so many hosts along three dimensions.
+/// A torus with these numbers of hosts along its three dimensions.
 fn torus(across: u32, down: u32, planes: u32) -> SystemGraph {
     let sizes = [across, down, planes];
     let count = across * down * planes;

@@ -1,6 +1,6 @@
-//! A plane with two axes, and names of what is drawn on it.
+//! A plot with two axes and a legend.
 
-use crate::human::{Unit, quantity};
+use crate::human::{MOST_DIGITS, Unit, quantity_of};
 use crate::svg::{KINDS, Path, Svg, shortened_inside, text_width};
 
 pub(crate) const LEFT: f64 = 68.0;
@@ -8,12 +8,12 @@ pub(crate) const TOP: f64 = 70.0;
 pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const HEIGHT: f64 = 280.0;
 const LINE: f64 = 18.0;
-/// An axis has equal factors where its ends are further apart.
+/// Ratio of the ends of an axis above which it is logarithmic.
 const FACTOR: f64 = 20.0;
 
-/// Number of names that have a colour of their own.
+/// Number of names with their own colour.
 pub(crate) const MOST_COLOURS: usize = KINDS - 1;
-/// The colour of what has none of its own.
+/// The colour of all other names.
 pub(crate) const GREY: usize = KINDS - 1;
 
 /// A plane.
@@ -42,17 +42,26 @@ impl Chart {
         &self,
         svg: &mut Svg,
         (x_name, x_unit): (&str, Unit),
-        (y_name, y_text): (&str, fn(f64) -> String),
+        (y_name, y_text): (&str, fn(f64, usize) -> String),
     ) {
         self.y.draw_scale(svg, 5, (LEFT, WIDTH), (TOP + HEIGHT, HEIGHT), y_text);
-        for tick in self.x.ticks(7) {
+        for (tick, text) in self.x.labelled_ticks(7, |value, digits| quantity_of(value, x_unit, digits)) {
             let x = self.across(tick);
             svg.line(x, TOP + HEIGHT, x, TOP + HEIGHT + 5.0, "a");
-            svg.text(x, TOP + HEIGHT + 18.0, "q n m", &quantity(tick, x_unit));
+            svg.text(x, TOP + HEIGHT + 18.0, "q n m", &text);
         }
         svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
         svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", &format!("{x_name} →"));
         svg.text(LEFT, TOP - 12.0, "q n", &format!("↑ {y_name}"));
+    }
+
+    /// Straight lines from point to point.
+    pub(crate) fn lines(&self, points: impl Iterator<Item = (f64, f64)>) -> Path {
+        let mut points = points.map(|(x, y)| (self.across(x), self.down(y)));
+        let Some(first) = points.next() else { return Path::default() };
+        let mut path = Path::from(first.0, first.1);
+        points.for_each(|(x, y)| path.line_to(x, y));
+        path
     }
 
     /// A stair that falls from point to point.
@@ -78,11 +87,14 @@ fn axis(values: impl Iterator<Item = f64> + Clone, is_logarithmic: bool) -> Axis
         let margin = libm::pow(high / low, 0.04).max(1.01);
         return Axis::logarithmic(low / margin, high * margin);
     }
-    let margin = (high - low) * 0.06;
-    Axis::linear(low - margin, high + margin)
+    let margin = if low < high { (high - low) * 0.06 } else { low.abs() * 0.1 };
+    // No negative axis for values that cannot be negative.
+    let floor = if low < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+    let top = if margin > 0.0 { high + margin } else { 1.0 };
+    Axis::linear((low - margin).max(floor), top)
 }
 
-/// Draws names below each other under the plane, each with a sign of its colour, and gives the whole picture.
+/// Draws the legend below the plot and returns the whole picture.
 pub(crate) fn finish(mut svg: Svg, names: &[(usize, String)]) -> String {
     let top = TOP + HEIGHT + 62.0;
     for (line, (colour, name)) in names.iter().enumerate() {
@@ -93,14 +105,14 @@ pub(crate) fn finish(mut svg: Svg, names: &[(usize, String)]) -> String {
     svg.finish(LEFT + WIDTH + 16.0, top + LINE * names.len() as f64)
 }
 
-/// Draws a name beside a point, on the side that has room for it.
+/// Draws a name next to a point, on the side that has room for it.
 pub(crate) fn label(svg: &mut Svg, (x, y): (f64, f64), name: &str) {
     let is_left = x + 10.0 + text_width(name) > LEFT + WIDTH;
     let (x, class) = if is_left { (x - 9.0, "n e w") } else { (x + 9.0, "n w") };
     svg.text(x, y - 7.0, class, name);
 }
 
-/// An axis from `low` to `high`, equal or logarithmic steps.
+/// A linear or logarithmic axis from `low` to `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
     low: f64,
@@ -109,20 +121,20 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Equal steps. An axis without extent is widened.
+    /// Linear. An axis without extent is widened.
     pub(crate) fn linear(low: f64, high: f64) -> Self {
         let (low, high) = if low < high { (low, high) } else { (low - 0.5, low + 0.5) };
         Self { low, high, logarithmic: false }
     }
 
-    /// Equal factors; both ends are positive. An axis without extent is widened.
+    /// Logarithmic; both ends are positive. An axis without extent is widened.
     pub(crate) fn logarithmic(low: f64, high: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if low < high { (low, high) } else { (low / 2.0, low * 2.0) };
         Self { low, high, logarithmic: true }
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high end, kept in between.
+    /// Position of a value: 0 at the low end, 1 at the high end, clamped.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
             let low = libm::log10(self.low);
@@ -133,20 +145,36 @@ impl Axis {
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
-    /// Draws lines across a plane at round values, with what they are on the left of it: an upright axis from `floor` up.
+    /// Draws grid lines at round values, with labels on the left of the plane: an upright axis from `floor` up.
     pub(crate) fn draw_scale(
         &self,
         svg: &mut Svg,
         target: usize,
         (left, width): (f64, f64),
         (floor, height): (f64, f64),
-        text: impl Fn(f64) -> String,
+        text: impl Fn(f64, usize) -> String,
     ) {
-        for tick in self.ticks(target) {
+        for (tick, text) in self.labelled_ticks(target, text) {
             let y = floor - height * self.at(tick);
             svg.line(left, y, left + width, y, "l");
-            svg.text(left - 8.0, y + 4.0, "q n e", &text(tick));
+            svg.text(left - 8.0, y + 4.0, "q n e", &text);
         }
+    }
+
+    /// About `target` round values with labels that differ: `text` writes a value with a number of significant digits, of
+    /// which labels have three, or as many more as they need.
+    pub(crate) fn labelled_ticks(
+        &self,
+        target: usize,
+        text: impl Fn(f64, usize) -> String,
+    ) -> Vec<(f64, String)> {
+        let ticks = self.ticks(target);
+        let labelled = |digits| ticks.iter().map(|&tick| (tick, text(tick, digits))).collect::<Vec<_>>();
+        let differ = |labelled: &Vec<(f64, String)>| labelled.windows(2).all(|pair| pair[0].1 != pair[1].1);
+        let mut labels =
+            (3..=MOST_DIGITS).map(labelled).find(differ).unwrap_or_else(|| labelled(MOST_DIGITS));
+        labels.dedup_by(|a, b| a.1 == b.1);
+        labels
     }
 
     /// About `target` round values on the axis in rising order.
@@ -181,7 +209,8 @@ fn linear_ticks(low: f64, high: f64, target: usize) -> Vec<f64> {
     let first = libm::ceil(low / step - 1e-9);
     let last = libm::floor(high / step + 1e-9);
     let count = (last - first).clamp(0.0, 1000.0) as usize;
-    (0..=count).map(|index| (first + index as f64) * step).collect()
+    // Adding zero makes zero of minus zero.
+    (0..=count).map(|index| (first + index as f64) * step + 0.0).collect()
 }
 
 /// The smallest of 1, 2 and 5 times a power of ten that is not below `step`.
@@ -207,7 +236,51 @@ mod tests {
         assert!((Axis::linear(3.0, 3.0).at(3.0) - 0.5).abs() < 1e-12);
     }
 
+    #[test]
+    fn equal_values_have_an_axis_around_them_and_zeros_one_above() {
+        assert_eq!(axis([0.0, 0.0].into_iter(), false), Axis::linear(0.0, 1.0));
+        assert_eq!(axis([672.0].into_iter(), false).ticks(5), [650.0, 700.0]);
+        assert_eq!(axis([-5.0, 5.0].into_iter(), false).ticks(4), [-5.0, 0.0, 5.0]);
+    }
+
+    #[test]
+    fn labels_have_as_many_digits_as_they_need() {
+        let labels = |low, high| {
+            let ticks = Axis::linear(low, high)
+                .labelled_ticks(5, |value, digits| quantity_of(value, Unit::Count, digits));
+            ticks.into_iter().map(|tick| tick.1).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(36.40e6, 36.44e6), ["36.4 M", "36.41 M", "36.42 M", "36.43 M", "36.44 M"]);
+        assert_eq!(labels(0.0, 5e9), ["0", "1 G", "2 G", "3 G", "4 G", "5 G"]);
+    }
+
     proptest! {
+        #[test]
+        fn axes_of_values_have_different_labels_and_no_sign_that_the_values_lack(
+            size in -3_i32..16,
+            values in prop::collection::vec((0_u32..1000, 0_u32..3), 1..20),
+            is_logarithmic in any::<bool>(),
+        ) {
+            // Values of one size, and values that hardly differ.
+            let value = |&(digits, kind): &(u32, u32)| {
+                let near = if kind == 0 { f64::from(digits) } else { 1.0 + f64::from(digits) * 1e-6 };
+                near * libm::exp10(f64::from(size))
+            };
+            let values: Vec<f64> = values.iter().map(value).collect();
+            let axis = axis(values.iter().copied(), is_logarithmic);
+            prop_assert!(axis.low >= 0.0 && axis.low < axis.high);
+            prop_assert!(values.iter().all(|value| axis.low <= *value && *value <= axis.high));
+            let labelled = axis.labelled_ticks(5, |value, digits| quantity_of(value, Unit::Count, digits));
+            prop_assert!(!labelled.is_empty());
+            let (low, high) = (axis.low * (1.0 - 1e-8), axis.high * (1.0 + 1e-8));
+            prop_assert!(labelled.iter().all(|tick| low <= tick.0 && tick.0 <= high), "{labelled:?} {axis:?}");
+            let mut labels: Vec<&String> = labelled.iter().map(|tick| &tick.1).collect();
+            prop_assert!(labels.iter().all(|label| !label.starts_with('-')), "{labelled:?}");
+            labels.sort();
+            labels.dedup();
+            prop_assert_eq!(labels.len(), labelled.len(), "{:?}", labelled);
+        }
+
         #[test]
         fn places_and_ticks_stay_on_the_axis(low in 1e-9_f64..1e9, factor in 1.0_f64..1e6, value in -1e12_f64..1e12) {
             for axis in [Axis::linear(low, low * factor), Axis::logarithmic(low, low * factor)] {

@@ -1,4 +1,4 @@
-//! A mapping beside linear and random placements.
+//! A mapping compared with linear and random ones.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,17 @@ use hopmap_model::{Metrics, PlacementMetrics, PlacementOrigin};
 
 use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
+use crate::palette::RANDOM;
 use crate::svg::Svg;
 
 const LEFT: f64 = 170.0;
 const WIDTH: f64 = 400.0;
 const TOP: f64 = 76.0;
 const ROW: f64 = 46.0;
-/// Random placements that are drawn at most.
+/// Random mappings that are drawn at most.
 const MOST_SAMPLES: usize = 100;
 
-/// Every metric of a mapping as a share of the linear placement, beside the random ones: less is better.
+/// Every metric of a mapping relative to the linear mapping, with the random mappings to compare: less is better.
 #[must_use]
 pub fn comparison(metrics: &Metrics) -> String {
     let rows = rows(metrics);
@@ -23,9 +24,9 @@ pub fn comparison(metrics: &Metrics) -> String {
         metrics.placements.iter().filter(|placement| placement.origin == PlacementOrigin::Random).count();
     let subtitle = match rows.is_empty() {
         true => "nothing to compare".to_owned(),
-        false => format!("linear = 1, less is better · {}", count_of(samples, "random placement")),
+        false => format!("linear = 1, less is better · {}", count_of(samples, "random mapping")),
     };
-    let mut svg = Svg::new("Mapping beside linear and random", &subtitle);
+    let mut svg = Svg::new("Mapping compared with linear and random", &subtitle);
     let bottom = TOP + ROW * rows.len() as f64;
     if !rows.is_empty() {
         let axis = axis(&rows);
@@ -38,7 +39,7 @@ pub fn comparison(metrics: &Metrics) -> String {
     svg.finish(LEFT + WIDTH + 130.0, if rows.is_empty() { 40.0 } else { bottom + 26.0 })
 }
 
-/// One metric: values of the mapping, the linear placement and the random ones.
+/// One metric: values of the mapping, the linear mapping and the random ones.
 struct Row {
     name: String,
     unit: Unit,
@@ -62,7 +63,7 @@ impl Row {
     }
 }
 
-/// A row for every metric that the mapping and the linear placement have.
+/// A row for every metric that the mapping and the linear mapping have.
 fn rows(metrics: &Metrics) -> Vec<Row> {
     let values = |origin: PlacementOrigin| -> Vec<&BTreeMap<String, f64>> {
         let of_origin = |placement: &&PlacementMetrics| placement.origin == origin;
@@ -123,7 +124,7 @@ fn draw_legend(svg: &mut Svg) {
     svg.text(LEFT + 18.0, y, "n", "mapping");
     svg.line(LEFT + 88.0, y - 10.0, LEFT + 88.0, y + 2.0, "a");
     svg.text(LEFT + 96.0, y, "n", "linear");
-    svg.disc(LEFT + 152.0, y - 4.0, 3.0, "fk4", 0.6);
+    svg.disc(LEFT + 152.0, y - 4.0, 3.0, &random(), 0.6);
     svg.text(LEFT + 162.0, y, "n", "random");
 }
 
@@ -135,7 +136,7 @@ fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row) {
     for &sample in &row.random {
         if let Some(share) = row.share(sample) {
             let x = LEFT + WIDTH * axis.at(share);
-            svg.group(&format!("random: {}", value(sample)), |svg| svg.disc(x, y, 3.0, "fk4", 0.6));
+            svg.group(&format!("random: {}", value(sample)), |svg| svg.disc(x, y, 3.0, &random(), 0.6));
         }
     }
     match row.share(row.mapping) {
@@ -147,6 +148,11 @@ fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row) {
             svg.text(LEFT + WIDTH + 14.0, y + 14.0, "q n", &change(share));
         }
     }
+}
+
+/// The class of dots of random mappings.
+fn random() -> String {
+    format!("fk{RANDOM}")
 }
 
 fn change(share: f64) -> String {

@@ -1,23 +1,34 @@
-//! How the best cost of searches fell, and what is won by spending more.
+//! How the best cost of searches fell over their evaluations.
 
 use hopmap_model::ConvergencePoint;
 
-use crate::chart::{Chart, GREY, HEIGHT, LEFT, MOST_COLOURS, TOP, WIDTH, finish, label};
-use crate::human::{Unit, count_of, quantity, six_digits};
-use crate::svg::{KINDS, Number, Path, Svg, text_width};
+use crate::chart::{Chart, GREY, HEIGHT, LEFT, MOST_COLOURS, TOP, WIDTH, finish};
+use crate::human::{Unit, count_of, quantity, quantity_of, significant};
+use crate::palette::Palette;
+use crate::svg::{Number, Path, Svg, text_width};
 
 /// Islands that are drawn at most; the best one is always among them.
 const MOST_ISLANDS: usize = 40;
+/// Points of a curve that are marked; dots of more would run together.
+const MOST_DOTS: usize = 60;
 
-/// What a search makes small.
+/// What a search minimises, and how its values are written with some number of digits.
 #[derive(Debug, Clone, Copy)]
 struct Measure {
     name: &'static str,
-    text: fn(f64) -> String,
+    digits: usize,
+    text: fn(f64, usize) -> String,
 }
 
-const COST: Measure = Measure { name: "F", text: |cost| quantity(cost, Unit::Count) };
-const MAKESPAN: Measure = Measure { name: "makespan", text: six_digits };
+impl Measure {
+    fn text(&self, value: f64) -> String {
+        (self.text)(value, self.digits)
+    }
+}
+
+const COST: Measure =
+    Measure { name: "F", digits: 3, text: |cost, digits| quantity_of(cost, Unit::Count, digits) };
+const MAKESPAN: Measure = Measure { name: "makespan", digits: 6, text: significant };
 
 /// The best F over evaluations, a line per island, evaluations on a logarithmic axis.
 ///
@@ -46,35 +57,33 @@ fn of_islands(measure: Measure, points: &[ConvergencePoint], reference: Option<(
             format!(
                 "{} · best {} after {} evaluations in all",
                 count_of(count, "island"),
-                (measure.text)(best),
+                measure.text(best),
                 quantity(evaluations as f64, Unit::Count)
             )
         }
     };
-    picture(measure, &subtitle, &islands, ("islands", "evaluations of one island"), reference)
+    let names = islands.iter().map(|island| island.name.as_str());
+    let palette = if islands.len() > MOST_COLOURS { Palette::default() } else { Palette::new(names) };
+    picture(measure, &subtitle, &islands, ("islands", "evaluations of one island"), (reference, &palette))
 }
 
 /// The best F over evaluations, a line per search, each with its name and its points in the order of evaluations.
 #[must_use]
-pub fn searches(curves: &[(String, Vec<(u64, f64)>)], reference: Option<(f64, &str)>) -> String {
-    of_searches(COST, curves, reference)
+pub fn searches(curves: &[(String, Vec<(u64, f64)>)], palette: &Palette) -> String {
+    of_searches(COST, curves, palette)
 }
 
 /// The least makespan over evaluations, a line per search, each with its name and its points in the order of evaluations.
 #[must_use]
-pub fn makespan_searches(curves: &[(String, Vec<(u64, f64)>)], reference: Option<(f64, &str)>) -> String {
-    of_searches(MAKESPAN, curves, reference)
+pub fn makespan_searches(curves: &[(String, Vec<(u64, f64)>)], palette: &Palette) -> String {
+    of_searches(MAKESPAN, curves, palette)
 }
 
-fn of_searches(
-    measure: Measure,
-    curves: &[(String, Vec<(u64, f64)>)],
-    reference: Option<(f64, &str)>,
-) -> String {
+fn of_searches(measure: Measure, curves: &[(String, Vec<(u64, f64)>)], palette: &Palette) -> String {
     let curve = |(name, points): &(String, Vec<(u64, f64)>)| falling(name.clone(), points.iter().copied());
     let curves: Vec<Curve> = curves.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
     let subtitle = count_of(curves.len(), "search");
-    picture(measure, &subtitle, &curves, ("searches", "evaluations of all islands"), reference)
+    picture(measure, &subtitle, &curves, ("searches", "evaluations of all islands"), (None, palette))
 }
 
 fn picture(
@@ -82,11 +91,11 @@ fn picture(
     subtitle: &str,
     curves: &[Curve],
     (plural, axis): (&'static str, &str),
-    reference: Option<(f64, &str)>,
+    (reference, palette): (Option<(f64, &str)>, &Palette),
 ) -> String {
     let mut svg = Svg::new(&format!("Best {} over evaluations", measure.name), subtitle);
     if !curves.is_empty() {
-        let plot = Plot::new(measure, curves, reference.map(|reference| reference.0));
+        let plot = Plot::new(measure, curves, reference.map(|reference| reference.0), palette);
         plot.chart.draw_axes(&mut svg, (axis, Unit::Count), (measure.name, measure.text));
         if let Some((cost, name)) = reference {
             plot.draw_reference(&mut svg, cost, name);
@@ -129,17 +138,26 @@ fn islands(points: &[ConvergencePoint]) -> Vec<Curve> {
     sorted.chunk_by(|a, b| a.island == b.island).map(island).collect()
 }
 
-struct Plot {
-    measure: Measure,
-    chart: Chart,
+/// Where an axis of evaluations begins: a tenth of the first count above zero. Earlier points are drawn there.
+#[must_use]
+pub fn first_evaluations(points: impl Iterator<Item = u64>) -> u64 {
+    points.filter(|evaluations| *evaluations > 0).min().map_or(1, |least| (least / 10).max(1))
 }
 
-impl Plot {
-    fn new(measure: Measure, curves: &[Curve], reference: Option<f64>) -> Self {
-        let points = || curves.iter().flat_map(|curve| &curve.points).map(|&(x, y)| (x.max(1) as f64, y));
-        let first = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
-        let reference = reference.map(|cost| (first, cost));
-        Self { measure, chart: Chart::around(points().chain(reference), true) }
+struct Plot<'a> {
+    measure: Measure,
+    chart: Chart,
+    palette: &'a Palette,
+    first: u64,
+}
+
+impl<'a> Plot<'a> {
+    fn new(measure: Measure, curves: &[Curve], reference: Option<f64>, palette: &'a Palette) -> Self {
+        let points = || curves.iter().flat_map(|curve| &curve.points);
+        let first = first_evaluations(points().map(|point| point.0));
+        let reference = reference.map(|cost| (first as f64, cost));
+        let places = points().map(|&(x, y)| (x.max(first) as f64, y));
+        Self { measure, chart: Chart::around(places.chain(reference), true), palette, first }
     }
 
     fn draw_reference(&self, svg: &mut Svg, cost: f64, name: &str) {
@@ -150,7 +168,7 @@ impl Plot {
         let (left, right, across) = (LEFT, LEFT + WIDTH, Number(y));
         svg.add(format_args!("<path d=\"M{left} {across}H{right}\" class=\"a\" stroke-dasharray=\"5 4\"/>"));
         svg.text(LEFT + WIDTH + 8.0, y - 3.0, "q n", name);
-        svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &(self.measure.text)(cost));
+        svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &self.measure.text(cost));
     }
 
     fn draw_curves(&self, svg: &mut Svg, curves: &[Curve], plural: &str) {
@@ -162,71 +180,77 @@ impl Plot {
             .unwrap_or(0);
         let coloured = curves.len() <= MOST_COLOURS;
         let step = curves.len().div_ceil(MOST_ISLANDS);
-        for (index, curve) in
-            curves.iter().enumerate().filter(|(index, _)| index % step == 0 && *index != best)
-        {
-            let (class, opacity) = if coloured { (index, 1.0) } else { (KINDS - 1, 0.3) };
-            self.draw_curve(svg, curve, class, opacity);
+        let drawn = curves.iter().enumerate().filter(|(index, _)| index % step == 0 && *index != best);
+        for (_, curve) in drawn {
+            let (colour, opacity) = if coloured { (self.palette.of(&curve.name), 1.0) } else { (GREY, 0.3) };
+            self.draw_curve(svg, curve, colour, opacity);
         }
-        self.draw_curve(svg, &curves[best], if coloured { best } else { 0 }, 1.0);
+        self.draw_curve(svg, &curves[best], self.colour_of_best(curves, best), 1.0);
         let left = LEFT + 34.0 + text_width(self.measure.name);
-        draw_labels(svg, curves, best, coloured, (left, plural));
+        self.draw_labels(svg, curves, best, (left, plural));
+    }
+
+    /// The best of many curves is the only one with a colour.
+    fn colour_of_best(&self, curves: &[Curve], best: usize) -> usize {
+        if curves.len() <= MOST_COLOURS { self.palette.of(&curves[best].name) } else { 0 }
     }
 
     fn draw_curve(&self, svg: &mut Svg, curve: &Curve, colour: usize, opacity: f64) {
-        let (path, best) = (self.steps(curve), (self.measure.text)(curve.best().unwrap_or(f64::NAN)));
+        let best = self.measure.text(curve.best().unwrap_or(f64::NAN));
+        let places = self.places(curve);
+        let Some((first, rest)) = places.split_first() else { return };
+        let mut path = Path::from(first.0, first.1);
+        rest.iter().for_each(|place| path.line_to(place.0, place.1));
         let faint = if opacity < 1.0 { " style=\"opacity:0.3;stroke-width:1\"" } else { "" };
         svg.group(&format!("{}: {best}", curve.name), |svg| {
             svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
+            if faint.is_empty() && places.len() <= MOST_DOTS {
+                places.iter().for_each(|place| svg.disc(place.0, place.1, 3.0, &format!("fk{colour}"), 1.0));
+            }
         });
     }
 
-    /// A stair: the cost stays what it is until a better one is found. At most one step per pixel.
-    fn steps(&self, curve: &Curve) -> Path {
-        let place = |&(x, y): &(u64, f64)| (self.chart.across(x as f64), self.chart.down(y));
-        let mut points = curve.points.iter().map(place);
-        let Some(mut last) = points.next() else { return Path::default() };
-        let mut path = Path::from(last.0, last.1);
-        let mut end = last;
-        for point in points {
-            end = point;
-            if point.0 - last.0 >= 1.0 && point.1 - last.1 >= 0.1 {
-                path.across_to(point.0);
-                path.down_to(point.1);
-                last = point;
+    /// The recorded points of a curve, at most one per pixel. Lines connect them: what was found between them is not recorded.
+    fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
+        let place = |&(x, y): &(u64, f64)| (self.chart.across(x.max(self.first) as f64), self.chart.down(y));
+        let mut places: Vec<(f64, f64)> = Vec::new();
+        for (index, place) in curve.points.iter().map(place).enumerate() {
+            let is_end = index + 1 == curve.points.len();
+            let is_apart =
+                places.last().is_none_or(|last| place.0 - last.0 >= 1.0 && place.1 - last.1 >= 0.1);
+            if is_apart || is_end {
+                places.push(place);
             }
         }
-        path.across_to(end.0);
-        path.down_to(end.1);
-        path
+        places
     }
-}
 
-/// Names of the lines.
-fn draw_labels(svg: &mut Svg, curves: &[Curve], best: usize, coloured: bool, (left, plural): (f64, &str)) {
-    let y = TOP - 12.0;
-    let mut x = left;
-    let mut label = |svg: &mut Svg, colour: usize, text: &str| {
-        svg.line(x, y - 4.0, x + 16.0, y - 4.0, &format!("g sk{colour}"));
-        svg.text(x + 21.0, y, "n", text);
-        x += 21.0 + text_width(text) + 16.0;
-    };
-    if coloured {
-        for (index, curve) in curves.iter().enumerate() {
-            label(svg, index, &curve.name);
+    /// Names of the lines.
+    fn draw_labels(&self, svg: &mut Svg, curves: &[Curve], best: usize, (left, plural): (f64, &str)) {
+        let y = TOP - 12.0;
+        let mut x = left;
+        let mut label = |svg: &mut Svg, colour: usize, text: &str| {
+            svg.line(x, y - 4.0, x + 16.0, y - 4.0, &format!("g sk{colour}"));
+            svg.text(x + 21.0, y, "n", text);
+            x += 21.0 + text_width(text) + 16.0;
+        };
+        if curves.len() <= MOST_COLOURS {
+            for curve in curves {
+                label(svg, self.palette.of(&curve.name), &curve.name);
+            }
+            return;
         }
-    } else {
-        label(svg, 0, &format!("best: {}", curves[best].name));
+        label(svg, self.colour_of_best(curves, best), &format!("best: {}", curves[best].name));
         let drawn = curves.len().div_ceil(curves.len().div_ceil(MOST_ISLANDS));
         let others = match drawn < curves.len() {
             true => format!("{drawn} of {} {plural}", curves.len()),
             false => format!("other {plural}"),
         };
-        label(svg, KINDS - 1, &others);
+        label(svg, GREY, &others);
     }
 }
 
-/// The runs of one way to search.
+/// The runs of one mapper with the same parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Band {
     /// Its name.
@@ -237,166 +261,45 @@ pub struct Band {
     pub points: Vec<(u64, [f64; 3])>,
 }
 
-/// Medians of the best found so far over evaluations, in a band from the lower to the upper quartile; the six ways that end best.
+/// Medians of the best found so far over evaluations, in a band from the lower to the upper quartile; at most six bands, those with a
+/// colour first, then those that end best.
 #[must_use]
-pub fn bands(bands: &[Band], quality: &str) -> String {
+pub fn bands(bands: &[Band], quality: &str, palette: &Palette) -> String {
     let end = |band: &&Band| band.points.last().map_or(f64::INFINITY, |point| point.1[1]);
+    let colour = |band: &&Band| palette.of(&band.name);
     let mut shown: Vec<&Band> = bands.iter().filter(|band| !band.points.is_empty()).collect();
-    shown.sort_by(|a, b| end(a).total_cmp(&end(b)));
+    shown.sort_by(|a, b| (colour(a) == GREY).cmp(&(colour(b) == GREY)).then(end(a).total_cmp(&end(b))));
     let all = shown.len();
     shown.truncate(MOST_COLOURS);
     let runs: usize = shown.iter().map(|band| band.runs).sum();
-    let of = if all > shown.len() { format!(" · the best {} of {all}", shown.len()) } else { String::new() };
+    let of = if all > shown.len() { format!(" · {} of {all} searches", shown.len()) } else { String::new() };
     let subtitle = format!("median and quartiles of {}{of}", count_of(runs, "run"));
     let mut svg = Svg::new(&format!("Best {quality} over evaluations"), &subtitle);
-    let of_band = |band: &&Band| band.points.clone();
-    let points: Vec<(u64, [f64; 3])> = shown.iter().flat_map(of_band).collect();
-    let corners = points.iter().flat_map(|&(x, values)| values.map(|value| (x.max(1) as f64, value)));
+    let corners = shown.iter().flat_map(|band| &band.points);
+    let corners = corners.flat_map(|&(x, values)| values.map(|value| (x.max(1) as f64, value)));
     let chart = Chart::around(corners, true);
     chart.draw_axes(&mut svg, ("evaluations of all islands", Unit::Count), (quality, COST.text));
-    for (colour, band) in shown.iter().enumerate() {
-        draw_area(&mut svg, &chart, band, colour);
+    for band in &shown {
+        draw_area(&mut svg, &chart, band, colour(band));
     }
-    for (colour, band) in shown.iter().enumerate() {
-        let middle: Vec<(f64, f64)> =
-            band.points.iter().map(|&(x, values)| (x.max(1) as f64, values[1])).collect();
+    for band in &shown {
+        let middle = band.points.iter().map(|&(x, values)| (x.max(1) as f64, values[1]));
         svg.group(&band.name, |svg| {
-            svg.add(format_args!("<path d=\"{}\" class=\"g sk{colour}\"/>", chart.stair(&middle)));
+            svg.add(format_args!("<path d=\"{}\" class=\"g sk{}\"/>", chart.lines(middle), colour(band)));
         });
     }
-    let name = |(colour, band): (usize, &&Band)| {
+    let name = |band: &&Band| {
         let (median, runs) = (quantity(end(band), Unit::Count), count_of(band.runs, "run"));
-        (colour, format!("{}: median {median} of {runs}", band.name))
+        (colour(band), format!("{}: median {median} of {runs}", band.name))
     };
-    finish(svg, &shown.iter().enumerate().map(name).collect::<Vec<_>>())
+    finish(svg, &shown.iter().map(name).collect::<Vec<_>>())
 }
 
-/// The area between the quartiles, as stairs there and back.
+/// The area between the quartiles.
 fn draw_area(svg: &mut Svg, chart: &Chart, band: &Band, colour: usize) {
-    let side = |which: usize| -> Vec<(f64, f64)> {
-        band.points.iter().map(|&(x, values)| (x.max(1) as f64, values[which])).collect()
-    };
-    let mut path = chart.stair(&side(2));
-    let lower = side(0);
-    for pair in lower.windows(2).rev() {
-        path.line_to(chart.across(pair[1].0), chart.down(pair[1].1));
-        path.line_to(chart.across(pair[1].0), chart.down(pair[0].1));
-    }
-    if let Some(first) = lower.first() {
-        path.line_to(chart.across(first.0), chart.down(first.1));
-    }
-    svg.add(format_args!("<path d=\"{path}Z\" class=\"fk{colour}\" fill-opacity=\"0.18\"/>"));
-}
-
-/// Points that are drawn at most.
-const MOST_POINTS: usize = 4000;
-
-/// The runs of one way to do something.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cloud {
-    /// Its name.
-    pub name: String,
-    /// What each run cost, and how good it was.
-    pub points: Vec<(f64, f64)>,
-    /// Lower quartile, median and upper quartile of what they cost.
-    pub cost: [f64; 3],
-    /// The same of how good they were.
-    pub quality: [f64; 3],
-    /// Whether no other one has medians that are both smaller.
-    pub is_on_front: bool,
-}
-
-/// Quality against cost, less is better of both: every run as a dot, every way as a cross of its quartiles with its median, and the
-/// front, the ways that no other one beats in both.
-#[must_use]
-pub fn pareto(clouds: &[Cloud], quality: &str, cost: &str) -> String {
-    let runs: usize = clouds.iter().map(|cloud| cloud.points.len()).sum();
-    let front = clouds.iter().filter(|cloud| cloud.is_on_front).count();
-    let subtitle =
-        format!("{} · {front} of {} on the front · less is better", count_of(runs, "run"), clouds.len());
-    let mut svg = Svg::new(&format!("{quality} against {cost}"), &subtitle);
-    let all = clouds.iter().flat_map(|cloud| cloud.points.iter().copied());
-    let chart = Chart::around(all, false);
-    let unit = if cost == "seconds" { Unit::Seconds } else { Unit::Count };
-    chart.draw_axes(&mut svg, (cost, unit), (quality, |value| quantity(value, Unit::Count)));
-    draw_front(&mut svg, &chart, clouds);
-    let colours = colours(clouds);
-    let step = runs.div_ceil(MOST_POINTS).max(1);
-    for (cloud, &colour) in clouds.iter().zip(&colours) {
-        for &(x, y) in cloud.points.iter().step_by(step) {
-            svg.disc(chart.across(x), chart.down(y), 2.5, &format!("fk{colour}"), 0.4);
-        }
-    }
-    for (cloud, &colour) in clouds.iter().zip(&colours) {
-        draw_cross(&mut svg, &chart, cloud, colour);
-    }
-    draw_front_labels(&mut svg, &chart, clouds);
-    finish(svg, &names(clouds, &colours))
-}
-
-/// Those on the front first have a colour of their own.
-fn colours(clouds: &[Cloud]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..clouds.len()).collect();
-    order.sort_by_key(|&index| !clouds[index].is_on_front);
-    let mut colours = vec![GREY; clouds.len()];
-    order.into_iter().take(MOST_COLOURS).enumerate().for_each(|(colour, index)| colours[index] = colour);
-    colours
-}
-
-fn names(clouds: &[Cloud], colours: &[usize]) -> Vec<(usize, String)> {
-    let medians = |cloud: &Cloud| {
-        let front = if cloud.is_on_front { ", on the front" } else { "" };
-        format!("{}: median {}{front}", cloud.name, quantity(cloud.quality[1], Unit::Count))
-    };
-    let own = clouds.iter().zip(colours).filter(|(_, colour)| **colour != GREY);
-    let mut names: Vec<(usize, String)> = own.map(|(cloud, &colour)| (colour, medians(cloud))).collect();
-    names.sort();
-    match clouds.len() - names.len() {
-        0 => {}
-        1 => names.push((GREY, "another one".to_owned())),
-        others => names.push((GREY, format!("{others} others"))),
-    }
-    names
-}
-
-/// The stair below and left of which there is nothing.
-fn draw_front(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
-    let mut front: Vec<(f64, f64)> = clouds
-        .iter()
-        .filter(|cloud| cloud.is_on_front)
-        .map(|cloud| (cloud.cost[1], cloud.quality[1]))
-        .collect();
-    front.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let path = chart.stair(&front);
-    svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>"));
-}
-
-fn draw_cross(svg: &mut Svg, chart: &Chart, cloud: &Cloud, colour: usize) {
-    let [left, x, right] = cloud.cost.map(|cost| chart.across(cost));
-    let [lower, y, upper] = cloud.quality.map(|quality| chart.down(quality));
-    let tooltip = format!("{}: {} in {}", cloud.name, cloud.quality[1], cloud.cost[1]);
-    svg.open_group("", &tooltip);
-    svg.line(left, y, right, y, &format!("g sk{colour}"));
-    svg.line(x, lower, x, upper, &format!("g sk{colour}"));
-    svg.disc(x, y, 5.0, &format!("fk{colour}"), 1.0);
-    svg.close_group();
-}
-
-/// Names beside what is on the front, but for those that would stand on another one: all are named below.
-fn draw_front_labels(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
-    const HEIGHT: f64 = 14.0;
-    let mut labelled: Vec<(f64, f64, f64)> = Vec::new();
-    for cloud in clouds.iter().filter(|cloud| cloud.is_on_front) {
-        let (x, y) = (chart.across(cloud.cost[1]), chart.down(cloud.quality[1]));
-        let width = text_width(&cloud.name) + 20.0;
-        let is_near = |&(left, other, wide): &(f64, f64, f64)| {
-            (y - other).abs() < HEIGHT && x - width < left + wide && left - wide < x + width
-        };
-        if !labelled.iter().any(is_near) {
-            label(svg, (x, y), &cloud.name);
-            labelled.push((x, y, width));
-        }
-    }
+    let side = |which: usize| band.points.iter().map(move |&(x, values)| (x.max(1) as f64, values[which]));
+    let outline = chart.lines(side(2).chain(side(0).rev()));
+    svg.add(format_args!("<path d=\"{outline}Z\" class=\"fk{colour}\" fill-opacity=\"0.18\"/>"));
 }
 
 #[cfg(test)]
@@ -428,34 +331,15 @@ mod tests {
         for part in ["Best makespan over evaluations", ">lower bound<", ">0.0019<", "best 0.002 after"] {
             assert!(picture.contains(part), "{part}: {picture}");
         }
-        assert!(makespan_searches(&[("list".into(), vec![(1, 57.0)])], None).contains("list: 57"));
+        assert!(
+            makespan_searches(&[("list".into(), vec![(1, 57.0)])], &Palette::default()).contains("list: 57")
+        );
     }
 
     #[test]
-    fn many_points_take_at_most_a_step_per_pixel() {
+    fn many_points_take_at_most_one_per_pixel() {
         let points: Vec<ConvergencePoint> =
             (0..50_000_u32).map(|index| point(0, u64::from(index) + 1, 1e9 - f64::from(index))).collect();
         assert!(convergence(&points, None).len() < 20_000);
-    }
-
-    #[test]
-    fn the_front_is_named_and_many_runs_stay_small() {
-        let cloud = |index: u32| {
-            let (cost, quality) = (f64::from(index) + 1.0, 100.0 / (f64::from(index) + 1.0));
-            Cloud {
-                name: format!("way {index}"),
-                points: vec![(cost, quality); 1000],
-                cost: [cost * 0.9, cost, cost * 1.1],
-                quality: [quality * 0.9, quality, quality * 1.1],
-                is_on_front: index < 3,
-            }
-        };
-        let clouds: Vec<Cloud> = (0..100).map(cloud).collect();
-        let picture = pareto(&clouds, "F", "seconds");
-        assert!(
-            picture.contains("3 of 100 on the front") && picture.contains("way 2: median 33.3, on the front")
-        );
-        assert!(picture.contains(">94 others<"), "{picture}");
-        assert!(picture.len() < 700_000, "{} bytes", picture.len());
     }
 }

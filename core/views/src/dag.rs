@@ -26,9 +26,9 @@ pub struct DagNode {
     pub name: String,
     /// Its kind, such as `map/annealing`.
     pub kind: String,
-    /// How it stands, in colour.
+    /// Its state, drawn as a colour.
     pub state: NodeState,
-    /// How it stands, in words, such as `cached`.
+    /// Its state in words, such as `cached`.
     pub label: String,
     /// Why, or empty.
     pub reason: String,
@@ -36,7 +36,7 @@ pub struct DagNode {
     pub group: String,
 }
 
-/// How a stage stands. Later ones win when several stages are drawn as one box.
+/// State of a cell. Of several cells in one box the last state in this order is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum NodeState {
     /// Nothing is known yet.
@@ -46,16 +46,16 @@ pub enum NodeState {
     Cached,
     /// It ran, or would run.
     Run,
-    /// It waits for something that failed or has no solution.
+    /// It waits for a cell that failed or is infeasible.
     Blocked,
-    /// It has no solution.
+    /// It is infeasible.
     Infeasible,
     /// It failed.
     Failed,
 }
 
 impl NodeState {
-    /// Class of the colour and the sign beside it, so that colour is not needed to tell states apart.
+    /// Class of the colour, and a sign, so that states do not depend on colour alone.
     fn look(self) -> (&'static str, &'static str) {
         match self {
             Self::Waiting => ("fk6", "○"),
@@ -91,7 +91,10 @@ pub fn dag(nodes: &[DagNode], edges: &[(u32, u32)]) -> String {
 }
 
 fn subtitle(nodes: &[DagNode], edges: usize) -> String {
-    let mut parts = vec![count_of(nodes.len(), "stage")];
+    let groups: BTreeSet<&str> = nodes.iter().map(|node| node.group.as_str()).collect();
+    // Only a sweep has stages of several cells.
+    let thing = if groups.len() < nodes.len() { "cell" } else { "stage" };
+    let mut parts = vec![count_of(nodes.len(), thing)];
     parts.extend(counts_by_label(nodes.iter()));
     if edges > MOST_EDGES {
         parts.push(format!("{} of {} edges", whole(MOST_EDGES as u64), whole(edges as u64)));
@@ -151,7 +154,7 @@ fn group_box(nodes: &[DagNode], members: &[usize]) -> DagNode {
         name,
         kind: match kinds.len() {
             1 => format!("{} × {}", members.len(), first.kind),
-            kinds => format!("{} of {}", count_of(members.len(), "stage"), count_of(kinds, "kind")),
+            kinds => format!("{} of {}", count_of(members.len(), "cell"), count_of(kinds, "kind")),
         },
         state: inside().map(|node| node.state).max().unwrap_or_default(),
         label: counts.into_iter().rev().collect::<Vec<_>>().join(", "),
@@ -237,7 +240,9 @@ mod tests {
         let nodes: Vec<DagNode> = (0..4).map(|index| node(index, "g")).collect();
         let picture = dag(&nodes, &[(0, 1), (1, 2), (0, 3)]);
         assert_eq!(picture.matches("<rect").count(), 4);
-        assert!(picture.contains("4 stages · 3 cached · 1 failed"));
+        assert!(picture.contains("4 cells · 3 cached · 1 failed"));
+        let stages: Vec<DagNode> = (0..4).map(|index| node(index, &format!("g{index}"))).collect();
+        assert!(dag(&stages, &[]).contains("4 stages · 3 cached · 1 failed"));
     }
 
     #[test]

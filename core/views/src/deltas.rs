@@ -1,9 +1,9 @@
-//! What rules for the base of a delta store of a series of checkpoints.
+//! Bytes that each base rule of a delta store needs for a series of checkpoints.
 
 use hopmap_model::{CheckpointDelta, CheckpointStore, Deltas, RuleTotals, StoredCheckpoint};
 
 use crate::chart::Axis;
-use crate::human::{Unit, count_of, quantity};
+use crate::human::{Unit, count_of, quantity, quantity_of};
 use crate::svg::{Path, Svg, shortened};
 
 const LEFT: f64 = 64.0;
@@ -21,8 +21,8 @@ const MOST_BARS: usize = 140;
 /// Checkpoints whose arcs are drawn.
 const MOST_ARCS: usize = 140;
 
-/// What every rule stores of every checkpoint with blocks of a length, with arcs to the bases, and below how the time to write
-/// adds up.
+/// Bytes that every rule stores of each checkpoint with one block length, with arcs to the bases; below, the cumulative time to write
+/// the checkpoints.
 #[must_use]
 pub fn deltas(deltas: &Deltas, block: u32) -> String {
     let rules: Vec<Shown<'_>> = deltas
@@ -47,7 +47,7 @@ pub fn deltas(deltas: &Deltas, block: u32) -> String {
     svg.finish(LEFT + WIDTH + 160.0, top + 14.0 + LINES + 40.0)
 }
 
-/// A rule and what it stores.
+/// A rule and the bytes it stores.
 struct Shown<'a> {
     totals: &'a RuleTotals,
     rows: Vec<&'a CheckpointDelta>,
@@ -59,7 +59,7 @@ impl<'a> Shown<'a> {
         Self { totals, rows: deltas.checkpoints.iter().filter(of_rule).collect() }
     }
 
-    /// Seconds of writing up to each checkpoint.
+    /// Cumulative seconds of writing up to each checkpoint.
     fn sums(&self) -> impl Iterator<Item = f64> {
         self.rows.iter().scan(0.0, |sum, row| {
             *sum += row.write_s;
@@ -106,7 +106,7 @@ impl Chart {
     fn draw_rule(&self, svg: &mut Svg, rule: &Shown<'_>, colour: usize, top: f64) {
         let floor = top + NAME + BARS;
         svg.text(LEFT, top, "n w", &rule.words());
-        // Zero is where the bars stand, and the line of bases is named there.
+        // Not zero: the label of the bases is there.
         for tick in self.bytes.ticks(2).into_iter().filter(|tick| *tick > 0.0) {
             let y = floor - BARS * self.bytes.at(tick);
             svg.line(LEFT, y, LEFT + WIDTH, y, "l");
@@ -158,7 +158,7 @@ impl Chart {
     fn draw_lines(&self, svg: &mut Svg, rules: &[Shown<'_>], top: f64) {
         let floor = top + LINES;
         svg.text(LEFT, top - 8.0, "n w", "Time to write all checkpoints so far");
-        let seconds = |tick| quantity(tick, Unit::Seconds);
+        let seconds = |tick, digits| quantity_of(tick, Unit::Seconds, digits);
         self.seconds.draw_scale(svg, 4, (LEFT, WIDTH), (floor, LINES), seconds);
         let mut labels = Vec::new();
         for (colour, rule) in rules.iter().enumerate() {
@@ -202,7 +202,7 @@ const STORED_TOP: f64 = 76.0;
 const STORED_BARS: f64 = 150.0;
 const GAP: f64 = 44.0;
 
-/// Bytes of every checkpoint by what was known of them, and below what each took on disk.
+/// Bytes of every checkpoint by kind; below, the space it took on disk.
 #[must_use]
 pub fn stored(store: &CheckpointStore) -> String {
     let rows = &store.checkpoints;
@@ -244,7 +244,8 @@ fn chart(svg: &mut Svg, rows: &[StoredCheckpoint], top: f64, parts: impl Fn(&Sto
     let largest = rows.iter().map(height).max().unwrap_or(0).max(1);
     let axis = Axis::linear(0.0, largest as f64);
     let floor = top + STORED_BARS;
-    axis.draw_scale(svg, 3, (LEFT, WIDTH), (floor, STORED_BARS), |tick| quantity(tick, Unit::Bytes));
+    let bytes = |tick, digits| quantity_of(tick, Unit::Bytes, digits);
+    axis.draw_scale(svg, 3, (LEFT, WIDTH), (floor, STORED_BARS), bytes);
     let bundle = rows.len().div_ceil(MOST_BARS).max(1);
     let bars: Vec<&StoredCheckpoint> =
         rows.chunks(bundle).filter_map(|rows| rows.iter().max_by_key(|row| height(row))).collect();

@@ -1,7 +1,7 @@
-//! How latencies changed from probe to probe.
+//! Latencies over time.
 
 use crate::chart::{Axis, GREY, MOST_COLOURS};
-use crate::human::{self, Unit, count_of, quantity};
+use crate::human::{self, Unit, count_of, quantity, quantity_of};
 use crate::svg::{Number, Path, Svg, text_width};
 
 const LEFT: f64 = 64.0;
@@ -106,9 +106,9 @@ impl Chart {
     }
 
     fn draw_axes(&self, svg: &mut Svg) {
-        let (seconds, factor) = (|tick| quantity(tick, Unit::Seconds), |tick| quantity(tick, Unit::Count));
+        let seconds = |tick, digits| quantity_of(tick, Unit::Seconds, digits);
         self.latency.draw_scale(svg, 5, (LEFT, WIDTH), (TOP + HEIGHT, HEIGHT), seconds);
-        let ratio = |tick| format!("× {}", factor(tick));
+        let ratio = |tick, digits| format!("× {}", quantity_of(tick, Unit::Count, digits));
         self.ratio.draw_scale(svg, 3, (LEFT, WIDTH), (BOTTOM, LOWER_HEIGHT), ratio);
         let ticks = human::ticks(self.begin, self.end, 6);
         let step = if ticks.len() > 1 { ticks[1] - ticks[0] } else { (self.end - self.begin).max(60.0) };

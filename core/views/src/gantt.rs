@@ -22,8 +22,8 @@ const RIGHT: f64 = 64.0;
 const MOST_LINES: f64 = 3000.0;
 
 /// A Gantt chart: a lane for every processor, a box for every task, the critical path with the messages it waits for, the makespan and
-/// the lower bound where one is known. Above 128 processors a lane stands for several; boxes that are too narrow to be seen are drawn as
-/// how busy the processor is.
+/// the lower bound where one is known. Above 128 processors a lane shows several; boxes that are too narrow to be visible are drawn as
+/// utilisation of the processor.
 #[must_use]
 pub fn gantt(schedule: &Schedule) -> String {
     if let Err(error) = schedule.check() {
@@ -72,7 +72,7 @@ fn percent(share: f64) -> String {
     format!("{} %", three_digits(100.0 * share))
 }
 
-/// Where everything stands.
+/// Layout of the chart.
 struct Chart<'a> {
     schedule: &'a Schedule,
     makespan: f64,
@@ -190,7 +190,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// Slanting lines that fill a rectangle. Patterns need names, which would clash where several pictures stand on one page.
+/// Hatching of a rectangle. SVG patterns need ids, which would clash if a page has several pictures.
 fn hatch(path: &mut Path, (left, right): (f64, f64), (top, height): (f64, f64), step: f64) {
     let mut x = left - height + step / 2.0;
     while x < right {
@@ -278,7 +278,7 @@ const SHADES: usize = 6;
 /// How opaque a box is.
 const FULL: f64 = 0.5;
 
-/// Where the lanes stand.
+/// Positions of the lanes.
 struct Lanes {
     count: usize,
     /// Processors in a lane.
@@ -312,7 +312,7 @@ impl Lanes {
         lane * self.together..((lane + 1) * self.together).min(self.processors)
     }
 
-    /// Of how many lanes one has its name beside it.
+    /// One of how many lanes has its name next to it.
     fn named(&self) -> usize {
         if self.pitch >= NAMED_HEIGHT { 1 } else { 2 }
     }
@@ -364,7 +364,7 @@ fn narrowest(chart: &Chart<'_>) -> f64 {
     if widths.len() <= MOST_BOXES {
         return NARROW;
     }
-    // Those as wide as the first that has no room have none either.
+    // Columns as wide as the first one without room have no name either.
     let (_, &mut first, _) = widths.select_nth_unstable_by(MOST_BOXES, |a, b| b.total_cmp(a));
     first.next_up()
 }
@@ -372,7 +372,7 @@ fn narrowest(chart: &Chart<'_>) -> f64 {
 fn draw_box(svg: &mut Svg, chart: &Chart<'_>, number: u32) {
     let task = &chart.schedule.tasks[number as usize];
     let (begin, end) = (chart.across(task.start), chart.across(task.finish));
-    // A gap tells neighbours apart.
+    // A gap separates neighbours.
     let width = if end - begin > 4.0 { end - begin - 0.8 } else { (end - begin).max(1.0) };
     let top = chart.lanes.top(chart.lanes.lane(task.processor));
     let (said, place) = (tooltip(chart, number), place(begin, top, (width, chart.lanes.height)));

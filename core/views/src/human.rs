@@ -1,16 +1,24 @@
-//! Numbers as people read them.
+//! Formatting of numbers.
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
     Seconds,
-    /// Things, or a product that has no name of its own.
+    /// A number of things, or a product without a unit name.
     Count,
 }
 
+/// Significant digits of a quantity at most; a 64-bit number has 15.
+pub(crate) const MOST_DIGITS: usize = 12;
+
 /// A quantity with three significant digits and an SI prefix, such as `1.25 MB`.
 pub(crate) fn quantity(value: f64, unit: Unit) -> String {
+    quantity_of(value, unit, 3)
+}
+
+/// A quantity with some number of significant digits and an SI prefix.
+pub(crate) fn quantity_of(value: f64, unit: Unit, digits: usize) -> String {
     let symbol = match unit {
         Unit::Bytes => "B",
         Unit::Seconds => "s",
@@ -24,13 +32,13 @@ pub(crate) fn quantity(value: f64, unit: Unit) -> String {
     }
     let smallest = if unit == Unit::Seconds { -3 } else { 0 };
     let mut thousands = (libm::floor(libm::log10(value.abs()) / 3.0) as i32).clamp(smallest, 6);
-    let mut digits = three_digits(value / scale(thousands));
-    if digits.trim_start_matches('-') == "1000" && thousands < 6 {
+    let mut text = rounded(value / scale(thousands), digits);
+    if text.trim_start_matches('-') == "1000" && thousands < 6 {
         thousands += 1;
-        digits = three_digits(value / scale(thousands));
+        text = rounded(value / scale(thousands), digits);
     }
     let prefix = ["n", "µ", "m", "", "k", "M", "G", "T", "P", "E"][(thousands + 3) as usize];
-    join(&digits, prefix, symbol)
+    join(&text, prefix, symbol)
 }
 
 /// A whole number with commas between groups of three digits.
@@ -72,9 +80,15 @@ pub(crate) fn ranges(numbers: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// A number with up to six digits that count.
+/// A number with up to six significant digits.
 pub(crate) fn six_digits(value: f64) -> String {
-    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    significant(value, 6)
+}
+
+/// A number with up to `digits` significant digits, without a prefix.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    let decimals = digits.saturating_sub(1);
+    let rounded: f64 = format!("{value:.decimals$e}").parse().unwrap_or(value);
     match rounded.abs() {
         size if size != 0.0 && !(1e-6..1e15).contains(&size) => format!("{rounded:e}"),
         _ => rounded.to_string(),
@@ -86,11 +100,17 @@ fn scale(thousands: i32) -> f64 {
 }
 
 pub(crate) fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        _ => 2,
+    rounded(value, 3)
+}
+
+/// A number of at least 1 with `digits` significant digits; smaller ones have no more decimals.
+fn rounded(value: f64, digits: usize) -> String {
+    let before_point = match value.abs() * (1.0 + 0.5 * libm::exp10(-(digits as f64))) {
+        size if size >= 100.0 => 3,
+        size if size >= 10.0 => 2,
+        _ => 1,
     };
+    let decimals = digits.saturating_sub(before_point);
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

@@ -1,4 +1,4 @@
-//! What was measured between hosts as a heat map.
+//! Measurements between hosts as a heat map.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ const MOST_TOOLTIPS: usize = 40;
 
 /// The latencies between hosts on a logarithmic scale, between the endpoints of a host if there is only one.
 ///
-/// Hosts stand in the order of the levels of `system`, whose groups are squares; without it in the order in which they were asked. Those
+/// Hosts are in the order of the levels of `system`, whose groups are squares, or without it in the order of measurement. Those
 /// that did not answer are grey and come last. Above 200 hosts several share a cell, which shows the mean of their logarithms.
 #[must_use]
 pub fn latencies(measured: &Measurements, system: Option<&SystemGraph>) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Sweeps over the layers that look for fewer crossings.
 const SWEEPS: usize = 8;
 
-/// What every node is joined with.
+/// Neighbours of every node.
 pub(crate) fn neighbours(count: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Vec<Vec<usize>> {
     let mut neighbours = vec![Vec::new(); count];
     for (a, b) in pairs {

@@ -15,7 +15,7 @@ const ROW: f64 = 46.0;
 const BAR: f64 = 13.0;
 
 /// How much of the traffic of a program meets on each level of the tree of a machine, innermost first, for rank `i` on
-/// `mapping[i]` and on `linear[i]`. `None` if the machine is no tree.
+/// `mapping[i]` and on `linear[i]`. `None` if the machine is not a tree.
 #[must_use]
 pub fn levels(
     graph: &TaskGraph,
@@ -46,7 +46,7 @@ pub fn levels(
 struct Row {
     name: String,
     cost: f64,
-    /// Of the mapping and the linear placement, of all that ranks send to others.
+    /// Of the mapping and of the linear mapping, relative to all traffic between different ranks.
     shares: [f64; 2],
 }
 
@@ -165,15 +165,15 @@ fn subtitle(system: &SystemGraph, levels: &Levels) -> String {
 struct Branch {
     level: usize,
     cost: f64,
-    /// Where it stands, in rows.
+    /// Its position, in rows.
     y: f64,
-    /// Where its children stand, and their costs; leaves have none.
+    /// Positions and costs of its children; leaves have none.
     children: Vec<(f64, Option<f64>)>,
     slots: usize,
 }
 
 struct Tree {
-    /// What is written beside every leaf.
+    /// The label of every leaf.
     rows: Vec<String>,
     branches: Vec<Branch>,
 }
@@ -227,7 +227,7 @@ fn order(levels: &Levels, leaves: &[u32], first_level: usize) -> Vec<Vec<usize>>
 
 /// Every group of a level that joins several leaves or groups.
 fn branches(levels: &Levels, first_level: usize, order: &[Vec<usize>]) -> Vec<Branch> {
-    // Middle and cost of what stands for every leaf so far, with the number of the branch.
+    // Middle and cost of the subtree of every leaf so far, with the number of the branch.
     let mut tops: Vec<(f64, Option<f64>, usize)> =
         (0..order.len()).map(|row| (row as f64 + 0.5, None, row)).collect();
     let mut branches = Vec::new();
@@ -280,7 +280,7 @@ fn axis(costs: &[f64]) -> Axis {
     let positive = || costs.iter().copied().filter(|cost| *cost > 0.0);
     let low = positive().fold(f64::INFINITY, f64::min);
     let high = positive().fold(0.0, f64::max);
-    // Leaves stand at the low end, so nothing else does.
+    // Leaves are at the low end; keep other nodes off it.
     if low.is_finite() { Axis::logarithmic(low / 2.0, high * 1.1) } else { Axis::logarithmic(0.5, 1.0) }
 }
 

@@ -1,12 +1,12 @@
 //! Pictures of artifacts as SVG.
 //!
 //! Every view is a function from artifacts to the text of one SVG: valid XML, without scripts, the same bytes for the
-//! same input, and small enough to stand in a report (well under 1 MB for 65,536 ranks or 10,000 hosts, since large
+//! same input, and small enough for a report (well under 1 MB for 65,536 ranks or 10,000 hosts, since large
 //! inputs are binned or drawn in groups).
 //!
 //! A view brings its own colours for light and dark surroundings. Written into an HTML page it takes over the page's
 //! CSS variables `--ink` (text), `--soft` (secondary text), `--rule` (thin lines) and `--panel` (boxes) where they are
-//! defined. Colours are told apart by people who do not see all of them: a single ramp
+//! defined. Colours are distinguishable with colour vision deficiency: a single ramp
 //! from pale to dark for amounts, and the palette of Okabe and Ito (2008) for kinds.
 
 mod chart;
@@ -21,6 +21,8 @@ mod latencies;
 mod layered;
 mod levels;
 mod matrix;
+mod palette;
+mod pareto;
 mod routes;
 mod svg;
 mod timeline;
@@ -28,7 +30,7 @@ mod topology;
 
 pub use comparison::comparison;
 pub use convergence::{
-    Band, Cloud, bands, convergence, makespan_convergence, makespan_searches, pareto, searches,
+    Band, bands, convergence, first_evaluations, makespan_convergence, makespan_searches, searches,
 };
 pub use dag::{DagNode, NodeState, dag};
 pub use deltas::{deltas, stored};
@@ -37,6 +39,8 @@ pub use gantt::gantt;
 pub use latencies::latencies;
 pub use levels::{found_levels, levels};
 pub use matrix::{RankOrder, SmallMatrix, matrix, small_matrices};
+pub use palette::Palette;
+pub use pareto::{Cloud, pareto};
 pub use routes::{Routed, route_loads, routes};
 pub use timeline::{Slice, timeline};
 pub use topology::topology;

@@ -21,7 +21,7 @@ const TOP: f64 = 84.0;
 
 /// The communication matrix as a heat map on a logarithmic scale: senders down, receivers across.
 ///
-/// Ranks stand in rank order, or as `order` says; ranks that it leaves out are not drawn. Above 200 ranks several share
+/// Ranks are in rank order, or in `order`, which may leave out ranks. Above 200 ranks several share
 /// a cell, which shows the sum. Up to 64 ranks every cell has a tooltip.
 #[must_use]
 pub fn matrix(graph: &TaskGraph, weight: Weight, title: &str, order: Option<&RankOrder>) -> String {
@@ -212,7 +212,7 @@ fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
     let mut paths = vec![String::new(); RAMP];
     let colour = |value: f64| (value > 0.0).then(|| ramp_index(axis.at(value)));
     for (row, values) in cells.values.chunks(cells.side.max(1)).enumerate() {
-        // Where the pen of every colour stands in this row.
+        // Position of the pen of every colour in this row.
         let mut pens: Vec<Option<usize>> = vec![None; RAMP];
         let mut column = 0;
         for run in values.chunk_by(|a, b| colour(*a) == colour(*b)) {
@@ -251,7 +251,7 @@ pub(crate) fn draw_blocks(
     }
 }
 
-/// The colours from top to bottom, and what they stand for.
+/// The colours from top to bottom with their values.
 pub(crate) fn draw_legend(
     svg: &mut Svg,
     (x, top): (f64, f64),
@@ -293,7 +293,7 @@ const TEXT: f64 = 40.0;
 /// A small matrix.
 #[derive(Debug)]
 pub struct SmallMatrix<'a> {
-    /// What stands below it.
+    /// The text below it.
     pub name: &'a str,
     /// The program.
     pub graph: &'a TaskGraph,
@@ -301,7 +301,7 @@ pub struct SmallMatrix<'a> {
     pub order: Option<&'a RankOrder>,
 }
 
-/// Matrices of bytes side by side, senders down and receivers across, each on a logarithmic scale of its own.
+/// Matrices of bytes side by side, senders down and receivers across, each on its own logarithmic scale.
 #[must_use]
 pub fn small_matrices(matrices: &[SmallMatrix<'_>], title: &str) -> String {
     let mut svg = Svg::new(title, "bytes; senders down, receivers across; each on its own scale");
@@ -350,7 +350,7 @@ impl RankOrder {
     }
 
     /// Rank `i` on `slots[i]` in the order of the tree of a machine: the ranks of every group on every level together. Of a
-    /// machine that is no tree, in the order of its slots, those of one host together.
+    /// machine that is not a tree, in the order of its slots, those of one host together.
     #[must_use]
     pub fn in_machine(slots: &[u32], system: &SystemGraph) -> Self {
         let slot = |rank: u32| slots[rank as usize];

@@ -1,4 +1,4 @@
-//! Routes of streams through a network: where they go, how busy links are, and which are the busiest.
+//! Routes of streams through a network, the load of links, and the busiest ones.
 
 mod embedding;
 mod geometry;
@@ -23,10 +23,10 @@ const TOP: f64 = 58.0;
 const LEFT: f64 = 6.0;
 
 /// The hosts and switches of a machine, each direction of every cable with its load as a part of its bandwidth, and below it the streams
-/// with the longest ways.
+/// with the longest routes.
 ///
-/// The longest way and a circle of links that can wait for each other are marked. Where somebody points at a host or at a row of the
-/// table its ways are shown. Switches stand on a grid if they form a mesh or a torus in the order of their numbers, on a circle if they
+/// The longest route and a cycle of links that can wait for each other are marked. While the pointer is on a host or a row of the
+/// table, its routes are shown. Switches are on a grid if they form a mesh or a torus in the order of their numbers, on a circle if they
 /// form a ring, in layers if every cable joins one layer with the next, else as far apart as they are in the network. Above 128 nodes
 /// only switches are drawn, with the number of their hosts; more than 400 switches are not drawn.
 #[must_use]
@@ -84,12 +84,12 @@ fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
     said
 }
 
-/// Between the edge of a cable and the line beside it that marks the longest way, or the circle.
+/// Between the edge of a cable and the line next to it that marks the longest route or the cycle.
 const LONGEST: f64 = 2.2;
 const CIRCLE: f64 = 5.6;
 /// Links that are marked.
 const MOST_MARKED: usize = 400;
-/// Busy links from which on none has its use written beside it.
+/// Number of busy links above which none is labelled.
 const MOST_LABELS: usize = 64;
 /// Width of a row of the legend.
 const WIDE: f64 = 760.0;
@@ -105,7 +105,7 @@ fn longest(routes: &Routes) -> Option<&Route> {
     first.filter(|_| lengths().count() == 1 || lengths().any(|length| length < most))
 }
 
-/// Lines beside the cables of the longest way and of the circle.
+/// Lines next to the cables of the longest route and of the cycle.
 fn draw(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
     let routes = facts.routed.routes;
     let way = longest(routes).map(|route| &route.links[..]).unwrap_or_default();
@@ -125,7 +125,7 @@ fn draw(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
     }
 }
 
-/// Writes beside busy links how busy they are, where there is room.
+/// Writes the load next to busy links, where there is room.
 fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
     let busy: Vec<&Lane> =
         lanes.drawn.iter().rev().filter(|lane| matches!(lane.usage, Use::Part(_))).collect();
@@ -138,7 +138,7 @@ fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes)
         let Use::Part(part) = lane.usage else { continue };
         let text = percent(part);
         let is_in = |links: &[u32]| links.contains(&(lane.link as u32));
-        let beside = match (is_in(&facts.routed.routes.cycle), is_in(marked)) {
+        let next_to = match (is_in(&facts.routed.routes.cycle), is_in(marked)) {
             (true, _) => CIRCLE + 2.0,
             (_, true) => LONGEST + 2.0,
             _ => 1.0,
@@ -146,7 +146,7 @@ fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes)
         let size = Point::new(text_width(&text) * 0.84 + 2.0, 11.0);
         let place = [0.5, 0.36, 0.64, 0.25, 0.75]
             .into_iter()
-            .filter_map(|along| place(lane, along, beside, size))
+            .filter_map(|along| place(lane, along, next_to, size))
             .find(|area| is_free(area, layout, lanes, lane, &taken));
         if let Some(area) = place {
             svg.text(area.middle.x, area.middle.y + 3.6, "x m q", &text);
@@ -155,14 +155,14 @@ fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes)
     }
 }
 
-/// Where a text of a size stands beside a lane.
-fn place(lane: &Lane, along: f64, beside: f64, size: Point) -> Option<Area> {
+/// Position of a text of a size next to a lane.
+fn place(lane: &Lane, along: f64, next_to: f64, size: Point) -> Option<Area> {
     let curve = lane.curves.first()?;
     let right = curve.direction(along).right();
     let centre = lane.curves.first()?.at(along);
     let half = size.times(0.5);
     let reach = right.x.abs() * half.x + right.y.abs() * half.y;
-    let by = lane.edge - lane.middle + beside + reach;
+    let by = lane.edge - lane.middle + next_to + reach;
     Some(Area::new(centre.plus(right.times(by)), size.x, size.y))
 }
 
@@ -231,7 +231,7 @@ fn says_longest(facts: &Facts<'_>, route: &Route) -> String {
         count => format!(", one of {count}"),
     };
     let name = shortened_inside(&facts.stream(route), 220.0);
-    format!("longest way{others}: {name}, {}", count_of(route.links.len(), "hop"))
+    format!("longest route{others}: {name}, {}", count_of(route.links.len(), "hop"))
 }
 
 /// The colours of loads.
@@ -254,14 +254,14 @@ fn scale(svg: &mut Svg, lanes: &Lanes, y: f64) {
     {
         svg.text(x, y + 24.0, class, text);
     }
-    svg.text(right + 16.0, y + 10.0, "q n", "each direction on the right of who goes that way");
+    svg.text(right + 16.0, y + 10.0, "q n", "each direction is on its right-hand side");
 }
 
 const BARS_LEFT: f64 = 190.0;
 const WIDTH: f64 = 360.0;
 const BARS_TOP: f64 = 66.0;
 const ROW: f64 = 20.0;
-/// Room on the right for what bars stand for.
+/// Room on the right for the values of bars.
 const RIGHT: f64 = 270.0;
 /// Bars.
 const MOST_ROWS: usize = 24;
@@ -273,7 +273,7 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
     let usages = || (0..facts.loads.len()).map(|link| (link, facts.usage(link)));
     let are_known = usages().any(|(_, usage)| matches!(usage, Use::Part(_)));
-    // What a link of unknown bandwidth carries is no part of anything: they stand beside each other alone.
+    // Loads of links of unknown bandwidth are only comparable with each other.
     let busy = |(link, usage): (usize, Use)| match usage {
         Use::Part(part) => Some((link, part)),
         Use::Unknown(part) if !are_known => Some((link, part)),
@@ -355,7 +355,7 @@ fn draw_row(
 /// Rows.
 const TABLE_MOST_ROWS: usize = 24;
 const TABLE_ROW: f64 = 19.0;
-/// Where columns begin, and where the one of the ways ends.
+/// Where columns begin, and where the one of the routes ends.
 const STREAM: f64 = 0.0;
 const BANDWIDTH: f64 = 270.0;
 const HOPS: f64 = 318.0;
@@ -364,7 +364,7 @@ const WAY: f64 = 338.0;
 const ARROWS: f64 = 0.95;
 const TABLE_WIDTH: f64 = 820.0;
 
-/// The streams with the longest ways, of equal ones the heaviest first; the height of the table.
+/// The streams with the longest routes, of equal ones the heaviest first. Returns the height of the table.
 fn draw_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, y: f64) -> f64 {
     let mut routes: Vec<&Route> = facts.routed.routes.routes.iter().collect();
     if routes.is_empty() {
@@ -378,7 +378,7 @@ fn draw_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, y: f64) -
         (STREAM, "q n", "stream"),
         (BANDWIDTH, "q n e", "bandwidth"),
         (HOPS, "q n e", "hops"),
-        (WAY, "q n", "way"),
+        (WAY, "q n", "route"),
     ] {
         svg.text(x, y + 12.0, class, text);
     }
@@ -389,7 +389,7 @@ fn draw_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, y: f64) -
     }
     let bottom = y + 20.0 + TABLE_ROW * rows as f64;
     let more = routes.len() - rows;
-    let hint = "point at a row, or at a host, to see the way";
+    let hint = "point at a row or a host to see its routes";
     let text = match (more, lanes) {
         (0, None) => return bottom - y,
         (0, Some(_)) => hint.to_owned(),

@@ -1,7 +1,7 @@
-//! What ran when, and side by side with what.
+//! Timeline of the cells of a run.
 
 use crate::chart::{Axis, GREY, MOST_COLOURS};
-use crate::human::{Unit, count_of, quantity};
+use crate::human::{Unit, count_of, quantity, quantity_of};
 use crate::svg::{Svg, place, shortened_inside, text_width};
 
 const LEFT: f64 = 8.0;
@@ -17,9 +17,9 @@ const MOST_LANES: usize = 64;
 pub struct Slice {
     /// Its name.
     pub name: String,
-    /// What it is one of: those of a group have one colour.
+    /// Its group, which determines the colour.
     pub group: String,
-    /// Its lane; in a lane one thing runs at a time.
+    /// Its lane; slices of a lane do not overlap.
     pub lane: usize,
     /// When it began, in seconds.
     pub begin_s: f64,
@@ -46,10 +46,10 @@ pub fn timeline(slices: &[Slice]) -> String {
     let row = if rows > 16 { 12.0 } else { 24.0 };
     let axis = Axis::linear(0.0, if end > 0.0 { end } else { 1.0 });
     let bottom = TOP + row * rows as f64;
-    for tick in axis.ticks(8) {
+    for (tick, text) in axis.labelled_ticks(8, |tick, digits| quantity_of(tick, Unit::Seconds, digits)) {
         let x = LEFT + WIDTH * axis.at(tick);
         svg.line(x, TOP, x, bottom + 5.0, "l");
-        svg.text(x, bottom + 19.0, "q n m", &quantity(tick, Unit::Seconds));
+        svg.text(x, bottom + 19.0, "q n m", &text);
     }
     let groups = groups(slices);
     for slice in shown {

@@ -178,7 +178,7 @@ fn schedules_of_every_size_are_small() {
     }
     let small = schedule(300, 20, NASTY);
     let text = check(&gantt(&small), 200_000);
-    // Every task has a box that says when it runs; the text of a title stands there twice.
+    // Every task has a box that says when it runs; the text of a title occurs twice.
     assert_eq!(text.matches(&format!(" on {}", &NASTY[..5])).count(), 2 * 300, "{text}");
 }
 
@@ -364,7 +364,7 @@ fn networks_without_switches_are_grids_or_circles() {
         let text = check(&topology(&system, None, Some(&scattered(&system))), 250_000);
         assert!(text.contains(said), "{sizes:?}: {text}");
         assert!((0..count).all(|host| text.lines().any(|line| line == format!("n{host}"))), "{sizes:?}");
-        // The text of a title stands there twice, as its own and as that of its element.
+        // The text of a title occurs twice, as its own and as that of its element.
         assert_eq!(text.matches(" Gb/s").count(), system.links.len() + 2, "{sizes:?}");
         system.nodes[1].state = State::Down;
         let loads: Vec<u64> = (0..system.links.len() as u64).collect();

@@ -173,7 +173,7 @@ fn every_link_says_its_load() {
         assert_eq!(text.matches(&said).count(), 1, "{said}");
     }
     let longest = routes_of.routes.iter().map(|route| route.links.len()).max().unwrap();
-    assert!(text.contains(&format!("longest way {longest} hops")), "{text}");
+    assert!(text.contains(&format!("longest route {longest} hops")), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where switches stand to each other: on a grid, on a circle, or as far apart as they are in the network.
+//! Embedding of switches: on a grid, on a circle, or at distances as in the network.
 
 use std::collections::BTreeMap;
 use std::f64::consts::{FRAC_PI_2, TAU};
@@ -7,11 +7,11 @@ use super::geometry::Point;
 use crate::layered::distances;
 use crate::topology::direct::Grid;
 
-/// Where nodes stand; neighbours are about one unit apart.
+/// Positions of nodes; neighbours are about one unit apart.
 #[derive(Debug, Default)]
 pub(super) struct Embedding {
     pub(super) places: Vec<Point>,
-    /// Where nodes stand on a grid, the angles at which cables may leave any of them.
+    /// For a grid, the angles at which cables may leave nodes.
     pub(super) angles: Option<Vec<f64>>,
     /// Pairs whose cable leads around a torus, the lesser first, with the direction in which it leaves that one.
     pub(super) around: BTreeMap<(usize, usize), Point>,
@@ -34,7 +34,7 @@ impl Embedding {
         let [across, down, planes] = grid.sizes;
         let is_turned = down > across;
         let turned = |point: Point| if is_turned { Point::new(point.y, point.x) } else { point };
-        // Nodes that are behind each other stand on a diagonal: no cable along another dimension passes them.
+        // Nodes behind each other are drawn on a diagonal: no cable along another dimension passes them.
         let place = |node: usize| {
             let [column, row, plane] = grid.place(node);
             turned(Point::new((column * planes + plane) as f64, (row * planes + plane) as f64))

@@ -170,7 +170,7 @@ impl Curve {
         self.to.minus(self.from).length()
     }
 
-    /// What is left of it outside of two boxes, one at each end.
+    /// The part outside of two boxes, one at each end.
     pub(super) fn outside(&self, first: Option<&Area>, last: Option<&Area>) -> Self {
         const STEPS: usize = 64;
         let inside = |area: Option<&Area>, part: f64| area.is_some_and(|area| area.holds(self.at(part), 1.0));
@@ -192,7 +192,7 @@ impl Curve {
         self.towards.minus(self.from.plus(self.to).times(0.5)).length() < 0.1
     }
 
-    /// Its course as the markup of a path has it.
+    /// Its course as path data.
     pub(super) fn markup(&self) -> String {
         let [x1, y1, x2, y2] = [self.from.x, self.from.y, self.to.x, self.to.y].map(Number);
         match self.is_straight() {

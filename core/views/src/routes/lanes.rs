@@ -1,4 +1,4 @@
-//! Links as lanes of cables: one for each direction, on the right of who goes that way.
+//! Links as lanes of cables: one per direction, on its right-hand side.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ impl Lanes {
         }
     }
 
-    /// The course of a way over links, as the markup of a path has it.
+    /// The course of a route as path data.
     pub(super) fn way(&self, links: &[u32]) -> String {
         let lanes = links.iter().filter_map(|&link| self.of(link as usize));
         lanes.flat_map(|lane| &lane.curves).map(Curve::markup).collect()
@@ -141,7 +141,7 @@ pub(super) fn colour(part: f64) -> usize {
     2 + ramp_index(part.clamp(0.0, 1.0)) * (RAMP - 3) / (RAMP - 1)
 }
 
-/// Links from a node to another one, beside each other.
+/// Parallel links from a node to another.
 fn parallel(
     facts: &Facts<'_>,
     layout: &Layout,
@@ -199,12 +199,12 @@ fn tooltip(facts: &Facts<'_>, lane: &Lane) -> String {
 
 /// Width of type of 11 px against that of 12 px.
 const SMALL: f64 = 0.92;
-/// Hops of ways that are drawn to be shown where somebody points at their hosts.
+/// Hops of the routes that are drawn to be shown while the pointer is on their hosts.
 const MOST_HOPS: usize = 4000;
 /// Processes that are named in a tooltip.
 const MOST_NAMED: usize = 24;
 
-/// What is drawn of nodes.
+/// Contents of the boxes of nodes.
 pub(super) struct Nodes<'a> {
     facts: &'a Facts<'a>,
     /// Of every switch, its hosts, if they have no boxes of their own.
@@ -249,7 +249,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// What stands in a box.
+    /// The text in a box.
     fn lines(&self, node: usize) -> Vec<String> {
         let facts = self.facts;
         let content = &facts.routed.system.nodes[node];
@@ -390,7 +390,7 @@ impl<'a> Nodes<'a> {
         format!("sends {sent}, receives {}", sum(&mut receives.map(|route| route.bandwidth_bytes_per_s)))
     }
 
-    /// The ways that begin or end at a host.
+    /// The routes that begin or end at a host.
     fn ways(&self, node: usize, lanes: &Lanes, hops: &mut usize) -> String {
         let mut ways = String::new();
         for route in &self.facts.routed.routes.routes {
@@ -410,7 +410,7 @@ fn entries_of(count: usize) -> String {
     format!("{count} {}", if count == 1 { "entry" } else { "entries" })
 }
 
-/// How a way is drawn where somebody points at a host or a row of the table.
+/// Look of a route while the pointer is on its host or its row of the table.
 pub(super) fn add_style(svg: &mut Svg) {
     svg.add(format_args!(
         "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke:var(--k3);stroke-width:{};stroke-linecap:round}}\

@@ -27,11 +27,11 @@ const PASSING: f64 = 6.0;
 pub(super) struct Sizes {
     pub(super) switch: Point,
     pub(super) host: Point,
-    /// Of a host whose name stands upright.
+    /// Of a host with an upright name.
     pub(super) upright: Point,
 }
 
-/// Where boxes stand, and where cables end.
+/// Positions of boxes and ends of cables.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) areas: BTreeMap<usize, Area>,
@@ -158,7 +158,7 @@ fn meets(curve: &Curve, area: &Area) -> bool {
 
 /// Between a host and its switch, where their link is seen.
 const LINK: f64 = 27.0;
-/// Between hosts, and between a host and a cable that it is beside.
+/// Between hosts, and between a host and a cable next to it.
 const HOSTS: f64 = 6.0;
 const CABLE: f64 = 11.0;
 /// Between switches, where their cable is seen.
@@ -168,7 +168,7 @@ const AROUND_BETWEEN: f64 = 14.0;
 /// Farthest that hosts may be from their switch.
 const FARTHEST: f64 = 1500.0;
 
-/// The boxes of a part whose switches stand as in a embedding.
+/// The boxes of a part whose switches are placed by an embedding.
 pub(super) fn around_embedding(
     network: &Network,
     part: &[usize],
@@ -216,7 +216,7 @@ fn cluster(
     };
     let cables: Vec<f64> = embedding.angles.clone().unwrap_or_else(to_others);
     let angles = angles(hosts.len(), &cables, embedding.angles.is_some());
-    // Boxes are wider than high: so is what they stand on, unless cables lead away at all angles.
+    // Boxes are wider than high: so is their area, unless cables lead away at all angles.
     let stretch = match embedding.angles.is_some() || cables.is_empty() {
         true => ((sizes.host.x + 10.0) / (sizes.host.y + 10.0)).clamp(1.0, 1.6),
         false => 1.0,
@@ -363,7 +363,7 @@ fn crossings(clusters: &[Vec<(usize, Area)>], middles: &[Point], lines: &[(usize
 
 /// Layers at most.
 const MOST_LAYERS: usize = 8;
-/// Width of a row of hosts from which on their names stand upright.
+/// Width of a row of hosts above which their names are upright.
 const WIDEST: f64 = 1100.0;
 /// Between boxes in a row, and between the hosts of two switches.
 const GAP: f64 = 10.0;

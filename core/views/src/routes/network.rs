@@ -24,12 +24,12 @@ pub(super) struct Network {
     /// Of every node, those that it has a cable to, rising.
     pub(super) neighbours: Vec<Vec<usize>>,
     pub(super) is_host: Vec<bool>,
-    /// Of every host, the switch beside which it stands.
+    /// Of every host, the switch next to which it is drawn.
     pub(super) home: Vec<Option<usize>>,
 }
 
 impl Network {
-    /// With a box for every host those at several switches stand between them, at none.
+    /// If every host has a box, those at several switches are drawn between them, at none.
     pub(super) fn new(system: &SystemGraph, has_hosts: bool) -> Self {
         let count = system.nodes.len();
         let mut cables: BTreeMap<(usize, usize), Cable> = BTreeMap::new();
@@ -54,7 +54,7 @@ impl Network {
         Self { cables, neighbours, is_host, home }
     }
 
-    /// Switches, and hosts that stand at none.
+    /// Switches, and hosts at none.
     pub(super) fn pillars(&self) -> Vec<usize> {
         (0..self.home.len()).filter(|&node| self.home[node].is_none()).collect()
     }
@@ -70,7 +70,7 @@ impl Network {
         hosts
     }
 
-    /// Nodes without hosts that stand at switches, in parts that are not joined with each other; the largest first.
+    /// Nodes except hosts drawn at switches, by connected part; the largest first.
     pub(super) fn parts(&self) -> Vec<Vec<usize>> {
         let mut parts: Vec<Vec<usize>> = Vec::new();
         let mut left = self.pillars();
@@ -114,12 +114,12 @@ const TOLERANCE: f64 = 1e-9;
 /// Streams that are named in a tooltip.
 const MOST_NAMED: usize = 12;
 
-/// How busy a link is.
+/// Load of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Use {
     /// It carries no messages.
     Down,
-    /// Nothing goes over it.
+    /// No route uses it.
     Idle,
     /// Its load as a part of its bandwidth.
     Part(f64),
@@ -127,14 +127,14 @@ pub(super) enum Use {
     Unknown(f64),
 }
 
-/// What pictures of routes tell.
+/// Contents of pictures of routes.
 pub(super) struct Facts<'a> {
     pub(super) routed: Routed<'a>,
-    /// What all routes take of every link.
+    /// Load of every link.
     pub(super) loads: Vec<f64>,
     /// The routes over every link.
     pub(super) routes_over: Vec<Vec<usize>>,
-    /// What arrives at every node over links.
+    /// Traffic that arrives at every node over links.
     pub(super) arriving: Vec<f64>,
     /// Entries of the tables of every switch, if tables are known.
     pub(super) entries: Option<Vec<usize>>,
@@ -174,7 +174,7 @@ impl<'a> Facts<'a> {
         Self { loads, routes_over, arriving, entries, processes: processes(&routed), largest, routed }
     }
 
-    /// How busy a link is.
+    /// Load of a link.
     pub(super) fn usage(&self, link: usize) -> Use {
         let load = self.loads[link];
         let link = &self.routed.system.links[link];
@@ -233,7 +233,7 @@ impl<'a> Facts<'a> {
         said
     }
 
-    /// The name of what takes a route: of a stream its processes, of several its hosts.
+    /// The name of a route: the processes of its stream, or the hosts of several streams.
     pub(super) fn stream(&self, route: &Route) -> String {
         let streams = self.routed.graph.map(|graph| &graph.demands.streams[..]).unwrap_or_default();
         let one = match route.streams[..] {
@@ -255,7 +255,7 @@ impl<'a> Facts<'a> {
         process(&self.routed, rank as usize)
     }
 
-    /// The nodes on the way of a route.
+    /// The nodes of a route.
     pub(super) fn way(&self, route: &Route) -> String {
         if route.links.is_empty() {
             return format!("inside {}", self.node(route.source));
@@ -274,7 +274,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What is told below the title.
+    /// The line below the title.
     pub(super) fn subtitle(&self) -> String {
         let Routed { system, routes, .. } = self.routed;
         let of_kind = |kind| system.nodes.iter().filter(|node| node.kind == kind).count();
@@ -286,7 +286,7 @@ impl<'a> Facts<'a> {
         parts.push(self.counted(routes.routes.len()));
         let longest = routes.routes.iter().map(|route| route.links.len()).max().unwrap_or(0);
         if longest > 0 {
-            parts.push(format!("longest way {}", count_of(longest, "hop")));
+            parts.push(format!("longest route {}", count_of(longest, "hop")));
         }
         if let Some(objective) = metric("objective") {
             let proven = metric("proven").is_some_and(|proven| proven > 0.0);
@@ -305,7 +305,7 @@ impl<'a> Facts<'a> {
         parts.join(" · ")
     }
 
-    /// Whether anything goes beyond a bandwidth.
+    /// Whether a load exceeds a bandwidth.
     pub(super) fn is_over(part: f64) -> bool {
         part > 1.0 + TOLERANCE
     }

@@ -1,4 +1,4 @@
-//! Where the boxes of a machine in layers stand.
+//! Positions of the boxes of a machine drawn in layers.
 
 use super::network::{Drawing, NodeBox};
 use crate::human::{count_of, ranges};
@@ -31,7 +31,7 @@ const MOST_NAMED_ROWS: usize = 40;
 /// Width of type of 11 px against that of 12 px.
 const SMALL: f64 = 0.92;
 
-/// Where boxes stand.
+/// Positions of boxes.
 pub(super) struct Layout {
     pub(super) width: f64,
     /// Middle and width of every box.
@@ -40,7 +40,7 @@ pub(super) struct Layout {
     pub(super) tops: Vec<f64>,
     /// From the top layer down, the height of boxes.
     pub(super) heights: Vec<f64>,
-    /// From the top layer down, whether names stand upright in boxes.
+    /// From the top layer down, whether names in boxes are upright.
     pub(super) upright: Vec<bool>,
     /// How hosts are drawn as cells, if they are.
     pub(super) cells: Option<Cells>,
@@ -134,7 +134,7 @@ impl Layout {
                     }
                 })
                 .collect();
-            // Boxes that are all linked to the same ones are spread out, so that their lines can be told apart.
+            // Boxes that are all linked to the same ones are spread out, so that their lines do not overlap.
             let ends = wanted
                 .iter()
                 .fold((f64::INFINITY, 0.0_f64), |(low, high), &place| (low.min(place), high.max(place)));

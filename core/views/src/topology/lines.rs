@@ -1,4 +1,4 @@
-//! What lines between boxes stand for, and how they look.
+//! Meaning and look of lines between boxes.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ pub(crate) struct Styles {
 }
 
 impl Styles {
-    /// The looks of these lines, of which so many lie over each other.
+    /// The looks of these lines, given how many overlap.
     pub(crate) fn new<'a>(
         lines: impl Iterator<Item = &'a Line>,
         hidden: Option<u64>,

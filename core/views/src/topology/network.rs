@@ -1,4 +1,4 @@
-//! What a drawing of a machine shows: boxes in layers, hosts at the bottom, and lines between them.
+//! Contents of a drawing of a machine: boxes in layers, hosts at the bottom, and lines between them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -20,7 +20,7 @@ const MOST_CELLS: usize = 1500;
 /// Layers; what is higher up is drawn in the topmost one.
 const MOST_LAYERS: usize = 12;
 
-/// What the drawing shows of a machine.
+/// Contents of the drawing of a machine.
 #[derive(Debug, Default)]
 pub(crate) struct Drawing {
     pub(crate) boxes: Vec<NodeBox>,
@@ -59,7 +59,7 @@ pub(crate) struct NodeBox {
 }
 
 impl NodeBox {
-    /// What stands in a box.
+    /// The text in a box.
     pub(super) fn inside(&self) -> Vec<String> {
         let hidden = match (self.hidden_hosts, self.hidden_switches) {
             (0, 0) if !self.cells.is_empty() => count_of(self.cells.len(), "host"),
@@ -71,7 +71,7 @@ impl NodeBox {
         [self.name.clone(), hidden].into_iter().filter(|line| !line.is_empty()).collect()
     }
 
-    /// What is said of it where somebody points at it.
+    /// Its tooltip.
     pub(super) fn tooltip(&self) -> String {
         /// Ranges of ranks that are named.
         const MOST_RANGES: usize = 40;
@@ -148,7 +148,7 @@ impl Network {
         Self { nodes, links }
     }
 
-    /// A machine whose network is not known: the groups of its cost levels, if it has any, stand in for switches.
+    /// A machine whose network is not known: the groups of its cost levels, if it has any, replace switches.
     fn from_levels(system: &SystemGraph) -> Self {
         let mut network = Self { nodes: nodes(system), links: BTreeMap::new() };
         let CostModel::Levels(levels) = &system.cost else { return network };
