@@ -49,8 +49,8 @@ C
 mpicc -O2 -o "$folder/loop" "$folder/loop.c"
 
 ours() { # the same number of messages, however calm they are
-  "$hopmap" exec topology/probe --launcher "mpirun --oversubscribe -n 2" --with 'sizes=[1]' --with bandwidth=none \
-    --with messages=1000 --with tolerance=0.0 --out "$folder/probe" --quiet > /dev/null
+  "$hopmap" exec topology/probe --launcher "mpirun --oversubscribe -n 2" -p 'sizes=[1]' -p bandwidth=none \
+    -p messages=1000 -p tolerance=0.0 --out "$folder/probe" --quiet > /dev/null
   "$hopmap" show "$folder/probe/measurements" --table samples --format csv |
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { printf "%.3f %.3f\n", $at["minimum_s"] * 5e5, $at["median_s"] * 5e5 }'
 }
@@ -74,13 +74,13 @@ seconds() { # hosts, children of the tree, then more parameters
   local hosts=$1 tree=$2
   shift 2
   "$network" run --tree "$tree" --microseconds 200,500,1000 -- bash -c 'TIMEFORMAT=%R; time "$@" > /dev/null 2>&1' _ \
-    "$hopmap" exec topology/probe --with "hosts=h[0-$((hosts - 1))]" --with measure_intra_node=false --with 'sizes=[70000]' --with messages=10 \
-    --with "start=$network on {host} $hopmap agent --bind 10.77.0.0/24" --out "$folder/tournament" "$@" 2>&1 | tail -1
+    "$hopmap" exec topology/probe -p "hosts=h[0-$((hosts - 1))]" -p measure_intra_node=false -p 'sizes=[70000]' -p messages=10 \
+    -p "start=$network on {host} $hopmap agent --bind 10.77.0.0/24" --out "$folder/tournament" "$@" 2>&1 | tail -1
 }
 for sizes in "8 2,2,2" "16 4,2,2" "32 4,4,2"; do
   # shellcheck disable=SC2086
   set -- $sizes
-  rounds=$(seconds "$1" "$2" --with bandwidth=loaded)
-  serial=$(seconds "$1" "$2" --with bandwidth=isolated --with parallel=1)
+  rounds=$(seconds "$1" "$2" -p bandwidth=loaded)
+  serial=$(seconds "$1" "$2" -p bandwidth=isolated -p parallel=1)
   echo "$1 hosts: tournament $rounds s, one pair after the other $serial s"
 done

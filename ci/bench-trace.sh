@@ -74,8 +74,8 @@ cat > read.toml <<TOML
 uses = "trace/otf2"
 with = { path = "$archive" }
 TOML
-row "hopmap exec trace/events, to Parquet" 5 "$events" "$hopmap" exec trace/events --with "path=$archive" --out messages -j 1 --quiet
-row "hopmap exec trace/dag" 5 "$events" "$hopmap" exec trace/dag --with "path=$archive" --out tasks -j 1 --quiet
+row "hopmap exec trace/events, to Parquet" 5 "$events" "$hopmap" exec trace/events -p "path=$archive" --out messages -j 1 --quiet
+row "hopmap exec trace/dag" 5 "$events" "$hopmap" exec trace/dag -p "path=$archive" --out tasks -j 1 --quiet
 row "hopmap run, from hashing to storing" 5 "$events" sh -c 'rm -rf .hopmap && exec "$0" run read.toml --quiet --no-report' "$hopmap"
 if command -v otf2-print > /dev/null; then
   row "otf2-print > /dev/null" 1 "$events" otf2-print "$archive"
@@ -141,6 +141,6 @@ if [ -n "$large" ]; then
   one=$wall
   read -r cpu wall peak <<< "$(./measure 2 "$matrix" read native 2 hundred-million/traces.otf2)"
   echo "100 million events, $pairs pairs, native, 2 threads: $wall s wall, $(ratio "$one" "$wall") times as fast, peak $((peak / 1024)) MB"
-  read -r cpu wall peak <<< "$(./measure 1 "$hopmap" exec trace/events --with path=hundred-million/traces.otf2 --out messages -j 1 --quiet)"
+  read -r cpu wall peak <<< "$(./measure 1 "$hopmap" exec trace/events -p path=hundred-million/traces.otf2 --out messages -j 1 --quiet)"
   echo "100 million events to Parquet: $cpu CPU s, peak $((peak / 1024)) MB"
 fi

@@ -26,8 +26,8 @@ ENTRIES = [
     (
         "job",
         [
-            "hopmap exec trace/otf2 --with path=sample-traces/rows-columns-16/eztrace_log.otf2 --out program --quiet",
-            "hopmap exec topology/synthetic --with shape=tree:4x16x64 --with 'costs=[1, 10, 100]' --with host_prefix=node --out machine --quiet",
+            "hopmap exec trace/otf2 -p path=sample-traces/rows-columns-16/eztrace_log.otf2 --out program --quiet",
+            "hopmap exec topology/synthetic -p shape=tree:4x16x64 -p 'costs=[1, 10, 100]' -p host_prefix=node --out machine --quiet",
             "export SLURM_JOB_NODELIST='node[0003,0019,0500,0501]'     # Slurm says this in a job",
             "hopmap run job -p program=program -p machine=machine --deadline 60s",
         ],
@@ -42,8 +42,8 @@ ENTRIES = [
     (
         "checkpoint",
         [
-            "hopmap exec checkpoint/generate --with checkpoints=6 --with bytes=4194304 --out generated --quiet \\\n"
-            "    --with 'changes=[{ kind = \"words\", pages = 0.3, words = 0.1 }, { kind = \"moves\", pages = 0.05, areas = 1 }]'",
+            "hopmap exec checkpoint/generate -p checkpoints=6 -p bytes=4194304 --out generated --quiet \\\n"
+            "    -p 'changes=[{ kind = \"words\", pages = 0.3, words = 0.1 }, { kind = \"moves\", pages = 0.05, areas = 1 }]'",
             "hopmap run checkpoint -p series=generated/files",
         ],
         "What deltas of a series store",

@@ -7,7 +7,7 @@
 #     --npb FOLDER         sources of NPB-CPP (github.com/GMAP/NPB-CPP): LU of class A and CG of class B of NPB-SER are built
 #
 # A checkpoint is what gcore (gdb) writes of the memory of the process, which goes on afterwards; one of DMTCP has the same pages in
-# another file format. Then, of every series: hopmap exec checkpoint/delta --with path=FOLDER/NAME --out deltas-NAME
+# another file format. Then, of every series: hopmap exec checkpoint/delta -p path=FOLDER/NAME --out deltas-NAME
 set -euo pipefail
 
 usage() { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }

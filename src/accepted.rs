@@ -54,8 +54,8 @@ pub enum AcceptedError {
     #[diagnostic(transparent)]
     Artifact(#[from] ArtifactError),
     /// Nothing has been accepted yet.
-    #[error("nothing is accepted yet: there is no {}", .0.display())]
-    #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --to {}`", .0.display()))]
+    #[error("nothing is accepted yet: {} does not exist", .0.display())]
+    #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --out {}`", .0.display()))]
     Missing(PathBuf),
     /// The file is no accepted state.
     #[error("{} is no accepted state: {reason}", path.display())]

@@ -3,6 +3,7 @@
 
 mod diff;
 mod docs;
+mod doctor;
 mod exec;
 mod gates;
 mod init;
@@ -36,17 +37,17 @@ pub use output::Output;
 use output::{Result, unbuffered};
 pub use query::{Request as QueryRequest, Stored};
 
-/// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
+/// Topology-aware process mapping for MPI applications.
 ///
-/// A pipeline is a TOML file of stages. hopmap runs what has to run, keeps every result in a store, and makes each
-/// again bit for bit.
+/// hopmap reads a trace, builds the communication matrix, and searches for a mapping of ranks to the slots of a machine. A
+/// pipeline is a TOML file of stages: hopmap runs out-of-date stages, stores every result, and reproduces it bit-identically.
 #[derive(Parser)]
-#[command(name = "hopmap", version, after_help = EXAMPLES, propagate_version = true, max_term_width = 110)]
+#[command(name = "hopmap", version, after_help = examples(), propagate_version = true, max_term_width = 110)]
 struct Cli {
     /// Print results as JSON.
     #[arg(long, global = true)]
     json: bool,
-    /// Print nothing but errors.
+    /// Print errors only.
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(subcommand)]
@@ -55,74 +56,82 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  hopmap doctor
   hopmap init lu --trace lu/traces.otf2
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
   hopmap plan pipelines/place.toml
-  hopmap exec trace/otf2 --with path=lu/traces.otf2 --out lu.graph
+  hopmap exec trace/otf2 -p path=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
   hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap
   hopmap checkpoint add store ckpt_lammps_00003
 
-Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pipeline file is wrong,
-3 a gate did not hold or, with --exit-code, something changed, 75 locked by another run, 130 interrupted";
+Exit codes:
+";
+
+fn examples() -> String {
+    let codes = Exit::ALL.map(|exit| format!("  {:>3}  {}", exit.code(), exit.meaning()));
+    EXAMPLES.to_owned() + &codes.join("\n")
+}
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a project of a pipeline that comes with hopmap.
+    /// Create a project from a bundled pipeline.
     Init(init::Arguments),
-    /// Run what has to run.
+    /// Run all out-of-date stages of a pipeline.
     Run(run::Arguments),
-    /// Say what would run, and why.
+    /// Show which stages would run, and why (dry run).
     Plan(run::PlanArguments),
-    /// Say why a stage would run, or why it would not.
+    /// Explain why a stage is out of date or up to date.
     Why(run::WhyArguments),
-    /// Check a pipeline file without running anything.
+    /// Validate a pipeline file without running anything.
     Check(run::CheckArguments),
-    /// Draw a pipeline as a graph in DOT.
+    /// Print the graph of a pipeline in DOT.
     Graph(run::GraphArguments),
     /// Run one stage without a pipeline and without a store.
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
     Show(show::Arguments),
-    /// Ask in SQL what is in the store: parameters, metrics and tables of all cells.
+    /// Query stored results with SQL: parameters, metrics and tables of all cells.
     Query(query::Arguments),
-    /// Say what is different between two artifacts, cells or runs, and why.
+    /// Compare two artifacts, cells or runs, and explain the differences.
     Diff(diff::Arguments),
-    /// Write what the results of a pipeline were made of, and what they are, into a file for people and git.
+    /// Write a lock file that pins inputs, parameters and result digests.
     Lock(lock::Arguments),
-    /// Make everything again and compare bytes, or check an archive.
+    /// Recompute results and compare them byte by byte, or check an archive.
     Verify(verify::Arguments),
-    /// Pack a run into one archive that another machine can verify.
+    /// Pack a run into an archive that another machine can verify.
     Export(lock::ArchiveArguments),
-    /// Write the HTML report of a pipeline from what is in the store.
+    /// Write the HTML report of a pipeline from stored results.
     Report(run::ReportArguments),
     /// List the runs of a store.
     Runs(locate::RunsArguments),
-    /// Clear a store of what no pipeline uses any more.
+    /// Remove stored results that no pipeline uses any more.
     Gc(locate::GcArguments),
-    /// Say which values of gates, or which artifact, are the right ones, or whether they are.
+    /// Record or check the accepted baseline of gates or of an artifact.
     Accept(gates::Arguments),
     #[command(flatten)]
     Registered(Registered),
-    /// Keep the topology of a machine true: refresh it, compare two, say what is published.
+    /// Refresh, compare and inspect published machine topologies.
     Topology(topology::Arguments),
+    /// Report what is installed (MPI, Slurm, libraries, tools) and what it enables.
+    Doctor(doctor::Arguments),
     /// List the stages, or describe one.
     Stages(stages::Arguments),
-    /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
+    /// Print the JSON Schema of pipeline files or of the parameters of a stage.
     Schema(stages::SchemaArguments),
-    /// Print what a shell needs to complete hopmap's commands.
+    /// Print a completion script for a shell.
     Completions(stages::CompletionsArguments),
-    /// Write the manual pages into a folder.
+    /// Write the manual pages to a folder.
     Man(stages::ManArguments),
-    /// Write the generated pages of the reference into a folder.
+    /// Write the generated pages of the reference to a folder.
     #[command(hide = true)]
     Docs(docs::Arguments),
-    /// Run the stage of a folder that hopmap wrote.
+    /// Run the task in a folder that hopmap wrote.
     #[command(hide = true)]
     Worker(exec::WorkerArguments),
 }
 
-/// Runs a command line and says how it ended.
+/// Runs a command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match parse(&arguments) {
@@ -150,6 +159,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Accept(arguments) => gates::main(&arguments, output),
         Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
+        Command::Doctor(arguments) => doctor::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => stages::schema(&arguments, output),
         Command::Completions(arguments) => Ok(stages::completions(&arguments, Cli::command(), output)),
@@ -160,7 +170,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ended.unwrap_or_else(|failure| output::report(&failure, output)).into()
 }
 
-/// Runs the command line of a `hopmap query`, which `answer` answers, and says how it ended.
+/// Runs the command line of a `hopmap query`, which `answer` answers, and returns its exit code.
 pub fn query(
     arguments: &[OsString],
     answer: impl FnOnce(&QueryRequest, Output) -> Result<Exit, Failure>,
@@ -177,7 +187,7 @@ pub fn query(
 
 fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
     Cli::try_parse_from(arguments).map_err(|error| {
-        // Help and version are no errors, and a closed pipe is none either.
+        // Help and version are not errors, and neither is a closed pipe.
         let _ = error.print();
         if error.use_stderr() { Exit::Usage } else { Exit::Done }
     })
@@ -263,5 +273,30 @@ impl Observer for Bar {
 
     fn cancelled(&self) -> bool {
         self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_keep_their_old_spellings() {
+        for line in [
+            "exec map/linear --with seed=1 --out m",
+            "gc --keep 1d --runs 3",
+            "accept m --to accepted.json",
+            "topology refresh --publish d --check --keep 3 --keep-days 9",
+            "agent --seconds 60",
+            "checkpoint prune store --wait 600",
+        ] {
+            let words = std::iter::once("hopmap").chain(line.split(' ')).map(OsString::from);
+            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_definition_of_all_commands_is_consistent() {
+        Cli::command().debug_assert();
     }
 }

@@ -108,6 +108,7 @@ pub use execute::{WriteError, write_outputs};
 pub(crate) use key::differences;
 pub use key::{InputDigest, Key, Manifest};
 pub use key::{Reason, short};
+pub(crate) use launch::ranks_program;
 pub use launch::{Launch, Launched, launch};
 pub use outcome::Events;
 pub use outcome::RunReport;

@@ -1,4 +1,4 @@
-//! hopmap: from the trace of a parallel program and the topology of a machine to a placement of its ranks.
+//! hopmap: topology-aware process mapping for MPI applications, from a trace and a machine topology to a mapping of ranks.
 //!
 //! The library behind the `hopmap` binary: the app layer. It knows pipelines and nothing of graphs; everything that knows
 //! graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.

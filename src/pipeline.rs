@@ -320,21 +320,23 @@ pub(crate) fn values(
     scope.resolve(&node_of(with.clone(), span.clone()), &SchemaView::new(&cell.entry.schema))
 }
 
-/// Reads the parameters of a stage that is in no pipeline, from a text of its own.
+/// Reads the parameters of a stage outside a pipeline, from a text of its own; with warnings of deprecated names. `kind` is how the
+/// user named the stage.
 pub(crate) fn configure_alone(
+    kind: &str,
     entry: &'static StageEntry,
     source: &Source,
     folders: &Folders,
-) -> Result<Box<dyn Configured>, Problems> {
+) -> Result<(Box<dyn Configured>, Vec<Problem>), Problems> {
     let problems = Sink::default();
     let mut with = Table::parse(source.text(), &problems);
-    renames::renew(entry.kind, &mut with);
+    let warnings = renames::renew(kind, &(0..0), &mut with);
     let span = 0..source.text().len();
     let node = node_of(with.clone(), span.clone());
     let values = Scope::new(&[], folders, &problems).resolve(&node, &SchemaView::new(&entry.schema));
     let is_sound = problems.count() == 0;
     let configured = is_sound.then(|| configure_settings(entry, &with, values, &span, &problems)).flatten();
-    configured.ok_or_else(|| source.tie(problems.take()))
+    configured.map(|configured| (configured, warnings)).ok_or_else(|| source.tie(problems.take()))
 }
 
 /// Checks keys, then reads the parameters. Reports unknown and missing keys all at once.
@@ -438,7 +440,8 @@ fn dotted(path: &[String]) -> String {
 pub(crate) fn assignments(entry: &StageEntry, pairs: &[(String, String)]) -> String {
     let schema = SchemaView::new(&entry.schema);
     let line = |(key, value): &(String, String)| {
-        let wanted = key.split('.').fold(schema, |schema, part| schema.property(part));
+        let name = renames::parameter(entry.kind, key).unwrap_or(key);
+        let wanted = name.split('.').fold(schema, |schema, part| schema.property(part));
         format!("{key} = {}\n", as_toml(value, wanted.is_text()))
     };
     pairs.iter().map(line).collect()

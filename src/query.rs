@@ -221,9 +221,14 @@ fn exchange<T: DeserializeOwned>(
     }
 }
 
-/// The program, which is first told the version of hopmap that it has to have itself.
+/// Path of the program.
+pub(crate) fn path() -> Result<PathBuf, ProgramError> {
+    find(PROGRAM, VARIABLE).map_err(|places| ProgramError::Missing { places })
+}
+
+/// The program, with the version of hopmap as its first argument: it has to have the same.
 fn program() -> Result<(PathBuf, Command), ProgramError> {
-    let path = find(PROGRAM, VARIABLE).map_err(|places| ProgramError::Missing { places })?;
+    let path = path()?;
     let mut command = Command::new(&path);
     command.arg(env!("CARGO_PKG_VERSION"));
     Ok((path, command))
@@ -239,11 +244,15 @@ pub(crate) fn find(program: &str, variable: &str) -> Result<PathBuf, String> {
         };
     }
     let beside = env::current_exe().ok().map(|hopmap| hopmap.with_file_name(program));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join(program));
-    let found = beside.iter().cloned().chain(on_path).find(|path| path.is_file());
-    found.ok_or_else(|| {
+    let found = beside.iter().find(|path| path.is_file()).cloned();
+    found.or_else(|| on_path(program)).ok_or_else(|| {
         let beside = beside.map(|path| format!("not at {}, ", path.display())).unwrap_or_default();
         format!("{beside}not on PATH")
     })
+}
+
+/// Path of a program in the folders of `PATH`.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

@@ -499,7 +499,7 @@ mod tests {
                 min_coverage: 0.5,
             },
             consumer,
-            retention: Retention { entries: 9, days: None },
+            retention: Retention { entries: 9, age: None },
             baseline: false,
         };
         let mut looks = looks.iter();

@@ -3,6 +3,8 @@
 //!
 //! `docs/renames.md` lists these names and those of columns; `ci/compare-versions.py` reads that page to compare the results of two versions.
 
+use std::ops::Range;
+
 use crate::pipeline::{Entry, Node, NodeValue, Problem, Table};
 
 /// A kind that was renamed, with the parameters that replace its old name.
@@ -145,7 +147,13 @@ pub fn kind(old: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.old == old)
 }
 
-/// The current name of a metric.
+/// The current name of a kind has now.
+#[must_use]
+pub fn current_kind(name: &str) -> &str {
+    kind(name).map_or(name, |renamed| renamed.new)
+}
+
+/// The name that a metric.
 #[must_use]
 pub fn metric(name: &str) -> &str {
     METRICS.iter().find(|metric| metric.old == name).map_or(name, |metric| metric.new)
@@ -165,9 +173,22 @@ fn renamed(parameters: &[Parameter], stage: &str, name: &str) -> Option<&'static
     parameters.iter().find(|entry| entry.old == name && is_of(entry.stage)).map(|entry| entry.new)
 }
 
-/// Renames deprecated parameters of a stage, with a warning for each.
-pub(crate) fn renew(stage: &str, with: &mut Table) -> Vec<Problem> {
-    renew_by(PARAMETERS, stage, with)
+/// Replaces deprecated names in the parameters of a stage, and gives a warning for each. `written` is the kind as the user wrote it, at
+/// `span`; a deprecated kind adds its own parameters, unless they are given.
+pub(crate) fn renew(written: &str, span: &Range<usize>, with: &mut Table) -> Vec<Problem> {
+    let Some(renamed) = kind(written) else { return renew_by(PARAMETERS, written, with) };
+    let added: String =
+        renamed.with.iter().map(|(key, value)| format!(" with {key} = \"{value}\"")).collect();
+    let warning = Problem::new(format!("the stage kind `{written}` is deprecated"), span);
+    let mut warnings = vec![warning.help(format!("it is `{}`{added} now", renamed.new))];
+    warnings.extend(renew_by(PARAMETERS, renamed.new, with));
+    for (key, value) in renamed.with {
+        if with.get(key).is_none() {
+            let node = Node { span: span.clone(), value: NodeValue::Scalar((*value).into()) };
+            with.entries.push(Entry { key: (*key).to_owned(), key_span: span.clone(), node });
+        }
+    }
+    warnings
 }
 
 fn renew_by(parameters: &[Parameter], stage: &str, with: &mut Table) -> Vec<Problem> {
@@ -232,6 +253,17 @@ mod tests {
         assert_eq!(warnings[0].message, "`seconds` of map/composite is deprecated");
         let mut other = Table::parse("seconds = 2", &Sink::default());
         assert!(renew_by(&parameters, "route/map", &mut other).is_empty());
+    }
+
+    #[test]
+    fn a_deprecated_kind_adds_its_parameters_unless_they_are_given() {
+        for (text, format) in [("file = \"a\"", "csv"), ("path = \"a\"\nformat = \"other\"", "other")] {
+            let mut with = Table::parse(text, &Sink::default());
+            let warnings = renew("trace/csv", &(0..0), &mut with);
+            assert_eq!(warnings[0].message, "the stage kind `trace/csv` is deprecated");
+            let node = Node { span: 0..0, value: NodeValue::Table(with) };
+            assert_eq!(node.plain(), serde_json::json!({ "path": "a", "format": format }));
+        }
     }
 
     #[test]

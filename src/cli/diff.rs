@@ -21,20 +21,20 @@ const VERSION: u32 = 1;
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An artifact is named as for `hopmap show`: by its folder, the first digits of its digest, or a stage or cell of the store. A run is
-named by when it began (`hopmap runs`), or `latest`, `previous` (also `-1`: the run of the same pipeline before the latest), `-2` …
-A folder with the name of a run is written ./NAME.
+Name an artifact as for `hopmap show`: by its folder, the first digits of its digest, or its stage or cell. Name a run by its start
+time (`hopmap runs`), or as `latest`, `previous` (or `-1`: the run of the same pipeline before the latest), `-2` …
+Write a folder that has the name of a run as ./NAME.
 
 Examples:
   hopmap diff 'placement[seed=1]' 'placement[seed=2]'
-  hopmap diff lu.graph lu-new.graph --exit-code      # 0 if they are the same, 3 if not
+  hopmap diff lu.graph lu-new.graph --exit-code      # exit code 3 if they differ
   hopmap diff previous latest --threshold 1%
   hopmap diff placement --run previous --run latest")]
 pub(crate) struct Arguments {
-    /// Artifact, cell or run; with --run a stage or a cell of these runs.
+    /// Artifact, cell or run; with --run, a stage or cell of these runs.
     #[arg(value_name = "A", allow_negative_numbers = true)]
     before: String,
-    /// What to compare with it, of the same kind.
+    /// Artifact, cell or run to compare with it.
     #[arg(
         value_name = "B",
         allow_negative_numbers = true,
@@ -42,16 +42,16 @@ pub(crate) struct Arguments {
         conflicts_with = "runs"
     )]
     after: Option<String>,
-    /// The two runs of which the stage is compared.
+    /// Compare the stage in two runs: give this option twice.
     #[arg(long = "run", value_name = "RUN", allow_negative_numbers = true)]
     runs: Vec<String>,
-    /// Follow other inputs to the first causes.
+    /// Follow differing inputs to the first cause.
     #[arg(long)]
     deep: bool,
-    /// Leave out metrics that change by less, such as 1% or 0.01.
-    #[arg(long, value_name = "PART", default_value = "0", value_parser = part)]
+    /// Ignore relative changes of metrics below this, such as 1% or 0.01.
+    #[arg(long, value_name = "FRACTION", default_value = "0", value_parser = part)]
     threshold: f64,
-    /// End with 3 if something is different.
+    /// Exit with code 3 if something differs.
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]

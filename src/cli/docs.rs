@@ -21,7 +21,7 @@ Example:
   hopmap docs docs/reference")]
 pub(crate) struct Arguments {
     /// Folder for the pages; created if it is missing.
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 }
 

@@ -29,30 +29,30 @@ use crate::{engine, ranks, registry};
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With one output DIR is the artifact, with several each is DIR/OUTPUT. An artifact at DIR is replaced, if nothing
-else is in it and its files are as they were written; any other folder that is not empty is refused.
+A stage with one output writes it to DIR, a stage with several to DIR/OUTPUT. An artifact in DIR is replaced if its files
+are unchanged and nothing else is in DIR; any other folder that is not empty is rejected.
 
 Examples:
-  hopmap exec trace/otf2 --with path=lu/traces.otf2 --out lu.graph
-  hopmap exec topology/synthetic --with shape=tree:2x4x2 --with 'costs=[1,10,100]' --out machine
+  hopmap exec trace/otf2 -p path=lu/traces.otf2 --out lu.graph
+  hopmap exec topology/synthetic -p shape=tree:2x4x2 -p 'costs=[1,10,100]' --out machine
   hopmap exec map/annealing --in task-graph=lu.graph --in system=machine --out lu.mapping
   hopmap exec map/annealing --launcher 'mpirun -n 4' --in task-graph=lu.graph --in system=machine --out lu.mapping")]
 pub(crate) struct Arguments {
-    /// Kind of the stage.
+    /// Kind of the stage, such as `map/annealing`.
     kind: String,
-    /// Artifact for an input.
+    /// Connect an artifact to an input of the stage.
     #[arg(long = "in", value_name = "PORT=ARTIFACT")]
     inputs: Vec<String>,
-    /// Value of a parameter, read as TOML, else as text.
-    #[arg(long = "with", value_name = "KEY=VALUE")]
-    with: Vec<String>,
-    /// Folder to write.
-    #[arg(long, value_name = "DIR")]
+    /// Set a parameter of the stage; the value is TOML, or else plain text.
+    #[arg(short = 'p', long = "param", alias = "with", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// Write the artifact to this folder.
+    #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// Cores to use [default: all of this machine].
+    /// Number of cores to use [default: all].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Command that starts the stage as MPI ranks, such as "mpirun -n 4"; --jobs then counts for each [default: 1].
+    /// Start the stage as MPI ranks with this command, such as "mpirun -n 4"; --jobs then sets the cores of each rank [default: 1].
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
 }
@@ -61,10 +61,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let entry = find(&arguments.kind)?;
     let working = working_directory()?;
     let inputs = inputs(entry, &arguments.inputs, &working)?;
-    let source = Source::new("--with", assignments(entry, &pairs(&arguments.with, "--with")?));
+    let source = Source::new("-p", assignments(entry, &pairs(&arguments.parameters, "-p")?));
     let folders = Folders::new(&working, &working);
     let launcher = launcher(entry, arguments.launcher.as_deref())?;
-    let configured = configure_alone(entry, &source, &folders)?;
+    let (configured, warnings) = configure_alone(&arguments.kind, entry, &source, &folders)?;
+    for warning in warnings {
+        output.note(format!("warning: {} ({})", warning.message, warning.help.unwrap_or_default()));
+    }
     let out = working.join(&arguments.out);
     check_place(entry, &out)?;
     let cancelled = on_interrupt()?;
@@ -81,7 +84,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     };
     match (is_feasible, cancelled.load(Ordering::Relaxed)) {
         (false, _) => {
-            output.note("infeasible: there is no solution; the output says why");
+            output.note("infeasible: no solution exists; the output explains why");
             Ok(Exit::Failed)
         }
         (true, true) => Ok(Exit::Interrupted),
@@ -97,13 +100,13 @@ fn launcher(entry: &'static StageEntry, text: Option<&str>) -> Result<Option<Lau
         launcher.check(entry).map_err(|message| Mistake::new(message, distributed_stages()))?;
         if launcher.is_batch() {
             let help = "`srun` or `salloc` start one stage now; `launcher` in a pipeline file takes `sbatch`";
-            return refuse("`exec` waits for its stage and queues no jobs", help);
+            return refuse("`exec` waits for its stage and cannot queue jobs", help);
         }
     }
     Ok(launcher)
 }
 
-/// Runs the stage in our own process; whether there is a solution.
+/// Runs the stage in this process; returns whether a solution exists.
 fn run_here(
     configured: Box<dyn Configured>,
     inputs: &[TaskInput],
@@ -134,7 +137,7 @@ fn run_here(
     Ok(is_feasible)
 }
 
-/// Runs the stage as the processes that a launcher starts; whether there is a solution.
+/// Runs the stage as the processes that a launcher starts; returns whether a solution exists.
 fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) -> Result<bool> {
     let work = Staging::new(place.scratch()).map_err(Report::new)?;
     let cx = Context::new(launch.threads, None, observer);
@@ -156,12 +159,12 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// A folder beside the result, so that large files need not be copied.
+    /// A folder next to the result, so that large files are not copied.
     fn scratch(&self) -> &Path {
         self.out.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(self.out)
     }
 
-    /// Moves an output to its place and says so.
+    /// Moves an output to its place and prints it.
     fn put(
         &self,
         port: &str,
@@ -217,14 +220,14 @@ fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Resul
     Ok(inputs)
 }
 
-/// An artifact may be replaced, an empty folder filled; anything else is not ours.
+/// Rejects a place that is neither an artifact to replace, nor empty, nor new.
 fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
     let in_the_way = |path: &Path, what: &str| {
         let help = "name a new folder, an empty one, or an artifact to replace";
         refuse(format!("{} {what}", shown(path)), help)
     };
     if out.is_symlink() {
-        let help = "name what it leads to, or remove it";
+        let help = "name its target, or remove it";
         return refuse(format!("{} is a symbolic link", out.display()), help);
     }
     if out.is_file() {
@@ -239,7 +242,7 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
     let is_artifact = |names: &[String]| names.is_empty() || names.iter().any(|name| name == DESCRIPTION);
     if ports.len() == 1 {
         if !is_artifact(&found) {
-            return in_the_way(out, "holds something that is not an artifact");
+            return in_the_way(out, "contains something that is not an artifact");
         }
         only_artifact(out)?;
     }
@@ -255,10 +258,10 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder with more than an artifact in it, and one whose files were changed.
+/// Rejects a folder that contains more than an artifact, and one whose files were changed.
 fn only_artifact(path: &Path) -> Result<()> {
     let Ok(folder) = Folder::open(path) else { return Ok(()) };
-    let help = "move what is yours away, or name another folder";
+    let help = "move your files elsewhere, or name another folder";
     let refused = |message: String| Failure::from(Mistake::new(message, help));
     engine::only_an_artifact(&folder)
         .map_err(|error| refused(error.to_string().replace("`save`", "`exec`")))?;
@@ -282,14 +285,15 @@ impl Observer for Notes<'_> {
     }
 }
 
-/// Time between two looks at whether a signal came.
+/// Time between two checks for a signal.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  srun -n 1 hopmap worker .hopmap/work/KEY")]
 pub(crate) struct WorkerArguments {
-    /// Folder with the task.
+    /// Folder of the task.
+    #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
@@ -312,7 +316,7 @@ pub(crate) fn worker(arguments: &WorkerArguments) -> Result {
     })
 }
 
-/// Says that the stage has ended, also where it panicked.
+/// Marks the stage as ended, even if it panicked.
 struct Ended<'a>(&'a AtomicBool);
 
 impl Drop for Ended<'_> {
@@ -321,7 +325,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Batch systems send a signal before they end a job: time to deliver what there is.
+/// Stops the stage early: batch systems send a signal before they end a job.
 fn stop_when_interrupted(folder: &Path, interrupted: &AtomicBool, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         if interrupted.load(Ordering::Relaxed) {

@@ -22,27 +22,27 @@ use crate::{engine, gates};
 /// What to judge gates by.
 #[derive(Debug, Args)]
 pub(crate) struct GateArguments {
-    /// Accepted values of the gates [default: NAME.accepted.json beside the pipeline file].
+    /// Baseline of the gates [default: NAME.accepted.json next to the pipeline file].
     #[arg(long, value_name = "FILE")]
     accepted: Option<PathBuf>,
-    /// Judge no gates.
+    /// Do not evaluate gates.
     #[arg(long, conflicts_with = "accepted")]
     no_gates: bool,
 }
 
 impl GateArguments {
-    /// Where the accepted values are.
+    /// File of the baseline.
     pub(crate) fn place(&self, pipeline: &Pipeline) -> Result<PathBuf> {
         place_or(self.accepted.as_ref(), || pipeline.accepted_file())
     }
 
-    /// A file that is named has to be there; the one beside the pipeline file need not be.
+    /// Rejects a given file that does not exist; the one next to the pipeline file is optional.
     fn check_named(&self, pipeline: &Pipeline) -> Result<()> {
         let is_missing = |path: &&PathBuf| matches!(path.try_exists(), Ok(false));
         let Some(path) = self.accepted.as_ref().filter(is_missing) else { return Ok(()) };
         let (name, path) = (pipeline.source.name(), path.display());
-        let help = format!("after a run without --accepted, `hopmap accept {name} --to {path}` writes it");
-        refuse(format!("there is no file {path} with accepted values"), help)
+        let help = format!("after a run without --accepted, `hopmap accept {name} --out {path}` writes it");
+        refuse(format!("the baseline {path} does not exist"), help)
     }
 
     /// Reads the accepted values, after checking that the pipeline names metrics that there can be.
@@ -82,7 +82,7 @@ pub(crate) fn judge(
 #[error("gate {0}")]
 struct Broken(String);
 
-/// Says how the gates stand: broken ones are errors, the others are told.
+/// Prints the verdicts of all gates; failed ones are errors.
 pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
     let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
     for gate in &pipeline.gates {
@@ -98,7 +98,7 @@ pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
     print_broken(&of(Standing::Broken).collect::<Vec<_>>(), output);
 }
 
-/// The first few cells of a gate that stand alike; those of a sweep would bury the other gates.
+/// The first few cells of a gate with one verdict; those of a sweep would hide the other gates.
 fn print_cells<'a>(word: &str, gate: &Gate, mut verdicts: impl Iterator<Item = &'a Verdict>, output: Output) {
     const MOST: usize = 3;
     verdicts.by_ref().take(MOST).for_each(|verdict| output.line(format!("  {word:<12} {verdict}")));
@@ -116,7 +116,7 @@ fn print_broken(broken: &[&Verdict], output: Output) {
     }
 }
 
-/// How a command ends whose stages are all right.
+/// Exit code of a command whose stages succeeded.
 pub(crate) fn exit(problems: Option<Problems>, report: &RunReport) -> Result {
     match problems {
         Some(problems) => Err(problems.into()),
@@ -128,30 +128,30 @@ pub(crate) fn exit(problems: Option<Problems>, report: &RunReport) -> Result {
 /// Arguments of `accept`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of a pipeline, the values that its gates judge are accepted: those of the results that are in the store. `run` compares
-with NAME.accepted.json beside the pipeline file. Of an artifact, kind, digest, rows, metrics and where it is are
-written to FILE. Both are small text for version control; a file that says the same already stays untouched.
+For a pipeline, accept records the values of its gates, computed from stored results; `run` compares with
+NAME.accepted.json next to the pipeline file. For an artifact, it records kind, digest, rows, metrics and location. Both are
+small text files for version control. A file with equal content is not rewritten.
 
 Examples:
   hopmap accept place.toml --note 'the new mapper is 3 % worse on halos'
-  hopmap accept --check place.toml                  # 0 if these are the accepted values, 3 if not
-  hopmap accept machine --to accepted.json --note 'after the move of rack 7'
-  hopmap accept quality --to quality.json           # the newest output of a stage
-  hopmap accept --check machine --to accepted.json  # 0 if it is the accepted one, 3 if not")]
+  hopmap accept --check place.toml                  # exit code 0 if the values are those accepted, else 3
+  hopmap accept machine --out accepted.json --note 'after the move of rack 7'
+  hopmap accept quality --out quality.json          # the newest output of a stage
+  hopmap accept --check machine --out accepted.json # exit code 0 if the artifact is the one accepted, else 3")]
 pub(crate) struct Arguments {
-    /// Pipeline file, or an artifact: its folder, the first digits of its digest, or a stage whose newest output is meant.
+    /// Pipeline, or an artifact: its folder, the first digits of its digest, or the stage that wrote it.
     #[arg(value_name = "PIPELINE|ARTIFACT")]
     what: String,
-    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    /// Set a parameter of the pipeline; paths are relative to the working directory.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// The file [default of a pipeline: NAME.accepted.json beside it].
-    #[arg(long, value_name = "FILE")]
-    to: Option<PathBuf>,
-    /// What to remember about it.
+    /// File of the baseline, written or, with --check, read [default for a pipeline: NAME.accepted.json next to it].
+    #[arg(short, long, alias = "to", value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Record a note with the baseline.
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]
     note: Option<String>,
-    /// Accept nothing: say whether it is what is accepted, with exit code 3 if it is not.
+    /// Compare with the baseline and write nothing; exit with code 3 if something differs.
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -162,16 +162,16 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let path = Path::new(&arguments.what);
     let is_embedded = || EMBEDDED.iter().any(|embedded| embedded.name == arguments.what);
     let is_pipeline = path.is_file() || path.extension().is_some_and(|extension| extension == "toml");
-    if is_pipeline || (arguments.to.is_none() && !path.exists() && is_embedded()) {
+    if is_pipeline || (arguments.out.is_none() && !path.exists() && is_embedded()) {
         return of_pipeline(arguments, output);
     }
-    let (Some(to), []) = (&arguments.to, arguments.parameters.as_slice()) else {
+    let (Some(out), []) = (&arguments.out, arguments.parameters.as_slice()) else {
         let what =
-            if arguments.to.is_some() { "an artifact takes no -p" } else { "say where, with --to FILE" };
-        let hint = "without --to, and with -p, name a pipeline file";
-        return refuse(format!("`{}` is no pipeline file: {what}", arguments.what), hint);
+            if arguments.out.is_some() { "an artifact takes no -p" } else { "name a file with --out FILE" };
+        let hint = "without --out, and with -p, name a pipeline file";
+        return refuse(format!("`{}` is not a pipeline file: {what}", arguments.what), hint);
     };
-    let place = working_directory()?.join(to);
+    let place = working_directory()?.join(out);
     let artifact = Folder::open(&locate(&arguments.what, &arguments.store)?).map_err(Failure::usage)?;
     match arguments.check {
         true => check_artifact(&artifact, &place, output),
@@ -200,7 +200,7 @@ fn check_artifact(artifact: &Folder, place: &Path, output: Output) -> Result {
     Ok(tell_differences(&accepted.differences(artifact), &same, &other, place, output))
 }
 
-/// Says what is not as a file accepts it.
+/// Prints differences from a baseline.
 fn tell_differences(differences: &[String], same: &str, other: &str, place: &Path, output: Output) -> Exit {
     output.json(&json!({ "file": place, "same": differences.is_empty(), "differences": differences }));
     if differences.is_empty() {
@@ -222,7 +222,7 @@ fn of_pipeline(arguments: &Arguments, output: Output) -> Result {
             "a gate is a line below [gates], such as quality = \"placement.F <= 1.02 * accepted\"",
         );
     }
-    let place = place_or(arguments.to.as_ref(), || pipeline.accepted_file())?;
+    let place = place_or(arguments.out.as_ref(), || pipeline.accepted_file())?;
     let mut store = Store::load(&arguments.store.root(&opened)?)?;
     let before = AcceptedMetrics::read(&place)?;
     let judged = values_of_gates(&pipeline, &mut store)?;
@@ -267,14 +267,11 @@ fn outputs(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport)
             None => format!("{id} failed"),
         },
     };
-    let hint = format!(
-        "values are accepted of a run in which every stage has a result: `hopmap run {}`",
-        pipeline.source.name()
-    );
+    let hint = format!("accept needs a result of every stage: `hopmap run {}`", pipeline.source.name());
     refuse(format!("nothing can be accepted: {because}"), hint)
 }
 
-/// The last result of a cell that would run for no other reason than that something looks at the world every time.
+/// The last result of a cell that would run only because a live stage always runs.
 fn last(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) -> Option<OutputRecords> {
     let mut root = cell;
     while planned.cells[root].state == State::Waits {
@@ -314,7 +311,7 @@ fn check_values(
 ) -> Result {
     let Some(before) = before else {
         let hint = format!("accept the values with `hopmap accept {}`", pipeline.source.name());
-        return refuse(format!("nothing is accepted yet: there is no {}", shown(place)), hint);
+        return refuse(format!("nothing is accepted yet: {} does not exist", shown(place)), hint);
     };
     let same = format!("{}: these are the accepted values", pipeline.name);
     let other = format!("{}: not", pipeline.name);

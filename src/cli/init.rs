@@ -1,4 +1,4 @@
-//! `hopmap init`: a project of one's own, made of a pipeline that comes with hopmap.
+//! `hopmap init`: creates a project from a bundled pipeline.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -19,8 +19,8 @@ use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder gets NAME.toml, which is yours to change, a JSON Schema by which editors complete it, a README and a
-.gitignore. No file that is there already is touched.
+Writes NAME.toml for you to edit, a JSON Schema with which editors complete it, a README and a .gitignore. Existing files
+are never changed.
 
 Examples:
   hopmap init
@@ -29,22 +29,22 @@ Examples:
   hopmap init --list
   hopmap init nightly --from topology-refresh")]
 pub(crate) struct Arguments {
-    /// Folder of the project; made if it is missing.
-    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    /// Folder of the project; created if it is missing.
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
-    /// The pipeline that comes with hopmap to begin with.
+    /// Start from this bundled pipeline.
     #[arg(long, value_name = "PIPELINE", default_value = "place")]
     from: String,
-    /// Trace of your program: the default of the parameter `trace`.
+    /// Set the default of the parameter `trace`: the trace of your program.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
-    /// Shape of your machine, such as tree:2x16x40: the default of the parameter `shape`.
+    /// Set the default of the parameter `shape`: the shape of your machine, such as tree:2x16x40.
     #[arg(long)]
     shape: Option<String>,
-    /// Default of any parameter, as the pipeline file would have it.
+    /// Set the default of any parameter, written as in a pipeline file.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// List the pipelines there are, and make nothing.
+    /// List the bundled pipelines, and create nothing.
     #[arg(long)]
     list: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     refuse_others(&folder, &files)?;
     std::fs::create_dir_all(&folder)
         .into_diagnostic()
-        .wrap_err_with(|| format!("cannot make {}", arguments.folder.display()))?;
+        .wrap_err_with(|| format!("cannot create {}", arguments.folder.display()))?;
     for (name, text) in &files {
         write_new(&folder.join(name), text)?;
     }
@@ -85,7 +85,7 @@ fn find(name: &str) -> Result<&'static Embedded> {
             Some(meant) => format!("did you mean `{meant}`? `hopmap init --list` lists all"),
             None => format!("one of: {}", names.join(", ")),
         };
-        Mistake::new(format!("no pipeline `{name}` comes with hopmap"), help).into()
+        Mistake::new(format!("there is no bundled pipeline `{name}`"), help).into()
     })
 }
 
@@ -116,7 +116,7 @@ fn files(embedded: &Embedded, folder: &Path, defaults: &[(String, String)]) -> R
     let name = format!("{}.toml", embedded.name);
     let text = embedded.as_file(defaults);
     if !defaults.is_empty() {
-        // A value that the pipeline does not take is said now, and nothing is made.
+        // A value that the pipeline rejects is reported now, and nothing is created.
         let folders = Folders::new(folder.to_owned(), folder.to_owned());
         Pipeline::parse_in(Source::new(&name, text.clone()), folders, &[])?;
     }
@@ -146,22 +146,22 @@ fn readme(embedded: &Embedded, text: &str) -> String {
 ## Next
 
 {first}```sh
-hopmap check {file}                      # is the file right?
-hopmap plan {file}                       # what would run, and why
-hopmap run {file} --report report.html   # run what has to run; results are kept in .hopmap
+hopmap check {file}                      # validate the file
+hopmap plan {file}                       # dry run: what would run, and why
+hopmap run {file} --report report.html   # run out-of-date stages; results are stored in .hopmap
 ```
 "
     ));
     let known: Vec<_> = parameters(text).collect();
     if known.iter().any(|parameter| parameter.name == "trace") {
         let commands = try_it(&file).join("\n");
-        lines.push(format!("Without a trace, make one to try it with:\n\n```sh\n{commands}\n```\n"));
+        lines.push(format!("Without a trace, generate one to try it with:\n\n```sh\n{commands}\n```\n"));
     }
     lines.push(format!(
         "\
 ## Parameters
 
-`hopmap run {file} -p NAME=VALUE` sets one for a run. The defaults stand in [{file}]({file}), and paths among them are relative to it.
+`hopmap run {file} -p NAME=VALUE` sets one for a run. The defaults are in [{file}]({file}), and paths among them are relative to it.
 
 | | default | |
 |---|---|---|"
@@ -172,36 +172,35 @@ hopmap run {file} --report report.html   # run what has to run; results are kept
     }));
     lines.push(format!(
         "
-`{SCHEMA_FILE}` is what editors complete and check {file} by: VS Code with Even Better TOML, or any other with Taplo.
+`{SCHEMA_FILE}` is the schema with which editors complete and check {file}: VS Code with Even Better TOML, or any other with Taplo.
 `hopmap schema > {SCHEMA_FILE}` writes that of a newer hopmap.
 "
     ));
     lines.join("\n")
 }
 
-/// The files that a pipeline looks for, one cell for each: without one it is refused.
+/// The pattern of input files, one cell for each; a pipeline without a match is rejected.
 fn glob(text: &str) -> Option<&str> {
     let mut defaults = parameters(text).map(|parameter| parameter.default.trim_matches('"'));
     defaults.find(|default| default.contains('*'))
 }
 
-/// Commands that make a trace of a program whose ranks send to their neighbours in a grid, and take it.
+/// Commands that generate the trace of a stencil program, and use it.
 fn try_it(file: &str) -> [String; 2] {
     [
-        "hopmap exec trace/generate --with pattern=stencil3d --with ranks=16 --with events=20000 --out sample"
-            .to_owned(),
+        "hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample".to_owned(),
         format!("hopmap run {file} -p trace=sample/archive/files/traces.otf2"),
     ]
 }
 
-/// A file that is there already and says something else is in the way: nothing is made then.
+/// Rejects existing files with other content: nothing is created then.
 fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<()> {
     let in_the_way = |(name, text): &&(String, String)| {
         let place = folder.join(name);
         place.symlink_metadata().is_ok() && std::fs::read(place).ok().as_deref() != Some(text.as_bytes())
     };
     if folder.exists() && !folder.is_dir() {
-        return refuse(format!("{} is no folder", shown(folder)), "name another one");
+        return refuse(format!("{} is not a folder", shown(folder)), "name another one");
     }
     let names: Vec<_> = files.iter().filter(in_the_way).map(|(name, _)| name.as_str()).collect();
     if names.is_empty() {
@@ -210,7 +209,7 @@ fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<()> {
     let verb = if names.len() == 1 { "exists" } else { "exist" };
     let (names, place) = (names.join(", "), shown_folder(folder));
     let message = format!("{names} {verb} already in {place}; nothing was written");
-    refuse(message, "name another folder: `hopmap init FOLDER` makes it")
+    refuse(message, "name another folder: `hopmap init DIR` creates it")
 }
 
 fn shown_folder(folder: &Path) -> String {
@@ -239,7 +238,7 @@ fn said(
 ) {
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     output.json(&json!({ "pipeline": embedded.name, "folder": folder, "files": names }));
-    output.line(format!("made in {}: {}", shown_folder(folder), names.join(", ")));
+    output.line(format!("created in {}: {}", shown_folder(folder), names.join(", ")));
     output.line("next:");
     if shown(folder) != "." {
         output.line(format!("  cd {}", shown(folder)));
@@ -268,9 +267,10 @@ fn path_from(folder: &Path, path: &Path) -> Result<String> {
     };
     match named.to_str() {
         Some(text) => Ok(text.to_owned()),
-        None => {
-            refuse(format!("{} is not UTF-8", path.display()), "a pipeline file is, so it cannot name it")
-        }
+        None => refuse(
+            format!("{} is not UTF-8", path.display()),
+            "pipeline files are UTF-8 and cannot contain this path",
+        ),
     }
 }
 

@@ -243,14 +243,14 @@ fn without_output(name: &str) -> Option<(String, &str)> {
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run is named by when it began, in UTC; other commands take this name.
+The name of a run is its start time in UTC; other commands accept this name.
 
 Example:
   hopmap runs --last 5")]
 pub(crate) struct RunsArguments {
     #[command(flatten)]
     store: StoreArguments,
-    /// Show only this many of the newest runs.
+    /// Show only the newest COUNT runs.
     #[arg(long, value_name = "COUNT")]
     last: Option<usize>,
 }
@@ -293,25 +293,25 @@ fn line(run: &RunSummary) -> String {
 /// Arguments of `gc`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays,
-and so does the state of a search that was stopped and can go on. A pipeline is known by its name and its file; what it had
-before its last whole run is not in use any more. What a pipeline used whose file is gone stays until --gone.
+`hopmap run` can recompute everything that gc removes. Results that the pipelines of the store use now are always kept, and so
+is the state of an interrupted search that can continue. A pipeline is identified by its name and its file; results from
+before its last complete run are unused. Results of pipelines whose files are deleted are kept unless --gone is given.
 
 Example:
-  hopmap gc --keep 30d --dry-run")]
+  hopmap gc --keep-for 30d --dry-run")]
 pub(crate) struct GcArguments {
     #[command(flatten)]
     store: StoreArguments,
-    /// Only say what would go.
+    /// Show what would be removed, and remove nothing.
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Keep unused results that are younger than this.
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
-    keep: Duration,
-    /// Keep this many of the newest runs.
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    runs: usize,
-    /// Clear also what only pipelines used whose files are gone.
+    /// Keep unused results that are younger than TIME, such as 30d.
+    #[arg(long, alias = "keep", value_name = "TIME", default_value = "0s", value_parser = duration)]
+    keep_for: Duration,
+    /// Keep journals and logs of the newest COUNT runs.
+    #[arg(long, alias = "runs", value_name = "COUNT", default_value_t = 20)]
+    keep_runs: usize,
+    /// Also remove results that only pipelines with deleted files used.
     #[arg(long)]
     gone: bool,
     #[command(flatten)]
@@ -322,7 +322,7 @@ pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result {
     let root = existing(arguments.store.root_here()?)?;
     let mut writer = arguments.wait.writer(&root, "gc")?;
     let mut store = Store::load(&root)?;
-    let policy = Policy { keep: arguments.keep, runs: arguments.runs, gone: arguments.gone };
+    let policy = Policy { keep: arguments.keep_for, runs: arguments.keep_runs, gone: arguments.gone };
     let garbage = engine::find_garbage(&store, policy)?;
     if !arguments.dry_run {
         engine::collect(&mut store, &mut writer, &garbage)?;
@@ -341,12 +341,12 @@ pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result {
         output.raw(listed(&garbage, &root).as_bytes());
     }
     for id in &garbage.gone {
-        let why = if id.file.is_empty() { "which kept no file of it" } else { "whose file is gone" };
-        output.note(format!("note: what {id}, {why}, used stays until `hopmap gc --gone`"));
+        let why = if id.file.is_empty() { "whose file was not recorded" } else { "whose file is deleted" };
+        output.note(format!("note: results of {id}, {why}, are kept until `hopmap gc --gone`"));
     }
     let verb = if arguments.dry_run { "would free" } else { "freed" };
     output.line(match garbage.is_empty() {
-        true => "nothing to clear".to_owned(),
+        true => "nothing to remove".to_owned(),
         false => format!("{verb} {} bytes", garbage.bytes()),
     });
     // The process ends: a hundred thousand records need not be freed one by one.
@@ -354,7 +354,7 @@ pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result {
     Ok(Exit::Done)
 }
 
-/// Everything that goes, a line each.
+/// Everything that is removed, one line each.
 fn listed(garbage: &Garbage, root: &Path) -> String {
     let shown_root = PathBuf::from(shown(root));
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `hopmap lock`, and `run --lock` and `run --locked`: what results were made of, as a file for people and git.
+//! `hopmap lock`, `run --lock` and `run --locked`: pins inputs and results in a file for version control. `hopmap export`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,25 +14,25 @@ use crate::lock::{Differences, Lock, LockError, OutputDifference, Request, Unfin
 use crate::pipeline::{EMBEDDED, Pipeline};
 use crate::{archive, engine, lock};
 
-/// Differences that are told one by one.
+/// Differences that are listed.
 const MOST_FOUND: usize = 50;
 
 /// Arguments of `lock`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is TOML, sorted, with a line for every cell of a sweep: stages with their revisions, parameters, input files and
-digests of the outputs. It says nothing of times, folders or threads, and one that says the same already stays untouched.
+The file is sorted TOML with one line per cell of a sweep: stages with their revisions, parameters, input files and digests of
+the outputs. It does not depend on times, folders or threads. A file with equal content is not rewritten.
 
 Examples:
-  hopmap lock place.toml              # writes place.lock beside it
+  hopmap lock place.toml              # writes place.lock next to it
   git diff place.lock
-  hopmap run place.toml --locked      # holds a run against it")]
+  hopmap run place.toml --locked      # compares a run with it")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
-    /// File to write [default: the pipeline file with the ending `.lock`].
+    /// Write this file [default: the pipeline file with the extension `.lock`].
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -70,19 +70,19 @@ fn said(written: bool, lock: &Lock, place: &Path, output: Output) {
 #[derive(Debug, Args)]
 #[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct LockArguments {
-    /// Write the lock file when everything is done [default of FILE: beside the pipeline file].
+    /// Write the lock file after a complete run [default of FILE: next to the pipeline file].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with = "locked")]
     lock: Option<Option<PathBuf>>,
-    /// Run nothing if anything differs from the lock file (exit code 2), and end with 3 if a result does.
+    /// Run nothing if an input differs from the lock file (exit code 2); exit with code 3 if a result differs.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     locked: Option<Option<PathBuf>>,
-    /// With --locked, hold also what looks at the world, or has a budget in seconds, against its digest.
+    /// With --locked, also compare results of live stages and of searches with a time limit.
     #[arg(long, requires = "locked")]
     strict: bool,
 }
 
 impl LockArguments {
-    /// Holds everything that can be known before a run against the lock file.
+    /// Compares everything that is known before a run with the lock file.
     pub(crate) fn before_run(
         &self,
         request: &Request,
@@ -103,7 +103,7 @@ impl LockArguments {
         }
     }
 
-    /// Writes the lock file, or holds the results against it.
+    /// Writes the lock file, or compares the results with it.
     pub(crate) fn after_run(
         &self,
         locked: Option<&Lock>,
@@ -124,14 +124,14 @@ impl LockArguments {
     }
 }
 
-/// What goes in now and did not go in when it was locked.
+/// Inputs that differ from the lock file.
 fn differences(lock: &Lock, request: &Request, pipeline: &Pipeline, store: &mut Store) -> Differences {
     let planned = lock::expect(pipeline, store);
     let expected = lock::describe(pipeline, store, &planned);
     lock::before_a_run(lock, request, &expected)
 }
 
-/// Says what goes in now and did not go in when it was locked: results may be the same all the same.
+/// Prints inputs that differ from the lock file as notes: results may still be equal.
 pub(super) fn note_differences(
     lock: &Lock,
     request: &Request,
@@ -141,10 +141,10 @@ pub(super) fn note_differences(
 ) {
     let Differences { found, notes } = differences(lock, request, pipeline, store);
     for found in found.iter().take(MOST_FOUND) {
-        output.note(format!("note: not as it is locked: {found}"));
+        output.note(format!("note: differs from the lock file: {found}"));
     }
     if found.len() > MOST_FOUND {
-        output.note(format!("note: … and {} more are not as they are locked", found.len() - MOST_FOUND));
+        output.note(format!("note: … and {} more differ from the lock file", found.len() - MOST_FOUND));
     }
     notes.iter().for_each(|note| output.note(format!("note: {note}")));
 }
@@ -167,30 +167,30 @@ fn report(differences: &[OutputDifference], output: Output) -> Result {
         output.note(format!("note: {}: {excuse}: {}", found.cell, found.what.join(", ")));
     }
     if faults.is_empty() {
-        output.line("every result is as it is locked");
+        output.line("all results match the lock file");
         return Ok(Exit::Done);
     }
     let mut lines = Vec::new();
     for fault in faults.iter().take(MOST) {
         lines.push(format!("  {}: {}", fault.cell, fault.what.join(", ")));
         if !fault.inputs.is_empty() {
-            lines.push(format!("    went in: {}", fault.inputs.join(", ")));
+            lines.push(format!("    inputs: {}", fault.inputs.join(", ")));
         }
     }
     if faults.len() > MOST {
         lines.push(format!("  … and {} more", faults.len() - MOST));
     }
     let count = match faults.len() {
-        1 => "a result is not as it is locked".to_owned(),
-        several => format!("{several} results are not as they are locked"),
+        1 => "a result differs from the lock file".to_owned(),
+        several => format!("{several} results differ from the lock file"),
     };
     let message = format!("{count}\n{}", lines.join("\n"));
-    let help = "`hopmap verify` makes everything again and says where bytes differ; `hopmap lock` takes the new \
-                results as the right ones";
+    let help = "`hopmap verify` recomputes everything and shows where bytes differ; `hopmap lock` pins the new \
+                results";
     Err(Failure::new(Exit::Different, [Mistake::new(message, help).into()]))
 }
 
-/// A pipeline that is not what its lock file says.
+/// A pipeline that differs from its lock file.
 fn refused(place: &Path, differences: &Differences) -> Mistake {
     let mut lines: Vec<String> =
         differences.found.iter().take(MOST_FOUND).map(|found| format!("  {found}")).collect();
@@ -198,8 +198,8 @@ fn refused(place: &Path, differences: &Differences) -> Mistake {
         lines.push(format!("  … and {} more", differences.found.len() - MOST_FOUND));
     }
     lines.extend(differences.notes.iter().map(|note| format!("  note: {note}")));
-    let message = format!("nothing ran, for not all is as {} says\n{}", shown(place), lines.join("\n"));
-    let help = "undo the change; or run without --locked, look at the results, and `hopmap lock` them";
+    let message = format!("nothing ran: the pipeline differs from {}\n{}", shown(place), lines.join("\n"));
+    let help = "undo the change, or run without --locked, check the results, and pin them with `hopmap lock`";
     Mistake::new(message, help)
 }
 
@@ -216,25 +216,25 @@ impl From<LockError> for Failure {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The archive is an RO-Crate in a zip file: the pipeline, its lock file, the input files, every artifact, the journal and the
-report, each with size and BLAKE3. The same run gives the same bytes. `hopmap verify FILE` checks every byte of it.
+report, each with size and BLAKE3. Equal runs give equal bytes. `hopmap verify FILE` checks every byte.
 
 Examples:
   hopmap export place.toml -o place.crate.zip
   hopmap export -o newest.crate.zip                            # the newest run of the store
   hopmap export 2026-11-22T18-46-50 -o run.crate.zip --no-inputs")]
 pub(crate) struct ArchiveArguments {
-    /// Pipeline, or a run as `hopmap runs` names it [default: the newest run].
+    /// Pipeline, or the name of a run from `hopmap runs` [default: the newest run].
     run: Option<String>,
-    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    /// Set a parameter of the pipeline; paths are relative to the working directory.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// The archive to write.
+    /// Write the archive to this file.
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Put hashes of the input files into the archive, but not the files.
+    /// Include hashes of the input files, but not the files.
     #[arg(long)]
     no_inputs: bool,
-    /// Licence of the data, such as `https://spdx.org/licenses/CC-BY-4.0`; none is stated without.
+    /// Licence of the data, such as `https://spdx.org/licenses/CC-BY-4.0` [default: none stated].
     #[arg(long, value_name = "URL")]
     license: Option<String>,
     #[command(flatten)]
@@ -273,14 +273,14 @@ pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
     output.json(&json!({ "archive": place, "exported": exported }));
     exported.notes.iter().for_each(|note| output.note(format!("note: {note}")));
     if arguments.license.is_none() {
-        output.note("note: no licence is stated; --license states one, and makes it a Workflow Run RO-Crate");
+        output.note("note: no licence is stated; with --license, the archive is a Workflow Run RO-Crate");
     }
     output.line(format!("{}: {} files, {} bytes", shown(&place), exported.files, exported.bytes));
     output.line(format!("  {:<12} hopmap verify {}", "check it", shown(&place)));
     Ok(Exit::Done)
 }
 
-/// What is to be packed: what was asked for, the store, and the name of the run, if it was named.
+/// The request to pack, the store, and the name of the run, if one was given.
 fn request(arguments: &ArchiveArguments) -> Result<(Request, PathBuf, Option<String>)> {
     if let Some(name) = &arguments.run
         && (Path::new(name).is_file() || EMBEDDED.iter().any(|embedded| embedded.name == *name))
@@ -291,21 +291,21 @@ fn request(arguments: &ArchiveArguments) -> Result<(Request, PathBuf, Option<Str
     }
     let root = existing(arguments.store.root_here()?)?;
     if !arguments.parameters.is_empty() {
-        let help = "name the pipeline to give other parameters: `hopmap export PIPELINE -p …`";
-        return refuse("a run has its parameters already", help);
+        let help = "name the pipeline to set other parameters: `hopmap export PIPELINE -p …`";
+        return refuse("parameters of a past run cannot be changed", help);
     }
     let store = Store::load(&root)?;
     let runs = engine::read_runs(&store)?;
     let run = match &arguments.run {
         Some(name) => runs.iter().find(|run| run.run == *name).ok_or_else(|| unknown(name, &runs)),
         None => runs.last().ok_or_else(|| {
-            Mistake::new("the store has no run", "`hopmap run` makes one; --store names another store")
+            Mistake::new("the store has no run", "`hopmap run` creates one; --store names another store")
         }),
     };
     let name = &run?.run;
     let Some(request) = Request::read(&store.runs().join(name)) else {
-        let why = "it was killed, or is of an older hopmap";
-        let message = format!("the run {name} does not know what was asked for: {why}");
+        let why = "it was killed, or run by an older hopmap";
+        let message = format!("the request of run {name} was not recorded: {why}");
         return refuse(message, "name the pipeline: `hopmap export PIPELINE -o FILE`");
     };
     Ok((request, root, Some(name.clone())))
@@ -320,7 +320,7 @@ fn unknown(name: &str, runs: &[RunSummary]) -> Mistake {
     Mistake::new(format!("`{name}` is neither a pipeline nor a run"), help)
 }
 
-/// A run can be packed as long as what it gave is what its pipeline gives now.
+/// Rejects a run whose results are no longer those of its pipeline.
 fn still_there(pipeline: &Pipeline, run: &RunSummary, report: &engine::RunReport) -> Result<()> {
     let cells = pipeline.cells.iter().zip(&report.cells);
     let other = cells.filter(|(cell, settled)| {
@@ -333,7 +333,7 @@ fn still_there(pipeline: &Pipeline, run: &RunSummary, report: &engine::RunReport
     }
     let (run, names) = (&run.run, names.join(", "));
     let message = format!("the run {run} cannot be packed: its inputs have changed since, for {names}");
-    refuse(message, "put them back, or pack what is there now: `hopmap export PIPELINE`")
+    refuse(message, "restore them, or pack the current results: `hopmap export PIPELINE`")
 }
 
 impl From<ArchiveError> for Failure {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+pub(crate) use hopmap_command::duration;
 use hopmap_command::{Exit, Failure, holder, refuse};
 use hopmap_durable::DurableError;
 use hopmap_model::read_input;
@@ -22,9 +23,9 @@ const MOST_BYTES: u64 = 64 << 20;
 /// A pipeline and its parameters.
 #[derive(Debug, Args)]
 pub(crate) struct PipelineArguments {
-    /// Pipeline file, or the name of a pipeline that comes with hopmap (`place`).
+    /// Pipeline file, or the name of a bundled pipeline such as `place`.
     pub(crate) pipeline: String,
-    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    /// Set a parameter of the pipeline; paths are relative to the working directory.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
 }
@@ -32,7 +33,7 @@ pub(crate) struct PipelineArguments {
 /// Where results are kept.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
-    /// Folder of the store [default: the nearest .hopmap upwards, else beside the pipeline file].
+    /// Folder of the store [default: .hopmap next to the pipeline file or in a folder above].
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
 }
@@ -146,7 +147,7 @@ fn normal(path: &Path) -> PathBuf {
 /// How long to wait.
 #[derive(Debug, Args)]
 pub(crate) struct WaitArguments {
-    /// Time to wait while another run has the store [default: end with 75 at once].
+    /// Wait up to TIME, such as 10m, while another run has locked the store [default: exit with code 75 at once].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     wait: Option<Duration>,
 }
@@ -188,13 +189,4 @@ pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>> {
     };
     ctrlc::set_handler(handler).into_diagnostic()?;
     Ok(Arc::clone(there.insert(cancelled)))
-}
-
-/// A time such as `90`, `90s`, `10m` or `2h`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<u32>() {
-        Ok(seconds) => Ok(Duration::from_secs(u64::from(seconds))),
-        Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write for example 90s, 10m or 2h")),
-    }
 }

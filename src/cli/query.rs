@@ -18,8 +18,8 @@ use crate::query::Form;
 /// Arguments of `query`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Tables: one for every stage (a row for each cell: matrix, parameters, metrics, state, seconds, digest), STAGE_TABLE for
-every table of its artifacts (with matrix and parameters of the cell), `cells` and `runs`. --tables lists them.
+Tables: one per stage (a row per cell: matrix, parameters, metrics, state, seconds, digest), STAGE_TABLE for every table of
+its artifacts (with matrix and parameters of the cell), `cells` and `runs`. --tables lists them.
 
 Examples:
   hopmap query 'SELECT mapper, AVG(F), MIN(F) FROM placement GROUP BY mapper'
@@ -28,31 +28,31 @@ Examples:
   hopmap query 'SELECT SUM(bytes) FROM graph_edges' --artifact graph=lu.graph
   hopmap query --tables")]
 pub(crate) struct Arguments {
-    /// The question: SELECT, WITH or SHOW TABLES.
+    /// SQL query: SELECT, WITH or SHOW TABLES.
     #[arg(value_name = "SQL", required_unless_present_any = ["file", "tables"])]
     sql: Option<String>,
-    /// File or name of the pipeline [default: the one that ran last].
+    /// Pipeline file, or the name of a bundled pipeline [default: the pipeline that ran last].
     pipeline: Option<String>,
-    /// File with the question; - is standard input.
+    /// Read the query from this file; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// List the tables with their columns and rows.
     #[arg(long, conflicts_with = "file")]
     tables: bool,
-    /// Ask about what a run left, not about what the store has now: its name, `latest`, `previous` or `-2` as for `hopmap diff`. May be
+    /// Query the results of a run instead of the current ones: its name, `latest`, `previous` or `-2`, as for `hopmap diff`. May be
     /// repeated, or be `all`; tables then have a column `run`.
     #[arg(long = "run", value_name = "RUN", allow_negative_numbers = true)]
     runs: Vec<String>,
-    /// Add an artifact that is in no store: its tables become `NAME_TABLE`; may be repeated.
-    #[arg(long = "artifact", value_name = "NAME=FOLDER")]
+    /// Add an artifact from outside the store: its tables become `NAME_TABLE`; may be repeated.
+    #[arg(long = "artifact", value_name = "NAME=DIR")]
     artifacts: Vec<String>,
-    /// Form of the answer [default: by the ending of --out; without --out, table].
+    /// Format of the result [default: by the file extension of --out, else table].
     #[arg(long, value_enum)]
     format: Option<Form>,
-    /// File for the answer.
+    /// Write the result to this file.
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Most rows [default: 40 in a table on standard output, else all].
+    /// Maximum number of rows [default: 40 in a table on standard output, else all].
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
     #[command(flatten)]

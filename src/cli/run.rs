@@ -1,4 +1,4 @@
-//! `hopmap run`: run what has to run. `hopmap report`: the HTML report of what is in the store, and the timeline of its last run.
+//! `hopmap run`: run all out-of-date stages. `hopmap report`: the HTML report of what is in the store, and the timeline of its last run.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ Examples:
   hopmap run sweep.toml -j 8 --deadline 10m
   hopmap run batch.toml --quiet --wait 30m --keep-runs 100      # from cron
   hopmap run place.toml --lock      # and write place.lock
-  hopmap run place.toml --locked    # only if nothing differs from place.lock, and end with 3 if a result does")]
+  hopmap run place.toml --locked    # compare with place.lock")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -39,28 +39,28 @@ pub(crate) struct Arguments {
     store: StoreArguments,
     #[command(flatten)]
     gates: GateArguments,
-    /// Cores to use in all [default: all of this machine].
+    /// Number of cores to use [default: all].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Memory to use in all, such as 8GB [default: all of this machine].
+    /// Memory limit of the run, such as 8GB [default: all of this machine].
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
-    /// Time for the whole run; stages that search deliver the best they have by then.
+    /// Time limit of the whole run: searches then return their best solution so far.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     deadline: Option<Duration>,
-    /// Where to write the HTML report [default: reports/NAME.html in the store].
+    /// Write the HTML report to this file [default: reports/NAME.html in the store].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write no HTML report.
+    /// Do not write an HTML report.
     #[arg(long, conflicts_with = "report")]
     no_report: bool,
-    /// Go on with what does not need a failed stage (the default).
+    /// Continue with stages that do not depend on a failed one: the default, which overrides an earlier --fail-fast.
     #[arg(long, overrides_with = "fail_fast")]
     keep_going: bool,
-    /// Start nothing more once a stage has failed.
+    /// Start no further stage after one has failed.
     #[arg(long)]
     fail_fast: bool,
-    /// Remove what is kept of older runs than this many (journals and logs; results stay).
+    /// Keep journals and logs of the newest COUNT runs only; results are kept.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_runs: Option<u32>,
     #[command(flatten)]
@@ -158,10 +158,10 @@ pub(crate) struct ReportArguments {
     store: StoreArguments,
     #[command(flatten)]
     gates: GateArguments,
-    /// File to write [default: reports/NAME.html in the store].
-    #[arg(long, value_name = "FILE")]
+    /// Write the report to this file [default: reports/NAME.html in the store].
+    #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write when the cells of the last run ran, for ui.perfetto.dev, instead of the report; with --out both.
+    /// Write the timeline of the last run for ui.perfetto.dev instead of the report, or with --out in addition to it.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }
@@ -215,12 +215,12 @@ pub(crate) struct PlanArguments {
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
-    /// List every cell, also of stages that have many.
+    /// List every cell of stages with many cells.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     gates: GateArguments,
-    /// Memory that the run may use, such as 8GB [default: all of this machine].
+    /// Memory limit of the run, such as 8GB [default: all of this machine].
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
 }
@@ -275,7 +275,7 @@ Examples:
   hopmap why placement pipelines/place.toml
   hopmap why 'placement[seed=3]' sweep.toml")]
 pub(crate) struct WhyArguments {
-    /// Stage, or one of its cells such as `placement[seed=3]`: keys in any order, as many as leave one cell.
+    /// Stage, or a cell such as `placement[seed=3]`, with enough keys to identify it.
     stage: String,
     #[command(flatten)]
     pipeline: PipelineArguments,

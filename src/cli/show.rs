@@ -28,38 +28,38 @@ const ROWS: usize = 20;
 Examples:
   hopmap show placement
   hopmap show lu.graph --table edges --format csv > edges.csv
-  hopmap show --provenance out/rankfile             # which run made this file, and from what
+  hopmap show --provenance out/rankfile             # which run wrote this file, and from what
   hopmap show --provenance placement --format dot | dot -Tsvg > placement.svg")]
 pub(crate) struct Arguments {
-    /// Folder of an artifact, the first digits of its digest, or a stage or cell (`placement[seed=3]`) whose newest output is
-    /// wanted; with --provenance also a launch file or another file that a pipeline saved.
+    /// Folder of an artifact, the first digits of its digest, or the stage or cell (`placement[seed=3]`) that wrote it; with
+    /// --provenance also a launch file or another exported file.
     artifact: String,
-    /// Tell where it comes from: every stage, parameter and input file behind it.
+    /// Show its provenance: all stages, parameters and input files that it depends on.
     #[arg(long, conflicts_with_all = ["table", "limit"])]
     provenance: bool,
     /// Table to print.
     #[arg(short, long)]
     table: Option<String>,
-    /// Form of the table.
+    /// Format of the table.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Rows to print; CSV and JSON have all unless this is given.
+    /// Maximum number of rows [default: 20 in a table, else all].
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
     #[command(flatten)]
     store: StoreArguments,
 }
 
-/// Form of a table.
+/// Format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Aligned columns for people.
     Table,
     /// Comma-separated values with a header.
     Csv,
-    /// One JSON object per row and line; of a provenance one graph.
+    /// One JSON object per row and line; for a provenance, one graph.
     Json,
-    /// A graph in DOT, of a provenance.
+    /// For a provenance, a graph in DOT.
     Dot,
 }
 

@@ -1,4 +1,4 @@
-//! `hopmap stages`, `schema`, `completions` and `man`: what there is, for people, editors, shells and manual pages.
+//! `hopmap stages`, `schema`, `completions` and `man`: descriptions for people, editors, shells and manual pages.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::{registry, renames};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hopmap stages\n  hopmap stages map/annealing")]
 pub(crate) struct Arguments {
-    /// Kind to describe.
+    /// Stage kind to describe [default: list all].
     kind: Option<String>,
 }
 
@@ -35,8 +35,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 
 /// The stage of a kind, or an error that suggests one.
 pub(crate) fn find(kind: &str) -> Result<&'static StageEntry> {
-    let now = renames::kind(kind).map_or(kind, |renamed| renamed.new);
-    registry::stage(now).ok_or_else(|| {
+    registry::stage(renames::current_kind(kind)).ok_or_else(|| {
         let known: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
         let help = match closest(kind, &known) {
             Some(meant) => format!("did you mean `{meant}`? `hopmap stages` lists all"),
@@ -77,8 +76,7 @@ fn describe(entry: &StageEntry, output: Output) {
         }
     }
     if entry.distributed {
-        output
-            .line("\nruns as several processes where the pipeline has a `launcher`, such as \"mpirun -n 4\"");
+        output.line("\nruns as MPI ranks if the pipeline sets a `launcher`, such as \"mpirun -n 4\"");
     }
     let parameters: Vec<_> = entry.schema["properties"].as_object().into_iter().flatten().collect();
     if !parameters.is_empty() {
@@ -168,7 +166,7 @@ fn as_json(entry: &StageEntry) -> Json {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hopmap schema > hopmap.schema.json\n  hopmap schema map/annealing")]
 pub(crate) struct SchemaArguments {
-    /// Kind of stage whose parameters to describe; all of a pipeline file if missing.
+    /// Stage kind whose parameters to describe [default: the whole pipeline file].
     kind: Option<String>,
 }
 
@@ -183,7 +181,7 @@ pub(crate) fn schema(arguments: &SchemaArguments, output: Output) -> Result {
 /// The schema of a pipeline file: what `with` takes depends on what `uses` says.
 ///
 /// It is of Draft 7, which all editors know. Those that complete by it, Taplo among them, follow neither `if` nor an `allOf`
-/// beside `properties`: so `with` and `needs` list whatever any kind takes, and the rule of each kind stands in `dependencies`.
+/// beside `properties`: so `with` and `needs` list whatever any kind takes, and the rule of each kind is in `dependencies`.
 pub(crate) fn pipeline_schema() -> Json {
     let mut schema: Json = serde_json::from_str(PIPELINE_SCHEMA).unwrap_or_default();
     let mut definitions = Map::new();
@@ -203,14 +201,14 @@ const PIPELINE_SCHEMA: &str = include_str!("pipeline.schema.json");
 
 /// Every parameter of any kind, with what each kind says of it.
 fn all_parameters() -> Json {
-    let mut told: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    let mut described: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for entry in STAGES.iter() {
         for (name, schema) in entry.schema["properties"].as_object().into_iter().flatten() {
             let description = schema["description"].as_str().unwrap_or_default();
-            told.entry(name).or_default().entry(description).or_default().push(entry.kind);
+            described.entry(name).or_default().entry(description).or_default().push(entry.kind);
         }
     }
-    let described = told.into_iter().map(|(name, texts)| {
+    let described = described.into_iter().map(|(name, texts)| {
         let texts: Vec<String> =
             texts.into_iter().map(|(text, kinds)| format!("{}: {text}", kinds.join(", "))).collect();
         (name.to_owned(), json!({ "description": texts.join("\n\n") }))
@@ -260,8 +258,8 @@ Examples:
   hopmap completions zsh > ~/.zfunc/_hopmap          # a folder of $fpath
   hopmap completions fish > ~/.config/fish/completions/hopmap.fish")]
 pub(crate) struct CompletionsArguments {
-    /// The shell.
-    // Those whose completions are tried.
+    /// Shell to complete for.
+    // Those whose completions are tested.
     #[arg(value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>()))]
     shell: Shell,
 }
@@ -283,8 +281,8 @@ pub(crate) fn completions(
 Example:
   hopmap man ~/.local/share/man/man1 && man hopmap-run")]
 pub(crate) struct ManArguments {
-    /// Folder for the pages; made if it is missing.
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// Folder for the pages; created if it is missing.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 }
 

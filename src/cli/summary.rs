@@ -11,7 +11,7 @@ use serde_json::json;
 use super::output::{Output, message};
 use crate::engine::{
     Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, launch_command,
-    launch_files, save_file,
+    launch_files, save_file, state_name,
 };
 use crate::pipeline::{Cell, Pipeline, Problem, Problems, TableQuestion, grouped};
 use crate::query::{self, AnsweredTable};
@@ -95,19 +95,9 @@ fn counts(states: impl IntoIterator<Item = State>, count: impl Fn(State) -> usiz
     counts.map(|(count, state)| format!("{count} {}", state_word(state))).collect::<Vec<_>>().join(", ")
 }
 
-/// A state in one word.
-pub(crate) fn state_word(state: State) -> &'static str {
-    match state {
-        State::Cached => "cached",
-        State::Ran => "ran",
-        State::Partial => "stopped",
-        State::Infeasible => "infeasible",
-        State::Failed => "failed",
-        State::Blocked => "blocked",
-        State::NotStarted => "not begun",
-        State::WouldRun => "would run",
-        State::Waits => "waits",
-    }
+/// The state as JSON, SQL and the report name it, in words.
+pub(crate) fn state_word(state: State) -> String {
+    state_name(state).replace('-', " ")
 }
 
 /// A cell, its state and the reason, in one line.

@@ -1,4 +1,4 @@
-//! `hopmap topology`: what keeps the topology of a machine true. Here are `diff` and `status`.
+//! `hopmap topology`: refreshes, compares and inspects published topologies. Here are `diff` and `status`.
 
 mod refresh;
 
@@ -27,11 +27,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Look at the machine, publish what has changed, and tell whoever uses it.
+    /// Measure or import the machine, publish changes, and notify a consumer.
     Refresh(Box<refresh::Arguments>),
-    /// Say in words what is different between two topologies.
+    /// List the differences between two topologies.
     Diff(DiffArguments),
-    /// Say what is published, since when, and whether it is kept up to date.
+    /// Show the published topology, its age and its history.
     Status(StatusArguments),
 }
 
@@ -46,23 +46,23 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 /// Arguments of `topology diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Hosts and switches are compared by name, switches with made-up names (level-1-0, switch-1-0) by the hosts below them; order and
-numbers never matter.
+Hosts and switches are compared by name, switches with generated names (level-1-0, switch-1-0) by the hosts below them; order
+and numbers do not matter.
 
 Examples:
   hopmap topology diff machine machine.new
   hopmap topology diff topology/history/2026-11-20T03-00-04Z-5bd6a1c2e4f0 topology
-  hopmap topology diff --exit-code yesterday today   # 0 if they are the same, 3 if not")]
+  hopmap topology diff --exit-code yesterday today   # exit code 3 if they differ")]
 pub(crate) struct DiffArguments {
-    /// Folder of a system graph, of measurements, of an entry of a history, or in which a topology is published.
+    /// Folder of a system graph, of measurements, of an entry of a history, or of published topologies.
     before: PathBuf,
-    /// The same, of what to compare with it.
+    /// Folder to compare with it, of the same kind.
     after: PathBuf,
-    /// End with 3 if something is different.
+    /// Exit with code 3 if something differs.
     #[arg(long)]
     exit_code: bool,
-    /// By which part a latency, a bandwidth or a cost may change without being another one.
-    #[arg(long, value_name = "PART", default_value = "0.3", value_parser = drift)]
+    /// Ignore relative changes of a latency, bandwidth or cost up to this (0.3 is 30 %).
+    #[arg(long, value_name = "FRACTION", default_value = "0.3", value_parser = drift)]
     drift: f64,
 }
 
@@ -110,7 +110,7 @@ fn read(folder: &Path) -> Result<(Machine, Found)> {
     let help = "name a system graph, measurements, a publish folder or an entry of its history";
     let nothing = |message: String| Failure::from(Mistake::new(message, help));
     if !folder.join(DESCRIPTION).is_file() {
-        return Err(nothing(format!("{} holds no topology", shown(folder))));
+        return Err(nothing(format!("{} contains no topology", shown(folder))));
     }
     let kind = Folder::open(folder).map_err(Failure::usage)?.description().kind.clone();
     match kind.as_str() {
@@ -127,7 +127,7 @@ fn read(folder: &Path) -> Result<(Machine, Found)> {
     }
 }
 
-/// A machine of which nothing is known but the hosts that were measured.
+/// A machine of which only the measured hosts are known.
 fn hosts_of(measured: &Measurements) -> SystemGraph {
     let node = |(name, first, _): (&str, u32, u32)| Node {
         state: measured.endpoints.get(first as usize).map_or(NodeState::Down, |endpoint| endpoint.state),
@@ -150,12 +150,12 @@ const ENTRIES: usize = 10;
 #[command(after_help = "\
 Examples:
   hopmap topology status --publish /var/lib/hopmap
-  hopmap topology status --publish /var/lib/hopmap --max-age 3h --quiet   # 3 if no refresh has succeeded for three hours")]
+  hopmap topology status --publish /var/lib/hopmap --max-age 3h --quiet   # exit code 3 if no refresh succeeded for 3 h")]
 pub(crate) struct StatusArguments {
-    /// Folder in which the topology is published.
+    /// Folder of published topologies.
     #[arg(long, value_name = "DIR")]
     publish: PathBuf,
-    /// End with 3 if the last success is older than this.
+    /// Exit with code 3 if the last successful refresh is older than TIME.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_age: Option<Duration>,
 }
@@ -221,13 +221,13 @@ fn print(status: &Status, publication: &Publication, output: Output) {
     let down_hosts = format!("{}, down: {}", up.len() + down.len(), host_list(&down));
     row("hosts", if down.is_empty() { format!("{}, all up", up.len()) } else { down_hosts });
     let success = status.last_success.as_ref().map_or("never", |record| record.time.as_str());
-    let old = if status.is_old { ", which is too long ago" } else { "" };
+    let old = if status.is_old { ", older than --max-age" } else { "" };
     row("last success", format!("{success}{old}"));
     if let Some(last) = status.last.as_ref().filter(|last| !last.outcome.is_success()) {
         row("last refresh", format!("{}: {}", last.time, last.error.as_deref().unwrap_or("failed")));
     }
     if status.is_pending {
-        row("consumer", "has not taken it yet: the next refresh runs it again".to_owned());
+        row("consumer", "has not succeeded yet: the next refresh runs it again".to_owned());
     }
     status.history.iter().rev().take(ENTRIES).for_each(|entry| row("history", entry.0.clone()));
     if status.history.len() > ENTRIES {

@@ -19,16 +19,16 @@ use crate::pipeline::Pipeline;
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A pipeline is made again in an empty store, with another number of threads than last time, and every artifact is compared
-with the one in the store. What looks at the world, or was shaped by a budget in seconds, is taken as it is: it cannot be
-compared, but what was made of it can. Of an archive that `hopmap export` wrote every byte is checked.
+Recomputes a pipeline in an empty store, with another number of threads than last time, and compares every artifact with the
+one in the store. Results of live stages and of searches with a time limit are not reproducible: they are taken from the
+store, and results that depend on them are compared. For an archive of `hopmap export`, checks every byte.
 
-Exit codes: 0 if everything that can be compared is the same, 3 if something is not, 1 if a stage failed.
+Exit codes: 0 if all compared results are identical, 3 if one differs, 1 if a stage failed.
 
 Examples:
   hopmap verify place.toml
   hopmap verify sweep.toml --stage placement -j 4
-  hopmap verify place.toml --lock=place.lock     # no results needed: the digests of a lock file
+  hopmap verify place.toml --lock=place.lock     # compare with the digests of a lock file, without a store
   hopmap verify lu.crate.zip --rerun")]
 #[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct Arguments {
@@ -36,19 +36,19 @@ pub(crate) struct Arguments {
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
-    /// Make only this stage again, or this cell; what it needs is taken from the store.
+    /// Recompute only this stage or cell, with its inputs from the store.
     #[arg(long, value_name = "NAME")]
     stage: Vec<String>,
-    /// Compare with the digests of a lock file [default of FILE: beside the pipeline file].
+    /// Compare with the digests of a lock file [default of FILE: next to the pipeline file].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     lock: Option<Option<PathBuf>>,
-    /// Cores to use in all [default: another number than last time].
+    /// Number of cores to use [default: another number than last time].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Keep the second store, and say where it is.
+    /// Keep the second store, and print its path.
     #[arg(long)]
     keep: bool,
-    /// Of an archive: make everything again from the inputs in it.
+    /// Recompute an archive from the inputs in it.
     #[arg(long)]
     rerun: bool,
 }

@@ -161,10 +161,19 @@ pub(super) fn given(entry: &StageEntry, folder: &Path) -> Result<Launched, Repor
     Ok(Launched { done: ranks::read(&folder.join(DONE))?, outputs })
 }
 
+/// Path of the program that runs stages as MPI ranks.
+pub(crate) fn ranks_program() -> Result<PathBuf, Report> {
+    Ok(ranks()?)
+}
+
+fn ranks() -> Result<PathBuf, LaunchError> {
+    find(PROGRAM, VARIABLE).map_err(|places| LaunchError::NoProgram { places })
+}
+
 /// What is started for a stage, the folder of its task behind it: ranks where it can be several processes, else hopmap itself.
 pub(super) fn program(distributed: bool) -> Result<Vec<PathBuf>, LaunchError> {
     match distributed {
-        true => Ok(vec![find(PROGRAM, VARIABLE).map_err(|places| LaunchError::NoProgram { places })?]),
+        true => Ok(vec![ranks()?]),
         false => Ok(vec![env::current_exe().map_err(LaunchError::NoSelf)?, WORKER.into()]),
     }
 }

@@ -50,48 +50,32 @@ fn cells_of<'a>(block: &'a StageBlock, sweep: &Sweep, scope: Scope<'_>) -> Vec<L
     let mut cells = Vec::new();
     for matrix in &sweep.cells {
         let scope = scope.within(matrix);
-        let mut warnings = Vec::new();
-        let Some((entry, renamed)) = kind_of(block, &scope, &mut warnings) else {
+        let Some((entry, kind)) = kind_of(block, &scope) else {
             check_references(block, &scope);
             continue;
         };
         let mut with = with_matrix(block, entry, &sweep.keys);
-        for (key, value) in renamed.map_or(&[][..], |kind| kind.with) {
-            let span = block.uses.span.clone();
-            let node = Node { span: span.clone(), value: NodeValue::Scalar((*value).into()) };
-            with.entries.push(Entry { key: (*key).to_owned(), key_span: span, node });
-        }
-        warnings.extend(renames::renew(entry.kind, &mut with));
+        let warnings = renames::renew(&kind, &block.uses.span, &mut with);
         let id = cell_id(&block.name, matrix);
         cells.push(LooseCell { id, block, matrix: matrix.clone(), entry, with, warnings });
     }
     cells
 }
 
-/// The stage of a cell, and how its kind is called now if that is another name.
-type KindOf = (&'static StageEntry, Option<&'static renames::Kind>);
-
-fn kind_of(block: &StageBlock, scope: &Scope<'_>, warnings: &mut Vec<Problem>) -> Option<KindOf> {
+/// The stage of a cell, and its kind as the file names it, perhaps by a deprecated name.
+fn kind_of(block: &StageBlock, scope: &Scope<'_>) -> Option<(&'static StageEntry, String)> {
     let text = block.uses.text()?;
     let before = scope.problems.count();
     let kind = show(&scope.resolve_text(&block.uses, text).value);
     if scope.problems.count() > before {
         return None;
     }
-    let renamed = renames::kind(&kind);
-    if let Some(renamed) = renamed {
-        let warning = Problem::new(format!("the stage kind `{kind}` is deprecated"), &block.uses.span);
-        let with = renamed.with.iter().map(|(key, value)| format!(" with {key} = \"{value}\""));
-        let with = with.collect::<Vec<_>>().concat();
-        warnings.push(warning.help(format!("it is `{}`{with} now", renamed.new)));
-    }
-    let entry = registry::stage(renamed.map_or(&kind, |renamed| renamed.new));
-    let Some(entry) = entry else {
+    let Some(entry) = registry::stage(renames::current_kind(&kind)) else {
         let known = registry::STAGES.iter().map(|entry| entry.kind);
         let problem = Problem::new(format!("there is no stage kind `{kind}`"), &block.uses.span);
         return scope.problems.refuse(problem.suggest(&kind, "kinds", known));
     };
-    Some((entry, renamed))
+    Some((entry, kind))
 }
 
 /// Reports references to nothing even where the kind is unknown, so that they are found at once.

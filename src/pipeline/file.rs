@@ -322,7 +322,7 @@ fn batch(table: &Table, problems: &Sink) -> Batch {
     let keys = Keys::of(table, &["jobs", "patience"], "keys of [batch]", problems);
     let default = Batch::default();
     let jobs = keys.number("jobs", "a number of jobs, at least 1", 1..=100_000);
-    let time = |node: &Node| humantime::parse_duration(node.text()?).ok();
+    let time = |node: &Node| hopmap_command::duration(node.text()?).ok();
     let patience = keys.value("patience", "a time such as \"10 min\"", time);
     Batch {
         jobs: jobs.map_or(default.jobs, |jobs| jobs as usize),

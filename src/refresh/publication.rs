@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_changes::{Change, Machine, Thresholds, changes};
@@ -312,11 +313,9 @@ pub(super) fn differences(before: &Machine, after: &Machine, thresholds: &Thresh
 pub struct Retention {
     /// Maximum number of entries.
     pub entries: usize,
-    /// Days after which entries are removed.
-    pub days: Option<u32>,
+    /// Age after which entries are removed.
+    pub age: Option<Duration>,
 }
-
-const DAY_S: i64 = 86_400;
 
 impl Retention {
     /// The entries to remove, of all in the order of their names. Names are not reliable within a second or after the clock was set
@@ -325,8 +324,8 @@ impl Retention {
         let unused: Vec<&Entry> = entries.iter().filter(|entry| !used.contains(entry)).collect();
         let surplus = unused.len().saturating_sub(self.entries.saturating_sub(entries.len() - unused.len()));
         let is_old = |entry: &Entry| {
-            let days = self.days.map(|days| i64::from(days) * DAY_S);
-            days.zip(entry.made_s()).is_some_and(|(days, made)| now_s - made > days)
+            let age = entry.made_s().and_then(|made| u64::try_from(now_s - made).ok());
+            self.age.zip(age).is_some_and(|(most, age)| age > most.as_secs())
         };
         let candidates = unused.into_iter().enumerate();
         let gone = candidates.filter(|(index, entry)| *index < surplus || is_old(entry));
@@ -448,18 +447,24 @@ mod tests {
     }
 
     fn gone(retention: Retention, entries: &[Entry], used: &[Entry], day: i64) -> Vec<String> {
-        let gone = retention.gone(entries, used, (day - 1) * DAY_S);
+        let gone = retention.gone(entries, used, (day - 1) * 86_400);
         gone.iter().map(|entry| entry.0[8..10].to_owned()).collect()
     }
 
     #[test]
     fn the_newest_stay_and_what_is_used() {
         let all = entries(&[1, 2, 3, 4]);
-        assert_eq!(gone(Retention { entries: 2, days: None }, &all, &[], 9), ["01", "02"]);
-        assert_eq!(gone(Retention { entries: 2, days: None }, &all, &all[..1], 9), ["02", "03"]);
-        assert_eq!(gone(Retention { entries: 0, days: None }, &all, &all[3..], 9), ["01", "02", "03"]);
-        assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 9), ["01", "02"]);
+        assert_eq!(gone(Retention { entries: 2, age: None }, &all, &[], 9), ["01", "02"]);
+        assert_eq!(gone(Retention { entries: 2, age: None }, &all, &all[..1], 9), ["02", "03"]);
+        assert_eq!(gone(Retention { entries: 0, age: None }, &all, &all[3..], 9), ["01", "02", "03"]);
+        assert_eq!(
+            gone(Retention { entries: 9, age: Some(Duration::from_hours(6 * 24)) }, &all, &[], 9),
+            ["01", "02"]
+        );
         // The clock was set back.
-        assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 1), [""; 0]);
+        assert_eq!(
+            gone(Retention { entries: 9, age: Some(Duration::from_hours(6 * 24)) }, &all, &[], 1),
+            [""; 0]
+        );
     }
 }

@@ -8,7 +8,7 @@ use crate::sandbox::Sandbox;
 fn with_machines() -> Sandbox {
     let sandbox = Sandbox::new();
     for (out, shape) in [("machine", "shape=tree:2x4"), ("other", "shape=tree:2x3")] {
-        let with = ["--with", shape, "--with", "costs=[1, 10]", "--out", out];
+        let with = ["-p", shape, "-p", "costs=[1, 10]", "--out", out];
         sandbox.stdout(&[&["exec", "topology/synthetic"], &with[..]].concat());
     }
     sandbox
@@ -17,7 +17,7 @@ fn with_machines() -> Sandbox {
 #[test]
 fn an_artifact_is_accepted_and_another_one_is_not() {
     let sandbox = with_machines();
-    let accept = ["accept", "machine", "--to", "gates/machine.json", "--note", "after the move"];
+    let accept = ["accept", "machine", "--out", "gates/machine.json", "--note", "after the move"];
     assert_snapshot!(sandbox.seen(&accept), @"accepted: system-graph DIGEST in gates/machine.json");
     let text = sandbox.read("gates/machine.json");
     let accepted: Value = serde_json::from_str(&text).unwrap();
@@ -26,7 +26,8 @@ fn an_artifact_is_accepted_and_another_one_is_not() {
     assert_eq!(accepted["tables"]["slots"], 8);
     assert_snapshot!(sandbox.seen(&accept), @"accepted already: system-graph DIGEST in gates/machine.json");
     assert_eq!(sandbox.read("gates/machine.json"), text);
-    let check = |artifact: &str| sandbox.seen(&["accept", "--check", artifact, "--to", "gates/machine.json"]);
+    let check =
+        |artifact: &str| sandbox.seen(&["accept", "--check", artifact, "--out", "gates/machine.json"]);
     assert_snapshot!(check("machine"), @"system-graph DIGEST is the accepted one");
     assert_snapshot!(check("other"), @r"
     other is not what gates/machine.json accepts
@@ -45,19 +46,19 @@ fn an_artifact_is_accepted_and_another_one_is_not() {
 #[test]
 fn what_is_damaged_is_neither_accepted_nor_compared() {
     let sandbox = with_machines();
-    sandbox.stdout(&["accept", "machine", "--to", "machine.json"]);
+    sandbox.stdout(&["accept", "machine", "--out", "machine.json"]);
     std::fs::write(sandbox.path().join("machine/links.parquet"), "damaged").unwrap();
-    assert_eq!(sandbox.output(&["accept", "machine", "--to", "new.json"]).status.code(), Some(1));
+    assert_eq!(sandbox.output(&["accept", "machine", "--out", "new.json"]).status.code(), Some(1));
     assert!(!sandbox.path().join("new.json").exists());
     assert_eq!(
-        sandbox.output(&["accept", "--check", "machine", "--to", "machine.json"]).status.code(),
+        sandbox.output(&["accept", "--check", "machine", "--out", "machine.json"]).status.code(),
         Some(1)
     );
-    let check = |file: &str| sandbox.seen(&["accept", "--check", "other", "--to", file]);
+    let check = |file: &str| sandbox.seen(&["accept", "--check", "other", "--out", file]);
     assert_snapshot!(check("none.json"), @r"
     ------- stderr -------
-    error: nothing is accepted yet: there is no DIR/none.json
-      help: accept an artifact with `hopmap accept ARTIFACT --to DIR/none.json`
+    error: nothing is accepted yet: DIR/none.json does not exist
+      help: accept an artifact with `hopmap accept ARTIFACT --out DIR/none.json`
     [exit code 2]
     ");
     sandbox.write("torn.json", &sandbox.read("machine.json")[..80]);
@@ -69,9 +70,9 @@ fn what_is_damaged_is_neither_accepted_nor_compared() {
 #[test]
 fn what_is_not_accepted_is_said_even_when_quiet() {
     let sandbox = with_machines();
-    sandbox.stdout(&["accept", "machine", "--to", "machine.json"]);
+    sandbox.stdout(&["accept", "machine", "--out", "machine.json"]);
     let check =
-        |artifact: &str| sandbox.seen(&["accept", "--check", artifact, "--to", "machine.json", "--quiet"]);
+        |artifact: &str| sandbox.seen(&["accept", "--check", artifact, "--out", "machine.json", "--quiet"]);
     assert_eq!(check("machine"), "");
     assert_snapshot!(check("other"), @"
     ------- stderr -------
@@ -99,14 +100,14 @@ fn accept_says_what_it_needs() {
     "#);
     assert_snapshot!(sandbox.seen(&["accept", "placement"]), @r"
     ------- stderr -------
-    error: `placement` is no pipeline file: say where, with --to FILE
-      help: without --to, and with -p, name a pipeline file
+    error: `placement` is not a pipeline file: name a file with --out FILE
+      help: without --out, and with -p, name a pipeline file
     [exit code 2]
     ");
-    assert_snapshot!(sandbox.seen(&["accept", "placement", "--to", "x.json", "-p", "a=1"]), @r"
+    assert_snapshot!(sandbox.seen(&["accept", "placement", "--out", "x.json", "-p", "a=1"]), @r"
     ------- stderr -------
-    error: `placement` is no pipeline file: an artifact takes no -p
-      help: without --to, and with -p, name a pipeline file
+    error: `placement` is not a pipeline file: an artifact takes no -p
+      help: without --out, and with -p, name a pipeline file
     [exit code 2]
     ");
 }

@@ -81,7 +81,7 @@ fn sampling(sizes: &[u64], most: u32) -> Sampling {
 
 #[test]
 fn two_agents_measure_each_other_and_end() {
-    let mut agents = [Started::new(&[]), Started::new(&["--seconds", "60"])];
+    let mut agents = [Started::new(&[]), Started::new(&["--time-limit", "1m"])];
     let addresses = [agents[0].address(), agents[1].address()];
     let mut connections = [agents[0].connect(), agents[1].connect()];
     for (connection, other) in connections.iter_mut().zip([addresses[1], addresses[0]]) {
@@ -225,28 +225,29 @@ fn what_is_wrong_with_the_start_is_said() {
 #[test]
 fn help_says_what_an_agent_is() {
     insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @r#"
-    Measure message times on this host for a coordinator that knows the token
+    Measure message latencies and bandwidths on this host for a coordinator
 
     Usage: hopmap agent [OPTIONS]
 
     Options:
-          --bind <ADDRESS>     Listen address of this host, optionally with a port, or a network of this
-                               host such as 10.1.0.0/16 [default: the address of the host name]
+          --bind <ADDRESS>     Listen on this address of the host, with an optional port, or on the address
+                               in a network such as 10.1.0.0/16 [default: the address to which the host
+                               name resolves]
           --json               Print results as JSON
-      -q, --quiet              Print nothing but errors
-          --seconds <SECONDS>  Time limit, after which the agent exits [default: 600]
-          --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, otherwise the host name]
-          --token-file <FILE>  File with the token on its first line
+      -q, --quiet              Print errors only
+          --time-limit <TIME>  End after TIME: from 1s to 24h [default: 10m]
+          --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, else the host name]
+          --token-file <FILE>  File whose first line is the token
       -h, --help               Print help
       -V, --version            Print version
 
-    `topology/probe` starts agents itself and passes them a token. When an agent is started by hand,
-    the token is 64 hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line
-    of --token-file, or in the first line of standard input. It is never an argument, which all users of
-    the host could read. Callers without the token are rejected.
+    `topology/probe` starts agents and passes them a token. To start one by hand, put the token, 64
+    hexadecimal digits, into the environment variable HOPMAP_AGENT_TOKEN, the first line of
+    --token-file, or the first line of standard input. It is never an argument, which all users of
+    the host could read. Connections without the token are rejected.
 
-    A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It stops at the request of
-    its coordinator, when its standard input is closed, or after --seconds.
+    A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its
+    coordinator ends it, when its standard input is closed, or after --time-limit.
 
     Examples:
       (umask 077; openssl rand -hex 32 > token)

@@ -22,7 +22,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// What reading the archive says.
 fn read(sandbox: &Sandbox) -> String {
-    sandbox.seen(&["exec", "trace/otf2", "--with", "path=a/eztrace_log.otf2", "--out", "graph"])
+    sandbox.seen(&["exec", "trace/otf2", "-p", "path=a/eztrace_log.otf2", "--out", "graph"])
 }
 
 /// Cuts a file to some of its bytes.
@@ -46,8 +46,7 @@ fn a_missing_archive() {
 #[test]
 fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
     let sandbox = with_archive();
-    let read =
-        |sandbox: &Sandbox| sandbox.seen(&["exec", "trace/otf2", "--with", "path=a", "--out", "graph"]);
+    let read = |sandbox: &Sandbox| sandbox.seen(&["exec", "trace/otf2", "-p", "path=a", "--out", "graph"]);
     insta::assert_snapshot!(read(&sandbox), @r#"
     task-graph DIGEST graph
     ------- stderr -------
@@ -63,7 +62,7 @@ fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
     [exit code 1]
     "#);
     sandbox.write("empty/notes.txt", "");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "path=empty", "--out", "graph"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "-p", "path=empty", "--out", "graph"]), @r#"
     ------- stderr -------
     error: `DIR/empty` does not contain anchor files
       help: pass the path of the anchor file (`.otf2`)
@@ -75,7 +74,7 @@ fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
 fn an_otf_1_file() {
     let sandbox = Sandbox::new();
     sandbox.write("ring.otf", "1:1\n2:2\n");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "path=ring.otf", "--out", "graph"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "-p", "path=ring.otf", "--out", "graph"]), @r#"
     ------- stderr -------
     error: `DIR/ring.otf` is an OTF 1 archive
       help: use the stage `trace/otf`; the extension of OTF2 anchor files is `.otf2`
@@ -88,7 +87,7 @@ fn an_otf_1_archive_and_faults_in_it() {
     let sandbox = with_archive();
     copy(&project().join("sample-traces/otf-ring-4/plain"), &sandbox.path().join("ring"));
     let read = |sandbox: &Sandbox, archive: &str| {
-        sandbox.seen(&["exec", "trace/otf", "--with", &format!("path={archive}"), "--out", "graph"])
+        sandbox.seen(&["exec", "trace/otf", "-p", &format!("path={archive}"), "--out", "graph"])
     };
     insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
     task-graph DIGEST graph
@@ -243,9 +242,9 @@ fn a_csv_file_with_every_kind_of_fault() {
         seen.push_str(&sandbox.seen(&[
             "exec",
             "trace/import",
-            "--with",
+            "-p",
             "path=m.csv",
-            "--with",
+            "-p",
             "format=csv",
             "--out",
             "graph",

@@ -344,10 +344,9 @@ fn prune_keeps_what_rules_and_pins_keep() {
 pub(crate) fn generate(sandbox: &Sandbox, checkpoints: u32) {
     let checkpoints = format!("checkpoints={checkpoints}");
     let words = r#"changes=[{ kind = "words", pages = 0.3, words = 0.1 }]"#;
-    let with = ["--with", &checkpoints, "--with", "bytes=262144", "--with", "shared=0.25", "--with", words];
-    sandbox.stdout(
-        &[&["exec", "checkpoint/generate", "--out", "images", "--with", "ranks=2"][..], &with].concat(),
-    );
+    let with = ["-p", &checkpoints, "-p", "bytes=262144", "-p", "shared=0.25", "-p", words];
+    sandbox
+        .stdout(&[&["exec", "checkpoint/generate", "--out", "images", "-p", "ranks=2"][..], &with].concat());
 }
 
 #[test]

@@ -19,11 +19,9 @@ fn series(sandbox: &Sandbox, images: &[&str]) {
 }
 
 fn delta(sandbox: &Sandbox, more: &[&str]) -> String {
-    let more = more.iter().flat_map(|value| ["--with", value]);
+    let more = more.iter().flat_map(|value| ["-p", value]);
     let more: Vec<&str> = more.collect();
-    sandbox.seen(
-        &[&["exec", "checkpoint/delta", "--out", "deltas", "--with", "path=series"][..], &more].concat(),
-    )
+    sandbox.seen(&[&["exec", "checkpoint/delta", "--out", "deltas", "-p", "path=series"][..], &more].concat())
 }
 
 fn table(sandbox: &Sandbox, name: &str) -> String {
@@ -258,7 +256,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[1000]"]), @r#"
     ------- stderr -------
     error: `block_bytes` is 1000, but blocks have 256, 512, 1024 … or 65536 bytes
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |-> block_bytes = [1000]
        : `---- here
@@ -268,7 +266,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["rules=last"]), @r#"
     ------- stderr -------
     error: `rules`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
-       ,-[--with:2:9]
+       ,-[-p:2:9]
      1 | path = "series"
      2 | rules = "last"
        :         ^^^|^^
@@ -280,7 +278,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[]"]), @r#"
     ------- stderr -------
     error: `block_bytes` is an empty list
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |-> block_bytes = []
        : `---- here
@@ -290,7 +288,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["epsilon=2"]), @r#"
     ------- stderr -------
     error: `epsilon` is 2, but has to be at least 0 and below 1: it is a part of the size of a delta
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |-> epsilon = 2
        : `---- here
@@ -300,7 +298,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["rules=[\"last\"]"]), @r#"
     ------- stderr -------
     error: `rules[0]`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
-       ,-[--with:2:10]
+       ,-[-p:2:10]
      1 | path = "series"
      2 | rules = ["last"]
        :          ^^^|^^
@@ -312,7 +310,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["write_bytes_per_s=0"]), @r#"
     ------- stderr -------
     error: `write_bytes_per_s` is 0, but has to be above 0 bytes per second
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |-> write_bytes_per_s = 0
        : `---- here
@@ -322,7 +320,7 @@ fn invalid_parameters_are_rejected() {
     insta::assert_snapshot!(delta(&sandbox, &["write_latency_s=1", "target=series"]), @r#"
     ------- stderr -------
     error: `write_latency_s` and `target` cannot be combined: `target` measures it
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |   write_latency_s = 1
      3 | |-> target = "series"
@@ -367,7 +365,7 @@ fn an_unreadable_file_is_named() {
     series(&sandbox, &["ab", "ab"]);
     let file = sandbox.path().join("series/ckpt_2/image");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
-    let delta = ["exec", "checkpoint/delta", "--out", "deltas", "--with", "path=series"];
+    let delta = ["exec", "checkpoint/delta", "--out", "deltas", "-p", "path=series"];
     let output = sandbox.unprivileged(&delta).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("error: ") && said.contains("ckpt_2/image"), "{said}");

@@ -30,8 +30,8 @@ save  = { csv = "out/collectives.csv", markdown = "out/collectives.md" }
 /// Reads a sample archive into `graph`; the BLAKE3 of its edges, and the table of its collective operations.
 fn read(sandbox: &Sandbox, sample: &str, with: &[&str]) -> (String, String) {
     let archive = format!("path={}", project().join("sample-traces").join(sample).display());
-    let mut arguments = vec!["exec", "trace/otf2", "--out", "graph", "--with", &archive];
-    arguments.extend(with.iter().flat_map(|with| ["--with", *with]));
+    let mut arguments = vec!["exec", "trace/otf2", "--out", "graph", "-p", &archive];
+    arguments.extend(with.iter().flat_map(|with| ["-p", *with]));
     sandbox.stdout(&arguments);
     let shown: serde_json::Value =
         serde_json::from_str(&sandbox.stdout(&["show", "graph", "--json"])).unwrap();

@@ -211,7 +211,7 @@ const REFRESH: Scenario = Scenario {
         "--publish",
         "pub",
         "--quiet",
-        "--keep",
+        "--keep-entries",
         "1",
         "--consumer",
         CONSUMER,
@@ -265,7 +265,7 @@ fn a_command_that_is_killed_at_any_point_is_run_again_and_all_is_well() {
         RUN,
         Scenario { begin: ran_and_changed, ..RUN },
         Scenario { begin: with_jobs, ..RUN },
-        Scenario { arguments: &["gc", "--runs", "0"], begin: with_garbage, ..RUN },
+        Scenario { arguments: &["gc", "--keep-runs", "0"], begin: with_garbage, ..RUN },
         Scenario {
             arguments: &["export", "ring.toml", "-o", "ring.zip"],
             tidy: &["."],

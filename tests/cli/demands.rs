@@ -6,7 +6,7 @@ use crate::sandbox::{Sandbox, project};
 fn program(sandbox: &Sandbox) {
     let trace = project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
     let archive = format!("path={}", trace.display());
-    sandbox.stdout(&["exec", "trace/otf2", "--with", &archive, "--out", "program"]);
+    sandbox.stdout(&["exec", "trace/otf2", "-p", &archive, "--out", "program"]);
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
     let sandbox = Sandbox::new();
     program(&sandbox);
     let path = format!("path={}", project().join("sample-topologies/fabric-40/ib-raw").display());
-    sandbox.stdout(&["exec", "topology/import", "--with", &path, "--out", "fabric"]);
+    sandbox.stdout(&["exec", "topology/import", "-p", &path, "--out", "fabric"]);
     let asked = sandbox.seen(&[
         "exec",
         "route/demands",
@@ -22,7 +22,7 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
         "task-graph=program",
         "--in",
         "system=fabric",
-        "--with",
+        "-p",
         "top_flows=40",
         "--out",
         "asked",
@@ -54,15 +54,15 @@ fn what_a_trace_does_not_say_is_asked_for() {
     sandbox.stdout(&[
         "exec",
         "topology/synthetic",
-        "--with",
+        "-p",
         "shape=mesh:2x4",
-        "--with",
+        "-p",
         "cores=[2]",
         "--out",
         "mesh",
     ]);
     let refused = |with: &[&str]| {
-        let with: Vec<&str> = with.iter().flat_map(|with| ["--with", with]).collect();
+        let with: Vec<&str> = with.iter().flat_map(|with| ["-p", with]).collect();
         let exec =
             ["exec", "route/demands", "--in", "task-graph=program", "--in", "system=mesh", "--out", "asked"];
         sandbox.seen(&[&exec[..], &with].concat())
@@ -82,7 +82,7 @@ fn what_a_trace_does_not_say_is_asked_for() {
     insta::assert_snapshot!(refused(&["duration_s=0"]), @r"
     ------- stderr -------
     error: duration_s is 0
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | duration_s = 0
        : ^^^^^^^|^^^^^^^
        :        `-- here
@@ -93,7 +93,7 @@ fn what_a_trace_does_not_say_is_asked_for() {
     insta::assert_snapshot!(refused(&["switch_type=3"]), @r"
     ------- stderr -------
     error: `switch_type` is 3
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | switch_type = 3
        : ^^^^^^^^|^^^^^^^
        :         `-- here

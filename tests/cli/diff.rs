@@ -235,14 +235,14 @@ fn folders_are_compared_without_a_store() {
     sandbox.write("wider.csv", ring(10));
     for name in ["ring", "wider"] {
         let path = format!("path={name}.csv");
-        sandbox.stdout(&["exec", "trace/import", "--with", &path, "--with", "format=csv", "--out", name]);
+        sandbox.stdout(&["exec", "trace/import", "-p", &path, "-p", "format=csv", "--out", name]);
     }
     sandbox.stdout(&[
         "exec",
         "topology/synthetic",
-        "--with",
+        "-p",
         "shape=tree:2x4",
-        "--with",
+        "-p",
         "costs=[1, 10]",
         "--out",
         "machine",
@@ -305,16 +305,7 @@ fn folders_are_compared_without_a_store() {
 #[test]
 fn a_name_that_is_a_run_and_a_folder_is_refused() {
     let sandbox = two_runs();
-    sandbox.stdout(&[
-        "exec",
-        "trace/import",
-        "--with",
-        "path=ring.csv",
-        "--with",
-        "format=csv",
-        "--out",
-        "latest",
-    ]);
+    sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "latest"]);
     insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"
     ------- stderr -------
     error: `latest` is a run and also a folder
@@ -336,7 +327,7 @@ fn damaged_artifacts_are_neither_the_same_nor_different() {
     sandbox.write("ring.csv", ring(8));
     sandbox.write("wider.csv", ring(10));
     for (out, path) in [("ring", "path=ring.csv"), ("copy", "path=ring.csv"), ("wider", "path=wider.csv")] {
-        sandbox.stdout(&["exec", "trace/import", "--with", path, "--with", "format=csv", "--out", out]);
+        sandbox.stdout(&["exec", "trace/import", "-p", path, "-p", "format=csv", "--out", out]);
     }
     sandbox.damage("copy/edges.parquet");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "copy"]), @"

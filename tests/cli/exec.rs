@@ -3,16 +3,7 @@
 use crate::sandbox::{Sandbox, ring};
 
 fn machine(sandbox: &Sandbox) -> String {
-    sandbox.seen(&[
-        "exec",
-        "topology/synthetic",
-        "--with",
-        "shape=tree:2x4",
-        "--with",
-        "costs=[1, 10]",
-        "--out",
-        "m",
-    ])
+    sandbox.seen(&["exec", "topology/synthetic", "-p", "shape=tree:2x4", "-p", "costs=[1, 10]", "--out", "m"])
 }
 
 #[test]
@@ -21,16 +12,7 @@ fn a_stage_runs_alone_and_replaces_an_artifact() {
     insta::assert_snapshot!(machine(&sandbox), @r#"system-graph DIGEST m"#);
     machine(&sandbox);
     sandbox.write("ring.csv", ring(8));
-    sandbox.stdout(&[
-        "exec",
-        "trace/import",
-        "--with",
-        "path=ring.csv",
-        "--with",
-        "format=csv",
-        "--out",
-        "g",
-    ]);
+    sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "g"]);
     insta::assert_snapshot!(
         sandbox.seen(&["exec", "map/linear", "--in", "task-graph=g", "--in", "system=m", "--out", "a"]), @r#"mapping DIGEST a"#
     );
@@ -83,10 +65,10 @@ fn what_is_wrong_is_said() {
       help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
     [exit code 2]
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "--with", "path=none.csv", "--with", "format=csv", "--with", "rnks=3", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "-p", "path=none.csv", "-p", "format=csv", "-p", "rnks=3", "--out", "a"]), @r#"
     ------- stderr -------
     error: trace/import has no parameter `rnks`
-       ,-[--with:3:1]
+       ,-[-p:3:1]
      2 | format = "csv"
      3 | rnks = 3
        : ^^|^
@@ -95,16 +77,16 @@ fn what_is_wrong_is_said() {
       help: parameters: format, path, ranks
     [exit code 2]
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "--with", "path=none.csv", "--with", "format=csv", "--out", "a"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "-p", "path=none.csv", "-p", "format=csv", "--out", "a"]), @r"
     ------- stderr -------
     error: DIR/none.csv: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
     sandbox.write("full/notes.txt", "mine");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/synthetic", "--with", "shape=tree:2", "--with", "costs=[1]", "--out", "full"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/synthetic", "-p", "shape=tree:2", "-p", "costs=[1]", "--out", "full"]), @r#"
     ------- stderr -------
-    error: full holds something that is not an artifact
+    error: full contains something that is not an artifact
       help: name a new folder, an empty one, or an artifact to replace
     [exit code 2]
     "#);
@@ -114,12 +96,12 @@ fn what_is_wrong_is_said() {
 #[test]
 fn a_generated_trace_is_read_back_by_every_reader() {
     let sandbox = Sandbox::new();
-    let generate = ["--with", "pattern=rows", "--with", "ranks=12", "--with", "events=5000", "--out", "big"];
+    let generate = ["-p", "pattern=rows", "-p", "ranks=12", "-p", "events=5000", "--out", "big"];
     sandbox.stdout(&[&["exec", "trace/generate"], &generate[..]].concat());
     let read = |reader: &str| {
         let reader = format!("reader={reader}");
         let archive = "path=big/archive/files/traces.otf2";
-        sandbox.stdout(&["exec", "trace/otf2", "--with", archive, "--with", &reader, "--out", "graph"]);
+        sandbox.stdout(&["exec", "trace/otf2", "-p", archive, "-p", &reader, "--out", "graph"]);
         sandbox.read("graph/artifact.json")
     };
     let expected = sandbox.read("big/task-graph/artifact.json");
@@ -146,10 +128,10 @@ fn a_generated_trace_is_read_in_a_pipeline() {
 fn the_working_directory_is_named_where_it_is_in_the_way() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.txt", "mine");
-    let machine = ["--with", "shape=tree:2", "--with", "costs=[1]", "--out", "."];
+    let machine = ["-p", "shape=tree:2", "-p", "costs=[1]", "--out", "."];
     insta::assert_snapshot!(sandbox.seen(&[&["exec", "topology/synthetic"], &machine[..]].concat()), @"
     ------- stderr -------
-    error: . holds something that is not an artifact
+    error: . contains something that is not an artifact
       help: name a new folder, an empty one, or an artifact to replace
     [exit code 2]
     ");
@@ -167,15 +149,27 @@ fn text_in_quotes_is_what_they_hold_as_in_a_pipeline_file() {
     let plain = machine(&sandbox);
     let plain_digest = digest(&sandbox.stdout(&["show", "m", "--json"]));
     for shape in ["shape=tree:2x4", "shape=\"tree:2x4\"", "shape='tree:2x4'"] {
-        let given = ["exec", "topology/synthetic", "--with", shape, "--with", "costs=[1, 10]", "--out", "m"];
+        let given = ["exec", "topology/synthetic", "-p", shape, "-p", "costs=[1, 10]", "--out", "m"];
         assert_eq!(sandbox.seen(&given), plain, "{shape}");
         assert_eq!(digest(&sandbox.stdout(&["show", "m", "--json"])), plain_digest, "{shape}");
         sandbox.stdout(&["run", "p.toml", "-p", shape, "--no-report"]);
         assert_eq!(digest(&sandbox.stdout(&["show", "machine", "--json"])), plain_digest, "-p {shape}");
     }
     // Where text is wanted, what is something else in TOML is text all the same.
-    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=2x2", "--with", "bytes=7", "--out", "g"]);
-    let host =
-        ["--with", "host_prefix=7", "--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "n"];
+    sandbox.stdout(&["exec", "instance/stencil", "-p", "shape=2x2", "-p", "bytes=7", "--out", "g"]);
+    let host = ["-p", "host_prefix=7", "-p", "shape=tree:2x4", "-p", "costs=[1, 10]", "--out", "n"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &host[..]].concat());
+}
+
+#[test]
+fn deprecated_kinds_warn_and_set_the_parameters_that_their_names_implied() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("ring.data", sandbox.read("ring.csv"));
+    let given = ["exec", "trace/csv", "--with", "file=ring.data", "--out", "g"];
+    insta::assert_snapshot!(sandbox.seen(&given), @r#"
+    task-graph DIGEST g
+    ------- stderr -------
+    warning: the stage kind `trace/csv` is deprecated (it is `trace/import` with format = "csv" now)
+    warning: `file` of trace/import is deprecated (it is called `path` now)
+    "#);
 }

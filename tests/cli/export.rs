@@ -174,9 +174,9 @@ fn a_stored_artifact_travels_with_all_its_tables() {
     sandbox.stdout(&[
         "exec",
         "trace/import",
-        "--with",
+        "-p",
         "path=ring.csv",
-        "--with",
+        "-p",
         "format=csv",
         "--out",
         "data/graph",

@@ -16,8 +16,7 @@ fn digest(sandbox: &Sandbox, artifact: &str) -> String {
 fn raw_dumps_and_netlocs_file_are_one_machine() {
     let sandbox = Sandbox::new();
     let (raw, file) = (sample("ib-raw"), sample("netloc/IB-sample-nodes.txt"));
-    let exec =
-        |kind: &str, path: &str, out: &str| sandbox.seen(&["exec", kind, "--with", path, "--out", out]);
+    let exec = |kind: &str, path: &str, out: &str| sandbox.seen(&["exec", kind, "-p", path, "--out", out]);
     insta::assert_snapshot!(exec("topology/import", &file, "file"), @r"
     system-graph DIGEST file
     ------- stderr -------
@@ -59,21 +58,13 @@ fn a_program_is_placed_on_hosts_of_a_fabric() {
 #[test]
 fn chosen_hosts_cost_what_is_asked_for() {
     let sandbox = Sandbox::new();
-    sandbox.stdout(&["exec", "topology/import", "--with", &sample("ib-raw"), "--out", "machine"]);
+    sandbox.stdout(&["exec", "topology/import", "-p", &sample("ib-raw"), "--out", "machine"]);
     let choose = |more: &[&str]| {
-        let first = [
-            "exec",
-            "select/hosts",
-            "--in",
-            "system=machine",
-            "--with",
-            "hosts=node[01-02,09]",
-            "--out",
-            "job",
-        ];
+        let first =
+            ["exec", "select/hosts", "--in", "system=machine", "-p", "hosts=node[01-02,09]", "--out", "job"];
         sandbox.seen(&[&first[..], more].concat())
     };
-    choose(&["--with", "form=matrix"]);
+    choose(&["-p", "form=matrix"]);
     insta::assert_snapshot!(sandbox.stdout(&["show", "job", "--table", "costs", "--format", "csv"]), @r"
     source,destination,cost
     0,0,0.0
@@ -86,16 +77,16 @@ fn chosen_hosts_cost_what_is_asked_for() {
     2,1,4.0
     2,2,0.0
     ");
-    insta::assert_snapshot!(choose(&["--with", "cost=latency"]), @r"
+    insta::assert_snapshot!(choose(&["-p", "cost=latency"]), @r"
     ------- stderr -------
     error: the link from `node01` to `leaf1 36-port` has no latency
       help: give `link_latency_s`, the latency of such links in seconds, such as 1.5e-7
     [exit code 1]
     ");
-    insta::assert_snapshot!(choose(&["--with", "cost=time"]), @r#"
+    insta::assert_snapshot!(choose(&["-p", "cost=time"]), @r#"
     ------- stderr -------
     error: `bytes` is missing
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> hosts = "node[01-02,09]"
      2 | |-> cost = "time"
        : `---- here
@@ -103,16 +94,7 @@ fn chosen_hosts_cost_what_is_asked_for() {
       help: `cost = "time"` needs the message size `bytes`
     [exit code 2]
     "#);
-    choose(&[
-        "--with",
-        "cost=time",
-        "--with",
-        "bytes=4000",
-        "--with",
-        "link_latency_s=1e-7",
-        "--with",
-        "form=levels",
-    ]);
+    choose(&["-p", "cost=time", "-p", "bytes=4000", "-p", "link_latency_s=1e-7", "-p", "form=levels"]);
     insta::assert_snapshot!(sandbox.stdout(&["show", "job", "--table", "levels", "--format", "csv"]), @r"
     level,cost
     0,0.0
@@ -124,10 +106,10 @@ fn chosen_hosts_cost_what_is_asked_for() {
 #[test]
 fn machines_are_written_for_other_tools() {
     let sandbox = Sandbox::new();
-    sandbox.stdout(&["exec", "topology/import", "--with", &sample("ib-raw"), "--out", "machine"]);
+    sandbox.stdout(&["exec", "topology/import", "-p", &sample("ib-raw"), "--out", "machine"]);
     let export = |to: &str| {
         let to = format!("format={to}");
-        sandbox.seen(&["exec", "topology/export", "--in", "system=machine", "--with", &to, "--out", "text"])
+        sandbox.seen(&["exec", "topology/export", "--in", "system=machine", "-p", &to, "--out", "text"])
     };
     insta::assert_snapshot!(export("slurm-conf"), @r"
     text-file DIGEST text
@@ -147,7 +129,7 @@ fn machines_are_written_for_other_tools() {
     SwitchName=spine1_36-port Switches=leaf1_36-port,leaf2_36-port,leaf3_36-port,leaf4_36-port,leaf5_36-port
     ");
     insta::assert_snapshot!(export("graph-json"), @r"text-file DIGEST text");
-    sandbox.stdout(&["exec", "topology/import", "--with", "path=text/files/machine.json", "--out", "again"]);
+    sandbox.stdout(&["exec", "topology/import", "-p", "path=text/files/machine.json", "--out", "again"]);
     assert_eq!(digest(&sandbox, "machine"), digest(&sandbox, "again"));
     for to in ["slurm-yaml", "simgrid", "scotch", "distances", "dot", "svg", "graph-csv"] {
         let seen = export(to);
@@ -185,7 +167,7 @@ fn what_is_no_machine_is_said() {
     sandbox.write("empty", "");
     let import = |path: &str| {
         let path = format!("path={path}");
-        sandbox.seen(&["exec", "topology/import", "--with", &path, "--out", "machine"])
+        sandbox.seen(&["exec", "topology/import", "-p", &path, "--out", "machine"])
     };
     insta::assert_snapshot!(import("poem.txt"), @r"
     ------- stderr -------
@@ -208,7 +190,7 @@ fn what_is_no_machine_is_said() {
     insta::assert_snapshot!(sandbox.seen(&["exec", "topology/import", "--out", "machine"]), @r"
     ------- stderr -------
     error: `path` is missing
-       ,-[--with:1:1]
+       ,-[-p:1:1]
        `----
       help: give the file or folder that describes the machine
     [exit code 2]

@@ -142,7 +142,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
 fn the_accepted_file_has_one_value_a_line() {
     let sandbox = with_gates(GATES);
     sandbox.stdout(&["run", "ring.toml"]);
-    sandbox.stdout(&["accept", "ring.toml", "--to", "elsewhere/values.json", "--note", "why"]);
+    sandbox.stdout(&["accept", "ring.toml", "--out", "elsewhere/values.json", "--note", "why"]);
     let text = sandbox.read("elsewhere/values.json");
     let time = serde_json::from_str::<Value>(&text).unwrap()["time"].as_str().unwrap().to_owned();
     let text = text.replace(&time, "TIME").replace(env!("CARGO_PKG_VERSION"), "VERSION");
@@ -479,13 +479,13 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
     error: nothing can be accepted: program has to run: never ran here
-      help: values are accepted of a run in which every stage has a result: `hopmap run ring.toml`
+      help: accept needs a result of every stage: `hopmap run ring.toml`
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "--check", "ring.toml"]), @r"
     ------- stderr -------
     error: nothing can be accepted: program has to run: never ran here
-      help: values are accepted of a run in which every stage has a result: `hopmap run ring.toml`
+      help: accept needs a result of every stage: `hopmap run ring.toml`
     [exit code 2]
     ");
     sandbox.stdout(&["run", "ring.toml"]);
@@ -493,7 +493,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
     error: nothing can be accepted: placement has to run: evaluations: 20000 → 30000
-      help: values are accepted of a run in which every stage has a result: `hopmap run ring.toml`
+      help: accept needs a result of every stage: `hopmap run ring.toml`
     [exit code 2]
     ");
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,x,1\n");
@@ -507,7 +507,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
     error: nothing can be accepted: program has to run: did not finish last time
-      help: values are accepted of a run in which every stage has a result: `hopmap run ring.toml`
+      help: accept needs a result of every stage: `hopmap run ring.toml`
     [exit code 2]
     ");
     assert!(!sandbox.path().join("ring.accepted.json").exists());
@@ -568,8 +568,8 @@ fn accepted_values_that_are_named_have_to_be_there() {
     let sandbox = with_gates(GATES);
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--accepted", "missing.json", "--quiet"]), @"
     ------- stderr -------
-    error: there is no file missing.json with accepted values
-      help: after a run without --accepted, `hopmap accept ring.toml --to missing.json` writes it
+    error: the baseline missing.json does not exist
+      help: after a run without --accepted, `hopmap accept ring.toml --out missing.json` writes it
     [exit code 2]
     ");
     assert!(!sandbox.path().join("out").exists(), "something ran");

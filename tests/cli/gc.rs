@@ -6,12 +6,12 @@ use crate::sandbox::Sandbox;
 fn what_no_pipeline_uses_goes_and_the_rest_stays() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml"]);
-    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("nothing to remove"));
     sandbox.edit("ring.toml", "[1, 10]", "[1, 20]");
     sandbox.stdout(&["run", "ring.toml"]);
     let artifacts = || std::fs::read_dir(sandbox.path().join(".hopmap/artifacts")).unwrap().count();
     let before = artifacts();
-    assert!(sandbox.stdout(&["gc", "--keep", "1h"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc", "--keep-for", "1h"]).contains("nothing to remove"));
     assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("would free"));
     assert_eq!(artifacts(), before);
     assert!(sandbox.stdout(&["gc"]).contains("freed"));
@@ -30,7 +30,7 @@ fn old_runs_go() {
             .write("ring.toml", sandbox.read("ring.toml").replace("2000 #0", evaluations).replace(" #", ""));
         sandbox.output(&["run", "ring.toml"]);
     }
-    sandbox.stdout(&["gc", "--runs", "1"]);
+    sandbox.stdout(&["gc", "--keep-runs", "1"]);
     assert_eq!(sandbox.stdout(&["runs"]).lines().count(), 1);
 }
 
@@ -46,10 +46,10 @@ fn runs_whose_jobs_are_still_queued_stay() {
     );
     std::fs::create_dir_all(sandbox.path().join(".hopmap/jobs/key")).unwrap();
     sandbox.write(".hopmap/jobs/key/job.json", job);
-    sandbox.stdout(&["gc", "--runs", "0"]);
+    sandbox.stdout(&["gc", "--keep-runs", "0"]);
     assert!(run.exists());
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/jobs")).unwrap();
-    sandbox.stdout(&["gc", "--runs", "0"]);
+    sandbox.stdout(&["gc", "--keep-runs", "0"]);
     assert!(!run.exists());
 }
 
@@ -77,7 +77,7 @@ fn pipelines_of_one_name_keep_their_results() {
     let note = "note: this is `ring` of lu/ring.toml; the store also has `ring` of ring.toml\n";
     assert!(warned.contains(note), "{warned}");
     assert!(!sandbox.path().join("lu/.hopmap").exists());
-    insta::assert_snapshot!(sandbox.seen(&["gc"]), @"nothing to clear");
+    insta::assert_snapshot!(sandbox.seen(&["gc"]), @"nothing to remove");
     assert_eq!([cached(&sandbox, "ring.toml"), cached(&sandbox, "lu/ring.toml")], [5, 5]);
     // Neither is the last run of one that of the other.
     let runs: serde_json::Value = serde_json::from_str(&sandbox.stdout(&["runs", "--json"])).unwrap();
@@ -93,7 +93,7 @@ fn a_bundled_pipeline_keeps_its_results_beside_a_project_made_of_it() {
     sandbox.stdout(&["run", "place", "-p", &trace, "-p", "shape=tree:2x2x4"]);
     sandbox.stdout(&["init", "lu", "--trace", trace.strip_prefix("trace=").unwrap()]);
     sandbox.stdout(&["run", "lu/place.toml"]);
-    assert!(sandbox.stdout(&["gc"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc"]).contains("nothing to remove"));
     let plan = sandbox.stdout(&["plan", "place", "-p", &trace, "-p", "shape=tree:2x2x4"]);
     assert!(plan.contains("place: nothing to do"), "{plan}");
     // Where one name stands for artifacts of both, it is said whose each is.
@@ -127,16 +127,16 @@ fn cells_that_a_pipeline_does_not_have_any_more_go() {
     sandbox.write("ring.toml", sandbox.read("ring.toml") + sweep);
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.edit("ring.toml", "1..20", "1..10");
-    assert!(sandbox.stdout(&["gc"]).contains("nothing to clear"), "the file was not run yet");
+    assert!(sandbox.stdout(&["gc"]).contains("nothing to remove"), "the file was not run yet");
     assert!(sandbox.stdout(&["run", "ring.toml"]).contains("nothing to do"));
     let cleared = sandbox.stdout(&["gc"]);
     assert_eq!(cleared.lines().filter(|line| line.starts_with("result ")).count(), 10, "{cleared}");
     assert_eq!(cached(&sandbox, "ring.toml"), 15);
-    assert!(sandbox.stdout(&["gc"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc"]).contains("nothing to remove"));
     // A file that is not sound drops nothing.
     sandbox.edit("ring.toml", "1..10", "1..");
     assert_eq!(sandbox.output(&["run", "ring.toml"]).status.code(), Some(2));
-    assert!(sandbox.stdout(&["gc"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc"]).contains("nothing to remove"));
 }
 
 #[test]
@@ -145,14 +145,14 @@ fn what_a_pipeline_used_whose_file_is_gone_stays_until_it_is_said() {
     sandbox.stdout(&["run", "lu/ring.toml"]);
     std::fs::remove_file(sandbox.path().join("lu/ring.toml")).unwrap();
     insta::assert_snapshot!(sandbox.seen(&["gc"]), @"
-    nothing to clear
+    nothing to remove
     ------- stderr -------
-    note: what `ring` of lu/ring.toml, whose file is gone, used stays until `hopmap gc --gone`
+    note: results of `ring` of lu/ring.toml, whose file is deleted, are kept until `hopmap gc --gone`
     ");
     let cleared = sandbox.stdout(&["gc", "--gone"]);
     assert!(cleared.starts_with("pipeline  `ring` of lu/ring.toml\nresult "), "{cleared}");
     assert_eq!(cached(&sandbox, "ring.toml"), 5);
-    insta::assert_snapshot!(sandbox.seen(&["gc", "--gone"]), @"nothing to clear");
+    insta::assert_snapshot!(sandbox.seen(&["gc", "--gone"]), @"nothing to remove");
 }
 
 /// Older versions wrote down no more of a pipeline than its name.
@@ -169,7 +169,7 @@ fn a_store_of_an_older_version_is_read() {
     std::fs::remove_file(sandbox.path().join("lu/ring.toml")).unwrap();
     assert_eq!(cached(&sandbox, "ring.toml"), 5);
     let shown = sandbox.seen(&["gc", "--dry-run"]);
-    let note = "note: what `ring` of an older version of hopmap, which kept no file of it, used stays until `hopmap gc --gone`";
+    let note = "note: results of `ring` of an older version of hopmap, whose file was not recorded, are kept until `hopmap gc --gone`";
     assert!(shown.contains(note), "{shown}");
     sandbox.edit("ring.toml", "[1, 10]", "[1, 30]");
     insta::assert_snapshot!(sandbox.seen(&["why", "machine", "ring.toml"]), @"

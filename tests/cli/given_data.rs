@@ -33,7 +33,7 @@ fn every_archive_gives_exactly_the_expected_pairs() {
         }
         let sandbox = Sandbox::new();
         let archive = format!("path={}", anchor(&folder).display());
-        sandbox.stdout(&["exec", "trace/otf2", "--with", &archive, "--out", "graph"]);
+        sandbox.stdout(&["exec", "trace/otf2", "-p", &archive, "--out", "graph"]);
         let shown = sandbox.stdout(&["show", "graph", "--table", "edges", "--format", "csv"]);
         let mut pairs: Vec<Vec<u64>> = shown
             .lines()
@@ -105,7 +105,7 @@ fn searches_find_the_optima_of_small_instances() {
     for (name, optimum) in optima {
         let sandbox = Sandbox::new();
         let file = format!("path={}", data.join(format!("qap/qaplib/{name}.dat")).display());
-        sandbox.stdout(&["exec", "instance/qaplib", "--with", &file, "--out", "i"]);
+        sandbox.stdout(&["exec", "instance/qaplib", "-p", &file, "--out", "i"]);
         for mapper in ["map/annealing", "map/tabu", "map/auto"] {
             let inputs = ["--in", "task-graph=i/task-graph", "--in", "system=i/system"];
             sandbox.stdout(&[&["exec", mapper], &inputs[..], &["--out", "m"]].concat());
@@ -152,10 +152,10 @@ fn the_best_known_values_are_those_of_placements_that_are_there() {
     for name in ["tai343e01", "tai729e01"] {
         let sandbox = Sandbox::new();
         let instance = format!("path={}", data.join(format!("qap/taie/{name}.dat")).display());
-        sandbox.stdout(&["exec", "instance/qaplib", "--with", &instance, "--out", "problem"]);
+        sandbox.stdout(&["exec", "instance/qaplib", "-p", &instance, "--out", "problem"]);
         let placement = format!("path={}", pipelines.join(format!("taillard/{name}.txt")).display());
         let inputs = ["--in", "task-graph=problem/task-graph", "--in", "system=problem/system"];
-        let import = ["exec", "map/import", "--with", &placement, "--out", "placement"];
+        let import = ["exec", "map/import", "-p", &placement, "--out", "placement"];
         sandbox.stdout(&[&import[..], &inputs].concat());
         let shown: serde_json::Value =
             serde_json::from_str(&sandbox.stdout(&["show", "placement", "--json"])).unwrap();
@@ -202,7 +202,7 @@ fn expanded_operations_give_the_messages_that_they_always_gave() {
     for (name, edges, operations) in EXPANDED {
         let sandbox = Sandbox::new();
         let archive = format!("path={}", anchor(&data.join("traces").join(name)).display());
-        let with = ["--with", &archive, "--with", "collectives=expand"];
+        let with = ["-p", &archive, "-p", "collectives=expand"];
         sandbox.stdout(&[&["exec", "trace/otf2"], &with[..], &["--out", "graph"]].concat());
         let shown: serde_json::Value =
             serde_json::from_str(&sandbox.stdout(&["show", "graph", "--json"])).unwrap();

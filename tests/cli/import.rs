@@ -22,7 +22,7 @@ fn with_traffic() -> Sandbox {
 }
 
 fn import(sandbox: &Sandbox, file: &str) -> String {
-    sandbox.seen(&["exec", "trace/import", "--with", &format!("path={file}"), "--out", "graph"])
+    sandbox.seen(&["exec", "trace/import", "-p", &format!("path={file}"), "--out", "graph"])
 }
 
 #[test]

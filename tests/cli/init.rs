@@ -23,12 +23,12 @@ fn sample() -> String {
 fn without_a_word_the_project_places() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.seen(&["init"]), @"
-    made in this folder: place.toml, hopmap.schema.json, README.md, .gitignore
+    created in this folder: place.toml, hopmap.schema.json, README.md, .gitignore
     next:
       hopmap check place.toml
       hopmap run place.toml
     or, without a trace of your own:
-      hopmap exec trace/generate --with pattern=stencil3d --with ranks=16 --with events=20000 --out sample
+      hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample
       hopmap run place.toml -p trace=sample/archive/files/traces.otf2
     ");
     let file = sandbox.read("place.toml");
@@ -71,7 +71,7 @@ fn without_a_word_the_project_places() {
     Without a trace, make one to try it with:
 
     ```sh
-    hopmap exec trace/generate --with pattern=stencil3d --with ranks=16 --with events=20000 --out sample
+    hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample
     hopmap run place.toml -p trace=sample/archive/files/traces.otf2
     ```
 
@@ -125,7 +125,7 @@ fn a_trace_and_a_shape_become_defaults() {
     }
     let seen = sandbox.seen(&["init", "a/lu", "--trace", "runs/eztrace_log.otf2", "--shape", "tree:2x2x4"]);
     assert_snapshot!(seen, @"
-    made in a/lu: place.toml, hopmap.schema.json, README.md, .gitignore
+    created in a/lu: place.toml, hopmap.schema.json, README.md, .gitignore
     next:
       cd a/lu
       hopmap check place.toml
@@ -175,7 +175,7 @@ fn a_project_for_many_traces_says_where_to_put_them() {
     }
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.seen(&["init", "many", "--from", "batch"]), @"
-    made in many: batch.toml, hopmap.schema.json, README.md, .gitignore
+    created in many: batch.toml, hopmap.schema.json, README.md, .gitignore
     next:
       cd many
       put your traces where traces/**/*.otf2 finds them, then
@@ -223,7 +223,7 @@ fn nothing_is_overwritten() {
     assert_snapshot!(sandbox.seen(&["init"]), @"
     ------- stderr -------
     error: README.md exists already in this folder; nothing was written
-      help: name another folder: `hopmap init FOLDER` makes it
+      help: name another folder: `hopmap init DIR` creates it
     [exit code 2]
     ");
     assert_eq!(sandbox.read("README.md"), "mine");
@@ -237,7 +237,7 @@ fn nothing_is_overwritten() {
     assert_snapshot!(sandbox.seen(&["init", "p"]), @"
     ------- stderr -------
     error: place.toml exists already in p; nothing was written
-      help: name another folder: `hopmap init FOLDER` makes it
+      help: name another folder: `hopmap init DIR` creates it
     [exit code 2]
     ");
     assert!(sandbox.read("p/place.toml").contains("tree:4x4"));
@@ -252,7 +252,7 @@ fn mistakes_make_nothing() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.seen(&["init", "x", "--from", "plce"]), @"
     ------- stderr -------
-    error: no pipeline `plce` comes with hopmap
+    error: there is no bundled pipeline `plce`
       help: did you mean `place`? `hopmap init --list` lists all
     [exit code 2]
     ");

@@ -90,16 +90,7 @@ fn an_input_that_changes_while_its_cell_waits_is_not_cached() {
     sandbox.write("m.csv", matrix(100));
     let output = run().output().unwrap();
     assert_eq!(cell(&output, "program")["state"], "ran");
-    sandbox.stdout(&[
-        "exec",
-        "trace/import",
-        "--with",
-        "path=m.csv",
-        "--with",
-        "format=csv",
-        "--out",
-        "alone",
-    ]);
+    sandbox.stdout(&["exec", "trace/import", "-p", "path=m.csv", "-p", "format=csv", "--out", "alone"]);
     let shown =
         |name: &str| -> Value { serde_json::from_str(&sandbox.stdout(&["show", name, "--json"])).unwrap() };
     assert_eq!(shown("alone")["digest"], shown("program")["digest"]);
@@ -173,7 +164,7 @@ fn what_is_no_file_is_refused_at_once() {
         assert_eq!(output.status.code(), Some(1), "{kind}: {said}");
         assert!(said.contains(reason), "{kind}: {said}");
         let with = format!("{parameter}={file}");
-        let output = ends_soon(sandbox.command(&["exec", kind, "--with", &with, "--out", "a"]));
+        let output = ends_soon(sandbox.command(&["exec", kind, "-p", &with, "--out", "a"]));
         let said = text(output.stderr);
         assert_eq!(output.status.code(), Some(1), "{kind}: {said}");
         assert!(!said.contains("panicked"), "{kind}: {said}");

@@ -23,14 +23,14 @@ fn with_square() -> Sandbox {
 fn read(text: impl AsRef<[u8]>) -> String {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat", text);
-    sandbox.seen(&["exec", "instance/qaplib", "--with", "path=a.dat", "--out", "a"])
+    sandbox.seen(&["exec", "instance/qaplib", "-p", "path=a.dat", "--out", "a"])
 }
 
 /// What a person sees of the square with a solution of this text.
 fn check(text: &str) -> String {
     let sandbox = with_square();
     sandbox.write("square.sln", text);
-    let with = ["--with", "path=square.dat", "--with", "solution=square.sln"];
+    let with = ["-p", "path=square.dat", "-p", "solution=square.sln"];
     sandbox.seen(&[&["exec", "instance/qaplib"], &with[..], &["--out", "a"]].concat())
 }
 
@@ -48,7 +48,7 @@ fn an_instance_is_a_program_and_a_machine() {
       square: known placement: cost 790 (`square.sln`, slots in order of ranks)
       ran        square  N.NN s
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "path=square.dat", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "-p", "path=square.dat", "--out", "a"]), @r#"
     task-graph DIGEST a/task-graph
     system-graph DIGEST a/system
     "#);
@@ -83,7 +83,7 @@ fn an_instance_is_a_program_and_a_machine() {
 #[test]
 fn the_matrices_can_change_places() {
     let sandbox = with_square();
-    let with = ["--with", "path=square.dat", "--with", "flow=b", "--out", "a"];
+    let with = ["-p", "path=square.dat", "-p", "flow=b", "--out", "a"];
     sandbox.stdout(&[&["exec", "instance/qaplib"], &with[..]].concat());
     assert!(table(&sandbox, "a/task-graph", "edges").contains("\n0,1,1,22\n"));
     assert!(table(&sandbox, "a/system", "costs").contains("\n0,1,3.0\n"));
@@ -169,7 +169,7 @@ fn what_is_no_instance_is_refused() {
     [exit code 1]
     ");
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "path=none.dat", "--out", "a"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "-p", "path=none.dat", "--out", "a"]), @r"
     ------- stderr -------
     error: DIR/none.dat: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
@@ -215,7 +215,7 @@ fn solutions_are_checked() {
 #[test]
 fn mappers_place_the_ranks_of_an_instance() {
     let sandbox = with_square();
-    sandbox.stdout(&["exec", "instance/qaplib", "--with", "path=square.dat", "--out", "a"]);
+    sandbox.stdout(&["exec", "instance/qaplib", "-p", "path=square.dat", "--out", "a"]);
     let inputs = ["--in", "task-graph=a/task-graph", "--in", "system=a/system"];
     sandbox.stdout(&[&["exec", "map/annealing"], &inputs[..], &["--out", "m"]].concat());
     let shown = sandbox.stdout(&["show", "m", "--json"]);
@@ -227,7 +227,7 @@ fn mappers_place_the_ranks_of_an_instance() {
 fn generate(groups: &str, seed: &str, out: &str) -> String {
     let sandbox = Sandbox::new();
     let with = [format!("groups={groups}"), format!("seed={seed}")];
-    sandbox.seen(&["exec", "instance/taillard-e", "--with", &with[0], "--with", &with[1], "--out", out])
+    sandbox.seen(&["exec", "instance/taillard-e", "-p", &with[0], "-p", &with[1], "--out", out])
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn instances_like_those_of_taillard() {
     insta::assert_snapshot!(generate("[3, 0, 3]", "7", "a"), @r#"
     ------- stderr -------
     error: groups [3, 0, 3] give 0 facilities
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> groups = [3, 0, 3]
      2 | |-> seed = 7
        : `---- here
@@ -252,7 +252,7 @@ fn instances_like_those_of_taillard() {
     insta::assert_snapshot!(generate("[3, 3]", "7", "a"), @r#"
     ------- stderr -------
     error: `groups`: invalid length 2, expected an array of length 3
-       ,-[--with:1:10]
+       ,-[-p:1:10]
      1 | groups = [3, 3]
        :          ^^^|^^
        :             `-- here
@@ -264,16 +264,7 @@ fn instances_like_those_of_taillard() {
     let sandbox = Sandbox::new();
     let artifact = |seed: &str, out: &str| {
         let seed = format!("seed={seed}");
-        sandbox.stdout(&[
-            "exec",
-            "instance/taillard-e",
-            "--with",
-            "groups=[3,3,5]",
-            "--with",
-            &seed,
-            "--out",
-            out,
-        ]);
+        sandbox.stdout(&["exec", "instance/taillard-e", "-p", "groups=[3,3,5]", "-p", &seed, "--out", out]);
         ["task-graph", "system"].map(|port| sandbox.read(&format!("{out}/{port}/artifact.json")))
     };
     let (one, again, other) = (artifact("1", "a"), artifact("1", "b"), artifact("2", "c"));
@@ -283,7 +274,7 @@ fn instances_like_those_of_taillard() {
 
 fn stencil(with: &[&str]) -> (Sandbox, String) {
     let sandbox = Sandbox::new();
-    let with: Vec<&str> = with.iter().flat_map(|value| ["--with", value]).collect();
+    let with: Vec<&str> = with.iter().flat_map(|value| ["-p", value]).collect();
     let seen = sandbox.seen(&[&["exec", "instance/stencil"], &with[..], &["--out", "g"]].concat());
     (sandbox, seen)
 }
@@ -314,7 +305,7 @@ fn stencils() {
     insta::assert_snapshot!(stencil(&["shape=4"]).1, @r#"
     ------- stderr -------
     error: shape `4` is not a grid of two or three dimensions
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | shape = "4"
        : ^^^^^^|^^^^^
        :       `-- here
@@ -325,7 +316,7 @@ fn stencils() {
     insta::assert_snapshot!(stencil(&["shape=4096x4096"]).1, @r#"
     ------- stderr -------
     error: shape `4096x4096` has more than 1048576 ranks
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | shape = "4096x4096"
        : ^^^^^^^^^^|^^^^^^^^^
        :           `-- here
@@ -336,7 +327,7 @@ fn stencils() {
     insta::assert_snapshot!(stencil(&["shape=4x4", "bytes=18446744073709551615"]).1, @r#"
     ------- stderr -------
     error: `bytes`: invalid type: string "18446744073709551615", expected u64
-       ,-[--with:2:9]
+       ,-[-p:2:9]
      1 | shape = "4x4"
      2 | bytes = "18446744073709551615"
        :         ^^^^^^^^^^^|^^^^^^^^^^
@@ -368,10 +359,10 @@ fn a_graph_and_a_placement_of_other_tools_are_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("ring.graph", "% a ring\n4 4 1\n2 5 4 1\n1 5 3 7\n2 7 4 2\n3 2 1 1\n");
     sandbox.write("ring.part", "0\n1\n2\n3\n");
-    sandbox.stdout(&["exec", "instance/graph", "--with", "path=ring.graph", "--out", "g"]);
-    let machine = ["--with", "shape=kahip:2:2", "--with", "costs=1:10", "--out", "m"];
+    sandbox.stdout(&["exec", "instance/graph", "-p", "path=ring.graph", "--out", "g"]);
+    let machine = ["-p", "shape=kahip:2:2", "-p", "costs=1:10", "--out", "m"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
-    let ports = ["--in", "task-graph=g", "--in", "system=m", "--with", "path=ring.part"];
+    let ports = ["--in", "task-graph=g", "--in", "system=m", "-p", "path=ring.part"];
     sandbox.stdout(&[&["exec", "map/import"], &ports[..], &["--out", "p"]].concat());
     let shown: serde_json::Value = serde_json::from_str(&sandbox.stdout(&["show", "p", "--json"])).unwrap();
     // J of the ring, both ways.
@@ -380,6 +371,6 @@ fn a_graph_and_a_placement_of_other_tools_are_measured() {
     let seen = sandbox.seen(&[&["exec", "map/import"], &ports[..], &["--out", "q"]].concat());
     assert!(seen.contains("DIR/ring.part:3: ranks 1 (line 2) and 2 are both on slot 1"), "{seen}");
     sandbox.write("ring.graph", "2 1\n2\n2\n");
-    let seen = sandbox.seen(&["exec", "instance/graph", "--with", "path=ring.graph", "--out", "h"]);
+    let seen = sandbox.seen(&["exec", "instance/graph", "-p", "path=ring.graph", "--out", "h"]);
     assert!(seen.contains("DIR/ring.graph:3:1: vertex 2 is its own neighbour"), "{seen}");
 }

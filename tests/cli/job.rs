@@ -8,9 +8,9 @@ use crate::sandbox::Sandbox;
 /// A program of eight ranks and a machine of four hosts, `n1` to `n4`, stored.
 fn stored() -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=4x2", "--out", "program"]);
-    let machine = ["--with", "shape=tree:4x2x2", "--with", "costs=[1, 10, 100]"];
-    let hosts = ["--with", "hosts=[\"n1\", \"n2\", \"n3\", \"n4\"]", "--out", "machine"];
+    sandbox.stdout(&["exec", "instance/stencil", "-p", "shape=4x2", "--out", "program"]);
+    let machine = ["-p", "shape=tree:4x2x2", "-p", "costs=[1, 10, 100]"];
+    let hosts = ["-p", "hosts=[\"n1\", \"n2\", \"n3\", \"n4\"]", "--out", "machine"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..], &hosts[..]].concat());
     sandbox
 }
@@ -149,7 +149,7 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
     }
     let cluster = Cluster::start();
     let sandbox = Sandbox::new();
-    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=3x2", "--out", "program"]);
+    sandbox.stdout(&["exec", "instance/stencil", "-p", "shape=3x2", "--out", "program"]);
     let hopmap = assert_cmd::cargo::cargo_bin!("hopmap").display().to_string();
     let agent = format!(
         "timeout 60 srun -w {{host}} -N 1 -n 1 --overlap '{hopmap}' agent --bind 127.0.0.1 --name {{host}}"
@@ -159,8 +159,8 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
         format!(
             "#!/bin/bash\n#SBATCH --nodes=4 --ntasks-per-node=2 --no-kill\n\
              pkill -9 -f \"slurmd -f $SLURM_CONF -N n4\" && sleep 1\n\
-             '{hopmap}' exec topology/probe --with \"start={agent}\" --with start_timeout_s=15 --with bandwidth=none \\\n\
-             --with messages=20 --with size_time_limit_s=0.01 --out probe || exit 10\n\
+             '{hopmap}' exec topology/probe -p \"start={agent}\" -p start_timeout_s=15 -p bandwidth=none \\\n\
+             -p messages=20 -p size_time_limit_s=0.01 --out probe || exit 10\n\
              '{hopmap}' run job -p program=program -p machine=probe/system --store own --deadline 60s || exit 11\n\
              mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/job/hosts \\\n\
              sh -c 'echo $OMPI_COMM_WORLD_RANK $SLURMD_NODENAME' > ran || exit 12\n"

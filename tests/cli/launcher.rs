@@ -36,7 +36,7 @@ touch $folder/begun
 echo "hopmap-ranks: log one process plays all"
 echo "hopmap-ranks: progress 1 2"
 mkdir $folder/out
-"$HOPMAP" exec map/tabu --with evaluations=20000 --with islands=3 --in task-graph=g --in system=m \
+"$HOPMAP" exec map/tabu -p evaluations=20000 -p islands=3 --in task-graph=g --in system=m \
   --out $folder/out/mapping --quiet
 echo '{"feasible":true,"complete":true,"timed":false}' > $folder/done
 "#;
@@ -48,17 +48,8 @@ pub(crate) fn sandbox(process: &str) -> Sandbox {
     sandbox.write("p.toml", PIPELINE);
     sandbox.write("process", process);
     sandbox.write("launcher", "#!/bin/sh\nexec sh \"$@\"\n");
-    sandbox.stdout(&[
-        "exec",
-        "trace/import",
-        "--with",
-        "path=ring.csv",
-        "--with",
-        "format=csv",
-        "--out",
-        "g",
-    ]);
-    let machine = ["--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "m"];
+    sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "g"]);
+    let machine = ["-p", "shape=tree:2x4", "-p", "costs=[1, 10]", "--out", "m"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
     sandbox
 }
@@ -144,7 +135,7 @@ fn what_the_processes_say_goes_into_the_log() {
 #[test]
 fn exec_launches_too() {
     let sandbox = sandbox(PROCESS);
-    let stage = ["map/tabu", "--with", "evaluations=20000", "--with", "islands=3"];
+    let stage = ["map/tabu", "-p", "evaluations=20000", "-p", "islands=3"];
     let inputs = ["--in", "task-graph=g", "--in", "system=m", "--json", "--out"];
     let run = |more: &[&str], out: &str| {
         let mut command = sandbox.command(&[&["exec"], &stage[..], &inputs, &[out], more].concat());

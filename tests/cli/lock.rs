@@ -144,7 +144,7 @@ fn a_locked_run_runs_what_is_locked() {
     sandbox.stdout(&["run", "sweep.toml", "--lock", "-j1"]);
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
     let seen = sandbox.seen(&["run", "sweep.toml", "--locked", "-j1", "--no-report"]);
-    assert!(seen.contains("every result is as it is locked\n"), "{seen}");
+    assert!(seen.contains("all results match the lock file\n"), "{seen}");
     assert!(!seen.contains("exit code"), "{seen}");
 }
 
@@ -158,7 +158,7 @@ fn everything_that_differs_is_said_before_anything_runs() {
     sandbox.edit("sweep.toml", "[min F]", "[max F]");
     insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "-p", "seeds=2..4"]), @r#"
     ------- stderr -------
-    error: nothing ran, for not all is as sweep.lock says
+    error: nothing ran: the pipeline differs from sweep.lock
       |   program: file matrix.csv: DIGEST of 130 bytes → DIGEST of 118 bytes
       |   machine: costs: [1.0, 10.0] → [1.0, 20.0]
       |   placement[mapper=linear,seed=4], placement[mapper=random,seed=4]: is not in the lock
@@ -166,7 +166,7 @@ fn everything_that_differs_is_said_before_anything_runs() {
       |   placement[mapper=linear,seed=1], placement[mapper=random,seed=1]: is in the lock, but not in the pipeline
       |   note: the text of the pipeline has changed since it was locked
       |   note: -p seeds: not given → 2..4
-      help: undo the change; or run without --locked, look at the results, and `hopmap lock` them
+      help: undo the change, or run without --locked, check the results, and pin them with `hopmap lock`
     [exit code 2]
     "#);
     assert!(!sandbox.path().join(".hopmap").exists(), "nothing may have run");
@@ -183,7 +183,7 @@ fn another_version_of_hopmap_or_text_is_a_note_where_nothing_else_differs() {
     sweep: nothing to do, 9 of 9 up to date
       best         best
       rankfile     mpirun -n 8 --rankfile best PROGRAM
-    every result is as it is locked
+    all results match the lock file
     ------- stderr -------
     note: the lock was written by hopmap 0.0.VERSION, this is VERSION
     note: the text of the pipeline has changed since it was locked
@@ -220,10 +220,10 @@ fn a_result_that_differs_ends_with_three_and_says_what_went_in() {
       best         best
       rankfile     mpirun -n 8 --rankfile best PROGRAM
     ------- stderr -------
-    error: a result is not as it is locked
+    error: a result differs from the lock file
       |   placement[mapper=random,seed=2]: mapping is DIGEST and not DIGEST
-      |     went in: program: as locked, machine: as locked
-      help: `hopmap verify` makes everything again and says where bytes differ; `hopmap lock` takes the new results as the right ones
+      |     inputs: program: as locked, machine: as locked
+      help: `hopmap verify` recomputes everything and shows where bytes differ; `hopmap lock` pins the new results
     [exit code 3]
     "#);
 }
@@ -243,7 +243,7 @@ fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
-    every result is as it is locked
+    all results match the lock file
     ------- stderr -------
     note: placement: a budget in seconds shaped it: mapping is DIGEST and not DIGEST
     "#);

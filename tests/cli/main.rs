@@ -24,6 +24,7 @@ mod demands;
 mod determinism;
 mod diff;
 mod docs;
+mod doctor;
 mod emulated;
 mod exec;
 mod export;

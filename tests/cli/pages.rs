@@ -205,7 +205,7 @@ fn used_by_exec(block: &Block) -> Vec<(String, String)> {
     for command in text.lines().filter_map(|line| Some(line.split_once("hopmap exec ")?.1)) {
         let words = shlex::split(command.split(" && ").next().unwrap()).unwrap_or_default();
         let kind = words.first().cloned().unwrap_or_default();
-        for pair in words.windows(2).filter(|pair| pair[0] == "--with") {
+        for pair in words.windows(2).filter(|pair| pair[0] == "-p") {
             let key = pair[1].split('=').next().unwrap_or_default();
             used.push((kind.clone(), key.split('.').next().unwrap_or_default().to_owned()));
         }

@@ -13,7 +13,7 @@ use crate::sandbox::Sandbox;
 
 /// Few messages, small and large.
 const QUICK: [&str; 6] =
-    ["--with", "sizes=[1, 1024, 131072]", "--with", "messages=40", "--with", "size_time_limit_s=0.05"];
+    ["-p", "sizes=[1, 1024, 131072]", "-p", "messages=40", "-p", "size_time_limit_s=0.05"];
 
 /// Whether tests that need an MPI can run.
 fn mpi_is_wanted() -> bool {
@@ -85,7 +85,7 @@ fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_told_apart() {
 /// A probe by agents of this machine.
 fn by_agents(sandbox: &Sandbox, hosts: &str, start: &str, more: &[&str]) -> Command {
     let (hosts, start) = (format!("hosts={hosts}"), format!("start={start}"));
-    let probe = ["exec", "topology/probe", "--with", &hosts, "--with", &start, "--out", "probe"];
+    let probe = ["exec", "topology/probe", "-p", &hosts, "-p", &start, "--out", "probe"];
     sandbox.command(&[&probe, more].concat())
 }
 
@@ -118,12 +118,8 @@ fn agents_that_one_srun_starts_are_told_apart_by_their_nodes() {
     let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
     let start =
         format!("timeout 100 srun -N 4 --ntasks-per-node=1 '{}' agent --bind 127.0.0.1", hopmap.display());
-    let mut probe = by_agents(
-        &sandbox,
-        "n[1-4]",
-        &start,
-        &[&QUICK[..], &["--with", "measure_intra_node=false"]].concat(),
-    );
+    let mut probe =
+        by_agents(&sandbox, "n[1-4]", &start, &[&QUICK[..], &["-p", "measure_intra_node=false"]].concat());
     done(probe.env("SLURM_CONF", cluster.configuration()));
     let (measured, _) = measured_in(&sandbox.path().join("probe"));
     let names: Vec<&str> = measured.hosts().map(|(name, ..)| name).collect();
@@ -139,14 +135,10 @@ fn hosts_that_do_not_answer_are_down() {
         format!("sh -c 'case {{host}} in n2) echo no route to host >&2; exit 255;; esac; exec {}'", {
             agent().replace('\'', "")
         });
-    let output = by_agents(
-        &sandbox,
-        "n[1-3]",
-        &start,
-        &[&QUICK[..], &["--with", "measure_intra_node=false"]].concat(),
-    )
-    .output()
-    .unwrap();
+    let output =
+        by_agents(&sandbox, "n[1-3]", &start, &[&QUICK[..], &["-p", "measure_intra_node=false"]].concat())
+            .output()
+            .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("n2 is down: no route to host"), "{said}");
@@ -166,7 +158,7 @@ fn bad_commands_and_lists_end_in_one_message() {
         let code = output.status.code();
         format!("{code:?}\n{}", String::from_utf8_lossy(&output.stderr))
     };
-    let inside = ["--with", "measure_intra_node=false"];
+    let inside = ["-p", "measure_intra_node=false"];
     insta::assert_snapshot!(said("", &agent(), &[]), @r#"
     Some(1)
     error: no hosts are given, and SLURM_JOB_NODELIST is not set
@@ -175,7 +167,7 @@ fn bad_commands_and_lists_end_in_one_message() {
     insta::assert_snapshot!(said("n[1-", "ssh {host} hopmap agent", &[]), @r#"
     Some(2)
     error: `hosts` is not a host list: host list, column 2: unclosed bracket
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> hosts = "n[1-"
      2 | |-> start = "ssh {host} hopmap agent"
        : `---- here
@@ -185,7 +177,7 @@ fn bad_commands_and_lists_end_in_one_message() {
     insta::assert_snapshot!(said("a,b,a", "ssh {host} hopmap agent", &[]), @r#"
     Some(2)
     error: host `a` is listed twice
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> hosts = "a,b,a"
      2 | |-> start = "ssh {host} hopmap agent"
        : `---- here
@@ -209,10 +201,10 @@ fn bad_commands_and_lists_end_in_one_message() {
     error: `a` has no partner: a measurement needs two hosts or cores
       help: give at least two hosts, or start at least two processes
     ");
-    insta::assert_snapshot!(said("a,b", "ssh {host} hopmap agent", &["--with", "sizes=[0]"]), @r#"
+    insta::assert_snapshot!(said("a,b", "ssh {host} hopmap agent", &["-p", "sizes=[0]"]), @r#"
     Some(2)
     error: `sizes` is [0]
-       ,-[--with:1:1]
+       ,-[-p:1:1]
      1 | ,-> hosts = "a,b"
      2 | |   start = "ssh {host} hopmap agent"
      3 | |-> sizes = [0]
@@ -276,15 +268,15 @@ fn assert_network_is_found(folder: &Path, mut probe: impl FnMut() -> Command) {
 
 /// Many small messages and no large ones, as switches in user space have few of these.
 const PATIENT: [&str; 10] = [
-    "--with",
+    "-p",
     "sizes=[1]",
-    "--with",
+    "-p",
     "messages=200",
-    "--with",
+    "-p",
     "tolerance=0.0",
-    "--with",
+    "-p",
     "size_time_limit_s=1.0",
-    "--with",
+    "-p",
     "measure_intra_node=false",
 ];
 
@@ -304,7 +296,7 @@ fn agents_find_the_latencies_and_the_levels_of_a_network() {
     assert_network_is_found(&sandbox.path().join("probe"), || {
         let mut command = network.command(0, hopmap);
         command.current_dir(sandbox.path()).args(["exec", "topology/probe", "--out", "probe"]);
-        command.args(["--with", "hosts=h[0-7]", "--with", &start]).args(PATIENT);
+        command.args(["-p", "hosts=h[0-7]", "-p", &start]).args(PATIENT);
         command
     });
 }
@@ -339,7 +331,7 @@ fn a_host_that_is_cut_off_in_the_middle_is_down() {
         format!("start='{}' on {{host}} '{}' agent --bind 10.77.0.0/24", program.display(), hopmap.display());
     let mut command = network.command(0, hopmap);
     command.current_dir(sandbox.path()).args(["exec", "topology/probe", "--out", "probe"]);
-    let mut probe = command.args(["--with", "hosts=h[0-7]", "--with", &start]).args(PATIENT).spawn().unwrap();
+    let mut probe = command.args(["-p", "hosts=h[0-7]", "-p", &start]).args(PATIENT).spawn().unwrap();
     // Far into the rounds, each of which exchanges thousands of messages.
     while network.counters().unwrap().delivered < 4000 {
         assert!(probe.try_wait().unwrap().is_none(), "nothing was cut");

@@ -124,9 +124,9 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     sandbox.stdout(&[
         "exec",
         "topology/synthetic",
-        "--with",
+        "-p",
         "shape=tree:2x4",
-        "--with",
+        "-p",
         "costs=[1, 10]",
         "--out",
         "machine",

@@ -218,9 +218,9 @@ fn artifacts_without_a_store() {
     sandbox.stdout(&[
         "exec",
         "trace/import",
-        "--with",
+        "-p",
         "path=ring.csv",
-        "--with",
+        "-p",
         "format=csv",
         "--out",
         "ring.graph",
@@ -228,9 +228,9 @@ fn artifacts_without_a_store() {
     sandbox.stdout(&[
         "exec",
         "trace/import",
-        "--with",
+        "-p",
         "path=ring.csv",
-        "--with",
+        "-p",
         "format=csv",
         "--out",
         "other.graph",

@@ -18,7 +18,7 @@ streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P3"
 mapping   = { P1 = "h1", P2 = "h2", P3 = "h3" }
 "#;
 
-const IMPORT: [&str; 6] = ["exec", "route/import", "--with", "path=instance.toml", "--out", "instance"];
+const IMPORT: [&str; 6] = ["exec", "route/import", "-p", "path=instance.toml", "--out", "instance"];
 
 /// Inputs and output of a stage.
 fn exec(sandbox: &Sandbox, kind: &str, inputs: &[&str], more: &[&str]) -> String {
@@ -69,10 +69,10 @@ fn an_instance_becomes_tables_that_pass_the_check() {
     insta::assert_snapshot!(checked, @r"routes DIGEST checked");
     let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "checked", "--json"])).unwrap();
     assert_eq!(shown["artifact"]["metrics"]["objective"], 4085.0);
-    let export = ["--in", "tables=solved/tables", "--with", "format=fmd", "--out", "fmd"];
+    let export = ["--in", "tables=solved/tables", "-p", "format=fmd", "--out", "fmd"];
     exec(&sandbox, "route/export", &["system"], &export);
     assert!(sandbox.read("fmd/files/fmd.conf").contains("ROUTING_TABLE dev08 2\n"));
-    let picture = ["--in", "tables=solved/tables", "--in", "routes=solved/routes", "--with", "format=svg"];
+    let picture = ["--in", "tables=solved/tables", "--in", "routes=solved/routes", "-p", "format=svg"];
     exec(
         &sandbox,
         "route/export",
@@ -106,7 +106,7 @@ fn no_answer_is_an_answer() {
     link B → C carries 4 of 3: 1 more would do
     or: switch A would have to be of type 2
     and: switch B would have to be of type 2
-    infeasible: there is no solution; the output says why
+    infeasible: no solution exists; the output explains why
     [exit code 1]
     ");
 }
@@ -123,20 +123,18 @@ fn a_given_mapping_may_overload_hosts_where_performance_is_ignored() {
             &sandbox,
             "route/tables",
             &inputs,
-            &[&["--with", "method=search"][..], more, &["--out", "solved"]].concat(),
+            &[&["-p", "method=search"][..], more, &["--out", "solved"]].concat(),
         )
     };
     let refused = tables(&[]);
     assert!(refused.contains("there is no solution") && refused.contains("[exit code 1]"), "{refused}");
-    let ignoring = ["--with", "ignore_performance=true"];
+    let ignoring = ["-p", "ignore_performance=true"];
     let solved = tables(&ignoring);
     // P1 sends by way of A, B and C, and nothing leaves h3.
     assert!(solved.contains("objective 4043, proven optimal"), "{solved}");
-    let check = [
-        &["--in", "tables=solved/tables", "--with", "aggregate_flows=true", "--out", "checked"][..],
-        &ignoring,
-    ]
-    .concat();
+    let check =
+        [&["--in", "tables=solved/tables", "-p", "aggregate_flows=true", "--out", "checked"][..], &ignoring]
+            .concat();
     exec(&sandbox, "route/check", &inputs, &check);
     let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "checked", "--json"])).unwrap();
     assert_eq!(shown["artifact"]["metrics"]["objective"], 4043.0);
@@ -149,7 +147,7 @@ fn a_given_mapping_may_overload_hosts_where_performance_is_ignored() {
 fn an_instance_is_changed_by_parameters() {
     let sandbox = Sandbox::new();
     sandbox.write("instance.toml", EXAMPLE);
-    let import = |with: &str| sandbox.seen(&[&IMPORT[..], &["--with", with]].concat());
+    let import = |with: &str| sandbox.seen(&[&IMPORT[..], &["-p", with]].concat());
     for (with, said) in [
         ("switch_types={ D = 1 }", "`switch_types` names `D`, which is no switch"),
         ("switch_types={ A = 3 }", "switch `A` is of type 3"),
@@ -161,7 +159,7 @@ fn an_instance_is_changed_by_parameters() {
     }
     // No answer is a result like another, if it may be.
     import("switch_types={ A = 1 }");
-    let allowed = ["--with", "method=search", "--with", "allow_infeasible=true", "--out", "solved"];
+    let allowed = ["-p", "method=search", "-p", "allow_infeasible=true", "--out", "solved"];
     let solved = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &allowed);
     assert!(!solved.contains("exit code"), "{solved}");
     let shown: Value =

@@ -170,7 +170,7 @@ fn with_fail_fast_nothing_more_begins() {
          [stages.b]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2\", costs = [1] }\n",
     );
     insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1", "--fail-fast"]), @r#"
-    p: 1 failed, 1 not begun in N.NN s
+    p: 1 failed, 1 not started in N.NN s
       report       .hopmap/reports/p.html
     ------- stderr -------
       failed     a  N.NN s
@@ -233,7 +233,7 @@ fn a_deadline_delivers_the_best_so_far() {
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
     let seen = sandbox.seen(&["run", "ring.toml", "--deadline", "1s", "-j1"]);
     insta::assert_snapshot!(seen, @r#"
-    ring: 4 ran, 1 stopped in N.NN s
+    ring: 4 ran, 1 partial in N.NN s
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -242,7 +242,7 @@ fn a_deadline_delivers_the_best_so_far() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      stopped    placement  N.NN s
+      partial    placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
     "#);

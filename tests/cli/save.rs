@@ -87,7 +87,7 @@ fn links_and_folders_with_more_in_them_are_refused() {
         :                      ^^^^^^^|^^^^^^
         :                             `-- here
         `----
-      help: name what it leads to, or remove it
+      help: name its target, or remove it
     [exit code 2]
     "#);
     std::fs::remove_file(at("out/rankfile")).unwrap();
@@ -239,7 +239,7 @@ fn an_artifact_of_somebody_else_is_refused() {
         return;
     }
     let sandbox = sandbox();
-    let machine = ["exec", "topology/synthetic", "--with", "shape=tree:2", "--with", "costs=[1]"];
+    let machine = ["exec", "topology/synthetic", "-p", "shape=tree:2", "-p", "costs=[1]"];
     sandbox.stdout(&[&machine[..], &["--out", "out/placement"]].concat());
     assert!(refused(&sandbox).contains("out/placement was not written by a `save` of this pipeline"));
     std::fs::remove_dir_all(sandbox.path().join("out/placement")).unwrap();
@@ -410,16 +410,7 @@ fn exec_replaces_an_artifact_and_nothing_else() {
     let sandbox = Sandbox::new();
     let made = |shape: &str| {
         let shape = format!("shape={shape}");
-        sandbox.seen(&[
-            "exec",
-            "topology/synthetic",
-            "--with",
-            &shape,
-            "--with",
-            "costs=[1]",
-            "--out",
-            "machine",
-        ])
+        sandbox.seen(&["exec", "topology/synthetic", "-p", &shape, "-p", "costs=[1]", "--out", "machine"])
     };
     made("tree:2");
     assert!(made("tree:4").starts_with("system-graph "));
@@ -427,7 +418,7 @@ fn exec_replaces_an_artifact_and_nothing_else() {
     insta::assert_snapshot!(made("tree:2"), @r#"
     ------- stderr -------
     error: DIR/machine also holds notes.txt, which `exec` would remove
-      help: move what is yours away, or name another folder
+      help: move your files elsewhere, or name another folder
     [exit code 2]
     "#);
     assert_eq!(sandbox.read("machine/notes.txt"), "mine");
@@ -436,7 +427,7 @@ fn exec_replaces_an_artifact_and_nothing_else() {
     insta::assert_snapshot!(made("tree:2"), @r#"
     ------- stderr -------
     error: DIR/machine/slots.parquet is damaged: its hash differs from the one in artifact.json
-      help: move what is yours away, or name another folder
+      help: move your files elsewhere, or name another folder
     [exit code 2]
     "#);
     std::fs::rename(sandbox.path().join("machine"), sandbox.path().join("other")).unwrap();

@@ -86,17 +86,16 @@ fn files_of_parus_become_a_schedule() {
     sandbox.stdout(&[
         "exec",
         "schedule/import",
-        "--with",
+        "-p",
         &format!("path={}", sample("graph.grf")),
         "--out",
         "graph",
     ]);
     let [procs, network] = [("procs", "procs.vct"), ("network", "network.average")]
         .map(|(key, name)| format!("{key}={}", sample(name)));
-    let machine =
-        ["--with", &procs, "--with", &network, "--with", "coordinator=true", "--with", "model=receive"];
+    let machine = ["-p", &procs, "-p", &network, "-p", "coordinator=true", "-p", "model=receive"];
     let file = format!("path={schedule}");
-    let check = ["exec", "schedule/check", "--in", "task-dag=graph", "--with", &file, "--out", "checked"];
+    let check = ["exec", "schedule/check", "--in", "task-dag=graph", "-p", &file, "--out", "checked"];
     sandbox.stdout(&[&check[..], &machine[..]].concat());
     // Read from the file times are added up along paths, and not in ticks.
     assert!((metric(&sandbox, "checked", "makespan") / of(&auto, "checked", "makespan") - 1.0).abs() < 1e-9);
@@ -106,13 +105,13 @@ fn files_of_parus_become_a_schedule() {
 fn graphs_of_other_tools_are_scheduled() {
     let sandbox = Sandbox::new();
     sandbox.write("diamond.dot", DIAMOND);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "schedule/import", "--with", "path=diamond.dot", "--out", "graph"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "schedule/import", "-p", "path=diamond.dot", "--out", "graph"]), @r"
     task-dag DIGEST graph
     ------- stderr -------
     DOT, work is `Weight` of nodes, messages are `Weight` of edges: 4 tasks, 4 dependencies
     ");
     let exec = |kind: &str, out: &str| {
-        sandbox.seen(&["exec", kind, "--in", "task-dag=graph", "--with", "processors=2", "--out", out])
+        sandbox.seen(&["exec", kind, "--in", "task-dag=graph", "-p", "processors=2", "--out", out])
     };
     insta::assert_snapshot!(exec("schedule/auto", "auto"), @r"
     schedule DIGEST auto
@@ -140,8 +139,7 @@ fn graphs_of_other_tools_are_scheduled() {
     let export = |format: &str, out: &str| {
         let format = format!("format={format}");
         let ends = ["--in", "task-dag=graph", "--in", "schedule=exact"];
-        sandbox
-            .stdout(&[&["exec", "schedule/export"][..], &ends, &["--with", &format, "--out", out]].concat());
+        sandbox.stdout(&[&["exec", "schedule/export"][..], &ends, &["-p", &format, "--out", out]].concat());
     };
     export("sch", "sch");
     insta::assert_snapshot!(sandbox.read("sch/files/schedule.sch"), @r"
@@ -173,8 +171,7 @@ fn graphs_of_other_tools_are_scheduled() {
         assert!(!sandbox.read(&format!("{format}/files/{name}")).is_empty());
     }
     // What is exported as a workflow is imported again as the same graph.
-    let imported =
-        ["exec", "schedule/import", "--with", "path=wfformat/files/workflow.json", "--out", "again"];
+    let imported = ["exec", "schedule/import", "-p", "path=wfformat/files/workflow.json", "--out", "again"];
     sandbox.stdout(&imported);
     let work = |artifact: &str| metric(&sandbox, artifact, "work");
     assert!(work("again").total_cmp(&work("graph")).is_eq());
@@ -184,10 +181,10 @@ fn graphs_of_other_tools_are_scheduled() {
 fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     let sandbox = Sandbox::new();
     sandbox.write("diamond.dot", DIAMOND);
-    sandbox.stdout(&["exec", "schedule/import", "--with", "path=diamond.dot", "--out", "graph"]);
+    sandbox.stdout(&["exec", "schedule/import", "-p", "path=diamond.dot", "--out", "graph"]);
     let import = |text: &str| {
         sandbox.write("bad", text);
-        sandbox.seen(&["exec", "schedule/import", "--with", "path=bad", "--out", "bad-graph"])
+        sandbox.seen(&["exec", "schedule/import", "-p", "path=bad", "--out", "bad-graph"])
     };
     insta::assert_snapshot!(import(&DIAMOND.replace("a -> b", "d -> a [Weight=1]; a -> b")), @r"
     ------- stderr -------
@@ -223,13 +220,13 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
       help: give `processors = 4`, connect a `system`, or name the files of PARUS in `procs` and `network`
     [exit code 1]
     ");
-    insta::assert_snapshot!(schedule(&["--with", "processors=0"]), @r"
+    insta::assert_snapshot!(schedule(&["-p", "processors=0"]), @r"
     ------- stderr -------
     error: processors is 0
       help: it is at least 1 and at most 65536
     [exit code 1]
     ");
-    insta::assert_snapshot!(schedule(&["--with", "processors=2", "--with", "speeds=[1, 0]"]), @r"
+    insta::assert_snapshot!(schedule(&["-p", "processors=2", "-p", "speeds=[1, 0]"]), @r"
     ------- stderr -------
     error: speeds is 0
       help: speeds and bandwidth must be positive, latency and times non-negative
@@ -238,7 +235,7 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     let network = std::fs::read_to_string(sample("network.average")).unwrap();
     let cut = &network[..network.rfind("Message length").unwrap()];
     sandbox.write("network.average", cut);
-    insta::assert_snapshot!(schedule(&["--with", "network=network.average"]), @r"
+    insta::assert_snapshot!(schedule(&["-p", "network=network.average"]), @r"
     ------- stderr -------
     error: `DIR/network.average` has times for 7 of the 8 lengths of messages that its header promises
       help: the network test was broken off: run it again, or correct `end message length` in the header
@@ -246,8 +243,8 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     ");
     let check = |text: &str| {
         sandbox.write("s.sch", text);
-        let exec = ["exec", "schedule/check", "--in", "task-dag=graph", "--with", "processors=2"];
-        sandbox.seen(&[&exec[..], &["--with", "path=s.sch", "--out", "bad-check"]].concat())
+        let exec = ["exec", "schedule/check", "--in", "task-dag=graph", "-p", "processors=2"];
+        sandbox.seen(&[&exec[..], &["-p", "path=s.sch", "--out", "bad-check"]].concat())
     };
     let sch = |nodes: &str| {
         format!(
@@ -285,13 +282,13 @@ fn schedules_are_the_same_with_any_number_of_threads() {
     };
     let edges = (2..40).map(edge).collect::<Vec<_>>().join("\n");
     sandbox.write("graph.dot", format!("digraph g {{ {tasks} {edges} }}"));
-    sandbox.stdout(&["exec", "schedule/import", "--with", "path=graph.dot", "--out", "graph"]);
+    sandbox.stdout(&["exec", "schedule/import", "-p", "path=graph.dot", "--out", "graph"]);
     for stage in ["auto", "genetic"] {
         for machine in ["processors=3", "speeds=[1.0, 0.5, 2.0]"] {
             let digest = |jobs: &str| {
                 let kind = format!("schedule/{stage}");
                 let exec = ["exec", &kind, "--in", "task-dag=graph", "-j", jobs, "--out", "out", "--json"];
-                let with = ["--with", "processors=3", "--with", machine, "--with", "evaluations=20000"];
+                let with = ["-p", "processors=3", "-p", machine, "-p", "evaluations=20000"];
                 let text = sandbox
                     .stdout(&[&exec[..], &with[if machine.starts_with('p') { 2 } else { 0 }..]].concat());
                 let shown: Value = serde_json::from_str(&text).unwrap();

@@ -78,16 +78,7 @@ fn what_cannot_be_shown_is_said() {
 #[test]
 fn a_damaged_table_is_not_printed() {
     let sandbox = Sandbox::with_ring();
-    sandbox.stdout(&[
-        "exec",
-        "trace/import",
-        "--with",
-        "path=ring.csv",
-        "--with",
-        "format=csv",
-        "--out",
-        "ring",
-    ]);
+    sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "ring"]);
     sandbox.damage("ring/edges.parquet");
     insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges", "--limit", "1"]), @"
     ------- stderr -------

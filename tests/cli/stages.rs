@@ -114,7 +114,7 @@ fn what_is_not_built_in_is_refused_before_anything_runs() {
         return;
     }
     let sandbox = Sandbox::new();
-    let read = ["--with", "path=none.otf2", "--with", "reader=libotf2", "--out", "graph"];
+    let read = ["-p", "path=none.otf2", "-p", "reader=libotf2", "--out", "graph"];
     let seen = sandbox.seen(&[&["exec", "trace/otf2"][..], &read].concat());
     assert!(
         seen.contains("`reader = \"libotf2\"` reads archives with libotf2, which this build does not have"),
@@ -151,6 +151,7 @@ fn help_has_an_example_for_every_command() {
         "init",
         "completions",
         "man",
+        "doctor",
     ] {
         let help = sandbox.stdout(&[command, "--help"]);
         assert!(help.contains("Example"), "{command} --help has no example");

@@ -94,16 +94,7 @@ fn ranks_are_kept_off_hosts_that_are_down() {
     site.refresh(&[]);
     let sandbox = &site.sandbox;
     sandbox.write("ring.csv", crate::sandbox::ring(8));
-    sandbox.stdout(&[
-        "exec",
-        "trace/import",
-        "--with",
-        "path=ring.csv",
-        "--with",
-        "format=csv",
-        "--out",
-        "ring",
-    ]);
+    sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "ring"]);
     let map = |system: &str| {
         let system = format!("system={system}");
         sandbox.seen(&["exec", "map/linear", "--in", "task-graph=ring", "--in", &system, "--out", "placed"])
@@ -124,11 +115,11 @@ fn hosts_that_are_not_named_are_down_or_gone() {
     site.refresh(&[]);
     site.set(&Plan::new(7));
     let before = site.untouchable();
-    assert_snapshot!(site.refresh(&["--check"]), @r"
+    assert_snapshot!(site.refresh(&["--dry-run"]), @r"
     n7 is down
     1 change
     ");
-    assert_snapshot!(site.refresh(&["--check", "--missing", "gone", "--exit-code"]), @r"
+    assert_snapshot!(site.refresh(&["--dry-run", "--missing", "gone", "--exit-code"]), @r"
     n7 is gone, it had 2 slots
     1 change
     [exit code 3]
@@ -153,7 +144,7 @@ fn too_few_hosts_publish_nothing_and_metrics_say_so() {
     let metrics = site.sandbox.read("hopmap.prom");
     assert!(metrics.contains("\nhopmap_topology_result 0\n"), "{metrics}");
     assert!(metrics.contains("\nhopmap_topology_coverage 0.625\n"), "{metrics}");
-    assert_snapshot!(site.refresh(&["--baseline", "--metrics", "hopmap.prom"]), @"accepted pub/history/ENTRY as it is: 8 hosts, 3 down");
+    assert_snapshot!(site.refresh(&["--baseline", "--metrics", "hopmap.prom"]), @"accepted pub/history/ENTRY: 8 hosts, 3 down");
     let metrics = site.sandbox.read("hopmap.prom");
     assert!(metrics.contains("\nhopmap_topology_result 1\n"), "{metrics}");
     assert!(metrics.contains("\nhopmap_topology_hosts_down 3\n"), "{metrics}");
@@ -179,7 +170,7 @@ fn a_consumer_that_failed_runs_again_until_it_succeeds() {
     assert_eq!(accepted.unwrap().0, first);
     let status = site.sandbox.seen(&["topology", "status", "--publish", "pub"]);
     assert!(status.contains("has not taken it yet"), "{status}");
-    assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged, and the consumer has taken it now: 8 hosts");
+    assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged; the consumer has now succeeded: 8 hosts");
     assert_eq!(site.sound().1.unwrap().0, published);
     site.refresh(&["--consumer", COUNT]);
     assert_eq!(told(&site), 1);
@@ -196,7 +187,7 @@ fn a_machine_that_goes_back_is_published_as_it_was_accepted() {
     // The consumer has seen the other one: it is told, and again if it fails.
     site.refresh(&["--consumer", "false"]);
     assert_eq!(site.sound().0.unwrap().0, first);
-    assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged, and the consumer has taken it now: 8 hosts");
+    assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged; the consumer has now succeeded: 8 hosts");
     let changes: Value = serde_json::from_str(&site.sandbox.read("last.json")).unwrap();
     assert_eq!(changes["changes"][0]["text"], "level costs are 1, 10, 100, were 1, 10, 300");
     assert_eq!(site.publication().entries().unwrap().len(), 2);
@@ -245,7 +236,7 @@ fn drift_of_one_pair_is_confirmed_and_published() {
     n1 – n2: 200 µs, the median of its level is 100 µs (+100 %)
     1 finding, 4 hosts are up, 0 are down
     ");
-    assert_snapshot!(refresh(&["--check"]), @r"
+    assert_snapshot!(refresh(&["--dry-run"]), @r"
     n1 – n2: 200 µs, was 100 µs (+100 %)
     1 change
     ");
@@ -273,16 +264,16 @@ fn history_keeps_what_is_asked_for_and_what_is_used() {
     let site = Site::new(&Plan::new(8));
     for far in [100.0, 200.0, 300.0, 400.0] {
         site.set(&Plan { far, ..Plan::new(8) });
-        site.refresh(&["--keep", "2"]);
+        site.refresh(&["--keep-entries", "2"]);
     }
     assert_eq!(site.publication().entries().unwrap().len(), 2);
     let (_, accepted) = site.sound();
     let accepted = accepted.unwrap().0;
     for far in [500.0, 600.0, 700.0] {
         site.set(&Plan { far, ..Plan::new(8) });
-        site.refresh(&["--keep", "1", "--consumer", "false"]);
+        site.refresh(&["--keep-entries", "1", "--consumer", "false"]);
     }
-    site.refresh(&["--keep", "1", "--consumer", "true"]);
+    site.refresh(&["--keep-entries", "1", "--consumer", "true"]);
     site.sound();
     assert_eq!(site.publication().entries().unwrap().len(), 1);
     assert!(!site.publication().entries().unwrap().contains(&accepted));
@@ -305,7 +296,7 @@ fn a_young_success_is_enough() {
     let site = Site::new(&Plan::new(4));
     let refresh = || site.refresh(&["--max-age", "1h"]);
     assert_snapshot!(refresh(), @"published pub/history/ENTRY: 4 hosts");
-    assert_snapshot!(refresh(), @"nothing to do: the last success is of TIME");
+    assert_snapshot!(refresh(), @"nothing to do: the last refresh succeeded at TIME");
     let status =
         |age: &str| site.sandbox.output(&["topology", "status", "--publish", "pub", "--max-age", age]);
     assert_eq!(status("1h").status.code(), Some(0));
@@ -316,7 +307,7 @@ fn a_young_success_is_enough() {
 #[test]
 fn what_is_wrong_is_said_and_nothing_is_written() {
     let site = Site::new(&Plan::new(4));
-    assert_snapshot!(site.refresh(&["--check"]), @r"
+    assert_snapshot!(site.refresh(&["--dry-run"]), @r"
     ------- stderr -------
     error: nothing is published in DIR/pub
       help: `hopmap topology refresh --publish DIR/pub` publishes the current machine
@@ -333,7 +324,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     std::fs::remove_dir_all(site.sandbox.path().join("pub")).unwrap();
     assert_snapshot!(site.refresh(&["--stage", "nobody"]), @r"
     ------- stderr -------
-    error: `topology` has no stage `nobody` that gives a system graph
+    error: `topology` has no stage `nobody` with a system graph
       help: its stages are: machine
     [exit code 2]
     ");
@@ -342,7 +333,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     std::fs::write(&broken, "damaged").unwrap();
     let said = site.refresh(&[]);
     assert!(said.contains("pub/current points to a snapshot that is missing or damaged"), "{said}");
-    assert_snapshot!(site.refresh(&["--baseline"]), @"accepted pub/history/ENTRY as it is: 4 hosts");
+    assert_snapshot!(site.refresh(&["--baseline"]), @"accepted pub/history/ENTRY: 4 hosts");
     site.sandbox.write("pub/accepted.json", "{}");
     let said = site.refresh(&[]);
     assert!(said.contains("accepted.json points to a snapshot that is missing or damaged"), "{said}");
@@ -355,7 +346,7 @@ fn two_topologies_are_compared_in_words() {
     let sandbox = Sandbox::new();
     let make = |shape: &str, out: &str| {
         let shape = format!("shape={shape}");
-        let with = ["--with", &shape, "--with", "costs=[1, 10, 100]", "--out", out];
+        let with = ["-p", &shape, "-p", "costs=[1, 10, 100]", "--out", out];
         sandbox.stdout(&[&["exec", "topology/synthetic"], &with[..]].concat());
     };
     make("tree:2x4x2", "machine");
@@ -375,7 +366,7 @@ fn two_topologies_are_compared_in_words() {
     ");
     assert_snapshot!(sandbox.seen(&["topology", "diff", "machine", "nowhere"]), @r"
     ------- stderr -------
-    error: nowhere holds no topology
+    error: nowhere contains no topology
       help: name a system graph, measurements, a publish folder or an entry of its history
     [exit code 2]
     ");

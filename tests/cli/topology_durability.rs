@@ -51,8 +51,15 @@ fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
             site.set(&plan);
         }
         let consumer = ["true", "exit 1", "sleep 0.05"][random.below(3)];
-        let arguments =
-            Site::arguments(&["--quiet", "--min-coverage", "0", "--consumer", consumer, "--keep", "5"]);
+        let arguments = Site::arguments(&[
+            "--quiet",
+            "--min-coverage",
+            "0",
+            "--consumer",
+            consumer,
+            "--keep-entries",
+            "5",
+        ]);
         let spawn = || site.sandbox.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = spawn();
         let second = (turn % 3 == 2).then(spawn);
@@ -115,7 +122,7 @@ for free in 0 1 2 3 5 8 12 16 24 32 64; do
   fi
   same old
   for entry in pub/history/*; do "$HOPMAP" topology diff "$entry" "$entry" --quiet; done
-  "$HOPMAP" accept --check pub/current/system --to pub/accepted.json --quiet
+  "$HOPMAP" accept --check pub/current/system --out pub/accepted.json --quiet
 done
 echo "$failed"
 "#;

@@ -289,7 +289,7 @@ fn what_goes_in_otherwise_than_it_is_locked_is_said_though_results_are_the_same(
       same           rankfile                 rankfile DIGEST
     ring: 5 the same in N.NN s
     ------- stderr -------
-    note: not as it is locked: machine: shape: "tree:2x5" → "tree:2x4"
+    note: differs from the lock file: machine: shape: "tree:2x5" → "tree:2x4"
     -j1, 1 last time
       ran        program  N.NN s
       ran        machine  N.NN s

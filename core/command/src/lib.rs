@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{ArgMatches, Args};
 use hopmap_model::Context;
@@ -33,6 +34,15 @@ pub fn holder(command: &str) -> String {
 #[must_use]
 pub fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A time such as `10m`, `1h 30m` or `90`, a number of seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(u64::from(seconds))),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write for example 90s, 10m or 2h")),
+    }
 }
 
 /// How a command ended.
@@ -64,10 +74,10 @@ impl Exit {
             Self::Done => "The command succeeded.",
             Self::Failed => "A stage failed, a problem is infeasible, or data is damaged.",
             Self::Usage => {
-                "The command line or the pipeline file is wrong; with `run --locked`, something differs from the lock file. Nothing ran."
+                "The command line or pipeline file is wrong, or differs from the lock file. Nothing ran."
             }
             Self::Different => {
-                "A check failed: a gate, a lock file, an accepted baseline, an archive, or a comparison with `--exit-code`."
+                "A check failed: gate, lock file, baseline, archive, or a comparison with `--exit-code`."
             }
             Self::Locked => "Another process has locked the store. Try again later, or pass `--wait`.",
             Self::Interrupted => "Ctrl-C or a signal interrupted the command.",
@@ -331,6 +341,15 @@ mod tests {
             answer.line(&self.text);
             Ok(answer)
         }
+    }
+
+    #[test]
+    fn times_have_units_or_are_seconds() {
+        let seconds = |text: &str| duration(text).map(|time| time.as_secs());
+        for (text, expected) in [("90", 90), ("0", 0), ("90s", 90), ("10m", 600), ("1h 30m", 5400)] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+        assert!(seconds("soon").is_err_and(|message| message.ends_with("write for example 90s, 10m or 2h")));
     }
 
     #[test]

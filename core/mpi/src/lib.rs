@@ -1,8 +1,8 @@
 //! Detects launchers, compilers and ranks of MPI without linking one. See the `README.md`.
 
-use std::env;
 use std::process::Command;
 use std::time::Duration;
+use std::{env, fmt};
 
 use hopmap_process::{Limits, RunError, run};
 use miette::Diagnostic;
@@ -21,6 +21,17 @@ pub enum Implementation {
     IntelMpi,
     /// Slurm: its `srun` starts programs of any MPI.
     Slurm,
+}
+
+impl fmt::Display for Implementation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenMpi => "Open MPI",
+            Self::Mpich => "MPICH",
+            Self::IntelMpi => "Intel MPI",
+            Self::Slurm => "Slurm",
+        })
+    }
 }
 
 /// Implementation and version of a launcher or a compiler.

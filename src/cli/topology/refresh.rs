@@ -28,70 +28,73 @@ use crate::{engine, report};
 /// Arguments of `topology refresh`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR/current is what is published, a link that is swapped when the new snapshot is complete and on disk. An unchanged machine changes
-nothing there, and no consumer runs. A host that does not answer keeps its data and is marked as down.
+DIR/current is a link to the published snapshot, replaced when a new one is complete and on disk. If the machine is unchanged,
+nothing is published and no consumer runs. A host that does not answer keeps its data and is marked as down.
 
 Examples:
   hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap --quiet   # from cron
   hopmap topology refresh fabric.toml --publish topology --consumer 'sh /etc/slurm/new-topology'
-  hopmap topology refresh -p hosts='node[01-16]' --publish topology --check --exit-code
+  hopmap topology refresh -p hosts='node[01-16]' --publish topology --dry-run --exit-code
   hopmap topology refresh -p hosts='node[01-16]' --health")]
 #[expect(clippy::struct_excessive_bools, reason = "one for each flag of the command")]
 pub(crate) struct Arguments {
-    /// Pipeline file, or the name of a pipeline that comes with hopmap.
+    /// Pipeline file, or the name of a bundled pipeline.
     #[arg(default_value = "topology-refresh")]
     pipeline: String,
-    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    /// Set a parameter of the pipeline; paths are relative to the working directory.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
     #[command(flatten)]
     publishing: PublishArguments,
-    /// Stage whose system graph is the machine [default: the last one that gives a system graph].
+    /// Publish the system graph of this stage [default: the last stage that has one].
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
-    /// Accept the machine as it is, without a comparison.
-    #[arg(long, conflicts_with_all = ["check", "health"])]
+    /// Accept and publish the machine as it is now, without a comparison.
+    #[arg(long, conflicts_with_all = ["dry_run", "health"])]
     baseline: bool,
-    /// Only say what is different; write nothing.
-    #[arg(long, conflicts_with = "health")]
-    check: bool,
-    /// Only say what is wrong with the machine itself, whatever it was before; write nothing.
+    /// Show differences from the published topology, and write nothing.
+    #[arg(short = 'n', long, alias = "check", conflicts_with = "health")]
+    dry_run: bool,
+    /// Show faults of the machine, independent of what is published, and write nothing.
     #[arg(long)]
     health: bool,
-    /// End with 3 if something has changed, or is not healthy.
+    /// Exit with code 3 if something differs or, with --health, is faulty.
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]
     comparison: CompareArguments,
     #[command(flatten)]
     consumer: ConsumerArguments,
-    /// Entries of the history that are kept.
-    #[arg(long, value_name = "COUNT", default_value_t = 100)]
-    keep: usize,
-    /// Days for which entries of the history are kept [default: for ever].
-    #[arg(long, value_name = "DAYS")]
+    /// Keep the newest COUNT entries of the history.
+    #[arg(long, alias = "keep", value_name = "COUNT", default_value_t = 100)]
+    keep_entries: usize,
+    /// Keep entries of the history for TIME, such as 90d [default: no limit].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    keep_for: Option<Duration>,
+    /// Deprecated: `--keep-for` in days.
+    #[arg(long, value_name = "DAYS", hide = true, conflicts_with = "keep_for")]
     keep_days: Option<u32>,
-    /// Do nothing if the last success is younger than this.
+    /// Do nothing if the last successful refresh is younger than TIME.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_age: Option<Duration>,
-    /// File to write metrics to, for the textfile collector of Prometheus' node exporter.
+    /// Write metrics to this file, for the textfile collector of Prometheus' node exporter.
     #[arg(long, value_name = "FILE.prom")]
     metrics: Option<PathBuf>,
-    /// Cores to use in all [default: all of this machine].
+    /// Number of cores to use [default: all].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Time for the pipeline.
+    /// Time limit of the whole pipeline.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     deadline: Option<Duration>,
 }
 
-/// Where the topology is published, and where results are kept meanwhile.
+/// Folders of published topologies and of results.
 #[derive(Debug, Args)]
 struct PublishArguments {
-    /// Folder in which the topology is published.
+    /// Folder of published topologies.
     #[arg(long, value_name = "DIR", required_unless_present = "health")]
     publish: Option<PathBuf>,
-    /// Folder of the store of results [default: state/store in the publish folder; --check and --health keep none].
+    /// Folder of the store [default: state/store in the publish folder; none with --dry-run and --health].
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
 }
@@ -99,40 +102,44 @@ struct PublishArguments {
 /// What counts as a change, and which changes are published.
 #[derive(Debug, Args)]
 struct CompareArguments {
-    /// By which part a latency, a bandwidth or a cost may change without being another one.
-    #[arg(long, value_name = "PART", default_value = "0.3", value_parser = drift)]
+    /// Ignore relative changes of a latency, bandwidth or cost up to this (0.3 is 30 %).
+    #[arg(long, value_name = "FRACTION", default_value = "0.3", value_parser = drift)]
     drift: f64,
-    /// How often a machine that was measured is measured again at once to confirm what has changed.
-    #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=100))]
+    /// Repeat a measurement up to COUNT times to confirm a change.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=100))]
     confirm: u32,
-    /// What a host is that the source does not name any more; measurements name all that were asked, others are gone.
+    /// State of hosts that an imported source no longer lists. After a measurement, hosts that were not requested are always gone.
     #[arg(long, value_enum, default_value_t = MissingHosts::Down)]
     missing: MissingHosts,
-    /// Publish nothing when all that changed is that hosts went down or came back.
+    /// Do not publish if hosts went down or came back and nothing else changed.
     #[arg(long)]
     ignore_down: bool,
-    /// Which part of the hosts that were up has to be up for anything to be published; one may always be lost, unless this is 1.
-    #[arg(long, value_name = "PART", default_value = "0.95", value_parser = part)]
+    /// Publish only if this fraction of the hosts that were up is still up; unless it is 1, one host may always be down.
+    #[arg(long, value_name = "FRACTION", default_value = "0.95", value_parser = part)]
     min_coverage: f64,
 }
 
 /// Who takes what is published.
 #[derive(Debug, Args)]
 struct ConsumerArguments {
-    /// Command that takes a new topology, run by `sh -c` with `HOPMAP_TOPOLOGY` and `HOPMAP_CHANGES`.
+    /// Run this command with `sh -c` for a new topology, with `HOPMAP_TOPOLOGY` and `HOPMAP_CHANGES` set.
     #[arg(long, value_name = "COMMAND")]
     consumer: Option<String>,
-    /// Time for the consumer.
+    /// Time limit of the consumer.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     consumer_timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MissingHosts {
-    /// It is down and keeps its data.
+    /// Down: the host keeps its data.
     Down,
-    /// It is gone.
+    /// Gone: the host is removed.
     Gone,
+}
+
+fn days(count: u32) -> Duration {
+    Duration::from_hours(24 * u64::from(count))
 }
 
 impl Arguments {
@@ -140,7 +147,10 @@ impl Arguments {
         Settings {
             look: self.comparison.settings(),
             consumer: self.consumer.consumer(),
-            retention: Retention { entries: self.keep, days: self.keep_days },
+            retention: Retention {
+                entries: self.keep_entries,
+                age: self.keep_for.or(self.keep_days.map(days)),
+            },
             baseline: self.baseline,
         }
     }
@@ -186,14 +196,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let source = Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
     let (store, is_ours) = match (&arguments.publishing.store, &publication) {
         (Some(store), _) => (Place::Kept(working.join(store)), false),
-        (None, Some(publication)) if !arguments.check && !arguments.health => {
+        (None, Some(publication)) if !arguments.dry_run && !arguments.health => {
             (Place::Kept(publication.state().join("store")), true)
         }
         (None, _) => (Place::Passing(Staging::new(&std::env::temp_dir()).map_err(Report::new)?), false),
     };
     let mut look = || source.look(store.path(), is_ours);
     match &publication {
-        Some(publication) if !arguments.check && !arguments.health => {
+        Some(publication) if !arguments.dry_run && !arguments.health => {
             if let Some(record) = still_fresh(publication, arguments.max_age)? {
                 return Ok(say_fresh(&record, output));
             }
@@ -208,7 +218,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 /// Where the results of the pipeline are kept.
 enum Place {
     Kept(PathBuf),
-    /// Gone with the command: looking leaves nothing behind.
+    /// Removed with the command: a dry run leaves nothing behind.
     Passing(Staging),
 }
 
@@ -221,7 +231,7 @@ impl Place {
     }
 }
 
-/// The last success, if it is younger than asked for. One from the future is no reason to do nothing.
+/// The last success, if it is younger than `max_age` and not from the future.
 fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<Option<Record>> {
     let Some(max_age) = max_age else { return Ok(None) };
     let record = last_success(publication)?;
@@ -232,7 +242,7 @@ fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<O
 
 fn say_fresh(record: &Record, output: Output) -> Exit {
     output.json(&json!({ "outcome": "fresh", "last_success": record.time }));
-    output.line(format!("nothing to do: the last success is of {}", record.time));
+    output.line(format!("nothing to do: the last refresh succeeded at {}", record.time));
     Exit::Done
 }
 
@@ -242,7 +252,7 @@ fn say_checked(
     look: &mut Look<'_>,
     output: Output,
 ) -> Result {
-    if let Some(publication) = publication.filter(|_| arguments.check)
+    if let Some(publication) = publication.filter(|_| arguments.dry_run)
         && publication.current()?.is_none()
     {
         return Err(RefreshError::Nothing(publication.root().to_owned()).into());
@@ -273,7 +283,7 @@ fn say_checked(
     Ok(if is_good || !arguments.exit_code { Exit::Done } else { Exit::Different })
 }
 
-/// Says what was done, and writes the metrics whether it succeeded or not.
+/// Prints the outcome, and writes the metrics even after a failure.
 fn finish(arguments: &Arguments, publication: &Publication, updated: Updated, output: Output) -> Result {
     let Updated { record, changes, error } = updated;
     let written = match &arguments.metrics {
@@ -281,7 +291,7 @@ fn finish(arguments: &Arguments, publication: &Publication, updated: Updated, ou
         None => Ok(()),
     };
     if let Err(problem) = write_report(publication) {
-        output.note(format!("the report is not written: {problem}"));
+        output.note(format!("cannot write the report: {problem}"));
     }
     if let Some(error) = error {
         return Err(failure(error));
@@ -320,14 +330,16 @@ fn headline(record: &Record, publication: &Publication) -> String {
     match record.outcome {
         Outcome::First => format!("published {place}: {hosts}"),
         Outcome::Published => format!("published {place}{what} ({hosts})"),
-        Outcome::Reverted => format!("published {place} as it was accepted before{what} ({hosts})"),
-        Outcome::Consumed => format!("unchanged, and the consumer has taken it now: {hosts}"),
-        Outcome::Baseline => format!("accepted {place} as it is: {hosts}"),
+        Outcome::Reverted => {
+            format!("published {place}, again equal to the accepted topology{what} ({hosts})")
+        }
+        Outcome::Consumed => format!("unchanged; the consumer has now succeeded: {hosts}"),
+        Outcome::Baseline => format!("accepted {place}: {hosts}"),
         _ => format!("unchanged: {hosts}"),
     }
 }
 
-/// The report beside what is published: the machine, and how it has changed.
+/// Writes the report next to the published topology: the machine and its changes.
 fn write_report(publication: &Publication) -> Result<(), Report> {
     let entry = publication.current()?;
     let machine = entry.map(|entry| read_machine(&publication.folder(&entry))).transpose()?;
@@ -352,8 +364,8 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The machine is the system graph of the last cell that gives one, or of a stage that is named; beside it are the
-    /// measurements of the last cell that gives some.
+    /// The machine is the system graph of the last cell that has one, or of the given stage; measurements are those of the last
+    /// cell that has some.
     pub(super) fn new(
         pipeline: &'a Pipeline,
         stage: Option<&str>,
@@ -369,8 +381,8 @@ impl<'a> Source<'a> {
         let Some(system) = last(SystemGraph::KIND, stage) else {
             let name = &pipeline.name;
             let message = match stage {
-                Some(stage) => format!("`{name}` has no stage `{stage}` that gives a system graph"),
-                None => format!("no stage of `{name}` gives a system graph"),
+                Some(stage) => format!("`{name}` has no stage `{stage}` with a system graph"),
+                None => format!("no stage of `{name}` has a system graph"),
             };
             let help = format!("its stages are: {}", pipeline.stages().join(", "));
             return refuse(message, help);
@@ -379,7 +391,7 @@ impl<'a> Source<'a> {
         Ok(Self { pipeline, system, measurements, limits, cancelled, output })
     }
 
-    /// Runs what has to run, in a store that nobody else writes to meanwhile.
+    /// Runs out-of-date stages in a store that is locked meanwhile.
     pub(super) fn look(&self, root: &Path, is_ours: bool) -> Result<Machine, Report> {
         let mut writer = Writer::open(root, &holder("topology refresh")).map_err(Report::new)?;
         let mut store = Store::load(root).map_err(Report::new)?;
@@ -388,7 +400,7 @@ impl<'a> Source<'a> {
             engine::run(self.pipeline, &mut store, &mut writer, self.limits, self.cancelled, &progress)?;
         progress.finish();
         if self.pipeline.holds_saves() {
-            // Nobody judges gates here.
+            // No gates are evaluated here.
             engine::save_all(self.pipeline, &mut store, &mut writer, &mut report).map_err(Report::new)?;
         }
         let report = self.succeeded(report)?;
@@ -397,7 +409,7 @@ impl<'a> Source<'a> {
             measurements: self.measurements.map(|place| read(&store, &report, place)).transpose()?,
         };
         if is_ours {
-            // Nobody looks at what earlier refreshes saw.
+            // Results of earlier refreshes are not read again.
             let policy = Policy { keep: std::time::Duration::ZERO, runs: 20, gone: false };
             let garbage = engine::find_garbage(&store, policy).map_err(Report::new)?;
             if !garbage.is_empty() {
@@ -417,8 +429,8 @@ impl<'a> Source<'a> {
         let whole = |state| matches!(state, State::Cached | State::Ran);
         match report.cells.iter().position(|settled| !whole(settled.state)) {
             Some(index) => Err(miette::miette!(
-                help = "nothing is published from a pipeline that did not end; give it more time with --deadline",
-                "stage `{}` was not done",
+                help = "an incomplete pipeline is not published; give it more time with --deadline",
+                "stage `{}` did not finish",
                 self.pipeline.cells[index].id
             )),
             None => Ok(report),
@@ -433,11 +445,11 @@ fn port(cell: &Cell, kind: &str) -> Option<&'static str> {
 
 fn read<C: Codec>(store: &Store, report: &RunReport, (cell, port): (usize, &str)) -> Result<C, Report> {
     let record = report.cells[cell].outputs.get(port);
-    let record = record.ok_or_else(|| miette::miette!("the stage gave no `{port}`"))?;
+    let record = record.ok_or_else(|| miette::miette!("the stage wrote no `{port}`"))?;
     Ok(Folder::read::<C>(&store.artifact(&record.digest))?)
 }
 
-/// An error of a refresh, by what it means to the caller.
+/// The exit code of an error of a refresh.
 pub(super) fn failure(report: Report) -> Failure {
     match report.downcast::<RefreshError>() {
         Ok(error) => error.into(),
@@ -463,7 +475,7 @@ impl From<RefreshError> for Failure {
 pub(super) fn part(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("it is a number from 0 to 1, such as 0.95".to_owned()),
+        _ => Err("expected a number from 0 to 1, such as 0.95".to_owned()),
     }
 }
 
@@ -471,6 +483,6 @@ pub(super) fn part(text: &str) -> Result<f64, String> {
 pub(super) fn drift(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
-        _ => Err("it is a number of zero or more, such as 0.3 for 30 %".to_owned()),
+        _ => Err("expected a number of zero or more, such as 0.3 for 30 %".to_owned()),
     }
 }

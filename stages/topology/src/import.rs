@@ -48,6 +48,7 @@ use std::path::Path;
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
 use format::{Result, Sample, one_file, read_text};
+pub use hwloc::PROGRAMS as HWLOC_PROGRAMS;
 use hwloc::this_machine;
 
 /// How a format is read: its identifier; its detection, which accepts a file for at most one format; and the

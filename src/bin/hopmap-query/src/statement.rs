@@ -126,7 +126,7 @@ impl Visitor for Names<'_> {
         if args.is_some() {
             let problem =
                 Problem::new(format!("`{name}` is a function, and only tables can be read"), &place);
-            return ControlFlow::Break(Box::new(problem.help("--artifact NAME=FOLDER opens an artifact")));
+            return ControlFlow::Break(Box::new(problem.help("--artifact NAME=DIR opens an artifact")));
         }
         if let [name] = parts.as_slice() {
             self.tables.push((name.value.clone(), place));

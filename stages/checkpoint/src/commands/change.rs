@@ -277,7 +277,7 @@ pub struct Prune {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     remove: Vec<u32>,
     /// Only report what would be removed.
-    #[arg(long)]
+    #[arg(short = 'n', long)]
     dry_run: bool,
     #[command(flatten)]
     work: Work,

@@ -31,7 +31,7 @@ pub struct Restore {
     #[arg(long)]
     name: Option<String>,
     /// Where to write it: a folder that is missing or empty, or `-` for one file on standard output.
-    #[arg(short, long, value_name = "FOLDER")]
+    #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// The file to write to standard output, if the checkpoint has several.
     #[arg(long, value_name = "PATH")]

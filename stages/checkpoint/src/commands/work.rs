@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake, all_cores, holder};
+use hopmap_command::{Exit, Failure, Mistake, all_cores, duration, holder};
 use hopmap_model::Context;
 use jiff::Timestamp;
 use miette::Report;
@@ -42,18 +42,14 @@ pub(super) struct Work {
     /// Number of threads [default: all cores].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// How long to wait while another process has locked the store, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    wait: u32,
+    /// Wait up to TIME, such as 10m, while another process has locked the store.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
+    wait: Duration,
 }
 
 impl Work {
     pub(super) fn threads(&self) -> usize {
         self.jobs.map_or_else(all_cores, usize::from)
-    }
-
-    fn wait(&self) -> Duration {
-        Duration::from_secs(self.wait.into())
     }
 
     /// Excludes other writers; an interrupt ends the wait.
@@ -63,12 +59,12 @@ impl Work {
         command: &str,
         cx: &Context<'_>,
     ) -> Result<WriteLock, CheckpointError> {
-        store.lock_unless(&|| cx.should_stop(), &holder(&format!("checkpoint {command}")), self.wait())
+        store.lock_unless(&|| cx.should_stop(), &holder(&format!("checkpoint {command}")), self.wait)
     }
 
     /// Prevents the removal of data; an interrupt ends the wait.
     pub(super) fn read_lock(&self, store: &Store, cx: &Context<'_>) -> Result<ReadLock, CheckpointError> {
-        store.read_lock_unless(&|| cx.should_stop(), self.wait())
+        store.read_lock_unless(&|| cx.should_stop(), self.wait)
     }
 }
 

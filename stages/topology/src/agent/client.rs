@@ -60,7 +60,7 @@ pub enum ClientError {
     Nonsense(String, String),
     /// The connection was lost.
     #[error("lost the connection to agent {0}: {1}")]
-    #[diagnostic(help("it was stopped, reached its time limit (--seconds), or its host went down"))]
+    #[diagnostic(help("it was stopped, reached its time limit (--time-limit), or its host went down"))]
     Gone(String, String),
     /// The agent could not execute the request. The connection remains usable.
     #[error("agent {0}: {1}")]

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use hopmap_command::{Answer, Command, Failure, Mistake, shown};
+use hopmap_command::{Answer, Command, Failure, Mistake, duration, shown};
 use hopmap_model::Context;
 use hopmap_mpi_environment::host_name;
 
@@ -23,30 +23,30 @@ const TOKEN: &str = "HOPMAP_AGENT_TOKEN";
 /// Longer first lines cannot be a token.
 const LINE_BYTES: u64 = 1024;
 
-/// Measure message times on this host for a coordinator that knows the token.
+/// Measure message latencies and bandwidths on this host for a coordinator.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`topology/probe` starts agents itself and passes them a token. When an agent is started by hand,
-the token is 64 hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line
-of --token-file, or in the first line of standard input. It is never an argument, which all users of
-the host could read. Callers without the token are rejected.
+`topology/probe` starts agents and passes them a token. To start one by hand, put the token, 64
+hexadecimal digits, into the environment variable HOPMAP_AGENT_TOKEN, the first line of
+--token-file, or the first line of standard input. It is never an argument, which all users of
+the host could read. Connections without the token are rejected.
 
-A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It stops at the request of
-its coordinator, when its standard input is closed, or after --seconds.
+A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its
+coordinator ends it, when its standard input is closed, or after --time-limit.
 
 Examples:
   (umask 077; openssl rand -hex 32 > token)
   hopmap agent --bind 10.1.2.3 --token-file token
   sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token")]
 pub struct AgentCommand {
-    /// Listen address of this host, optionally with a port, or a network of this host such as 10.1.0.0/16
-    /// [default: the address of the host name].
+    /// Listen on this address of the host, with an optional port, or on the address in a network such as 10.1.0.0/16
+    /// [default: the address to which the host name resolves].
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
-    /// Time limit, after which the agent exits.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    seconds: u64,
-    /// Name of this host [default: `$SLURMD_NODENAME`, otherwise the host name].
+    /// End after TIME: from 1s to 24h.
+    #[arg(long, alias = "seconds", value_name = "TIME", default_value = "10m", value_parser = lifetime)]
+    time_limit: Duration,
+    /// Name of this host [default: `$SLURMD_NODENAME`, else the host name].
     #[arg(long, value_name = "HOST")]
     name: Option<String>,
     /// File with the token on its first line.
@@ -66,7 +66,7 @@ impl Command for AgentCommand {
         let settings = AgentSettings {
             address,
             host: self.name.clone().unwrap_or_else(host_name),
-            lifetime: Duration::from_secs(self.seconds),
+            lifetime: self.time_limit,
             token: token(self.token_file.as_deref())?,
         };
         let (remarks, received) = channel();
@@ -92,10 +92,16 @@ impl Command for AgentCommand {
         cx.log(match ending.map_err(Failure::failed)? {
             Ending::End => "stopped by its coordinator".to_owned(),
             Ending::Stopped => "stopped, standard input was closed".to_owned(),
-            Ending::TimeLimit => format!("stopped after {} s", self.seconds),
+            Ending::TimeLimit => format!("stopped after {} s", self.time_limit.as_secs_f64()),
         });
         Ok(Answer::default())
     }
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    let is_allowed = (1.0..=86_400.0).contains(&time.as_secs_f64());
+    if is_allowed { Ok(time) } else { Err("allowed: 1s to 24h".to_owned()) }
 }
 
 /// Returns at the end of the input.

@@ -167,9 +167,9 @@ fn stem(path: &Path) -> String {
     }
 }
 
-/// Names of hwloc's program.
-const PROGRAMS: [&str; 3] = ["lstopo", "lstopo-no-graphics", "hwloc-ls"];
-/// Time limit. Large machines take a second.
+/// Names of the program of hwloc that describes a host.
+pub const PROGRAMS: [&str; 3] = ["lstopo", "lstopo-no-graphics", "hwloc-ls"];
+/// How long it may take. Large machines take a second.
 const TIME: Duration = Duration::from_secs(30);
 
 /// The XML of this machine, and the command that wrote it.
