@@ -32,8 +32,8 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
     system-graph DIGEST asked/system
     tables DIGEST asked/tables
     ------- stderr -------
-    40 streams, 4.611e7 bytes per second together
-    4 streams are left out; they need 5.732e5 bytes per second
+    40 streams, 4.611e7 bytes per second in total
+    4 streams omitted; they need 5.732e5 bytes per second
     ");
     // The tables that the fabric has bring every stream where it belongs.
     let inputs = ["--in", "task-graph=asked/task-graph", "--in", "system=asked/system"];
@@ -43,7 +43,7 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
     insta::assert_snapshot!(sandbox.seen(&[&checked.concat()[..], &["--out", "checked"]].concat()), @r"
     routes DIGEST checked
     ------- stderr -------
-    entries that no stream uses: 192
+    192 entries are not used by any stream
     ");
 }
 
@@ -70,13 +70,13 @@ fn what_a_trace_does_not_say_is_asked_for() {
     insta::assert_snapshot!(refused(&["phase=solve"]), @r"
     ------- stderr -------
     error: the program has no phase `solve`
-      help: tell phases apart when the trace is read: `phases` of trace/otf2
+      help: detect phases when the trace is read: `phases` of trace/otf2
     [exit code 1]
     ");
     insta::assert_snapshot!(refused(&["peak_phase=true"]), @r"
     ------- stderr -------
-    error: the program has no phases of known length, and `peak_phase` asks for the busiest
-      help: tell phases of time apart when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2
+    error: `peak_phase` needs phases of known length, and the program has none
+      help: detect phases when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2
     [exit code 1]
     ");
     insta::assert_snapshot!(refused(&["duration_s=0"]), @r"

@@ -102,10 +102,10 @@ fn no_answer_is_an_answer() {
     insta::assert_snapshot!(tables, @r"
     diagnosis DIGEST solved/diagnosis
     ------- stderr -------
-    no mapping, routes and tables keep all constraints
-    link B → C carries 4 of 3: 1 more would do
-    or: switch A would have to be of type 2
-    and: switch B would have to be of type 2
+    no mapping, routes and tables satisfy all constraints
+    link B → C needs 4, but has 3: add 1
+    or: make switch A type 2
+    and: make switch B type 2
     infeasible: no solution exists; the output explains why
     [exit code 1]
     ");
@@ -140,7 +140,7 @@ fn a_given_mapping_may_overload_hosts_where_performance_is_ignored() {
     assert_eq!(shown["artifact"]["metrics"]["objective"], 4043.0);
     // Where hosts are looked for, all would go to one.
     let mapped = exec(&sandbox, "route/map", &inputs[..2], &[&["--out", "mapped"][..], &ignoring].concat());
-    assert!(mapped.contains("`ignore_performance` is for a mapping that is given"), "{mapped}");
+    assert!(mapped.contains("`ignore_performance` requires a given mapping"), "{mapped}");
 }
 
 #[test]
@@ -149,10 +149,10 @@ fn an_instance_is_changed_by_parameters() {
     sandbox.write("instance.toml", EXAMPLE);
     let import = |with: &str| sandbox.seen(&[&IMPORT[..], &["-p", with]].concat());
     for (with, said) in [
-        ("switch_types={ D = 1 }", "`switch_types` names `D`, which is no switch"),
+        ("switch_types={ D = 1 }", "`switch_types` names `D`, which is not a switch"),
         ("switch_types={ A = 3 }", "switch `A` is of type 3"),
         ("performance=-1", "host `h1` has a performance of -1"),
-        ("links=[{ a = \"A\", b = \"B\", bandwidth = 1 }]", "the link between `A` and `B` stands twice"),
+        ("links=[{ a = \"A\", b = \"B\", bandwidth = 1 }]", "the link between `A` and `B` is defined twice"),
     ] {
         let refused = import(with);
         assert!(refused.contains(said) && refused.contains("[exit code 1]"), "{with}: {refused}");
@@ -194,14 +194,14 @@ fn contradictory_instances_are_refused() {
     };
     insta::assert_snapshot!(refused(r#"b = "C""#, r#"b = "D""#), @r"
     ------- stderr -------
-    error: DIR/instance.toml: the link between `A` and `D` names `D`, which is no host or switch
-      help: is it spelt as where it is declared?
+    error: DIR/instance.toml: the link between `A` and `D` names `D`, which is not a host or switch
+      help: names must match their declaration
     [exit code 1]
     ");
     insta::assert_snapshot!(refused("bandwidth = 3", "bandwidth = -3"), @r"
     ------- stderr -------
     error: DIR/instance.toml: the link between `A` and `B` has a bandwidth of -3
-      help: it is above 0; leave out links that carry nothing
+      help: it is above 0; omit links without bandwidth
     [exit code 1]
     ");
     insta::assert_snapshot!(refused("requires", "needs"), @r"

@@ -188,26 +188,26 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     };
     insta::assert_snapshot!(import(&DIAMOND.replace("a -> b", "d -> a [Weight=1]; a -> b")), @r"
     ------- stderr -------
-    error: DIR/bad: task `d` waits for itself, by way of others
-      help: a task can only wait for tasks that do not wait for it
+    error: DIR/bad: task `d` is part of a dependency cycle
+      help: dependencies between tasks must be acyclic
     [exit code 1]
     ");
     insta::assert_snapshot!(import(&DIAMOND.replace("[Weight=3]", "[Weight=-3]")), @r"
     ------- stderr -------
     error: DIR/bad:1: `Weight` of node `b` is `-3`, which is negative
-      help: weights are numbers from 0 to 2^53
+      help: weights must be numbers from 0 to 2^53
     [exit code 1]
     ");
     insta::assert_snapshot!(import(""), @r"
     ------- stderr -------
-    error: `DIR/bad` is no task graph of a format that is known here: it is empty
-      help: a graph of PARUS begins with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON
+    error: `DIR/bad` is not a task graph in a supported format: it is empty
+      help: a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON
     [exit code 1]
     ");
     insta::assert_snapshot!(import("nothing of the kind"), @r"
     ------- stderr -------
-    error: `DIR/bad` is no task graph of a format that is known here
-      help: a graph of PARUS begins with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON
+    error: `DIR/bad` is not a task graph in a supported format
+      help: a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON
     [exit code 1]
     ");
     let schedule = |with: &[&str]| {
@@ -216,8 +216,8 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     };
     insta::assert_snapshot!(schedule(&[]), @r"
     ------- stderr -------
-    error: nothing says how many processors there are
-      help: give `processors = 4`, connect a `system`, or name the files of PARUS in `procs` and `network`
+    error: the number of processors is not specified
+      help: set `processors = 4`, connect a `system`, or set `procs` and `network` to files of PARUS
     [exit code 1]
     ");
     insta::assert_snapshot!(schedule(&["-p", "processors=0"]), @r"
@@ -237,8 +237,8 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     sandbox.write("network.average", cut);
     insta::assert_snapshot!(schedule(&["-p", "network=network.average"]), @r"
     ------- stderr -------
-    error: `DIR/network.average` has times for 7 of the 8 lengths of messages that its header promises
-      help: the network test was broken off: run it again, or correct `end message length` in the header
+    error: `DIR/network.average` has times for 7 message lengths, but its header announces 8
+      help: the network test was interrupted: repeat it, or correct `end message length` in the header
     [exit code 1]
     ");
     let check = |text: &str| {
@@ -253,20 +253,20 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     };
     insta::assert_snapshot!(check(&sch("3 2 1 0")), @r"
     ------- stderr -------
-    error: the order cannot be kept: tasks `b`, `d`, `c` wait for each other, each for the one before it and the first for the last
-      help: on its processor a task stands before one that it waits for, by way of others: the schedule is for another graph, or was changed
+    error: the order is infeasible: tasks `b`, `d`, `c` form a cycle in which each waits for the previous one
+      help: a task precedes one of its direct or indirect predecessors on a processor: the schedule belongs to another graph, or was modified
     [exit code 1]
     ");
     insta::assert_snapshot!(check(&sch("0 1 2 7")), @r"
     ------- stderr -------
-    error: node 7 of the schedule is no task of the program
-      help: the `.sch` is for another graph: import the `.grf` that it was made from
+    error: node 7 of the schedule is not a task of the program
+      help: the `.sch` file belongs to another graph: import its `.grf` file
     [exit code 1]
     ");
     insta::assert_snapshot!(check("<SCHEDULE_BEGIN>"), @r"
     ------- stderr -------
     error: DIR/s.sch:1: the file ends here
-      help: `graph2sch` of PARUS writes such a file
+      help: the file must be an output of `graph2sch` of PARUS
     [exit code 1]
     ");
 }

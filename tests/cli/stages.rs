@@ -49,23 +49,23 @@ fn all_stages_and_one() {
     map/hierarchical      Partition ranks recursively along the machine tree, up to millions of ranks
     map/import            Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher
     map/auto              Choose and run a search by size, density and time limit (algorithm portfolio)
-    route/import          Processes, streams and a network of hosts and switches from JSON or TOML
-    route/demands         Streams and their bandwidth from the traffic of a traced program, and a machine whose links have ports
-    route/build           A machine for a program from a kit of nodes, switches and boards
-    route/tables          Routes of streams and tables of switches for a given mapping, proven best
-    route/map             Hosts of processes, routes of streams and tables of switches together, proven best
-    route/failures        Whether a program survives the failure of any link, switch or host, and how
-    route/check           The tables of switches followed entry by entry: routes, loads, deadlocks
-    route/model           The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS
-    route/export          The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes
-    schedule/import       A task graph from a file of PARUS, Graphviz, the STG set or WfCommons
-    schedule/list         A schedule by a list heuristic, such as HEFT
-    schedule/genetic      The genetic algorithm of PARUS: populations of schedules
-    schedule/exact        The proven optimum of a small problem, or a bound
-    schedule/auto         The best schedule that a budget allows, and how far it can be from the optimum
-    schedule/check        A schedule or .sch file computed again, or what is wrong with it
-    schedule/export       A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
-    schedule/mapping      The slot of every rank in the schedule of a trace, as a mapping
+    route/import          Read processes, streams and a network of hosts and switches from JSON or TOML
+    route/demands         Derive streams and their bandwidth from the traffic of a traced program, and add ports to the links
+    route/build           Design the cheapest machine for a program from an inventory of nodes, switches and boards
+    route/tables          Compute optimal routes and switch tables for a given mapping
+    route/map             Optimise mapping, routes and switch tables together
+    route/failures        Test whether a program survives the failure of any single link, switch or host
+    route/check           Verify switch tables entry by entry: routes, loads and deadlocks
+    route/model           Write the integer program of routing, or of mapping and routing, for glpsol, cbc, scip or HiGHS
+    route/export          Export switch tables for RapidIO, Linux or InfiniBand, or draw the routes
+    schedule/import       Read a task graph in the format of PARUS, Graphviz, the STG set or WfCommons
+    schedule/list         Schedule with a list heuristic, such as HEFT
+    schedule/genetic      Schedule with the genetic algorithm of PARUS
+    schedule/exact        Find the proven optimum of a small problem, or a lower bound
+    schedule/auto         Find the best schedule within a budget, with its optimality gap
+    schedule/check        Verify a schedule or .sch file by recomputing it
+    schedule/export       Export a schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
+    schedule/mapping      Extract the mapping of ranks to slots from the schedule of a trace
     evaluate/mapping      Compare a mapping with linear, round-robin and random baselines
     evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline

@@ -1,4 +1,5 @@
-//! Routes and mappings on meshes of switches, without a solver of linear programs. `--example peers` has glpsol, cbc and `HiGHS` beside ours.
+//! Routes and mappings on meshes of switches, without a solver of linear programs. `--example peers` compares with glpsol, cbc
+//! and `HiGHS`.
 
 use divan::Bencher;
 use hopmap_route::engine::{Engine, StopCondition};
@@ -41,7 +42,7 @@ fn on(mesh: Mesh, is_mapped: bool, what: impl FnOnce(&Problem<'_>)) {
     }
 }
 
-/// Routes as a search over mappings asks for them.
+/// The fast router, as the search over mappings uses it.
 #[divan::bench(args = [SIXTEEN, SIXTY_FOUR, LARGE])]
 fn quick(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, true, |problem| {
@@ -51,7 +52,7 @@ fn quick(bencher: Bencher<'_, '_>, mesh: Mesh) {
     });
 }
 
-/// Routes for a given mapping with their bound.
+/// Optimal routes for a given mapping, with their bound.
 #[divan::bench(args = [SIXTEEN, SIXTY_FOUR, LARGE], sample_count = 3)]
 fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, true, |problem| {
@@ -59,7 +60,7 @@ fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
     });
 }
 
-/// Mappings and routes with their bound.
+/// Mappings and routes, with their bound.
 #[divan::bench(args = [SIXTEEN, TWENTY_FOUR, SIXTY_FOUR], sample_count = 1)]
 fn map(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, false, |problem| {

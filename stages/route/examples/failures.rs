@@ -1,5 +1,5 @@
-//! How long the failures of a mesh take: `failures ROWS COLUMNS HOSTS PROCESSES STREAMS BANDWIDTH TYPE SEED [PARAMS]`, the parameters of
-//! `route/failures` as JSON. The processes are where `route/map` without limits of nodes would put them first.
+//! Time of the failure analysis of a mesh: `failures ROWS COLUMNS HOSTS PROCESSES STREAMS BANDWIDTH TYPE SEED [PARAMS]`, with the
+//! parameters of `route/failures` as JSON. The mapping is the first one that `route/map` finds without node limits.
 #![allow(clippy::print_stdout)]
 
 use hopmap_model::{Context, Error};
@@ -37,7 +37,7 @@ fn main() -> Result<(), Error> {
     let stop = StopCondition::new(Limits { nodes: Some(100), seconds: None }, &|| false);
     let solver = solver::default();
     let Some(nominal) = answer(&problem, None, Method::Auto, solver.as_deref(), &stop)? else {
-        println!("nothing to survive");
+        println!("infeasible without failures");
         return Ok(());
     };
     println!("objective {:?}", nominal.routes.metrics.get("objective"));

@@ -1,5 +1,5 @@
-//! Prints how long goals and diagnoses take on generated meshes: `cargo run --release -p hopmap-route --features highs --example goals
-//! [SECONDS]`, with a limit for each.
+//! Prints the time of goals and diagnoses on generated meshes: `cargo run --release -p hopmap-route --features highs --example
+//! goals [SECONDS]`, with a time limit for each.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::Instant;
@@ -83,7 +83,7 @@ fn reached(name: &str, instance: &Instance, goal: Goal, seconds: f64) {
                 metric("proven"),
             );
         }
-        Ok(None) => println!("{name:16} {goal:?}: no answer, {took:.1} s"),
+        Ok(None) => println!("{name:16} {goal:?}: infeasible, {took:.1} s"),
         Err(error) => println!("{name:16} {goal:?}: {error}, {took:.1} s"),
     }
 }

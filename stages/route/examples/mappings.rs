@@ -1,4 +1,4 @@
-//! Searches for mappings on generated instances and on files: cost, bound, gap and CPU time.
+//! Searches for mappings of generated instances and of files; prints cost, bound, gap and CPU time.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -14,7 +14,7 @@ mod samples;
 
 use samples::Mesh;
 
-/// CPU seconds of this process so far.
+/// CPU seconds of this process.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let rest = text.rsplit(')').next().unwrap_or_default();
@@ -54,7 +54,7 @@ fn main() {
     }
 }
 
-/// A mesh of switches: their type, the seed, and perhaps the bandwidth.
+/// A mesh of switches: their type, the seed, and optionally the bandwidth.
 fn mesh(size: &str, rest: &[&str]) -> Instance {
     let number = |at: usize| rest.get(at).map(|text| text.parse::<usize>().unwrap());
     let mesh = Mesh {
@@ -99,7 +99,8 @@ fn pairs(rest: &[&str]) -> Instance {
     instance
 }
 
-/// A fat tree: eight switches with four hosts each, and four above them, with the program of a mesh of as many hosts.
+/// A fat tree of eight leaf switches with four hosts each and four spine switches, with the program of a mesh of the same number
+/// of hosts.
 fn fat_tree(kind: &str, seed: u64) -> Instance {
     let all =
         |count: usize, what: &dyn Fn(usize) -> String| (0..count).map(what).collect::<Vec<_>>().join(", ");

@@ -1,6 +1,7 @@
-//! The program of the paper by glpsol, cbc and `HiGHS` beside the compact program and all engines together, in CPU seconds:
-//! `cargo run --release -p hopmap-route --features highs --example peers [SECONDS] [FILE...]`. Every solver gets so many seconds for an
-//! instance (60): glpsol and cbc of CPU time, ours by the clock. Files are instances; meshes of 8, 12, 16 and 24 processes come after them.
+//! Compares the paper's program by glpsol, cbc and `HiGHS` with the compact program and with all engines together, in CPU
+//! seconds: `cargo run --release -p hopmap-route --features highs --example peers [SECONDS] [FILE...]`. Every solver has the
+//! given time limit per instance (60 s): CPU time for glpsol and cbc, wall-clock time for the others. Files are instances; meshes
+//! of 8, 12, 16 and 24 processes follow.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -19,10 +20,10 @@ mod samples;
 
 use samples::Mesh;
 
-/// What a solver found.
+/// The result of a solver.
 struct Line {
     who: &'static str,
-    /// The objective; nothing if there is no solution, or none was found.
+    /// The objective; none if infeasible or not found.
     objective: Option<f64>,
     proven: bool,
     seconds: f64,
@@ -33,7 +34,7 @@ fn main() {
     let seconds = arguments.next_if(|first| first.parse::<f64>().is_ok());
     let seconds: f64 = seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(60.0);
     let Some(highs) = solver::default() else {
-        println!("hopmap-route is built without HiGHS: add --features highs");
+        println!("hopmap-route was built without HiGHS: add --features highs");
         return;
     };
     for peer in ["glpsol", "cbc"].into_iter().filter(|peer| !is_there(peer)) {
@@ -69,7 +70,7 @@ fn is_there(program: &str) -> bool {
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status().is_ok()
 }
 
-/// Everything on one instance; `times` is how much longer the first one takes.
+/// Runs all solvers on one instance; `times` is the slowdown relative to the first one.
 fn compare(name: &str, instance: &Instance, highs: &dyn Solver, seconds: f64) {
     let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let mapping = instance.mapping.as_ref();
@@ -103,7 +104,7 @@ fn compare(name: &str, instance: &Instance, highs: &dyn Solver, seconds: f64) {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// One of ours.
+/// One of hopmap's engines.
 fn timed(
     who: &'static str,
     problem: &Problem<'_>,
@@ -111,14 +112,14 @@ fn timed(
     solve: impl Fn(&Problem<'_>, &StopCondition<'_>) -> SearchResult,
 ) -> Line {
     let begin = used("/proc/self/stat", false);
-    // Seconds by the clock: a solver that nobody waits for any more would go on beside those that come after it.
+    // A wall-clock limit: an abandoned solver thread would keep running during later measurements.
     let limits = Limits { nodes: None, seconds: Some(seconds) };
     let found = solve(problem, &StopCondition::new(limits, &|| false));
     let objective = found.plan.as_ref().map(|plan| problem.cost(plan));
     Line { who, objective, proven: found.proven, seconds: used("/proc/self/stat", false) - begin }
 }
 
-/// CPU seconds of a process, or of the children that it waited for, out of a file of `/proc` (100 ticks are a second).
+/// CPU seconds of a process, or of the children that it waited for, from a file in `/proc` (100 ticks per second).
 fn used(file: &str, children: bool) -> f64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let ticks: Vec<f64> = text
@@ -132,14 +133,15 @@ fn used(file: &str, children: bool) -> f64 {
     ticks.iter().skip(first).take(2).sum::<f64>() / 100.0
 }
 
-/// Runs a solver under a limit of CPU seconds; what it wrote into a file.
+/// Runs a solver under a CPU time limit and returns the contents of its output file.
 fn child(program: &str, seconds: f64, arguments: &[&str], answer: &Path) -> (String, f64) {
     let begin = used("/proc/self/stat", true);
     let command = format!("ulimit -t {}; exec {program} {}", seconds.ceil(), arguments.join(" "));
     let _ = std::fs::remove_file(answer);
-    let said = Command::new("sh").args(["-c", &command]).stdin(std::process::Stdio::null()).output();
-    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
-    let text = std::fs::read_to_string(answer).unwrap_or(said);
+    let output = Command::new("sh").args(["-c", &command]).stdin(std::process::Stdio::null()).output();
+    let output =
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let text = std::fs::read_to_string(answer).unwrap_or(output);
     (text, used("/proc/self/stat", true) - begin)
 }
 

@@ -73,7 +73,7 @@ fn measure(name: &str, mesh: Mesh) {
     );
 }
 
-/// Seconds of a processor that this program took so far, as Linux tells them: in hundredths.
+/// CPU seconds of this process, in the resolution of Linux (10 ms).
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let ticks = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);

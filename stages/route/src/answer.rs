@@ -1,4 +1,4 @@
-//! Mappings, routes and tables out of the values of a program, and back through the check.
+//! Converts plans to mappings, routes and tables, and passes them through the checker.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,16 @@ use crate::{Method, RouteError};
 /// A mapping with routes and tables that passed the check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Where every process is.
+    /// The slot of every process.
     pub mapping: Mapping,
-    /// The way of every stream.
+    /// The route of every stream.
     pub routes: Routes,
-    /// The tables.
+    /// The tables of the switches.
     pub tables: Tables,
 }
 
 impl Answer {
-    /// Adds metrics to all of it.
+    /// Adds metrics to mapping, routes and tables.
     pub(crate) fn record(&mut self, metrics: &[(&str, f64)]) {
         for own in [&mut self.mapping.metrics, &mut self.routes.metrics, &mut self.tables.metrics] {
             own.extend(metrics.iter().map(|&(name, value)| (name.to_owned(), value)));
@@ -36,8 +36,8 @@ impl Answer {
     }
 }
 
-/// Answers a question; nothing if there is no answer. Fails if none was found in time. `solver` solves linear programs; without one only
-/// the searches of our own are used.
+/// Solves a problem; none if it is infeasible. Fails if no solution was found in time. `solver` solves linear programs; without
+/// it only hopmap's searches are used.
 pub fn answer(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
@@ -53,15 +53,15 @@ pub fn answer(
     }
 }
 
-/// What is said where limits end a search before anything is found.
+/// The error if limits end a search before it finds a solution.
 pub(crate) fn no_solution_in_time() -> RouteError {
     RouteError::new(
-        "no solution was found within the limits, and it is not known whether there is one",
-        "give more `time_limit_s` or `max_search_nodes`",
+        "no solution was found within the limits; the problem may be infeasible",
+        "increase `time_limit_s` or `max_search_nodes`",
     )
 }
 
-/// The best plan of one engine after the other; the last one that is asked has the last word.
+/// Runs the engines of a method in turn and returns the best plan; a later engine's verdict on feasibility is final.
 pub fn solve(
     problem: &Problem<'_>,
     method: Method,
@@ -71,7 +71,7 @@ pub fn solve(
     solve_from(problem, None, method, solver, stop)
 }
 
-/// The same, knowing a plan that keeps all rules; it is the answer unless a better one is found.
+/// The same, starting from a known feasible plan, which is the result unless a better one is found.
 pub(crate) fn solve_from(
     problem: &Problem<'_>,
     known: Option<Plan>,
@@ -82,7 +82,7 @@ pub(crate) fn solve_from(
     method.check(solver.is_some())?;
     let [own, program] = engines(problem, method, solver);
     let mut best = SearchResult { plan: known, ..SearchResult::nothing() };
-    // Of limited seconds the searches of our own take half, if something comes after them.
+    // hopmap's search takes half of a time limit if another engine follows.
     let part = if program.is_none() { 1.0 } else { 0.5 };
     for (engine, part) in own.map(|own| (own, part)).into_iter().chain(program.map(|it| (it, 1.0))) {
         if best.proven || stop.is_over(best.nodes) {
@@ -90,7 +90,7 @@ pub(crate) fn solve_from(
         }
         match engine.solve(problem, best.plan.as_ref(), &stop.rest(best.nodes, part)) {
             Ok(found) => best = better(problem, best, found),
-            // A plan that is known is an answer, whatever goes wrong with a better one.
+            // Errors of later engines do not discard a known plan.
             Err(_) if best.plan.is_some() => {}
             Err(error) => return Err(error.into()),
         }
@@ -98,7 +98,7 @@ pub(crate) fn solve_from(
     Ok(best)
 }
 
-/// The search of our own that a method has, if any, and what solves its linear program.
+/// The searches of a method, and the engine that solves its linear program.
 pub(crate) fn engines<'a>(
     problem: &Problem<'_>,
     method: Method,
@@ -117,9 +117,9 @@ pub(crate) fn engines<'a>(
     [own, program]
 }
 
-/// What two engines know together.
+/// The combined result of two engines.
 fn better(problem: &Problem<'_>, first: SearchResult, second: SearchResult) -> SearchResult {
-    // Solvers keep rules but for a rounding of their own; what breaks them proves nothing.
+    // Solvers round constraints; a plan that violates them proves nothing.
     let breaks = |plan: &Plan| !problem.keeps_rules(&plan.routes);
     if first.plan.is_some() && second.plan.as_ref().is_some_and(breaks) {
         return first;
@@ -128,12 +128,12 @@ fn better(problem: &Problem<'_>, first: SearchResult, second: SearchResult) -> S
     let (bound, nodes) = (first.bound.max(second.bound), first.nodes + second.nodes);
     let proven = second.proven || first.proven;
     let plan = if cost(&second) < cost(&first) { second.plan } else { first.plan };
-    // Of a plan that is proven the bound is what it costs.
+    // The lower bound of a proven plan is its cost.
     let bound = plan.as_ref().filter(|_| proven).map_or(bound, |plan| problem.cost(plan));
     SearchResult { plan, bound, proven, nodes }
 }
 
-/// The answer that a plan is, once it passed the check.
+/// The solution of a plan, after the check.
 pub(crate) fn checked(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
@@ -151,10 +151,10 @@ pub(crate) fn checked(
     let given = Routes { routes: plan.routes.clone(), counting, ..Routes::default() };
     let mut routes = check(graph, system, &mapping, &tables, Some(&given), &rules, merged)?.routes;
     let objective = routes.metrics.get("objective").copied().unwrap_or_default();
-    // What processes cost that are elsewhere is no part of the objective.
+    // The cost of moved processes is not part of the objective.
     let moved = problem.cost(plan) - objective;
     let bound = (found.bound - moved).min(objective);
-    // Only what the check finds to cost what the bound is counts as proven.
+    // Proven only if the cost that the checker computes equals the bound.
     let proven = found.proven && objective - bound <= rules.tolerance(objective, 1e-6);
     let proof = [("bound", bound), ("proven", f64::from(u8::from(proven)))];
     let proof = proof.into_iter().filter(|(_, value)| value.is_finite());
@@ -164,7 +164,7 @@ pub(crate) fn checked(
     Ok(Answer { mapping, routes, tables })
 }
 
-/// Processes on the slots of their hosts, in the order of ranks.
+/// Processes on the slots of their hosts, in rank order.
 pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
     let mut next: BTreeMap<u32, std::ops::Range<u32>> =
         system.hosts().map(|(host, first, count)| (host, first..first + count)).collect();
@@ -173,8 +173,8 @@ pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> 
         let Some(slot) = next.get_mut(host).and_then(Iterator::next) else {
             let name = &system.nodes[*host as usize].name;
             return fail(
-                format!("host `{name}` has performance for more processes than it has slots"),
-                "give it as many slots as processes fit on it, or less performance",
+                format!("host `{name}` has enough performance for more processes than it has slots"),
+                "give it more slots or less performance",
             );
         };
         slots.push(slot);

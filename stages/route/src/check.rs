@@ -1,7 +1,7 @@
-//! Whether tables bring every stream where it belongs, without taking more than there is: every packet is followed entry by entry, as the
-//! switches would; hosts have what processes ask for; links and switches carry no more than they may.
+//! Checks that tables deliver every stream within the capacities of the machine. Every packet is followed entry by entry, as the
+//! switches do. Hosts must meet the demands of their processes, and links and switches must not be overloaded.
 //!
-//! Shares no code with what makes tables: it knows the machine, the mapping and the entries, and nothing of how they were found.
+//! Shares no code with the solvers: its only inputs are the machine, the mapping and the entries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,21 +11,21 @@ use crate::error::{Result, fail};
 use crate::network::cycle;
 use crate::{Network, Rules};
 
-/// Part of a bandwidth or performance by which sums may exceed it: rounding.
+/// Relative tolerance for sums of bandwidth or performance: rounding.
 const TOLERANCE: f64 = 1e-9;
 
-/// What tables do with the streams of a program.
+/// The effect of tables on the streams of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// The way of every stream, with all metrics.
+    /// The route of every stream, with all metrics.
     pub routes: Routes,
-    /// What is legal but better otherwise, in words.
+    /// Legal but undesirable properties, as text.
     pub notes: Vec<String>,
 }
 
-/// Follows the tables, and says what is wrong if a stream does not arrive or takes more than there is. Where a host has several links,
-/// `given` routes tell by which one it sends; all of them have to be what the tables do. With `aggregate_flows` all streams from one host to
-/// another are one.
+/// Follows the tables; fails if a stream does not arrive or exceeds a capacity. If a host has several links, the `given` routes
+/// determine its first link; they must match the tables completely. With `aggregate_flows`, all streams from one host to another
+/// are one.
 pub fn check(
     graph: &TaskGraph,
     system: &SystemGraph,
@@ -53,16 +53,16 @@ pub fn check(
     let mut notes: Vec<String> = notes.into_iter().collect();
     if !cycle.is_empty() {
         let names: Vec<String> = cycle.iter().map(|&link| network.name_of(link)).collect();
-        let words = format!("links can wait for each other in a circle: {}", names.join(", "));
+        let words = format!("links can wait for each other in a cycle: {}", names.join(", "));
         if rules.deadlock_free {
-            let help = "route with `deadlock_free = true`, or leave `deadlock_free` out here to be told only";
+            let help = "route with `deadlock_free = true`, or omit `deadlock_free` here to report cycles without an error";
             return fail(words, help);
         }
         notes.push(words);
     }
     let unused = replay.unused(&routes, &network);
     if unused > 0 {
-        notes.push(format!("entries that no stream uses: {unused}"));
+        notes.push(format!("{unused} entries are not used by any stream"));
     }
     let mut metrics = metrics(&routes, tables, rules, cycle.is_empty());
     metrics.extend(carried.metrics());
@@ -71,24 +71,24 @@ pub fn check(
     Ok(Checked { routes: Routes { routes, counting, cycle, metrics }, notes })
 }
 
-/// The given route that the streams of a route take.
+/// The given route of the streams of a route.
 fn of_same_streams<'a>(given: &HashMap<&[u32], &'a Route>, route: &Route) -> Result<&'a Route> {
     match given.get(route.streams.as_slice()) {
         Some(given) => Ok(given),
         None => fail(
-            format!("no route is given for the streams {:?}", route.streams),
-            "are the routes those of another program, or counted otherwise? See `aggregate_flows`",
+            format!("the given routes do not contain streams {:?}", route.streams),
+            "use the routes of this program, and the same `aggregate_flows` as when they were computed",
         ),
     }
 }
 
-/// A route for every stream, or for every pair of different hosts that streams join; without links yet.
+/// One route per stream, or per communicating pair of hosts; still without links.
 fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (index, stream) in (0..).zip(&graph.demands.streams) {
         let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
-        // Inside a host nothing takes a link; streams there have nothing to merge with.
+        // Streams inside a host use no link, so they are not merged.
         let next = routes.len();
         let is_merged = merged && source != destination;
         let at = if is_merged { *pairs.entry((source, destination)).or_insert(next) } else { next };
@@ -118,7 +118,7 @@ fn metrics(routes: &[Route], tables: &Tables, rules: &Rules, deadlock_free: bool
     metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A table: a switch, and the port if it is not that of the whole switch.
+/// A table: a switch, and the input port if the table is not for all ports.
 type TableOf = (u32, Option<u32>);
 
 /// The tables of all switches of a network.
@@ -129,7 +129,7 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// Tables whose entries name what there is.
+    /// Builds tables whose entries refer to existing nodes and ports.
     fn new(network: &'a Network<'a>, tables: &Tables) -> Result<Self> {
         let nodes = &network.system.nodes;
         let mut outputs = HashMap::new();
@@ -138,32 +138,30 @@ impl<'a> Replay<'a> {
                 (nodes.get(entry.switch as usize), nodes.get(entry.destination as usize))
             else {
                 return fail(
-                    "an entry names a node that this machine does not have",
-                    "are they the tables of another machine?",
+                    "a table entry refers to a node that this machine does not have",
+                    "use the tables of this machine",
                 );
             };
             let (name, host) = (&switch.name, &destination.name);
             if network.is_host(entry.switch) || !network.is_host(entry.destination) {
                 return fail(
-                    format!("an entry of `{name}` says where `{host}` is"),
-                    "tables are those of switches, and destinations are hosts",
+                    format!("a table entry at `{name}` has the destination `{host}`"),
+                    "only switches have tables, and destinations must be hosts",
                 );
             }
             if let Some(port) = entry.input_port
                 && switch.traits.switch_type == Some(SwitchType::One)
             {
                 return fail(
-                    format!("switch `{name}` is of type 1 and has a table for port {port}"),
+                    format!("switch `{name}` is of type 1, but has a table for port {port}"),
                     "a switch of type 1 has one table for all ports",
                 );
             }
             let port = entry.output_port;
             if network.by_port(entry.switch, port).is_none() {
                 return fail(
-                    format!(
-                        "switch `{name}` sends what is for `{host}` out by port {port}, where no link is"
-                    ),
-                    "the link may be down, or the port have another number",
+                    format!("switch `{name}` sends packets for `{host}` to port {port}, which has no link"),
+                    "the link may be down, or the port may have another number",
                 );
             }
             outputs.insert(((entry.switch, entry.input_port), entry.destination), port);
@@ -171,7 +169,7 @@ impl<'a> Replay<'a> {
         Ok(Self { network, outputs })
     }
 
-    /// The links that a stream takes.
+    /// The links on the route of a stream.
     fn follow(&self, route: &Route, given: Option<&Route>, notes: &mut BTreeSet<String>) -> Result<Vec<u32>> {
         let mut links = Vec::new();
         if route.source != route.destination {
@@ -187,25 +185,26 @@ impl<'a> Replay<'a> {
                     break;
                 }
                 if self.network.is_host(node) {
-                    return self.wrong(route, &format!("arrives at host `{name}`, which passes nothing on"));
+                    return self
+                        .wrong(route, &format!("arrives at host `{name}`, which does not forward packets"));
                 }
                 if !passed.insert((node, port)) {
-                    return self.wrong(route, &format!("goes round for ever by way of switch `{name}`"));
+                    return self.wrong(route, &format!("loops forever through switch `{name}`"));
                 }
                 if !switches.insert(node) {
                     notes.insert(format!("{} passes switch `{name}` twice", self.traffic(route)));
                 }
                 let Some((_, output)) = self.entry(node, port, route.destination) else {
                     return self
-                        .wrong(route, &format!("stops at switch `{name}`, whose table does not know it"));
+                        .wrong(route, &format!("stops at switch `{name}`, which has no table entry for it"));
                 };
                 link = self.network.by_port(node, output).unwrap_or(link);
             }
         }
         let Some(given) = given.filter(|given| given.links != links) else { return Ok(links) };
-        let [taken, said] = [&links, &given.links]
+        let [taken, expected] = [&links, &given.links]
             .map(|links| links.iter().map(|&link| self.name_of(link)).collect::<Vec<_>>().join(", "));
-        self.wrong(route, &format!("goes {taken} and not {said}, as its route says"))
+        self.wrong(route, &format!("takes {taken} instead of its given route {expected}"))
     }
 
     fn first(&self, route: &Route, given: Option<&Route>) -> Result<u32> {
@@ -214,21 +213,21 @@ impl<'a> Replay<'a> {
         let (name, count) = (self.name(route.source), leaving.len());
         match (leaving, chosen) {
             (_, Some(link)) | ([link], None) => Ok(*link),
-            ([], None) => self.wrong(route, "cannot leave its host, which no link leaves"),
+            ([], None) => self.wrong(route, "cannot leave its host, which has no link"),
             (_, None) => fail(
-                format!("host `{name}` has {count} links, and nothing says by which it sends"),
-                "connect the `routes` beside the tables",
+                format!("host `{name}` has {count} links, and its outgoing link is not specified"),
+                "connect the input `routes` as well",
             ),
         }
     }
 
-    /// The table that decides, and its port.
+    /// The table that forwards a packet, and its input port.
     fn entry(&self, switch: u32, input: Option<u32>, destination: u32) -> Option<(TableOf, u32)> {
         let output = |table: TableOf| Some((table, *self.outputs.get(&(table, destination))?));
         output((switch, input)).or_else(|| output((switch, None)))
     }
 
-    /// Entries that no stream uses.
+    /// Number of entries that no stream uses.
     fn unused(&self, routes: &[Route], network: &Network<'_>) -> usize {
         let mut used = HashSet::new();
         for route in routes {
@@ -245,14 +244,11 @@ impl<'a> Replay<'a> {
     }
 
     fn wrong<T>(&self, route: &Route, problem: &str) -> Result<T> {
-        fail(
-            format!("{} {problem}", self.traffic(route)),
-            "the tables do not bring every stream where it belongs",
-        )
+        fail(format!("{} {problem}", self.traffic(route)), "the tables do not deliver every stream")
     }
 
     fn traffic(&self, route: &Route) -> String {
-        format!("what goes from `{}` to `{}`", self.name(route.source), self.name(route.destination))
+        format!("the traffic from `{}` to `{}`", self.name(route.source), self.name(route.destination))
     }
 
     fn name(&self, node: u32) -> &str {
@@ -267,15 +263,15 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Faults that are told one by one.
+/// Maximum number of faults in one message.
 const MOST_FAULTS: usize = 20;
 
-/// What all routes together take.
+/// The load of all routes together.
 struct Carried<'a> {
     network: &'a Network<'a>,
-    /// By index of the link.
+    /// Load by link index.
     links: Vec<f64>,
-    /// What arrives, by node.
+    /// Incoming load by node id.
     nodes: Vec<f64>,
 }
 
@@ -294,7 +290,7 @@ impl<'a> Carried<'a> {
         Self { network, links, nodes }
     }
 
-    /// Whether links and switches carry no more than they may.
+    /// Fails if a link or switch is overloaded.
     fn check(&self, rules: &Rules) -> Result<()> {
         let free = stays_free(rules.bandwidth_slack);
         let over = |(index, load, bandwidth): (u32, f64, f64)| {
@@ -304,8 +300,8 @@ impl<'a> Carried<'a> {
         };
         refuse(
             self.limited().filter_map(over),
-            "links carry more than they can",
-            "other routes or another mapping may do, or the demands exceed what the network has",
+            "links are overloaded",
+            "try other routes or another mapping; the demands may also exceed the capacity of the network",
         )?;
         let most = rules.switch_load.unwrap_or(f64::INFINITY);
         let over = |(node, load): (u32, f64)| {
@@ -314,23 +310,23 @@ impl<'a> Carried<'a> {
         };
         refuse(
             self.switches().filter_map(over),
-            &format!("more arrives at switches than `switch_load` = {most}"),
-            "other routes or another mapping may do, or `switch_load` is too little",
+            &format!("switches receive more than `switch_load` = {most}"),
+            "try other routes or another mapping, or increase `switch_load`",
         )
     }
 
-    /// Index, load and bandwidth of every link whose bandwidth is known.
+    /// Index, load and bandwidth of every link of known bandwidth.
     fn limited(&self) -> impl Iterator<Item = (u32, f64, f64)> {
         let links = self.network.system.links.iter().zip(&self.links);
         (0..).zip(links).filter_map(|(index, (link, &load))| Some((index, load, link.bandwidth_bytes_per_s?)))
     }
 
-    /// Every switch and what arrives at it.
+    /// Every switch and its incoming load.
     fn switches(&self) -> impl Iterator<Item = (u32, f64)> {
         (0..).zip(self.nodes.iter().copied()).filter(|&(node, _)| !self.network.is_host(node))
     }
 
-    /// The least bandwidth that stays free, in bytes per second and as a part, and the largest loads.
+    /// The least free bandwidth, absolute and as a fraction, and the largest loads.
     fn metrics(&self) -> impl Iterator<Item = (String, f64)> + use<> {
         let slack = self.limited().map(|(_, load, bandwidth)| bandwidth - load).fold(f64::INFINITY, f64::min);
         let used = self.limited().map(|(_, load, bandwidth)| load / bandwidth);
@@ -347,7 +343,7 @@ impl<'a> Carried<'a> {
     }
 }
 
-/// Whether no route has more hops than it may.
+/// Fails if a route has more hops than allowed.
 fn lengths(network: &Network<'_>, routes: &[Route], max_hops: Option<u32>) -> Result<()> {
     let Some(most) = max_hops else { return Ok(()) };
     let name = |node: u32| &network.system.nodes[node as usize].name;
@@ -358,12 +354,12 @@ fn lengths(network: &Network<'_>, routes: &[Route], max_hops: Option<u32>) -> Re
     };
     refuse(
         routes.iter().filter_map(over),
-        &format!("routes are longer than `max_hops` = {most}"),
-        "shorter routes may do, or another mapping, or `max_hops` is too little",
+        &format!("routes exceed `max_hops` = {most}"),
+        "try shorter routes or another mapping, or increase `max_hops`",
     )
 }
 
-/// An error that names what is wrong in words, if anything is.
+/// Fails with a list of the faults, if there are any.
 fn refuse(faults: impl Iterator<Item = String>, problem: &str, help: &str) -> Result<()> {
     let mut faults: Vec<String> = faults.collect();
     if faults.is_empty() {
@@ -375,13 +371,13 @@ fn refuse(faults: impl Iterator<Item = String>, problem: &str, help: &str) -> Re
     fail(format!("{problem}: {}{rest}", faults.join(", ")), help)
 }
 
-/// What of some amount is not to be used, in words.
+/// Describes the slack that may not be used.
 fn stays_free(slack: f64) -> String {
-    if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() }
+    if slack > 0.0 { format!(", {slack} of it reserved as slack") } else { String::new() }
 }
 
-/// The host of every process, as a node of the machine, and the least part of a host's performance that stays free: at least `slack`, and
-/// 1 where nobody said how much there is.
+/// The host node of every process, and the smallest free fraction of a host's performance: at least `slack`, and 1 if no
+/// performance is specified.
 fn check_hosts(
     graph: &TaskGraph,
     system: &SystemGraph,
@@ -391,8 +387,8 @@ fn check_hosts(
     let (processes, mapped) = (graph.ranks(), mapping.ranks.len());
     if mapped != processes {
         return fail(
-            format!("the mapping is of {mapped} processes, and the program has {processes}"),
-            "is it the mapping of another program?",
+            format!("the mapping has {mapped} processes, but the program has {processes}"),
+            "use a mapping of this program",
         );
     }
     let mut host_of = Vec::with_capacity(processes);
@@ -401,14 +397,16 @@ fn check_hosts(
         let host = system.slots.get(mapping.ranks[rank].slot as usize).map(|slot| slot.host);
         let Some(host) = host.filter(|&host| system.nodes[host as usize].name == name) else {
             return fail(
-                format!("process {rank} is on host `{name}`, which this machine does not have there"),
-                "is it the mapping of another machine?",
+                format!(
+                    "the mapping puts process {rank} on host `{name}`, which does not have that slot in this machine"
+                ),
+                "use a mapping to this machine",
             );
         };
         if system.nodes[host as usize].state == NodeState::Down {
             return fail(
                 format!("process {rank} is on host `{name}`, which is down"),
-                "map the program again, to what is up",
+                "compute a new mapping to hosts that are up",
             );
         }
         host_of.push(host);
@@ -418,7 +416,7 @@ fn check_hosts(
     Ok((host_of, share))
 }
 
-/// What is needed of the performance of every host. Fails where a process lacks something else.
+/// Performance demand at every host. Fails if another demand of a process is not met.
 fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<BTreeMap<u32, f64>> {
     let mut performance: BTreeMap<u32, f64> = BTreeMap::new();
     let mut devices: BTreeMap<(u32, &str), u64> = BTreeMap::new();
@@ -427,15 +425,15 @@ fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<B
         let (process, on) = (&demand.name, &node.name);
         if let Some(other) = demand.host.as_ref().filter(|other| *other != on) {
             return fail(
-                format!("process `{process}` is on host `{on}` and has to be on `{other}`"),
-                "the instance settles that in `mapping`",
+                format!("process `{process}` is on host `{on}`, but the instance requires `{other}`"),
+                "the key `mapping` of the instance fixes the hosts of processes",
             );
         }
         let is_lacking = |wanted: &&String| !node.traits.capabilities.contains(wanted);
         if let Some(lacking) = demand.capabilities.iter().find(is_lacking) {
             return fail(
                 format!("process `{process}` needs `{lacking}`, which host `{on}` does not have"),
-                "put it on a host that has it",
+                "move the process to a host that has it",
             );
         }
         *performance.entry(host).or_default() += demand.performance;
@@ -449,15 +447,15 @@ fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<B
         if wanted > u64::from(there) {
             let name = &node.name;
             return fail(
-                format!("the processes on host `{name}` need {wanted} of `{device}`, and it has {there}"),
-                "move some to other hosts",
+                format!("the processes on host `{name}` need {wanted} of `{device}`, but it has {there}"),
+                "move some of them to other hosts",
             );
         }
     }
     Ok(performance)
 }
 
-/// The least part of a host's performance that stays free.
+/// The smallest free fraction of a host's performance.
 fn performances(system: &SystemGraph, performance: &BTreeMap<u32, f64>, slack: f64) -> Result<f64> {
     let mut least = 1.0_f64;
     for (&host, &wanted) in performance {
@@ -467,9 +465,9 @@ fn performances(system: &SystemGraph, performance: &BTreeMap<u32, f64>, slack: f
             let (name, free) = (&node.name, stays_free(slack));
             return fail(
                 format!(
-                    "the processes on host `{name}` need a performance of {wanted}, and it has {there}{free}"
+                    "the processes on host `{name}` need a performance of {wanted}, but it has {there}{free}"
                 ),
-                "move some to other hosts",
+                "move some of them to other hosts",
             );
         }
         if wanted > 0.0 {

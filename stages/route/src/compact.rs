@@ -1,11 +1,12 @@
-//! A smaller program than that of the paper: hosts are parts of their switches.
+//! A smaller integer program than that of the paper: hosts are parts of their switches.
 //!
-//! Where every host has one cable, a route is its arcs between switches and two hops. All that a process sends to another is one
-//! commodity. For destinations that are alone on their hosts the entries of switches of type 1 form a tree of arcs, so that nothing has
-//! to be said about pairs of hosts and processes; where several processes fit on a host, entries are those for hosts, as in (16) and (17).
-//! What the longest route weighs is not left to the solver: programs with routes of at most so many hops come one after the other.
+//! If every host has one cable, a route consists of arcs between switches and two hops. All traffic from one process to another
+//! is one commodity. For destinations that are alone on their hosts, the entries of switches of type 1 form a tree of arcs, so no
+//! constraints for pairs of hosts and processes are needed. If several processes fit on a host, entries belong to hosts, as in
+//! (16) and (17). The weight of the longest route is not left to the solver: one program per upper limit of the route length is
+//! solved.
 //!
-//! Machines with other hosts go to the program of the paper.
+//! Machines with other hosts are solved by the program of the paper.
 
 mod constraints;
 mod model;
@@ -23,7 +24,7 @@ use constraints::{star, switches_needed};
 use model::{Input, Meaning, Model, Window, switches_of};
 use shape::{NO_WAY, Shape, Symmetry};
 
-/// Constraints of a program that is built. What has more takes gigabytes, and no solver comes to an end.
+/// Maximum number of constraints. Larger programs take gigabytes, and no solver finishes them.
 const MOST_CONSTRAINTS: usize = 2_000_000;
 
 /// The compact program, solved by a solver of linear programs.
@@ -52,15 +53,15 @@ impl Engine for Compact<'_> {
     }
 }
 
-/// Constraints of the program of the paper, roughly.
+/// Approximate number of constraints of the program of the paper.
 fn size(problem: &Problem<'_>) -> usize {
     let hosts = if problem.mapped.is_some() { 1 } else { problem.hosts.len() };
     problem.flows.len().saturating_mul(problem.system.links.len()).saturating_mul(hosts)
 }
 
-/// Solutions whose links wait for each other in a cycle, one after the other, before giving up.
+/// Maximum number of successive solutions with cycles of waiting links.
 const MAX_CYCLES: usize = 10_000;
-/// Part of a cost by which costs that are the same may differ: rounding.
+/// Relative tolerance between equal costs: rounding.
 const ROUNDING: f64 = 1e-7;
 
 /// The search for the best plan of a shape.
@@ -69,21 +70,21 @@ struct Steps<'a> {
     solver: &'a dyn Solver,
     stop: &'a StopCondition<'a>,
     symmetry: Symmetry,
-    /// The best plan, what it costs, and its longest route.
+    /// The best plan, its cost, and the length of its longest route.
     best: Option<(Plan, f64, usize)>,
     /// Whether the best plan was found here.
     is_new: bool,
-    /// What a plan costs at least beside its longest route.
+    /// Lower bound of the cost without the longest route.
     rest: f64,
     nodes: u64,
     cycles: Vec<Vec<u32>>,
 }
 
-/// What is known of all plans with longest routes in a window.
+/// What is known about all plans whose longest route is in a window.
 struct Step {
-    /// None costs less.
+    /// Lower bound of their cost.
     bound: f64,
-    /// Whether the best one is known, or that all cost more than another plan.
+    /// Whether their optimum is known, or all cost more than another plan.
     proven: bool,
 }
 
@@ -108,11 +109,11 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Raises the length of the longest route until nothing better can come.
+    /// Increases the length of the longest route until no better plan is possible.
     fn run(mut self) -> Result<SearchResult> {
         let end = self.most();
         let mut least = least_length(self.shape);
-        // What is known of the lengths that were looked at.
+        // Combines the results of the lengths examined so far.
         let mut bound = f64::INFINITY;
         let mut proven = true;
         while least <= self.highest(end) {
@@ -126,7 +127,7 @@ impl<'a> Steps<'a> {
             let window = Window { least, most: Some(most) };
             let mut step = self.step(window, part)?;
             if !step.proven && part < 1.0 && self.best.is_some() && !self.stop.is_over(self.nodes) {
-                // The other half is for the same, with what was found to begin with.
+                // The other half is for the second attempt, which starts from the plan found.
                 let again = self.step(window, 1.0)?;
                 step = Step { bound: again.bound.max(step.bound), proven: again.proven };
             }
@@ -155,13 +156,13 @@ impl<'a> Steps<'a> {
         self.problem().rules.weights.longest_route
     }
 
-    /// No route that passes no switch twice is longer, or may be.
+    /// Upper bound of the length of a route that passes no switch twice, or the limit.
     fn most(&self) -> usize {
         let most = self.problem().rules.max_hops.map_or(usize::MAX, |most| most as usize);
         if self.shape.commodities.is_empty() { 0 } else { (self.shape.switches.len() + 1).min(most) }
     }
 
-    /// The longest route that a plan can have that is better than the best.
+    /// The maximum longest route of a plan that is better than the incumbent.
     fn highest(&self, end: usize) -> usize {
         let Some((_, cost, _)) = &self.best else { return end };
         let mut highest = end;
@@ -178,7 +179,7 @@ impl<'a> Steps<'a> {
         highest
     }
 
-    /// The best plan with longest routes in a window; a part of the time that is left is for it.
+    /// The best plan whose longest route is in a window, within a fraction of the remaining time.
     fn step(&mut self, window: Window, part: f64) -> Result<Step> {
         let least = self.weight() * window.least as f64 + self.rest;
         let mut model = Model::new(self.shape, window);
@@ -217,12 +218,12 @@ impl<'a> Steps<'a> {
             return Ok(Step { bound, proven: solution.proven });
         }
         fail(
-            format!("after {MAX_CYCLES} solutions links still wait for each other in a cycle"),
-            "leave `deadlock_free` out to see one of them",
+            format!("{MAX_CYCLES} successive solutions had cycles of waiting links"),
+            "omit `deadlock_free` to get one of them",
         )
     }
 
-    /// Gives a program the best plan to begin with if it is one of its solutions, else what that costs.
+    /// Starts a program from the incumbent if it is one of its solutions, otherwise from its cost as a cutoff.
     fn begin(&self, model: &mut Model<'_>) {
         let Some((plan, cost, _)) = &self.best else { return };
         let values = model.values(plan);
@@ -231,12 +232,12 @@ impl<'a> Steps<'a> {
         model.program.cutoff = model.program.start.is_none().then_some(cost - model.constant);
     }
 
-    /// Keeps a plan if it is the best. It has to be what the solver says it is.
-    fn keep(&mut self, plan: Plan, said: f64) -> Result<()> {
+    /// Keeps a plan if it is the best. Its cost must match what the solver reports.
+    fn keep(&mut self, plan: Plan, reported: f64) -> Result<()> {
         let cost = self.problem().cost(&plan);
-        if !self.problem().keeps_rules(&plan.routes) || cost > said + ROUNDING * said.abs().max(1.0) {
+        if !self.problem().keeps_rules(&plan.routes) || cost > reported + ROUNDING * reported.abs().max(1.0) {
             return Err(RouteError::of_solver(format!(
-                "a solution of the compact program is no plan, or one that costs {cost} and not {said}"
+                "a solution of the compact program is not a plan, or its cost is {cost} instead of {reported}"
             )));
         }
         if self.best.as_ref().is_none_or(|best| cost < best.1) {
@@ -248,14 +249,14 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The least arcs of a commodity.
+/// The minimum number of arcs of a commodity.
 fn least_arcs(shape: &Shape<'_>, commodity: usize) -> usize {
     let [from, to] = shape.commodities[commodity].ends().map(|party| switches_of(shape, party));
     let pairs = from.iter().flat_map(|&from| to.iter().map(move |&to| shape.distances[from][to]));
     pairs.min().unwrap_or(0)
 }
 
-/// No longest route is shorter.
+/// Lower bound of the longest route.
 fn least_length(shape: &Shape<'_>) -> usize {
     let arcs = (0..shape.commodities.len()).map(|commodity| least_arcs(shape, commodity));
     let Some(arcs) = arcs.max().filter(|arcs| *arcs < NO_WAY) else { return 0 };
@@ -272,7 +273,7 @@ fn least_length(shape: &Shape<'_>) -> usize {
     least
 }
 
-/// What a plan costs at least beside its longest route.
+/// Lower bound of the cost without the longest route.
 fn rest(shape: &Shape<'_>) -> f64 {
     let weights = shape.problem.rules.weights;
     if !shape.exclusive {
@@ -313,7 +314,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// The layout of a plan; nothing if it is none of this shape.
+    /// The layout of a plan; none if it does not fit this shape.
     fn new(shape: &Shape<'_>, plan: &Plan) -> Option<Self> {
         let arc_of: BTreeMap<u32, usize> =
             shape.arcs.iter().zip(0..).map(|(arc, number)| (arc.link, number)).collect();
@@ -339,11 +340,11 @@ impl Layout {
         Some(Self { places, ways, outside, longest: plan.longest() })
     }
 
-    /// What a variable is.
+    /// The meaning of a variable.
     fn value(&self, shape: &Shape<'_>, meaning: Meaning) -> f64 {
         let takes = |commodity: usize, arc: usize| self.ways[commodity].contains(&arc);
         let ends = |commodity: usize| shape.commodities[commodity].ends().map(|party| self.places[party]);
-        // Destinations are parties that are alone on their hosts, or else places.
+        // Destinations are parties that are alone on their hosts, otherwise places.
         let is_for = |commodity: usize, destination: usize| match shape.exclusive {
             true => shape.commodities[commodity].destination == destination,
             false => ends(commodity)[1] == destination && self.outside[commodity],
@@ -380,7 +381,7 @@ impl Layout {
 }
 
 impl Model<'_> {
-    /// The values that a plan gives the variables.
+    /// The values of the variables for a plan.
     fn values(&self, plan: &Plan) -> Option<Vec<f64>> {
         let layout = Layout::new(self.shape, plan)?;
         let least = self.window.least as f64;
@@ -391,7 +392,7 @@ impl Model<'_> {
         Some(self.meanings.iter().map(value).collect())
     }
 
-    /// The plan in a solution.
+    /// The plan of a solution.
     fn plan(&self, values: &[f64]) -> Plan {
         let (shape, problem) = (self.shape, self.shape.problem);
         let is_set = |variable: usize| values.get(variable).is_some_and(|&value| value > 0.5);
@@ -441,7 +442,7 @@ impl Model<'_> {
     }
 }
 
-/// A host for every party: alike hosts are taken one after the other where each holds one.
+/// Assigns a host to every party: alike hosts are used in turn if each holds one.
 fn hosts(shape: &Shape<'_>, places: &[usize]) -> Vec<u32> {
     let mut taken = vec![0; shape.places.len()];
     let host = |&place: &usize| {

@@ -1,5 +1,5 @@
-//! What a traced program asks of a machine: streams with the bandwidth of its traffic, and a machine whose links have ports and whose
-//! hosts say what they can do.
+//! Demands of a traced program: streams with the bandwidth of its traffic, and a machine with ports on its links and capacities
+//! of its hosts.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -20,7 +20,8 @@ pub struct DemandsStage;
 impl Stage for DemandsStage {
     type Params = DemandsParams;
     const KIND: &'static str = "route/demands";
-    const SUMMARY: &'static str = "Streams and their bandwidth from the traffic of a traced program, and a machine whose links have ports";
+    const SUMMARY: &'static str =
+        "Derive streams and their bandwidth from the traffic of a traced program, and add ports to the links";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -60,12 +61,12 @@ impl Stage for DemandsStage {
         let needed: f64 =
             program.graph.demands.streams.iter().map(|stream| stream.bandwidth_bytes_per_s).sum();
         cx.log(format_args!(
-            "{} streams, {needed:.3e} bytes per second together",
+            "{} streams, {needed:.3e} bytes per second in total",
             program.graph.demands.streams.len()
         ));
         if program.left_out > 0 {
             cx.log(format_args!(
-                "{} streams are left out; they need {:.3e} bytes per second",
+                "{} streams omitted; they need {:.3e} bytes per second",
                 program.left_out, program.left_out_bandwidth
             ));
         }
@@ -77,24 +78,24 @@ impl Stage for DemandsStage {
     }
 }
 
-/// A program that says what it asks of a machine.
+/// A program with its demands.
 #[derive(Debug, Clone, PartialEq)]
 struct DemandingProgram {
     /// The program.
     graph: TaskGraph,
-    /// Streams that are left out for they need too little.
+    /// Number of omitted streams, which need less than the minimum or rank below `top_flows`.
     left_out: usize,
-    /// What they need together, in bytes per second.
+    /// Their total bandwidth in bytes per second.
     left_out_bandwidth: f64,
 }
 
-/// The program with a stream for every pair of ranks that sent something: its bytes over the time that they had. Messages of a rank to
-/// itself are none.
+/// The program with one stream for every pair of communicating ranks: bytes divided by the available time. Messages of a rank to
+/// itself are not streams.
 fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<DemandingProgram> {
     if !graph.demands.is_empty() {
         return fail(
-            "the program already says what it asks of a machine",
-            "connect it without route/demands",
+            "the program already has streams and demands",
+            "connect the program directly, without route/demands",
         );
     }
     let rates = match params.peak_phase {
@@ -113,7 +114,7 @@ fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<DemandingProgram> {
             bandwidth_bytes_per_s,
         })
         .collect();
-    // The heaviest first; of equals in the order of ranks.
+    // Descending bandwidth; ties in rank order.
     streams.sort_by(|a, b| b.bandwidth_bytes_per_s.total_cmp(&a.bandwidth_bytes_per_s));
     let enough = streams
         .iter()
@@ -129,7 +130,7 @@ fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<DemandingProgram> {
     })
 }
 
-/// The traffic that counts, and how long it had.
+/// The selected traffic and its duration.
 fn traffic<'a>(graph: &'a TaskGraph, params: &DemandsParams) -> Result<(&'a [Edge], f64)> {
     let (edges, seconds, what) = match &params.phase {
         None => (&graph.edges, graph.duration_s, "trace"),
@@ -141,8 +142,8 @@ fn traffic<'a>(graph: &'a TaskGraph, params: &DemandsParams) -> Result<(&'a [Edg
     match params.duration_s.or(seconds).filter(|seconds| *seconds > 0.0) {
         Some(seconds) => Ok((edges, seconds)),
         None => fail(
-            format!("how long the {what} took is not known"),
-            "say with `duration_s` in how many seconds its traffic has to get through",
+            format!("the duration of the {what} is unknown"),
+            "set `duration_s` to the time in seconds in which its traffic must be transmitted",
         ),
     }
 }
@@ -154,7 +155,7 @@ fn phase<'a>(graph: &'a TaskGraph, wanted: &str) -> Result<&'a Phase> {
         let known: Vec<&str> =
             graph.phases.iter().filter_map(|phase| phase.name.as_deref()).take(10).collect();
         let help = match (graph.phases.len(), known.as_slice()) {
-            (0, _) => "tell phases apart when the trace is read: `phases` of trace/otf2".to_owned(),
+            (0, _) => "detect phases when the trace is read: `phases` of trace/otf2".to_owned(),
             (count, []) => format!("phases are numbered from 0 to {}", count - 1),
             (_, known) => format!("phases are: {}", known.join(", ")),
         };
@@ -166,7 +167,7 @@ fn length(phase: &Phase) -> Option<f64> {
     Some(phase.end_s? - phase.begin_s?)
 }
 
-/// What every pair of ranks sends in a second in the phase in which it sends most.
+/// The rate of every pair of ranks in the phase in which that rate is highest.
 fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>> {
     let mut rates: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for phase in &graph.phases {
@@ -179,8 +180,8 @@ fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>> {
     match rates.is_empty() && !graph.edges.is_empty() {
         false => Ok(rates),
         true => fail(
-            "the program has no phases of known length, and `peak_phase` asks for the busiest",
-            "tell phases of time apart when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2",
+            "`peak_phase` needs phases of known length, and the program has none",
+            "detect phases when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2",
         ),
     }
 }
@@ -194,8 +195,8 @@ fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDem
                 (Some(compute), Some(all)) => (compute / all).clamp(0.0, 1.0),
                 _ => {
                     return fail(
-                        format!("how long rank {rank} computed is not known"),
-                        "leave `performance` out: every process then needs a slot",
+                        format!("the compute time of rank {rank} is unknown"),
+                        "omit `performance`: every process then needs one slot",
                     );
                 }
             },
@@ -209,14 +210,14 @@ fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDem
     Ok(processes)
 }
 
-/// The machine with a port at both ends of every link, the performance of hosts, and what `params` say of links and switches that do not
-/// say it themselves. Ports that are known stay. In networks whose hosts are linked to each other every host gets a switch of its own, called
-/// `HOST-router`, for hosts pass nothing on.
+/// The machine with a port at both ends of every link and the performance of hosts. `params` supply what links and switches do
+/// not specify; known ports stay. If hosts are linked to each other, every such host gets a switch called `HOST-router`, because
+/// hosts do not forward packets.
 fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph> {
     if system.links.is_empty() {
         return fail(
-            "the links of the machine are not known",
-            "take the machine from a fabric (topology/import), or a shape with links such as `fat-tree:4x4/1x2`, \
+            "the machine topology has no links",
+            "import the topology from a fabric (topology/import), or use a shape with links such as `fat-tree:4x4/1x2`, \
              `torus:4x4` or `mesh:2x4` of topology/synthetic",
         );
     }
@@ -243,7 +244,7 @@ fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph> {
     Ok(system)
 }
 
-/// Takes away what ends at a node that is down.
+/// Marks the links of nodes that are down as down.
 fn down(system: &mut SystemGraph) {
     for link in &mut system.links {
         let ends = [link.source, link.destination];
@@ -253,7 +254,7 @@ fn down(system: &mut SystemGraph) {
     }
 }
 
-/// Puts a switch before every host that is linked to another host.
+/// Inserts a switch in front of every host that is linked to another host.
 fn routers(system: &mut SystemGraph) {
     let is_host = |node: u32| system.nodes[node as usize].kind == NodeKind::Host;
     let direct = system.links.iter().filter(|link| is_host(link.source) && is_host(link.destination));
@@ -281,14 +282,14 @@ fn routers(system: &mut SystemGraph) {
     for (&host, &router) in &router_of {
         system.links.extend([Link::new(host, router), Link::new(router, host)]);
     }
-    // Ways that were known do not lead through the new switches.
+    // Imported routes do not pass through the new switches.
     system.routing = Routing::default();
 }
 
-/// Gives links without ports the lowest ones that are free; both directions of a cable have the same ports.
+/// Gives links without ports the lowest free ones; both directions of a cable have the same ports.
 fn ports(system: &mut SystemGraph) {
     let mut ports = Ports::of(&system.links);
-    // Cables whose other direction is still to come, by where that leaves and arrives.
+    // Cables of which one direction has been seen, by source and destination of the other.
     let mut waiting: HashMap<(u32, u32), VecDeque<(u32, u32)>> = HashMap::new();
     for link in system.links.iter_mut().filter(|link| link.state == LinkState::Up) {
         if link.source_port.is_some() && link.destination_port.is_some() {
@@ -306,8 +307,8 @@ fn ports(system: &mut SystemGraph) {
     }
 }
 
-/// The forwarding tables of a fabric as tables of its switches; nothing if they are not known. Of a host with several addresses the
-/// entries of the first one that a switch knows.
+/// The forwarding tables of a fabric as tables of its switches, if they are known. For a host with several addresses, the first
+/// entry of each switch is used.
 fn tables(system: &SystemGraph) -> Option<Tables> {
     let mut entries = BTreeMap::new();
     for forward in &system.routing.forwarding {
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_need_their_bytes_over_the_time_that_they_had() {
+    fn bandwidth_of_a_stream_is_bytes_divided_by_time() {
         let all = DemandsParams::default();
         assert_eq!(rates(&all), [(0, 1, 100.0), (1, 2, 10.0), (2, 0, 20.0)]);
         let first = DemandsParams { phase: Some("0".into()), ..all.clone() };
@@ -381,13 +382,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn missing_durations_and_phases_are_errors() {
         let fault = |graph: &TaskGraph, params: &DemandsParams| ask(graph, params).unwrap_err().to_string();
         let timeless = TaskGraph { duration_s: None, phases: vec![], ..program() };
         let all = DemandsParams::default();
-        assert_eq!(fault(&timeless, &all), "how long the trace took is not known");
+        assert_eq!(fault(&timeless, &all), "the duration of the trace is unknown");
         let peak = DemandsParams { peak_phase: true, ..all.clone() };
-        assert!(fault(&timeless, &peak).starts_with("the program has no phases of known length"));
+        assert!(fault(&timeless, &peak).starts_with("`peak_phase` needs phases of known length"));
         let named = DemandsParams { phase: Some("solve".into()), ..all.clone() };
         let error = ask(&program(), &named).unwrap_err();
         assert_eq!(error.help, "phases are: from 0, from 1");
@@ -397,13 +398,13 @@ mod tests {
         );
         assert_eq!(
             fault(&timeless, &DemandsParams { duration_s: Some(1.0), ..computed }),
-            "how long rank 0 computed is not known"
+            "the compute time of rank 0 is unknown"
         );
         let twice = ask(&program(), &all).unwrap().graph;
-        assert!(fault(&twice, &all).contains("already says"));
+        assert!(fault(&twice, &all).contains("already has streams"));
     }
 
-    /// Hosts `h0` to `h2` and a switch, joined as said.
+    /// Hosts `h0` to `h2` and a switch, with these cables.
     fn machine(cables: &[(u32, u32)]) -> SystemGraph {
         let mut nodes: Vec<Node> = (0..3).map(|host| Node::host(format!("h{host}"))).collect();
         nodes.push(Node::switch("s"));
@@ -460,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_linked_to_each_other_get_a_switch_each() {
+    fn directly_linked_hosts_get_a_switch_each() {
         let ready = ready(&machine(&[(0, 1), (1, 2), (2, 0)]), &DemandsParams::default()).unwrap();
         assert!(is_tidy(&ready));
         assert_eq!((ready.nodes.len(), ready.links.len()), (7, 12));
@@ -468,6 +469,6 @@ mod tests {
         let are_hosts = |link: &Link| link.source.max(link.destination) < 3;
         assert!(!ready.links.iter().any(are_hosts));
         let none = super::ready(&machine(&[]), &DemandsParams::default()).unwrap_err();
-        assert_eq!(none.to_string(), "the links of the machine are not known");
+        assert_eq!(none.to_string(), "the machine topology has no links");
     }
 }

@@ -1,9 +1,9 @@
-//! Why there is no answer, and what would have to be different.
+//! Infeasibility diagnosis: why a problem has no solution, and which constraints to relax.
 //!
-//! First what is wrong whatever the routes ([`facts`]). Then [`remedies`], each of which is enough: links and hosts that would have to have
-//! more (the paper's modified program: least largest shortage, then as few of them as possible), switches that would have to be of type 2, or
-//! a rule that would have to be weaker. With every remedy comes a plan for the machine as it would be, and the remedy is told only if that
-//! plan passes the check.
+//! First come violations that do not depend on routes ([`facts`]). Then come [`remedies`], each of which suffices: more capacity
+//! of links and hosts (the paper's modified program: minimise the largest shortage, then the number of affected components),
+//! switches of type 2, or a weaker rule. Each remedy has a plan for the modified machine and is reported only if that plan passes
+//! the checker.
 
 mod facts;
 mod remedies;
@@ -21,28 +21,28 @@ use facts::Changed;
 use facts::Reachability;
 use remedies::Inquiry;
 
-/// Nodes of a solver's search tree for one question, so that an answer comes also where nobody set limits.
+/// Node limit of a solver's search tree per query, so that a diagnosis without user limits terminates.
 const MOST_NODES: u64 = 2000;
-/// Questions that are asked about a small problem, and about others: each may take seconds.
+/// Query limits for small and for other problems: each query may take seconds.
 const MOST_QUESTIONS: [u32; 2] = [200, 30];
-/// Causes of one kind that are told.
+/// Maximum number of reported causes of one kind.
 const MOST_CAUSES: usize = 20;
 
-/// What is told so far.
+/// The findings so far.
 #[derive(Default)]
 struct Findings {
     diagnosis: Diagnosis,
-    /// What is wrong whatever else is done; it stands before the first remedy.
+    /// Violations that every remedy has to include; they precede the first remedy.
     facts: Vec<Cause>,
     remedies: u32,
 }
 
 impl Findings {
-    /// Something that would help, and is enough.
+    /// Records a sufficient remedy.
     fn remedy(&mut self, causes: Vec<Cause>) {
         if !causes.is_empty() {
             let remedy = self.remedies;
-            // What is told with the amount that would do is not told twice.
+            // A fact about a component is dropped if the remedy states the required amount for it.
             self.facts.retain(|fact| {
                 !causes.iter().any(|cause| (cause.part, &cause.name) == (fact.part, &fact.name))
             });
@@ -53,8 +53,8 @@ impl Findings {
     }
 }
 
-/// Why a problem has no answer. What cannot be found out before it has to stop, or within the own limits
-/// of this, is left out; the metric `complete` is 0 then.
+/// Diagnoses an infeasible problem. The diagnosis is incomplete (metric `complete` = 0) if the stop condition or its own limits
+/// end it early.
 pub fn diagnose(
     problem: &Problem<'_>,
     solver: Option<&dyn Solver>,
@@ -90,7 +90,8 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// What would help. Where processes ask for what no host has, that is a part of all of it, and only what is short beside is looked for.
+/// Searches for remedies. If processes demand what no host has, every remedy includes that, and only additional shortages are
+/// sought.
 fn remedies(inquiry: &Inquiry<'_>, lacks: bool, findings: &mut Findings) -> Result<()> {
     let asked = inquiry.asked;
     if lacks && is_cured(inquiry)? {
@@ -121,7 +122,7 @@ fn remedies(inquiry: &Inquiry<'_>, lacks: bool, findings: &mut Findings) -> Resu
     Ok(())
 }
 
-/// Whether nothing else is wrong with what is asked.
+/// Whether the problem is feasible once the reported demands are dropped.
 fn is_cured(Inquiry { asked, changed, seeker }: &Inquiry<'_>) -> Result<bool> {
     if !asked.holds_mapping() {
         return Ok(false);
@@ -132,12 +133,12 @@ fn is_cured(Inquiry { asked, changed, seeker }: &Inquiry<'_>) -> Result<bool> {
     })
 }
 
-/// Not more than people read.
+/// Truncates a list of causes to a readable length.
 fn at_most(mut causes: Vec<Cause>) -> Vec<Cause> {
     let more = causes.len().saturating_sub(MOST_CAUSES);
     causes.truncate(MOST_CAUSES);
     if let Some(last) = causes.last_mut().filter(|_| more > 0) {
-        last.words.push_str(&format!("; and {more} more like that"));
+        last.words.push_str(&format!("; and {more} similar causes"));
     }
     causes
 }

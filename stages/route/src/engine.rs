@@ -1,14 +1,14 @@
-//! What answers questions.
+//! The interface of all solvers.
 
 use std::time::Instant;
 
 use crate::error::Result;
 use crate::problem::{Plan, Problem};
 
-/// A way to answer questions.
+/// A solver of routing problems.
 pub trait Engine {
-    /// The best plan that it finds before it has to stop, and what it knows of better ones. `best` is a plan that is known to keep
-    /// all rules; nothing that costs more need be found.
+    /// Returns the best plan found before the stop condition, with a lower bound. `best` is a known feasible plan; the engine
+    /// need not return plans that cost more.
     fn solve(
         &self,
         problem: &Problem<'_>,
@@ -17,20 +17,20 @@ pub trait Engine {
     ) -> Result<SearchResult>;
 }
 
-/// What an engine found.
+/// The result of an engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
-    /// The best plan; it keeps all rules. Nothing if there is none below what was known before.
+    /// The best plan, which keeps all rules; none if no plan costs less than the known one.
     pub plan: Option<Plan>,
-    /// No plan costs less; infinite if there is none at all.
+    /// Lower bound of the cost; infinite if the problem is infeasible.
     pub bound: f64,
-    /// Whether the search came to its end: the plan, or the one that was known, is best, or there is none.
+    /// Whether the search completed: the returned or known plan is optimal, or the problem is infeasible.
     pub proven: bool,
     /// Nodes of the search tree.
     pub nodes: u64,
 }
 
-/// When a search ends before it has proven anything.
+/// Limits of a search that has proven nothing yet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// Nodes of the search tree.
@@ -39,7 +39,7 @@ pub struct Limits {
     pub seconds: Option<f64>,
 }
 
-/// When to stop.
+/// The stop condition of a search.
 pub struct StopCondition<'a> {
     /// The limits.
     pub limits: Limits,
@@ -48,19 +48,19 @@ pub struct StopCondition<'a> {
 }
 
 impl<'a> StopCondition<'a> {
-    /// Limits that count from now, and what asks to stop before.
+    /// Limits that start now, and a callback that requests an earlier stop.
     #[must_use]
     pub fn new(limits: Limits, should_stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Self { limits, begin: Instant::now(), should_stop }
     }
 
-    /// Nothing to stop for.
+    /// No limits.
     #[must_use]
     pub fn endless() -> StopCondition<'static> {
         StopCondition::new(Limits::default(), &|| false)
     }
 
-    /// Whether to stop after so many nodes.
+    /// Whether to stop after this many nodes.
     #[must_use]
     pub fn is_over(&self, nodes: u64) -> bool {
         self.limits.nodes.is_some_and(|most| nodes >= most)
@@ -68,19 +68,19 @@ impl<'a> StopCondition<'a> {
             || (self.should_stop)()
     }
 
-    /// Seconds that are left, if they are limited.
+    /// Remaining seconds, if they are limited.
     #[must_use]
     pub fn seconds_left(&self) -> Option<f64> {
         self.limits.seconds.map(|all| all - self.begin.elapsed().as_secs_f64())
     }
 
-    /// Whether somebody asks to stop.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn should_stop(&self) -> bool {
         (self.should_stop)()
     }
 
-    /// What is left for the next search after so many nodes; a part of the seconds that are left.
+    /// The remaining limits for the next search after `nodes`, with a fraction of the remaining time.
     #[must_use]
     pub fn rest(&self, nodes: u64, part: f64) -> Self {
         let limits = Limits {
@@ -92,13 +92,13 @@ impl<'a> StopCondition<'a> {
 }
 
 impl SearchResult {
-    /// Nothing found and nothing known.
+    /// No plan and no bound.
     #[must_use]
     pub fn nothing() -> Self {
         Self { plan: None, bound: f64::NEG_INFINITY, proven: false, nodes: 0 }
     }
 
-    /// Certainty that there is no plan.
+    /// Proof that the problem is infeasible.
     #[must_use]
     pub fn none() -> Self {
         Self { plan: None, bound: f64::INFINITY, proven: true, nodes: 0 }

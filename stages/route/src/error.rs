@@ -1,11 +1,11 @@
-//! What can be wrong with instances, inventories, parameters, tables and what they are written as.
+//! Errors of instances, inventories, parameters, tables and exports.
 
 use std::fmt::Display;
 
 use miette::Diagnostic;
 
-/// What is wrong, and what to do: tables that do not bring every stream where it belongs or take more than there is, tables that a format
-/// cannot hold, parameters that make no search, a solver that fails.
+/// A problem and its remedy: tables that misroute or overload, tables that a format cannot represent, invalid parameters, a
+/// failing solver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 #[diagnostic(help("{help}"))]
@@ -21,19 +21,19 @@ impl RouteError {
         Self { problem: problem.into(), help: help.into() }
     }
 
-    /// A solver that does not solve.
+    /// A failure of the solver.
     pub(crate) fn of_solver(problem: impl Into<String>) -> Self {
         Self::new(
             problem,
-            "this is a fault of the solver or of hopmap; route/model writes the program, to look at it with another one",
+            "this is a bug of the solver or of hopmap; write the program with route/model and try another solver",
         )
     }
 }
 
-/// What fails with a problem and a help.
+/// A result that fails with a problem and a help text.
 pub(crate) type Result<T, E = RouteError> = std::result::Result<T, E>;
 
-/// Fails with what is wrong and what to do.
+/// Fails with a problem and a help text.
 pub(crate) fn fail<T, E: From<RouteError>>(
     problem: impl Into<String>,
     help: impl Into<String>,
@@ -46,12 +46,12 @@ pub(crate) fn require(is_right: bool, name: &str, value: impl Display, help: &st
     if is_right { Ok(()) } else { fail(format!("{name} is {value}"), help) }
 }
 
-/// Whether a number is above zero and has an end.
+/// Whether a number is finite and above zero.
 pub(crate) fn is_above_zero(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
-/// Whether a number is zero or more and has an end.
+/// Whether a number is finite and not negative.
 pub(crate) fn is_amount(value: f64) -> bool {
     value >= 0.0 && value.is_finite()
 }

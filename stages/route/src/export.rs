@@ -1,7 +1,8 @@
-//! Tables of switches as text that networks load, and routes as pictures.
+//! Tables of switches as text for networks, and routes as pictures.
 //!
-//! Linear forwarding tables of InfiniBand are those that `dump_lfts` prints and `opensm -R file -U` loads. A subnet manager gives local ids
-//! (LIDs) as it likes, so a dump of the running network says which they are: its tables are written again with our entries in place.
+//! InfiniBand linear forwarding tables are those that `dump_lfts` prints and `opensm -R file -U` loads. The subnet manager
+//! chooses the local ids (LIDs), so they are taken from a dump of the running network. The export is that dump with our entries
+//! in place of its own.
 
 mod rapidio;
 
@@ -14,10 +15,10 @@ use hopmap_views::{Routed, route_loads, routes};
 use crate::error::{Result, fail};
 use crate::{ExportFormat, ExportParams, RouteError};
 
-/// Bytes of a dump of forwarding tables.
+/// Maximum size of a dump of forwarding tables in bytes.
 const MOST_BYTES: u64 = 1 << 32;
 
-/// The tables of a network as text. Pictures need more than tables: see [`draw`].
+/// The tables of a network as text. For pictures see [`draw`].
 pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Result<TextFile> {
     if params.format == ExportFormat::Rio {
         only_global(system, tables, "the kernel's file")?;
@@ -35,21 +36,21 @@ pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Re
     Ok(TextFile { name: name.to_owned(), text })
 }
 
-/// Linear forwarding tables of InfiniBand: those of a dump, with the entries of ours in place of its own.
+/// InfiniBand linear forwarding tables: those of a dump, with our entries in place of its own.
 pub fn forwarding_tables(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String> {
     only_global(system, tables, "InfiniBand")?;
     let (switches, lids_of) = read(system, dump)?;
     let named: BTreeSet<u32> = switches.iter().map(|switch| switch.node).collect();
     if let Some(entry) = tables.entries.iter().find(|entry| !named.contains(&entry.switch)) {
         let name = &system.nodes[entry.switch as usize].name;
-        return fail(format!("the dump says nothing of switch `{name}`"), HELP);
+        return fail(format!("the dump does not contain switch `{name}`"), HELP);
     }
     let mut text = String::new();
     for mut switch in switches {
         for entry in tables.entries.iter().filter(|entry| entry.switch == switch.node) {
             let host = &system.nodes[entry.destination as usize].name;
             let Some(lids) = lids_of.get(&entry.destination) else {
-                return fail(format!("the dump says no LID of host `{host}`"), HELP);
+                return fail(format!("the dump has no LID for host `{host}`"), HELP);
             };
             for &lid in lids {
                 let place = switch.entries.entry(lid).or_insert((0, format!("# '{host}'")));
@@ -68,20 +69,20 @@ pub fn forwarding_tables(system: &SystemGraph, tables: &Tables, dump: &str) -> R
 fn lids(params: &ExportParams) -> Result<String> {
     let Some(file) = &params.lids else {
         return fail(
-            "nothing says which LIDs the nodes have",
-            "give a dump of the running network: `lids = \"opensm-lfts.dump\"`",
+            "the LIDs of the nodes are unknown",
+            "set `lids` to a dump of the running network: `lids = \"opensm-lfts.dump\"`",
         );
     };
     hopmap_text::read_text(file.path(), MOST_BYTES)
         .map_err(|error| RouteError::new(error.to_string(), error.help_text()))
 }
 
-/// Refuses tables of ports, for formats that know one table for a switch only.
+/// Rejects tables per input port, for formats with one table per switch.
 fn only_global(system: &SystemGraph, tables: &Tables, format: &str) -> Result<()> {
     match tables.entries.iter().find(|entry| entry.input_port.is_some()) {
         Some(entry) => fail(
             format!(
-                "switch `{}` has a table for a port, and {format} knows one table for a switch",
+                "switch `{}` has a table per input port, but {format} supports only one table per switch",
                 system.nodes[entry.switch as usize].name
             ),
             "use `format = \"fmd\"` or `\"registers\"`, or switches of type 1",
@@ -90,17 +91,17 @@ fn only_global(system: &SystemGraph, tables: &Tables, format: &str) -> Result<()
     }
 }
 
-const HELP: &str = "`lids` is what `dump_lfts` or opensm's `opensm-lfts.dump` says of the network";
+const HELP: &str = "`lids` must be the output of `dump_lfts` or the file `opensm-lfts.dump` of opensm";
 
-/// What a dump says of a switch.
+/// A switch in a dump.
 struct Switch {
     heading: String,
     node: u32,
-    /// The entries by LID: output port, and the comment behind it.
+    /// The entries by LID: output port, and the comment that follows it.
     entries: BTreeMap<u32, (u32, String)>,
 }
 
-/// The LIDs of every host: a power of two of them where a subnet manager gives it several.
+/// The LIDs of every host: a power of two of them if the subnet manager assigns several.
 type LidsOf = BTreeMap<u32, BTreeSet<u32>>;
 
 /// The switches of a dump, and the LIDs of every host.
@@ -126,7 +127,7 @@ fn read(system: &SystemGraph, dump: &str) -> Result<(Vec<Switch>, LidsOf)> {
                 return Err(wrong(number, "an entry has a LID and a port, below the heading of a switch"));
             };
             let comment = words.next().unwrap_or_default();
-            // Further LIDs of a port may come without the name.
+            // Further LIDs of a port may lack the name.
             let at_port = guid(comment, "portguid 0x");
             let node = nodes.get(name_in(comment)).or_else(|| by_port.get(at_port)).copied();
             if let Some(node) = node {
@@ -137,17 +138,17 @@ fn read(system: &SystemGraph, dump: &str) -> Result<(Vec<Switch>, LidsOf)> {
         }
     }
     match switches.is_empty() {
-        true => Err(wrong(1, "there is no switch in it")),
+        true => Err(wrong(1, "the dump contains no switch")),
         false => Ok((switches, lids_of)),
     }
 }
 
-/// The sixteen hexadecimal digits behind some words, or nothing.
+/// The sixteen hexadecimal digits that follow a key, if any.
 fn guid<'a>(line: &'a str, words: &str) -> &'a str {
     line.split_once(words).and_then(|(_, rest)| rest.get(..16)).unwrap_or_default()
 }
 
-/// What stands between quotation marks, else in the last brackets; without the name of the adapter behind that of the host.
+/// The text in quotation marks, otherwise in the last brackets; without the adapter name that follows the host name.
 fn name_in(line: &str) -> &str {
     let quoted = line.split_once('\'').and_then(|(_, rest)| rest.rsplit_once('\'')).map(|(name, _)| name);
     let bracketed = || line.rsplit_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name);
@@ -155,28 +156,28 @@ fn name_in(line: &str) -> &str {
     name.split_once(' ').map_or(name, |(host, _)| host)
 }
 
-/// What a picture shows.
+/// The inputs of a picture.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
-    /// The machine.
+    /// The machine topology.
     pub system: &'a SystemGraph,
     /// The tables of its switches.
     pub tables: &'a Tables,
-    /// The routes; without them there is no picture.
+    /// The routes, which a picture requires.
     pub routes: Option<&'a Routes>,
     /// The program, for the names of processes and streams.
     pub graph: Option<&'a TaskGraph>,
-    /// Where its processes are.
+    /// The mapping of its processes.
     pub mapping: Option<&'a Mapping>,
 }
 
-/// Routes on a network: a page for `html`, else the picture alone. Fails without routes, and where one of the inputs is about something
-/// else than the others.
+/// Draws routes on a network: a page for `html`, otherwise only the picture. Fails without routes, and if the inputs do not
+/// belong together.
 pub fn draw(shown: &Shown<'_>, format: ExportFormat) -> Result<TextFile> {
     let Shown { system, tables, routes: given, graph, mapping } = *shown;
     let Some(given) = given else {
         return fail(
-            "a picture shows routes, and none are connected",
+            "a picture needs routes, but none are connected",
             "connect `routes` of route/tables, route/map or route/check; `task-graph` and `mapping` add the names of processes",
         );
     };
@@ -189,14 +190,14 @@ pub fn draw(shown: &Shown<'_>, format: ExportFormat) -> Result<TextFile> {
     Ok(TextFile { name: name.to_owned(), text })
 }
 
-/// Refuses what is about another machine or another program.
+/// Rejects inputs of another machine or program.
 fn check(shown: &Shown<'_>, routes: &Routes) -> Result<()> {
     let Shown { system, tables, graph, mapping, .. } = *shown;
     let (nodes, links) = (system.nodes.len(), system.links.len());
     let other = |what: &str, of: &str| {
         RouteError::new(
-            format!("{what} are not those of this {of}"),
-            "connect the inputs and outputs of the same run of route/tables or route/map",
+            format!("{what} do not belong to this {of}"),
+            "connect inputs and outputs of the same run of route/tables or route/map",
         )
     };
     let all_links = routes.routes.iter().flat_map(|route| &route.links).chain(&routes.cycle);
@@ -213,7 +214,7 @@ fn check(shown: &Shown<'_>, routes: &Routes) -> Result<()> {
         return Err(other("the routes", "program"));
     }
     if mapping.is_some_and(|mapping| mapping.ranks.len() != graph.ranks()) {
-        return Err(other("the places of processes", "program"));
+        return Err(other("the hosts of processes", "program"));
     }
     Ok(())
 }
@@ -233,7 +234,7 @@ td { padding: .25rem 1.2rem .25rem 0; border-bottom: 1px solid var(--rule); }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 ";
 
-/// The page, without scripts and without anything from elsewhere.
+/// The page, without scripts and external resources.
 fn write_picture(routed: &Routed<'_>) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -262,7 +263,7 @@ fn metrics(routed: &Routed<'_>) -> String {
     html
 }
 
-/// Text as HTML shows it.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     text.replace(|letter: char| letter.is_control(), " ")

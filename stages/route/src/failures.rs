@@ -1,9 +1,8 @@
-//! What happens when any one part of a machine fails.
+//! Failures of single components of a machine.
 //!
-//! Every cable (in both directions), switch and host is taken away in turn. Where processes stay, new routes and tables are
-//! looked for as by `route/tables`: all streams from one host to another are one (problem 1 of the paper). Where they may go to
-//! other hosts, every stream has a route of its own, as by `route/map` (problem 2), and every process that goes costs something
-//! beside the objective.
+//! Every cable (in both directions), switch and host is removed in turn. If processes stay, new routes and tables are computed as
+//! by `route/tables`: all streams from one host to another are one (problem 1 of the paper). If processes may move to other
+//! hosts, every stream has a route of its own, as by `route/map` (problem 2), and every move adds a cost to the objective.
 
 mod parts;
 
@@ -25,7 +24,7 @@ use crate::problem::{Home, Plan, Problem};
 use crate::{FailuresParams, Method, Rules, check, network, solver};
 pub(crate) use parts::{Element, elements};
 
-/// `route/failures`: every link, switch and host taken away in turn.
+/// `route/failures`: every link, switch and host removed in turn.
 #[derive(Debug)]
 pub struct FailuresStage;
 
@@ -33,8 +32,8 @@ impl Stage for FailuresStage {
     type Params = FailuresParams;
     const KIND: &'static str = "route/failures";
     const SUMMARY: &'static str =
-        "Whether a program survives the failure of any link, switch or host, and how";
-    const REVISION: u32 = 2;
+        "Test whether a program survives the failure of any single link, switch or host";
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -52,7 +51,7 @@ impl Stage for FailuresStage {
     fn check(params: &Self::Params) -> Result<(), Error> {
         params.check_search()?;
         if params.components.is_empty() {
-            return fail("`components` is empty", "link, switch, host, or several");
+            return fail("`components` is empty", "list link, switch, host or several of them");
         }
         let (cost, help) = (params.move_cost, "it is 0 or more, in units of the objective");
         Ok(require(is_amount(cost), "`move_cost`", cost, help)?)
@@ -67,9 +66,9 @@ impl Stage for FailuresStage {
         let failures =
             failures(&params, &graph, &system, &mapping, (routes.as_deref(), tables.as_deref()), cx)?;
         let metric = |name: &str| failures.metrics.get(name).copied().unwrap_or_default();
-        cx.log(format_args!("{} of {} failures are survived", metric("survived"), metric("failures")));
+        cx.log(format_args!("{} of {} failures survived", metric("survived"), metric("failures")));
         for failure in failures.failures.iter().filter(|failure| failure.survived != Some(true)) {
-            cx.log(format_args!("not without {}: {}", failure.name, failure.shortage));
+            cx.log(format_args!("does not survive the failure of {}: {}", failure.name, failure.shortage));
         }
         let survives = metric("survived") >= metric("failures");
         let proven = metric("proven");
@@ -85,8 +84,8 @@ impl Stage for FailuresStage {
     }
 }
 
-/// What happens when any one part of a machine fails. `given` routes and tables are what others are compared with; without any,
-/// those that are best for the whole machine.
+/// Computes the effects of every single failure. `given` routes and tables are the baseline; by default these are the best ones
+/// of the complete machine.
 pub fn failures(
     params: &FailuresParams,
     graph: &TaskGraph,
@@ -119,7 +118,7 @@ pub fn failures(
     let done = AtomicU64::new(0);
     let without = |element: &Element| {
         if cx.should_stop() {
-            let shortage = "not looked at: the time is over".to_owned();
+            let shortage = "not examined: the time limit was reached".to_owned();
             return Ok((Failure { shortage, ..nothing(element) }, false));
         }
         let rest = survey.without(element, &nominal, &reference);
@@ -129,7 +128,7 @@ pub fn failures(
     Ok(summed(elements.par_iter().map(without).collect::<Result<Vec<_>, Error>>()?))
 }
 
-/// The program with processes that may go elsewhere: where all are settled, that is only where they begin.
+/// The program with movable processes: if all are fixed, these hosts are only the initial mapping.
 fn movable(graph: &TaskGraph) -> TaskGraph {
     let mut graph = graph.clone();
     let processes = &mut graph.demands.processes;
@@ -159,10 +158,10 @@ fn summed(rests: Vec<(Failure, bool)>) -> Failures {
     Failures { failures, metrics }
 }
 
-/// Part of a cost by which it may miss a bound: rounding.
+/// Relative tolerance between a cost and its bound: rounding.
 const TOLERANCE: f64 = 1e-6;
 
-/// A program on a machine, and how answers are looked for when parts of it fail.
+/// A program on a machine, and the settings for solving it after each failure.
 struct Survey<'a> {
     graph: &'a TaskGraph,
     system: &'a SystemGraph,
@@ -172,19 +171,19 @@ struct Survey<'a> {
     rules: Rules,
     method: Method,
     limits: Limits,
-    /// What a process costs that goes to another host; nothing if all stay.
+    /// Cost of moving a process to another host; none if all stay.
     move_cost: Option<f64>,
     should_stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// What is known of the whole machine.
+/// Results for the complete machine.
 struct Nominal {
     found: SearchResult,
-    /// No mapping at all has a lesser objective (11).
+    /// Lower bound of objective (11) over all mappings.
     least: f64,
 }
 
-/// What is left without a part, and whether the answer is proven best, or proven not to be there.
+/// The result without a component, and whether it is proven optimal or infeasible.
 type Rest = Result<(Failure, bool), Error>;
 
 impl<'a> Survey<'a> {
@@ -195,7 +194,7 @@ impl<'a> Survey<'a> {
         Ok(problem)
     }
 
-    /// The answer of the whole machine; what was given, unless something is better.
+    /// The solution of the complete machine; the given one, unless a better one is found.
     fn nominal(&self, given: Option<&Reference>) -> Result<Nominal, Error> {
         let problem = self.problem(self.system)?;
         let known = given.and_then(|given| given.plan(&problem, &self.hosts));
@@ -205,7 +204,7 @@ impl<'a> Survey<'a> {
         Ok(Nominal { found, least })
     }
 
-    /// A bound of the objective (11) over all mappings: the first one that a solver knows.
+    /// A lower bound of objective (11) over all mappings: the first one that a solver reports.
     fn least(&self) -> Result<f64, Error> {
         if self.move_cost.is_none() {
             return Ok(0.0);
@@ -220,7 +219,7 @@ impl<'a> Survey<'a> {
         Ok(solve_from(&problem, None, method, solver.as_deref(), &stop)?.bound.max(0.0))
     }
 
-    /// What is left without a part.
+    /// The result without a component.
     fn without(&self, element: &Element, nominal: &Nominal, reference: &Reference) -> Rest {
         let stop = StopCondition::new(self.limits, self.should_stop);
         let system = element.without(self.system);
@@ -230,7 +229,7 @@ impl<'a> Survey<'a> {
             return self.lost(element, &problem, &stop);
         }
         if let Some(plan) = known {
-            // Less machine makes nothing cheaper: what was best and is still there is best.
+            // Removing components never lowers the cost: an optimal solution that remains valid stays optimal.
             let found = SearchResult { plan: Some(plan.clone()), ..nominal.found.clone() };
             return self.survived(element, &problem, &found, plan, reference);
         }
@@ -245,7 +244,7 @@ impl<'a> Survey<'a> {
             Some(plan) => self.survived(element, &problem, &found, plan, reference),
             None if found.proven => self.lost(element, &problem, &stop),
             None => {
-                let shortage = "nothing was found within the limits".to_owned();
+                let shortage = "no solution was found within the limits".to_owned();
                 Ok((Failure { shortage, ..nothing(element) }, false))
             }
         }
@@ -260,8 +259,8 @@ impl<'a> Survey<'a> {
         solve_from(problem, known, self.method, solver::default().as_deref(), stop)
     }
 
-    /// The best plan. Where processes may go elsewhere, first only those that have to and those that are cut off do; all others
-    /// follow only where one more move could pay.
+    /// The best plan. If processes may move, first only those that must move and those that are disconnected do; all others
+    /// follow only if one more move could pay off.
     fn found(
         &self,
         problem: &Problem<'_>,
@@ -275,7 +274,7 @@ impl<'a> Survey<'a> {
             cut_off(problem, must, &self.hosts).into_iter().flat_map(|cut| cut.ranks).collect();
         let free: BTreeSet<usize> = must.union(&cut).copied().collect();
         let few = self.solved(&self.only(problem, &free), known, &stop.rest(0, 0.5))?;
-        // What moves others than those that have to, as it has to where some are cut off.
+        // Bound of plans that also move other processes, as is necessary if some are disconnected.
         let bound = least + cost * (must.len() + 1) as f64;
         let best = few.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
         if (few.proven || !cut.is_empty()) && best <= bound + problem.rules.tolerance(bound, TOLERANCE) {
@@ -290,7 +289,7 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// The problem in which only some processes may leave their hosts.
+    /// The problem in which only the given processes may leave their hosts.
     fn only<'b>(&self, problem: &Problem<'b>, free: &BTreeSet<usize>) -> Problem<'b> {
         let mut problem = problem.clone();
         for (rank, allowed) in problem.allowed.iter_mut().enumerate() {
@@ -330,17 +329,17 @@ impl<'a> Survey<'a> {
             None => in_words(&diagnose(problem, solver::default().as_deref(), stop)?),
         };
         let is_known = !shortage.is_empty();
-        let shortage = if is_known { shortage } else { "no routes keep all constraints".to_owned() };
+        let shortage = if is_known { shortage } else { "no routes satisfy all constraints".to_owned() };
         Ok((Failure { survived: Some(false), shortage, ..nothing(element) }, true))
     }
 
-    /// The ranks of the processes on what fails.
+    /// The ranks of the processes on the failed component.
     fn on(&self, element: &Element) -> BTreeSet<usize> {
         (0..self.hosts.len()).filter(|&rank| element.host() == Some(self.hosts[rank])).collect()
     }
 }
 
-/// The causes of one remedy after the other.
+/// Lists the causes, one remedy after the other.
 fn in_words(diagnosis: &Diagnosis) -> String {
     let remedies = diagnosis.causes.chunk_by(|a, b| a.remedy == b.remedy);
     let words =
@@ -348,7 +347,7 @@ fn in_words(diagnosis: &Diagnosis) -> String {
     remedies.map(words).collect::<Vec<_>>().join("; or: ")
 }
 
-/// A failure of which nothing is known.
+/// A failure with unknown outcome.
 fn nothing(element: &Element) -> Failure {
     Failure {
         part: element.part,
@@ -363,22 +362,22 @@ fn nothing(element: &Element) -> Failure {
     }
 }
 
-/// Why there is surely no answer, where that is seen at once. `must` are the ranks of processes that cannot stay.
+/// A reason for infeasibility that is visible without a search. `must` are the ranks of processes that cannot stay.
 fn why_not(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Option<String> {
     let name = |rank: usize| &problem.graph.demands.processes[rank].name;
     let host = |node: u32| &problem.system.nodes[node as usize].name;
     if problem.mapped.is_some() {
         if let Some(&rank) = must.first() {
-            return Some(format!("process `{}` stays on host `{}`", name(rank), host(hosts[rank])));
+            return Some(format!("process `{}` is on the failed host `{}`", name(rank), host(hosts[rank])));
         }
         let cut = cut_off(problem, must, hosts).into_iter().next()?;
-        return Some(format!("nothing leads from `{}` to `{}`", host(cut.from), host(cut.to)));
+        return Some(format!("no path from `{}` to `{}`", host(cut.from), host(cut.to)));
     }
     let nowhere = problem.allowed.iter().position(Vec::is_empty)?;
-    Some(format!("process `{}` can be on no host", name(nowhere)))
+    Some(format!("no host can hold process `{}`", name(nowhere)))
 }
 
-/// The ways of streams, and the entries of tables.
+/// The routes of streams, and the entries of tables.
 #[derive(Debug, Clone, Default)]
 struct Reference {
     /// Source, destination and links of every stream that has a route.
@@ -387,7 +386,7 @@ struct Reference {
 }
 
 impl Reference {
-    /// Of what was given, if anything was and it is one of this program on this machine.
+    /// Built from the given routes and tables, if they belong to this program and machine.
     fn given(
         graph: &TaskGraph,
         system: &SystemGraph,
@@ -398,10 +397,7 @@ impl Reference {
         let merged = routes.is_none_or(|routes| routes.counting == Counting::HostPairs);
         let mut links = routes.iter().flat_map(|routes| &routes.routes).flat_map(|route| &route.links);
         if links.any(|&link| link as usize >= system.links.len()) {
-            return fail(
-                "a route takes a link that this machine does not have",
-                "are they the routes of another machine?",
-            );
+            return fail("a route uses a link that this machine does not have", "use routes of this machine");
         }
         let needed = match (tables, routes) {
             (Some(tables), _) => tables.clone(),
@@ -413,7 +409,7 @@ impl Reference {
         Ok(Some(Self::new(system, &checked.routes, Some(&needed))))
     }
 
-    /// Of routes, and of the tables that they need unless others are there.
+    /// Built from routes, and from the tables that they need unless tables are given.
     fn new(system: &SystemGraph, routes: &[Route], tables: Option<&Tables>) -> Self {
         let mut ways = BTreeMap::new();
         for route in routes {
@@ -427,7 +423,7 @@ impl Reference {
         Self { ways, entries }
     }
 
-    /// Streams between the same hosts that take another way.
+    /// Number of streams between the same hosts that are rerouted.
     fn rerouted(&self, routes: &[Route]) -> u32 {
         let differs = |route: &Route, stream: &u32| {
             self.ways.get(stream).is_some_and(|(source, destination, links)| {
@@ -438,12 +434,12 @@ impl Reference {
         routes.iter().map(of_route).sum::<usize>() as u32
     }
 
-    /// Entries that are new or different.
+    /// Number of new or changed entries.
     fn changed(&self, tables: &Tables) -> u32 {
         tables.entries.iter().filter(|entry| !self.entries.contains(entry)).count() as u32
     }
 
-    /// The plan that keeps its ways, if every flow has one and all rules are kept.
+    /// The plan with these routes, if every flow has one and all rules are kept.
     fn plan(&self, problem: &Problem<'_>, hosts: &[u32]) -> Option<Plan> {
         let way = |stream: &u32| self.ways.get(stream);
         let route = |flow: &crate::problem::Flow| {
@@ -458,16 +454,16 @@ impl Reference {
     }
 }
 
-/// Two hosts that have to be joined and are not.
+/// Two hosts that must be connected but are not.
 #[derive(Debug, Clone, PartialEq)]
 struct Cut {
     from: u32,
     to: u32,
-    /// Processes one of which cannot stay.
+    /// Processes of which at least one must move.
     ranks: Vec<usize>,
 }
 
-/// Streams between processes that stay and that no links join.
+/// Streams between processes that stay and that no path connects.
 fn cut_off(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Vec<Cut> {
     let mut reached: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
     let mut cuts = Vec::new();
@@ -479,7 +475,7 @@ fn cut_off(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Vec<
         }
         let reached = reached.entry(from).or_insert_with(|| reachable(problem, from));
         if !reached[to as usize] {
-            // A host without links is what is wrong, rather than the other end.
+            // Report the host without links rather than the other end.
             let bare = |rank: &usize| problem.network.leaving(hosts[*rank]).is_empty();
             let alone: Vec<usize> = ranks.into_iter().filter(bare).collect();
             cuts.push(Cut { from, to, ranks: if alone.is_empty() { ranks.to_vec() } else { alone } });
@@ -488,7 +484,7 @@ fn cut_off(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Vec<
     cuts
 }
 
-/// The nodes that links lead to from a host, through switches alone.
+/// The nodes that a host can reach through switches only.
 fn reachable(problem: &Problem<'_>, from: u32) -> Vec<bool> {
     let mut reached = vec![false; problem.system.nodes.len()];
     let mut next = vec![from];

@@ -1,9 +1,9 @@
-//! What is as good as possible before the objective is.
+//! Primary goals, optimised before the objective.
 //!
-//! A goal is a measure of a plan: the largest part of a link or host that is in use, or the largest load of a switch. To demand that it is
-//! at most so much is to have narrower links, weaker hosts or a lighter `switch_load`, which every engine understands. So the demand is
-//! tightened until an engine proves that nothing keeps it, and then the objective is optimised under the last one that something kept. A
-//! [`Seeker`] asks engines whether there is a plan at all.
+//! A goal is a measure of a plan: the largest utilisation of a link or host, or the largest load of a switch. An upper limit on
+//! it is the same as narrower links, weaker hosts or a smaller `switch_load`, which every engine supports. The limit is tightened
+//! until an engine proves infeasibility. Then the objective is optimised under the last feasible limit. A [`Seeker`] searches for
+//! any feasible plan.
 
 use std::cell::Cell;
 
@@ -17,10 +17,10 @@ use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::solver::Solver;
 use crate::{Goal, Method, Rules, Weights, network, paper};
 
-/// Part of limited seconds that is left to the objective.
+/// Fraction of a time limit reserved for the objective.
 const FOR_OBJECTIVE: f64 = 0.5;
 
-/// The best answer by a goal, and by the objective among those; nothing if there is no answer.
+/// The best solution by goal, then by objective; none if the problem is infeasible.
 pub fn reach(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
@@ -48,14 +48,14 @@ pub fn reach(
     let is_proven = best.is_proven() && value <= best.value * (1.0 + 1e-6);
     let found = SearchResult { proven: found.proven && is_proven, ..found.clone() };
     let mut answer = checked(problem, mapping, &found, plan)?;
-    let told = |measure: f64| if goal == Goal::SwitchLoad { measure } else { 1.0 - measure };
+    let as_slack = |measure: f64| if goal == Goal::SwitchLoad { measure } else { 1.0 - measure };
     let bound = if is_proven { value } else { best.bound };
     let is_proven = f64::from(u8::from(is_proven));
-    answer.record(&[("goal", told(value)), ("goal_bound", told(bound)), ("goal_proven", is_proven)]);
+    answer.record(&[("goal", as_slack(value)), ("goal_bound", as_slack(bound)), ("goal_proven", is_proven)]);
     Ok(Some(answer))
 }
 
-/// The plan that is best by the goal, as far as known; nothing if there is no plan at all.
+/// The best known plan by goal; none if the problem is infeasible.
 fn best(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>) -> Result<Option<Least>> {
     if let (Method::Paper, Some(solver)) = (seeker.method, seeker.solver) {
         return aimed(problem, goal, seeker, solver);
@@ -67,7 +67,7 @@ fn best(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>) -> Result<Option
     }
 }
 
-/// The same where a plan is known.
+/// The same, starting from a known plan.
 pub(crate) fn tightest(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>, plan: Plan) -> Result<Least> {
     let measure = |plan: &Plan| measure(problem, goal, plan);
     let under = |most: f64| under(problem, goal, most);
@@ -93,18 +93,18 @@ fn aimed(
         Some(plan) => {
             let value = measure(problem, goal, &plan);
             let bound = Formulation::aimed(found.bound).max(bound(problem, goal)).clamp(0.0, value);
-            // What solvers take for equal.
+            // The tolerance of solvers.
             let is_proven = found.proven && value - bound <= 1e-6 * value.max(1.0);
             Ok(Some(Least { plan, value, bound: if is_proven { value } else { bound } }))
         }
     }
 }
 
-/// What was found, or a plan that was known before if that costs less.
+/// The plan found, or the known plan if that costs less.
 fn or_plan(problem: &Problem<'_>, found: SearchResult, known: &Plan) -> SearchResult {
     let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
     match problem.cost(known) < cost {
-        // Whoever says that there is no plan is wrong about the bound, too.
+        // An engine that calls the problem infeasible is wrong about the bound, too.
         true if found.plan.is_none() && found.proven => {
             SearchResult { plan: Some(known.clone()), ..SearchResult::nothing() }
         }
@@ -113,7 +113,7 @@ fn or_plan(problem: &Problem<'_>, found: SearchResult, known: &Plan) -> SearchRe
     }
 }
 
-/// What a goal makes as small as can be.
+/// A measure that a goal minimises.
 fn measure(problem: &Problem<'_>, goal: Goal, plan: &Plan) -> f64 {
     match goal {
         Goal::Objective => 0.0,
@@ -129,30 +129,30 @@ fn measure(problem: &Problem<'_>, goal: Goal, plan: &Plan) -> f64 {
     }
 }
 
-/// What every link could carry at most, where it is known.
+/// Maximum load of every link, if known.
 fn bandwidths<'a>(problem: &Problem<'a>) -> impl Iterator<Item = Option<f64>> + use<'a> {
     problem.system.links.iter().map(|link| link.bandwidth_bytes_per_s)
 }
 
-/// What every node could do at most, where it is known.
+/// Maximum load of every node, if known.
 fn performances<'a>(problem: &Problem<'a>) -> impl Iterator<Item = Option<f64>> + use<'a> {
     problem.system.nodes.iter().map(|node| node.traits.performance)
 }
 
-/// The largest part in use of what there is.
+/// The largest utilisation.
 fn largest_part(used: &[f64], there: impl Iterator<Item = Option<f64>>) -> f64 {
     let parts = used.iter().zip(there).filter_map(|(used, there)| Some(used / there?));
     parts.filter(|part| part.is_finite()).fold(0.0, f64::max)
 }
 
-/// Limits values to a part of what there is.
+/// Limits values to a fraction of their capacity.
 fn limit(values: &mut [f64], there: impl Iterator<Item = Option<f64>>, part: f64) {
     for (value, there) in values.iter_mut().zip(there) {
         *value = value.min(there.map_or(f64::INFINITY, |there| there * part));
     }
 }
 
-/// The problem whose plans measure at most so much.
+/// The problem restricted to plans that measure at most `most`.
 fn under<'a>(problem: &Problem<'a>, goal: Goal, most: f64) -> Problem<'a> {
     let mut tight = problem.clone();
     match goal {
@@ -170,7 +170,7 @@ fn under<'a>(problem: &Problem<'a>, goal: Goal, most: f64) -> Problem<'a> {
     tight
 }
 
-/// What no plan measures less than, without a search.
+/// A lower bound of the measure, without a search.
 fn bound(problem: &Problem<'_>, goal: Goal) -> f64 {
     match (goal, &problem.mapped) {
         (Goal::PerformanceSlack, Some(hosts)) => {
@@ -190,7 +190,7 @@ fn bound(problem: &Problem<'_>, goal: Goal) -> f64 {
     }
 }
 
-/// The largest load that a switch has because hosts have no other switch, where it is known which hosts send.
+/// The largest load of a switch that is the only one of its hosts, if the sending hosts are known.
 fn load_at_ends(problem: &Problem<'_>) -> f64 {
     let only = network::only_neighbours(problem.system);
     let mut arriving = vec![0.0; problem.system.nodes.len()];
@@ -203,38 +203,38 @@ fn load_at_ends(problem: &Problem<'_>) -> f64 {
     arriving.into_iter().fold(0.0, f64::max)
 }
 
-/// Part by which what is demanded is tighter than what is known: more than solvers take for rounding.
+/// Relative step by which each demand is tighter than the incumbent: larger than the tolerance of solvers.
 const STEP: f64 = 1e-5;
-/// Part of the capacity of a link that is rounding, with room to spare.
+/// Fraction of the capacity of a link that counts as rounding, with a margin.
 const ROUNDING: f64 = 4e-9;
-/// Part that is left between what is known to be possible and to be impossible where halving ends.
+/// Relative gap between feasible and infeasible limits at which the bisection ends.
 const NEAR: f64 = 0.05;
-/// Demands of which it stays unknown whether a plan keeps them, before it is left at that.
+/// Maximum number of demands that remain undecided before the search ends.
 const MOST_UNKNOWN: usize = 3;
 
-/// What is known of a plan that keeps all rules.
+/// What is known about a plan that keeps all rules.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sought {
-    /// It is this.
+    /// A feasible plan.
     Plan(Plan),
-    /// There is none.
+    /// Infeasible.
     Nothing,
-    /// None was found.
+    /// Unknown: none was found.
     Unknown,
 }
 
-/// Asks engines for any plan.
+/// Searches for any feasible plan.
 pub(crate) struct Seeker<'a> {
     pub(crate) method: Method,
     pub(crate) solver: Option<&'a dyn Solver>,
     pub(crate) stop: &'a StopCondition<'a>,
-    /// Nodes of a solver's search tree for one question, if they are limited more than the stop condition does.
+    /// Node limit of a solver's search tree per query, if it is tighter than the stop condition.
     pub(crate) most_nodes: Option<u64>,
-    /// Questions, so that an end comes also where each is quick.
+    /// Maximum number of queries; bounds the run if each is quick.
     pub(crate) most_questions: u32,
-    /// Nodes of all questions so far.
+    /// Nodes of all queries so far.
     pub(crate) nodes: Cell<u64>,
-    /// Questions so far.
+    /// Queries so far.
     pub(crate) questions: Cell<u32>,
 }
 
@@ -251,7 +251,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Any plan that keeps the rules of a problem; what it costs does not matter.
+    /// Any plan that keeps the rules of a problem, whatever it costs.
     pub(crate) fn seek(&self, problem: &Problem<'_>) -> Result<Sought> {
         self.questions.set(self.questions.get().saturating_add(1));
         let rules = Rules { weights: Weights::default(), ..problem.rules };
@@ -276,39 +276,39 @@ impl<'a> Seeker<'a> {
         Ok(Sought::Unknown)
     }
 
-    /// Whether it has to stop, or enough was asked.
+    /// Whether the search has to stop or the query limit is reached.
     pub(crate) fn is_over(&self) -> bool {
         self.stop.is_over(self.nodes.get()) || self.questions.get() >= self.most_questions
     }
 }
 
-/// Whether a plan keeps all rules, hosts included: solvers round.
+/// Whether a plan keeps all rules, including those of hosts; needed because solvers round.
 fn holds(problem: &Problem<'_>, plan: &Plan) -> bool {
     let used = performance(problem, &plan.hosts);
     let fits = used.iter().zip(&problem.performance).all(|(used, there)| *used <= there * (1.0 + TOLERANCE));
     (fits || problem.mapped.is_some()) && problem.keeps_rules(&plan.routes)
 }
 
-/// The plan that is least by a measure, as far as known.
+/// The best known plan by a measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Least {
     /// The plan.
     pub plan: Plan,
     /// Its measure.
     pub value: f64,
-    /// No plan measures less.
+    /// Lower bound of the measure.
     pub bound: f64,
 }
 
 impl Least {
-    /// Whether no plan measures less than this one, but for rounding.
+    /// Whether the plan is optimal up to rounding.
     pub(crate) fn is_proven(&self) -> bool {
         self.bound >= self.value
     }
 }
 
-/// A plan that is least by a measure. `under` demands a measure of at most so much, `bound` is what no plan is below, and `rounding` is what
-/// differences of the measure below are not meant.
+/// Minimises a measure. `under` restricts the problem to plans of at most a given measure, `bound` is a lower bound, and
+/// differences below `rounding` are ignored.
 pub(crate) fn least<'a>(
     seeker: &Seeker<'_>,
     first: Plan,
@@ -319,7 +319,7 @@ pub(crate) fn least<'a>(
 ) -> Result<Least> {
     let value = measure(&first);
     let mut least = Least { plan: first, value, bound: bound.max(0.0) };
-    // Below this nothing more is tried, though it is not known that there is nothing.
+    // No further attempts below this value, although infeasibility there is not proven.
     let mut floor = least.bound;
     let mut unknown = 0;
     while least.bound < least.value && !seeker.is_over() {
@@ -327,7 +327,7 @@ pub(crate) fn least<'a>(
         let is_near = least.value - floor <= (least.value * NEAR).max(4.0 * step);
         let demand = if is_near { least.value - step } else { f64::midpoint(least.value, floor) };
         if demand < floor {
-            // What is left is rounding, if everything below is known to be impossible.
+            // The rest is rounding if everything below is proven infeasible.
             least.bound = if floor <= least.bound { least.value } else { least.bound };
             break;
         }
@@ -352,15 +352,15 @@ pub(crate) fn least<'a>(
     Ok(least)
 }
 
-/// What differences of a load are rounding, on the links of a problem.
+/// Differences of load that are rounding on the links of a problem.
 pub(crate) fn rounding(problem: &Problem<'_>) -> f64 {
-    // A link may be much wider than anything that flows.
+    // A link may be much wider than any flow.
     let all: f64 = problem.flows.iter().map(|flow| flow.bandwidth).sum();
     let finite = problem.capacity.iter().filter(|capacity| capacity.is_finite());
     finite.fold(0.0_f64, |most, &capacity| most.max(capacity.min(all))) * ROUNDING
 }
 
-/// What processes need of every node.
+/// Performance demand at every node.
 pub(crate) fn performance(problem: &Problem<'_>, hosts: &[u32]) -> Vec<f64> {
     let mut used = vec![0.0; problem.system.nodes.len()];
     for (demand, &host) in problem.graph.demands.processes.iter().zip(hosts) {
@@ -369,7 +369,7 @@ pub(crate) fn performance(problem: &Problem<'_>, hosts: &[u32]) -> Vec<f64> {
     used
 }
 
-/// What a plan takes of every link.
+/// Load of every link under a plan.
 pub(crate) fn loads(problem: &Problem<'_>, plan: &Plan) -> Vec<f64> {
     let mut loads = vec![0.0; problem.system.links.len()];
     for route in &plan.routes {

@@ -1,4 +1,4 @@
-//! A program and a network from one readable file, JSON or TOML.
+//! Reads a program and a network from one JSON or TOML file.
 //!
 //! ```toml
 //! hosts     = [{ name = "h1", performance = 2, capabilities = ["fpga"], devices = { camera = 1 } }, { name = "h2", performance = 1 }]
@@ -6,12 +6,12 @@
 //! links     = [{ a = "h1", b = "A", bandwidth = 100 }, { a = "A", b = "h2", bandwidth = 50, a_port = 3 }]
 //! processes = [{ name = "P1", requires = 1, capabilities = ["fpga"] }, { name = "P2", requires = 1, devices = { camera = 1 } }]
 //! streams   = [{ from = "P1", to = "P2", bandwidth = 40 }]
-//! mapping   = { P1 = "h1" }          # all processes, or some that have to be where they are; may be left out
-//! tables    = [{ switch = "A", destination = "h2", output = 3 }]                         # input = 0: the table of a port
+//! mapping   = { P1 = "h1" }          # optional: hosts of all processes, or of those that are fixed
+//! tables    = [{ switch = "A", destination = "h2", output = 3 }]                         # optional: input = 0 for the table of a port
 //! ```
 //!
-//! A link carries its bandwidth in each direction, unless it is `directed` from `a` to `b`. Ports are numbered from 0 in the order of
-//! the links where the file does not say them.
+//! A link has its bandwidth in each direction, unless it is `directed` from `a` to `b`. Ports that the file does not specify are
+//! numbered from 0 in the order of the links.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -27,21 +27,21 @@ use serde::de::IgnoredAny;
 use crate::error::{Result, fail, is_above_zero, is_amount};
 use crate::{ImportParams, LinkParams, RouteError};
 
-/// Largest file in bytes.
+/// Maximum file size in bytes.
 const MOST_BYTES: u64 = 1 << 28;
-/// Most hosts, switches, links, processes or streams.
+/// Maximum number of hosts, switches, links, processes or streams.
 const MOST: usize = 1 << 20;
-/// Most slots of a host, where processes ask for nothing.
+/// Maximum slots of a host if processes have no demands.
 const MOST_SLOTS: usize = 1 << 20;
 
-/// A program, a network, and what the file settles of the answer.
+/// A program, a network, and the parts of the solution that the file specifies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
     /// The processes and streams.
     pub graph: TaskGraph,
     /// The hosts, switches and links.
     pub system: SystemGraph,
-    /// The host of every process, if the file says it of all of them.
+    /// The host of every process, if the file specifies all of them.
     pub mapping: Option<Mapping>,
     /// The tables of the switches, if the file has any.
     pub tables: Option<Tables>,
@@ -53,13 +53,13 @@ impl Instance {
         Self::parse(&hopmap_text::read(path, MOST_BYTES)?, path)
     }
 
-    /// Reads an instance, changed as parameters say.
+    /// Reads an instance and applies the parameters.
     pub(crate) fn changed(params: &ImportParams) -> Result<Self, FileError> {
         let path = params.path.path();
         Self::parse_changed(&hopmap_text::read(path, MOST_BYTES)?, path, |file| file.change(params))
     }
 
-    /// The same from the contents of a file.
+    /// The same from the bytes of a file.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, FileError> {
         Self::parse_changed(bytes, path, |_| Ok(()))
     }
@@ -77,7 +77,7 @@ impl Instance {
     }
 }
 
-/// An instance as it is written.
+/// The file format of an instance.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -92,10 +92,10 @@ struct File {
     mapping: Option<BTreeMap<String, String>>,
     #[serde(default)]
     tables: Vec<EntryRow>,
-    /// For people.
+    /// A comment.
     #[serde(rename = "note")]
     _note: Option<IgnoredAny>,
-    /// What is known of the answer, for tests.
+    /// Known results, for tests.
     #[serde(rename = "expected")]
     _expected: Option<IgnoredAny>,
 }
@@ -160,7 +160,7 @@ struct EntryRow {
 }
 
 impl File {
-    /// Changes what parameters say otherwise.
+    /// Applies the parameters that override the file.
     fn change(&mut self, params: &ImportParams) -> Result<()> {
         if let Some(performance) = params.performance {
             self.hosts.iter_mut().for_each(|host| host.performance = performance);
@@ -169,8 +169,8 @@ impl File {
             let Some(switch) = self.switches.iter_mut().find(|switch| switch.name == *name) else {
                 let names: Vec<&str> = self.switches.iter().map(|switch| switch.name.as_str()).collect();
                 return fail(
-                    format!("`switch_types` names `{name}`, which is no switch"),
-                    format!("its switches: {}", names.join(", ")),
+                    format!("`switch_types` names `{name}`, which is not a switch"),
+                    format!("switches: {}", names.join(", ")),
                 );
             };
             switch.switch_type = switch_type;
@@ -190,7 +190,7 @@ impl File {
     }
 }
 
-/// Reads JSON or TOML; `help` says what keys there are.
+/// Reads JSON or TOML; `help` lists the expected keys.
 pub(crate) fn parse_as<T: serde::de::DeserializeOwned>(bytes: &[u8], help: &str) -> Result<T, FileError> {
     let text = hopmap_text::utf8(bytes)?;
     if text.trim().is_empty() {
@@ -199,7 +199,7 @@ pub(crate) fn parse_as<T: serde::de::DeserializeOwned>(bytes: &[u8], help: &str)
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
-            // Without the place, which stands elsewhere.
+            // The position is reported separately.
             let plain = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             FileError::at(error.line().max(1), plain, help)
         });
@@ -210,7 +210,7 @@ pub(crate) fn parse_as<T: serde::de::DeserializeOwned>(bytes: &[u8], help: &str)
     })
 }
 
-/// From the keys of an instance to a program and a network.
+/// Converts the keys of an instance to a program and a network.
 fn build(file: &File) -> Result<Instance> {
     for (what, count) in [
         ("hosts", file.hosts.len()),
@@ -220,13 +220,13 @@ fn build(file: &File) -> Result<Instance> {
         ("streams", file.streams.len()),
     ] {
         if count > MOST {
-            return fail(format!("there are {count} {what}"), format!("at most {MOST} are read"));
+            return fail(format!("{count} {what} exceed the limit"), format!("at most {MOST} are supported"));
         }
     }
     let mut system = network(&file.hosts, &file.switches, &file.links)?;
     let graph = program(file, &system)?;
     slots(&mut system, &graph.demands);
-    let is_right = "is the file right?";
+    let is_right = "correct the file";
     system.check().map_err(|error| RouteError::new(error.to_string(), is_right))?;
     graph.check().map_err(|error| RouteError::new(error.to_string(), is_right))?;
     let mapping = mapping(&graph, &system)?;
@@ -234,7 +234,7 @@ fn build(file: &File) -> Result<Instance> {
     Ok(Instance { graph, system, mapping, tables })
 }
 
-/// The number of every name; a name that stands twice is refused.
+/// Numbers the names; rejects duplicates.
 fn numbers<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<HashMap<&'a str, u32>> {
     let mut numbers = HashMap::new();
     for (number, name) in (0..).zip(names) {
@@ -242,7 +242,7 @@ fn numbers<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<Ha
             return fail(format!("{what} {number} has no name"), "give it one");
         }
         if numbers.insert(name.as_str(), number).is_some() {
-            return fail(format!("two {what}s are called `{name}`"), "names tell them apart");
+            return fail(format!("two {what}s are called `{name}`"), "names must be unique");
         }
     }
     Ok(numbers)
@@ -252,18 +252,18 @@ fn number(numbers: &HashMap<&str, u32>, what: &str, name: &str, user: &str) -> R
     if let Some(&number) = numbers.get(name) {
         return Ok(number);
     }
-    // A name that may have been meant.
+    // The most similar name.
     let alike = |other: &&&str| {
         other.eq_ignore_ascii_case(name) || other.starts_with(name) || name.starts_with(**other)
     };
     let help = match numbers.keys().filter(alike).min() {
-        Some(other) => format!("is `{other}` meant?"),
-        None => "is it spelt as where it is declared?".to_owned(),
+        Some(other) => format!("did you mean `{other}`?"),
+        None => "names must match their declaration".to_owned(),
     };
-    fail(format!("{user} names `{name}`, which is no {what}"), help)
+    fail(format!("{user} names `{name}`, which is not a {what}"), help)
 }
 
-/// Hosts, switches and links of a machine or a part of it, without slots.
+/// Hosts, switches and links of a machine or of a component, without slots.
 pub(crate) fn network(hosts: &[HostRow], switches: &[SwitchRow], cables: &[CableRow]) -> Result<SystemGraph> {
     let mut nodes = Vec::new();
     for HostRow { name, performance, capabilities, devices } in hosts {
@@ -279,7 +279,7 @@ pub(crate) fn network(hosts: &[HostRow], switches: &[SwitchRow], cables: &[Cable
     Ok(without_slots(nodes, links))
 }
 
-/// A host with what it has.
+/// A host with its capabilities.
 pub(crate) fn host(
     name: &str,
     performance: f64,
@@ -305,20 +305,20 @@ pub(crate) fn switch(name: &str, number: u32) -> Result<Node> {
     Ok(Node { traits, ..Node::switch(name) })
 }
 
-/// A machine in which hops are what costs, without slots yet.
+/// A machine whose costs are hops, still without slots.
 pub(crate) fn without_slots(nodes: Vec<Node>, links: Vec<Link>) -> SystemGraph {
     let (slots, cost) = slots_of(Vec::new());
     SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
 }
 
-/// Slots, and their cost: none within a host, else hops.
+/// Slots and their costs: 0 within a host, otherwise hops.
 pub(crate) fn slots_of(slots: Vec<Slot>) -> (Vec<Slot>, CostModel) {
     let groups = vec![slots.iter().map(|slot| slot.host).collect()];
     let inside = Levels { costs: vec![0.0], groups };
     (slots, CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }))
 }
 
-/// A node and the port of it that a cable is at.
+/// A node and the port at which a cable is attached.
 pub(crate) type CableEnd = (u32, Option<u32>);
 
 /// The two links of a cable between ports of nodes.
@@ -327,14 +327,14 @@ pub(crate) fn cable((a, source_port): CableEnd, (b, destination_port): CableEnd,
     [link, link.reversed()]
 }
 
-/// The ports of nodes that are taken.
+/// Ports in use, by node.
 pub(crate) struct Ports {
     pub(crate) taken: HashSet<(u32, u32)>,
     next: HashMap<u32, u32>,
 }
 
 impl Ports {
-    /// The ports at which links are.
+    /// The ports in use by links.
     pub(crate) fn of(links: &[Link]) -> Self {
         let ends = |link: &Link| [(link.source, link.source_port), (link.destination, link.destination_port)];
         let ends = links.iter().flat_map(ends);
@@ -342,7 +342,7 @@ impl Ports {
         Self { taken, next: HashMap::new() }
     }
 
-    /// Takes the lowest port of a node that is free.
+    /// Takes the lowest free port of a node.
     pub(crate) fn lowest(&mut self, node: u32) -> u32 {
         let port = self.next.entry(node).or_default();
         while !self.taken.insert((node, *port)) {
@@ -356,7 +356,7 @@ fn sorted(names: &[String]) -> Vec<String> {
     names.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
-/// Links with a port at both ends: those that the file says, else the lowest that is free, in the order of the links.
+/// Links with a port at both ends: those of the file, otherwise the lowest free ones, in the order of the links.
 fn links(cables: &[CableRow], nodes: &[Node]) -> Result<Vec<Link>> {
     let numbers = numbers("node", nodes.iter().map(|node| &node.name))?;
     let mut ports = Ports::of(&[]);
@@ -370,7 +370,7 @@ fn links(cables: &[CableRow], nodes: &[Node]) -> Result<Vec<Link>> {
         for (node, port) in [(a, cable.a_port), (b, cable.b_port)] {
             if let Some(port) = port.filter(|&port| !ports.taken.insert((node, port))) {
                 let name = &nodes[node as usize].name;
-                return fail(format!("two links are at port {port} of `{name}`"), "a port has one cable");
+                return fail(format!("two links use port {port} of `{name}`"), "a port takes one cable");
             }
         }
         ends.push((a, b));
@@ -393,27 +393,27 @@ fn check_cable(
     joined: &mut HashSet<(u32, u32)>,
 ) -> Result<()> {
     if a == b {
-        return fail(format!("{name} leads back to where it comes from"), "a link joins two nodes");
+        return fail(format!("{name} connects a node to itself"), "a link connects two different nodes");
     }
     if !is_above_zero(cable.bandwidth) {
-        let help = "it is above 0; leave out links that carry nothing";
+        let help = "it is above 0; omit links without bandwidth";
         return fail(format!("{name} has a bandwidth of {}", cable.bandwidth), help);
     }
     if [a, b].iter().all(|&node| nodes[node as usize].kind == NodeKind::Host) {
-        return fail(format!("{name} joins two hosts"), "hosts are joined by switches");
+        return fail(format!("{name} connects two hosts"), "connect hosts through switches");
     }
     let pairs = [(a, b), (b, a)].into_iter().take(if cable.directed { 1 } else { 2 });
     let known = pairs.filter(|&pair| !joined.insert(pair)).count();
     if known > 0 && (cable.a_port.is_none() || cable.b_port.is_none()) {
         return fail(
-            format!("{name} stands twice"),
-            "parallel cables say their ports with `a_port` and `b_port`",
+            format!("{name} is defined twice"),
+            "specify the ports of parallel cables with `a_port` and `b_port`",
         );
     }
     Ok(())
 }
 
-/// Processes and streams; what they send in a second is what an edge weighs.
+/// Processes and streams; the weight of an edge is its traffic per second.
 fn program(file: &File, system: &SystemGraph) -> Result<TaskGraph> {
     let numbers = numbers("process", file.processes.iter().map(|process| &process.name))?;
     let mut processes = Vec::new();
@@ -433,8 +433,8 @@ fn program(file: &File, system: &SystemGraph) -> Result<TaskGraph> {
         let process = number(&numbers, "process", name, "`mapping`")?;
         if !system.nodes.iter().any(|node| node.kind == NodeKind::Host && node.name == *host) {
             return fail(
-                format!("`mapping` puts `{name}` on `{host}`, which is no host"),
-                "is it spelt as in `hosts`?",
+                format!("`mapping` puts `{name}` on `{host}`, which is not a host"),
+                "names must match those in `hosts`",
             );
         }
         processes[process as usize].host = Some(host.clone());
@@ -467,11 +467,11 @@ fn program(file: &File, system: &SystemGraph) -> Result<TaskGraph> {
     })
 }
 
-/// As many slots on every host as processes of the smallest demand fit, or have to be there.
+/// Slots of every host: as many as processes of the smallest demand fit, or as are fixed there.
 pub(crate) fn slots(system: &mut SystemGraph, demands: &Demands) {
     let processes = demands.processes.len();
     let least = demands.processes.iter().map(|demand| demand.performance).fold(f64::INFINITY, f64::min);
-    // A mapping may be given whatever hosts can do: whether that matters is asked later.
+    // A given mapping may exceed the performance of hosts; a rule decides later whether that matters.
     let mut settled: HashMap<&str, usize> = HashMap::new();
     for host in demands.processes.iter().filter_map(|demand| demand.host.as_deref()) {
         *settled.entry(host).or_default() += 1;
@@ -489,7 +489,7 @@ pub(crate) fn slots(system: &mut SystemGraph, demands: &Demands) {
     (system.slots, system.cost) = slots_of(slots);
 }
 
-/// The slot of every process, if all have to be on a host.
+/// The slot of every process, if all are fixed.
 fn mapping(graph: &TaskGraph, system: &SystemGraph) -> Result<Option<Mapping>> {
     let mut free: HashMap<&str, std::ops::Range<u32>> = system
         .hosts()
@@ -499,8 +499,8 @@ fn mapping(graph: &TaskGraph, system: &SystemGraph) -> Result<Option<Mapping>> {
     for host in graph.demands.processes.iter().filter_map(|demand| demand.host.as_deref()) {
         let Some(slot) = free.get_mut(host).and_then(Iterator::next) else {
             return fail(
-                format!("`mapping` puts more processes on host `{host}` than it has performance for"),
-                "move some to other hosts",
+                format!("`mapping` puts more processes on host `{host}` than its performance allows"),
+                "move some of them to other hosts",
             );
         };
         slots.push(slot);
@@ -509,7 +509,7 @@ fn mapping(graph: &TaskGraph, system: &SystemGraph) -> Result<Option<Mapping>> {
         return Ok(None);
     }
     let mapping = Mapping::new(&slots, system, Weight::Bytes);
-    mapping.map(Some).map_err(|error| RouteError::new(error.to_string(), "is `mapping` right?"))
+    mapping.map(Some).map_err(|error| RouteError::new(error.to_string(), "correct `mapping`"))
 }
 
 fn tables(file: &File, system: &SystemGraph) -> Result<Tables> {
@@ -521,15 +521,15 @@ fn tables(file: &File, system: &SystemGraph) -> Result<Tables> {
         let kinds = [switch, destination].map(|node| system.nodes[node as usize].kind);
         if kinds != [NodeKind::Switch, NodeKind::Host] {
             return fail(
-                format!("a table of `{}` says where `{}` is", row.switch, row.destination),
-                "tables are those of switches, and destinations are hosts",
+                format!("a table entry at `{}` has the destination `{}`", row.switch, row.destination),
+                "only switches have tables, and destinations must be hosts",
             );
         }
         let is_one = system.nodes[switch as usize].traits.switch_type == Some(SwitchType::One);
         if let Some(input) = row.input.filter(|_| is_one) {
             return fail(
-                format!("switch `{}` is of type 1 and has a table for port {input}", row.switch),
-                "a switch of type 1 has one table: leave `input` out",
+                format!("switch `{}` is of type 1, but has a table for port {input}", row.switch),
+                "a switch of type 1 has one table: omit `input`",
             );
         }
         entries.push(TableEntry { switch, input_port: row.input, destination, output_port: row.output });
@@ -538,6 +538,6 @@ fn tables(file: &File, system: &SystemGraph) -> Result<Tables> {
     let tables = Tables { entries, metrics: BTreeMap::new() };
     match tables.check() {
         Ok(()) => Ok(tables),
-        Err(error) => fail(error.to_string(), "a table says one port for every destination"),
+        Err(error) => fail(error.to_string(), "a table has one port for every destination"),
     }
 }

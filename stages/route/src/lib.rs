@@ -1,11 +1,11 @@
-//! How streams of data go through a network: the system of Solovyov and others for `RapidIO`.
+//! Routing of data streams through a network: the `RapidIO` system of Solovyov and others.
 //!
-//! Hosts have performance, links have bandwidth in each direction, switches have one table (type 1) or one for every port (type 2).
-//! Processes need performance, streams need bandwidth. An [`Instance`] is all of that from a file, a [`Problem`](problem::Problem) is
-//! what is asked about it, and an [`Engine`](engine::Engine) finds a [`Plan`](problem::Plan): [`search`] and [`router`] are our own,
-//! [`compact`] and [`paper`] are programs for a solver. [`answer`](mod@answer) makes tables of a plan, and [`check`] follows them entry by entry,
-//! as the switches would; it shares no code with what found them. [`network::cycle`] finds links that can wait for each other
-//! in a cycle; [`export`] writes tables in formats that networks load.
+//! Hosts have performance, links have bandwidth in each direction, and switches have one table (type 1) or one per input port
+//! (type 2). Processes need performance, streams need bandwidth. An [`Instance`] is read from a file. A
+//! [`Problem`](problem::Problem) adds the rules, and an [`Engine`](engine::Engine) finds a [`Plan`](problem::Plan): [`search`]
+//! and [`router`] are combinatorial searches, [`compact`] and [`paper`] are integer programs for a solver. [`answer`](mod@answer)
+//! converts a plan to tables. [`check`] follows them entry by entry, as the switches do; it shares no code with the engines.
+//! [`network::cycle`] finds cycles of links that wait for each other; [`export`] writes tables for networks.
 
 pub mod answer;
 pub mod check;
@@ -40,4 +40,4 @@ pub use params::{
 };
 pub use problem::{Rules, Weights};
 pub use stage::{CheckStage, ExportStage, ImportStage, MapStage, ModelStage, TablesStage};
-pub use synthesis::{BuildStage, check_kit};
+pub use synthesis::{BuildStage, check_inventory};

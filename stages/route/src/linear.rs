@@ -1,17 +1,17 @@
-//! Linear programs with whole numbers, and the files that solvers read: the LP format of CPLEX and free MPS.
+//! Mixed-integer linear programs, and solver input files: the LP format of CPLEX and free MPS.
 
 use std::fmt::Write;
 
-/// A linear program: least cost under constraints.
+/// A mixed-integer linear program: minimum cost under constraints.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinearProgram {
     /// The variables.
     pub variables: Vec<Variable>,
-    /// What has to hold.
+    /// The constraints.
     pub constraints: Vec<Constraint>,
-    /// A solution that is known, to begin with: the value of every variable. Solvers leave out one that is none.
+    /// Initial solution: the value of every variable. Solvers ignore an infeasible one.
     pub start: Option<Vec<f64>>,
-    /// Nothing that costs this much or more is looked for.
+    /// Cutoff: only solutions below this cost are sought.
     pub cutoff: Option<f64>,
 }
 
@@ -20,41 +20,41 @@ pub struct LinearProgram {
 pub struct Variable {
     /// Its name, without blanks.
     pub name: String,
-    /// What values it can have.
+    /// Its domain.
     pub domain: Domain,
-    /// What one of it costs.
+    /// Its cost per unit.
     pub cost: f64,
-    /// The least value, which may be −∞.
+    /// Lower bound, which may be −∞.
     pub least: f64,
-    /// The largest value, which may be ∞.
+    /// Upper bound, which may be ∞.
     pub most: f64,
 }
 
-/// The values of a variable.
+/// The domain of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
     /// 0 or 1.
     Binary,
-    /// A whole number, 0 or more unless it is bounded otherwise.
+    /// An integer, 0 or more unless bounded otherwise.
     Whole,
-    /// 0 or more unless it is bounded otherwise.
+    /// A real number, 0 or more unless bounded otherwise.
     NotNegative,
 }
 
-/// A sum of variables that is bounded.
+/// A linear constraint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
     /// Its name, without blanks.
     pub name: String,
-    /// Indexes of variables and their factors.
+    /// Indexes of variables and their coefficients.
     pub terms: Vec<(usize, f64)>,
-    /// How the sum stands to `bound`.
+    /// Relation of the sum to `bound`.
     pub sense: Sense,
-    /// The bound.
+    /// The right-hand side.
     pub bound: f64,
 }
 
-/// How a sum stands to its bound.
+/// Relation of a sum to its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
     /// At most.
@@ -76,35 +76,35 @@ impl Sense {
 }
 
 impl LinearProgram {
-    /// Adds a variable and gives its index.
+    /// Adds a variable and returns its index.
     pub fn variable(&mut self, name: String, domain: Domain, cost: f64) -> usize {
         let most = if domain == Domain::Binary { 1.0 } else { f64::INFINITY };
         self.variables.push(Variable { name, domain, cost, least: 0.0, most });
         self.variables.len() - 1
     }
 
-    /// Bounds a variable: from `least` up to and including `most`.
+    /// Bounds a variable, both ends included.
     pub fn limit(&mut self, variable: usize, least: f64, most: f64) {
         if let Some(variable) = self.variables.get_mut(variable) {
             (variable.least, variable.most) = (least, most);
         }
     }
 
-    /// Adds a constraint. One without terms is left out if it holds.
+    /// Adds a constraint. One without terms is omitted if it holds.
     pub fn constrain(&mut self, name: String, terms: Vec<(usize, f64)>, sense: Sense, bound: f64) {
         if !(terms.is_empty() && sense.holds(0.0, bound, 0.0)) {
             self.constraints.push(Constraint { name, terms, sense, bound });
         }
     }
 
-    /// What values of the variables cost.
+    /// The cost of values of the variables.
     #[must_use]
     pub fn cost(&self, values: &[f64]) -> f64 {
         self.variables.iter().zip(values).map(|(variable, value)| variable.cost * value).sum()
     }
 
-    /// The first thing that values of the variables do not keep, in words; `None` if they are a solution. What is whole may be off by
-    /// `tolerance`, and a sum by that part of the largest of its terms.
+    /// The first violation, as text; `None` if the values are feasible. The tolerance is absolute for integrality, and relative
+    /// to the largest term for a sum.
     #[must_use]
     pub fn violated(&self, values: &[f64], tolerance: f64) -> Option<String> {
         if values.len() != self.variables.len() {
@@ -129,10 +129,10 @@ impl LinearProgram {
         };
         let broken = self.constraints.iter().find(is_broken)?;
         let Constraint { name, sense, bound, .. } = broken;
-        Some(format!("the sum {name} is {} and not {sense:?} {bound}", sum(broken).0))
+        Some(format!("the sum {name} is {}, which is not {sense:?} {bound}", sum(broken).0))
     }
 
-    /// Whether every solution costs a whole number.
+    /// Whether the cost of every solution is an integer.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let is_whole = |variable: &Variable| {
@@ -142,7 +142,7 @@ impl LinearProgram {
     }
 }
 
-/// Terms on a line of a file.
+/// Terms per line of a file.
 const TERMS_ON_A_LINE: usize = 8;
 
 impl LinearProgram {
@@ -174,7 +174,7 @@ impl LinearProgram {
         text
     }
 
-    /// Bounds of variables other than 0 to 1 and 0 to infinity.
+    /// Bounds of variables that differ from 0 to 1 and 0 to infinity.
     fn write_bounds(&self, text: &mut String) {
         let is_usual = |variable: &Variable| {
             variable.kind() == Domain::Binary || (variable.least == 0.0 && variable.most == f64::INFINITY)
@@ -194,7 +194,7 @@ impl LinearProgram {
     }
 
     fn write_terms(&self, text: &mut String, terms: &[(usize, f64)]) {
-        // The format has no empty sum.
+        // The format does not allow an empty sum.
         if let Some(first) = self.variables.first().filter(|_| terms.is_empty()) {
             let _ = write!(text, " 0 {}", first.name);
         }
@@ -211,7 +211,7 @@ impl LinearProgram {
         }
     }
 
-    /// The program in free MPS; `FREE` tells cbc, which reads the other kind otherwise.
+    /// The program in free MPS; cbc reads fixed MPS unless the file has `FREE`.
     #[must_use]
     pub fn mps(&self) -> String {
         let mut text = String::from("NAME route FREE\nROWS\n N objective\n");
@@ -248,7 +248,7 @@ impl LinearProgram {
 }
 
 impl Variable {
-    /// The domain that files say: a variable that is 0 or 1 by its domain and bounded otherwise is a whole number with bounds.
+    /// The domain in files: a binary variable with other bounds becomes a bounded integer.
     fn kind(&self) -> Domain {
         match (self.domain, self.least == 0.0 && self.most.total_cmp(&1.0).is_eq()) {
             (Domain::Binary, false) => Domain::Whole,
@@ -263,11 +263,11 @@ impl Variable {
             Domain::Whole => ("LI", "UI"),
             Domain::NotNegative => ("LO", "UP"),
         };
-        // What is above comes first: an upper bound of 0 or less takes the lower one away in some solvers.
+        // The upper bound comes first: some solvers drop the lower bound when they read an upper bound of 0 or less.
         let bounds = match (lower, least.is_finite(), most.is_finite()) {
             ("BV", ..) => vec![format!("BV BND {name}")],
             ("LO", false, false) => vec![format!("FR BND {name}")],
-            // No file says that a whole number has no bounds at all; this is as far as numbers count.
+            // The format cannot express an integer without bounds; this is the range of exact integers.
             (_, false, false) => vec![format!("PL BND {name}"), format!("LI BND {name} -9007199254740992")],
             (_, true, true) => {
                 vec![format!("{upper} BND {name} {most}"), format!("{lower} BND {name} {least}")]

@@ -1,5 +1,4 @@
-//! The links of a machine by the ports that they leave and arrive at, the tables of switches that routes need, and links that can wait for
-//! each other in a cycle.
+//! Links of a machine by port, the table entries that routes need, and cycles of links that wait for each other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +6,7 @@ use hopmap_model::{LinkState, NodeKind, Route, SwitchType, SystemGraph, TableEnt
 
 use crate::error::{Result, fail};
 
-/// The links of a machine by the ports that they leave and arrive at.
+/// The links of a machine by source and destination port.
 #[derive(Debug, Clone)]
 pub struct Network<'a> {
     /// The machine.
@@ -17,7 +16,7 @@ pub struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// The links of a machine. Those that are down are left out.
+    /// The links of a machine that are up.
     #[must_use]
     pub fn new(system: &'a SystemGraph) -> Self {
         let mut by_port = HashMap::new();
@@ -31,13 +30,13 @@ impl<'a> Network<'a> {
         Self { system, by_port, leaving }
     }
 
-    /// The link that leaves a node by a port.
+    /// The link at an output port of a node.
     #[must_use]
     pub fn by_port(&self, node: u32, port: u32) -> Option<u32> {
         self.by_port.get(&(node, port)).copied()
     }
 
-    /// All links that leave a node.
+    /// All outgoing links of a node.
     #[must_use]
     pub fn leaving(&self, node: u32) -> &[u32] {
         &self.leaving[node as usize]
@@ -49,7 +48,7 @@ impl<'a> Network<'a> {
         self.system.nodes[node as usize].kind == NodeKind::Host
     }
 
-    /// A link in words: the names of its ends, and its port where there are several cables between them.
+    /// The name of a link: the names of its ends, with the port if there are several cables between them.
     #[must_use]
     pub fn name_of(&self, link: u32) -> String {
         let [a, b] = self.ends_of(link);
@@ -65,7 +64,7 @@ impl<'a> Network<'a> {
         [link.source, link.destination].map(|node| self.system.nodes[node as usize].name.as_str())
     }
 
-    /// Whether other links lead the same way.
+    /// Whether parallel links exist.
     pub(crate) fn is_parallel(&self, link: u32) -> bool {
         let ends = |link: u32| self.system.links[link as usize].destination;
         let leaving = self.leaving(self.system.links[link as usize].source).iter();
@@ -73,12 +72,12 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Node ids of a kind by ascending number.
+/// Node ids of a kind, ascending.
 pub(crate) fn nodes_of(system: &SystemGraph, kind: NodeKind) -> impl Iterator<Item = u32> {
     (0..).zip(&system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
 }
 
-/// The only neighbour of every node that has no other.
+/// The neighbour of every node that has only one.
 pub(crate) fn only_neighbours(system: &SystemGraph) -> Vec<Option<u32>> {
     let mut only: Vec<Option<Option<u32>>> = vec![None; system.nodes.len()];
     for link in &system.links {
@@ -90,7 +89,7 @@ pub(crate) fn only_neighbours(system: &SystemGraph) -> Vec<Option<u32>> {
     only.into_iter().map(Option::flatten).collect()
 }
 
-/// The entries that routes need: for a switch of type 2 those of the ports by which they come in.
+/// The table entries that routes need; in a switch of type 2, for the ports at which they arrive.
 #[must_use]
 pub fn tables(system: &SystemGraph, routes: &[Route]) -> Tables {
     let mut entries = BTreeSet::new();
@@ -109,7 +108,7 @@ pub fn tables(system: &SystemGraph, routes: &[Route]) -> Tables {
     Tables { entries: entries.into_iter().collect(), metrics: BTreeMap::new() }
 }
 
-/// Refuses machines whose links do not say their ports, or say one port twice: tables could not tell them apart.
+/// Rejects machines in which a link has no port, or shares one: tables could not distinguish the links.
 pub fn check_ports(system: &SystemGraph) -> Result<()> {
     let network = Network::new(system);
     for (index, link) in (0..).zip(&system.links) {
@@ -118,19 +117,19 @@ pub fn check_ports(system: &SystemGraph) -> Result<()> {
         if !(is_known && link.destination_port.is_some()) {
             let name = network.name_of(index);
             return fail(
-                format!("the link {name} does not say its ports, or another link has the same"),
-                "tables name ports: take the machine from route/import or topology/import of a fabric",
+                format!("link {name} has no ports, or shares one with another link"),
+                "tables refer to ports: use the topology of route/import, or of topology/import from a fabric",
             );
         }
     }
     Ok(())
 }
 
-/// A cycle of the channel dependency graph: links each of which can wait for the next, and the last for the first. A packet holds a link
-/// while it waits for the next one of its route. The graph has the links as nodes and an edge from a link to each that some route takes
-/// right after it; if it has a cycle, all its links may wait for ever (Dally and Seitz, "Deadlock-free message routing in multiprocessor
-/// interconnection networks", 1987). The same links whatever the order of the routes. Empty if there
-/// are none.
+/// A cycle of the channel dependency graph: links each of which can wait for the next, and the last for the first. A packet holds
+/// a link while it waits for the next one of its route. The nodes of the graph are the links; there is an edge from a link to
+/// each that follows it directly on some route. If the graph has a cycle, all links of the cycle may wait forever (Dally and
+/// Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", 1987). The result does not depend on the
+/// order of the routes. Empty if there is no cycle.
 #[must_use]
 pub fn cycle<'a>(links: usize, routes: impl IntoIterator<Item = &'a [u32]>) -> Vec<u32> {
     let mut waits: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); links];
@@ -139,7 +138,7 @@ pub fn cycle<'a>(links: usize, routes: impl IntoIterator<Item = &'a [u32]>) -> V
             waits[pair[0] as usize].insert(pair[1]);
         }
     }
-    // Depth first; a link that is met again on the way here closes a cycle.
+    // Depth-first search; a link that is already on the current path closes a cycle.
     let mut state = vec![State::New; links];
     for first in 0..links as u32 {
         if state[first as usize] != State::New {
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_of_routes_waits_for_itself() {
+    fn routes_around_a_ring_form_a_cycle() {
         let ring: Vec<Vec<u32>> = (0..5).map(|link| vec![link, (link + 1) % 5]).collect();
         assert_eq!(cycle(5, ring.iter().map(Vec::as_slice)), [0, 1, 2, 3, 4]);
         assert!(cycle(5, ring[..4].iter().map(Vec::as_slice)).is_empty());
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cycle_leaves_out_what_leads_to_it() {
+    fn a_cycle_excludes_links_that_lead_to_it() {
         let routes: [&[u32]; 3] = [&[0, 1, 2], &[2, 3], &[3, 1]];
         assert_eq!(cycle(4, routes), [1, 2, 3]);
     }

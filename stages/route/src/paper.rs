@@ -1,8 +1,8 @@
-//! The integer programs of the paper: Vyukova, Galatenko, Pavlov and Samborskii, "Mapping of parallel computations onto distributed
-//! systems using `RapidIO` technology", Programmirovanie 6/2020; numbers in brackets are its equations.
+//! The integer programs of the paper: Vyukova, Galatenko, Pavlov and Samborskii, "Mapping of parallel computations onto
+//! distributed systems using `RapidIO` technology", Programmirovanie 6/2020; numbers in parentheses are its equations.
 //!
-//! In the first problem the mapping is given, and all streams from one host to another are one stream. In the second, which process is
-//! on which host is looked for as well, and every stream has a route of its own. Switches that do not say their type have one table.
+//! In problem 1 the mapping is given, and all streams from one host to another are one stream. Problem 2 includes the mapping,
+//! and every stream has a route of its own. Switches without a type have one table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,27 +16,27 @@ use crate::problem::{Plan, Problem, devices_of};
 use crate::solver::Solver;
 use crate::{Goal, network};
 
-/// Solutions whose links wait for each other in a cycle, one after the other, before giving up.
+/// Maximum number of successive solutions with cycles of waiting links.
 const MAX_CYCLES: usize = 10_000;
 
-/// The program of the first problem, or of the second where there is no mapping.
+/// The program of problem 1, or of problem 2 without a mapping.
 #[derive(Debug, Clone)]
 pub struct Formulation<'a> {
     problem: &'a Problem<'a>,
     program: LinearProgram,
-    /// The variable R[l, s] at `l * streams + s`; nothing for links that are down.
+    /// The variable R[l, s] at `l * streams + s`; none for links that are down.
     on_link: Vec<Option<usize>>,
-    /// The variable M[h, p] by host and process; empty in the first problem.
+    /// The variable M[h, p] by host and process; empty in problem 1.
     on_host: BTreeMap<(u32, u32), usize>,
-    /// The variable T2[l1, l2, h] by the links by which a stream arrives and leaves, and its destination.
+    /// The variable T2[l1, l2, h] by the links at which a stream arrives and leaves, and its destination.
     of_port: BTreeMap<(usize, usize, u32), usize>,
-    /// Variables of pairs of links that are forbidden to stand in all pairs of a cycle.
+    /// Variables of pairs of consecutive links; a cycle of pairs is forbidden as a set.
     goes_on: BTreeMap<(u32, u32), usize>,
     cycles: usize,
 }
 
 impl<'a> Formulation<'a> {
-    /// The formulation of a problem.
+    /// Formulates a problem.
     #[must_use]
     pub fn new(problem: &'a Problem<'a>) -> Self {
         let mut own = Self {
@@ -67,7 +67,7 @@ impl<'a> Formulation<'a> {
         &self.program
     }
 
-    /// The plan in a solution. What goes round apart from a route is left out: (1) to (9) allow it.
+    /// The plan of a solution. Drops cycles that are disconnected from a route: (1) to (9) allow them.
     #[must_use]
     pub fn plan(&self, values: &[f64]) -> Plan {
         let hosts = self.problem.mapped.clone().unwrap_or_else(|| self.hosts(values));
@@ -90,7 +90,7 @@ impl<'a> Formulation<'a> {
         Plan { hosts, routes }
     }
 
-    /// The host of every process in a solution of the second problem.
+    /// The host of every process in a solution of problem 2.
     fn hosts(&self, values: &[f64]) -> Vec<u32> {
         let mut hosts = vec![0; self.problem.graph.ranks()];
         for (&(host, process), &variable) in &self.on_host {
@@ -101,7 +101,7 @@ impl<'a> Formulation<'a> {
         hosts
     }
 
-    /// Forbids that routes go on from each of these links to the next, and from the last to the first.
+    /// Forbids that routes use every pair of consecutive links of this cycle.
     pub fn forbid(&mut self, cycle: &[u32]) {
         let number = self.cycles;
         self.cycles += 1;
@@ -116,7 +116,7 @@ impl<'a> Formulation<'a> {
         self.program.constrain(format!("circle_{number}"), sum, Sense::AtMost, most);
     }
 
-    /// A variable that is at least 1 if some route goes on from a link to another.
+    /// A variable that is at least 1 if some route continues from one link to another.
     fn going_on(&mut self, link: u32, next: u32) -> usize {
         let variable = self.program.variable(format!("D_{link}_{next}"), Domain::NotNegative, 0.0);
         self.goes_on.insert((link, next), variable);
@@ -156,7 +156,7 @@ impl<'a> Formulation<'a> {
         self.on_link[link * self.problem.flows.len() + stream]
     }
 
-    /// R of the links of a stream that arrive at a node (factor 1) and leave it (factor −1).
+    /// R of the links of a stream that arrive at a node (coefficient 1) or leave it (coefficient −1).
     fn at_node(&self, node: u32, stream: usize) -> Vec<(usize, f64)> {
         let links = self.problem.system.links.iter().enumerate();
         let at = links.filter_map(|(index, link)| match (link.source == node, link.destination == node) {
@@ -167,7 +167,7 @@ impl<'a> Formulation<'a> {
         at.collect()
     }
 
-    /// (1): a route begins at its source, ends at its destination and goes through all other nodes.
+    /// (1): a route starts at its source, ends at its destination and passes through all other nodes.
     fn ends_given(&mut self) {
         let problem = self.problem;
         for (index, flow) in problem.flows.iter().enumerate() {
@@ -180,7 +180,7 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// (12) to (15): every process is on one host, hosts have the performance, and routes join the hosts of processes.
+    /// (12) to (15): every process is on one host, hosts have the performance, and routes connect the hosts of processes.
     fn ends_looked_for(&mut self) {
         let problem = self.problem;
         for (process, allowed) in (0..).zip(&problem.allowed) {
@@ -192,7 +192,7 @@ impl<'a> Formulation<'a> {
                 self.on_host.insert((host, process), variable);
                 one.push((variable, 1.0));
             }
-            // A process that fits nowhere: the sum of nothing is not one.
+            // For a process without a candidate host: the empty sum is not 1.
             self.program.constrain(format!("somewhere_{process}"), one, Sense::Equal, 1.0);
         }
         for &host in &problem.hosts {
@@ -202,7 +202,7 @@ impl<'a> Formulation<'a> {
             for node in 0..self.problem.system.nodes.len() as u32 {
                 let mut terms = self.at_node(node, index);
                 for (process, factor) in [(flow.source, 1.0), (flow.destination, -1.0)] {
-                    // A stream from a process to itself begins and ends at its host.
+                    // A stream from a process to itself starts and ends at its host.
                     if flow.source != flow.destination {
                         terms.extend(self.on_host.get(&(node, process)).map(|&variable| (variable, factor)));
                     }
@@ -235,7 +235,7 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// (2): no link carries more than it can.
+    /// (2): no link is overloaded.
     fn capacity(&mut self) {
         for (link, &bandwidth) in self.problem.capacity.iter().enumerate() {
             if bandwidth.is_finite() {
@@ -245,13 +245,13 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// What flows take of a link.
+    /// The load of a link.
     fn carried(&self, link: usize) -> Vec<(usize, f64)> {
         let flows = self.problem.flows.iter().enumerate();
         flows.filter_map(|(stream, flow)| Some((self.r(link, stream)?, flow.bandwidth))).collect()
     }
 
-    /// What arrives at a switch is limited.
+    /// The limit on the incoming load of a switch.
     fn switch_load(&mut self) {
         let Some(most) = self.problem.rules.switch_load else { return };
         for switch in nodes_of(self.problem.system, NodeKind::Switch) {
@@ -328,7 +328,7 @@ impl<'a> Formulation<'a> {
         let mut one = Vec::new();
         for &output in outputs {
             if self.problem.system.links[output].destination == back {
-                // Straight back where it came from nothing gets anywhere: (3) to (5).
+                // A route never returns on the link on which it arrived: (3) to (5).
                 continue;
             }
             let name = format!("T2_{input}_{output}_{host}");
@@ -340,7 +340,7 @@ impl<'a> Formulation<'a> {
         self.program.constrain(format!("table2_{input}_{host}"), one, Sense::AtMost, 1.0);
     }
 
-    /// A stream that takes all these links and is for a host needs the entry.
+    /// A stream that uses all these links towards a host needs the entry.
     fn follow(&mut self, links: &[usize], host: u32, entry: usize, name: &str) {
         let problem = self.problem;
         for (stream, flow) in problem.flows.iter().enumerate() {
@@ -377,7 +377,7 @@ impl Engine for Paper<'_> {
         _: Option<&Plan>,
         stop: &StopCondition<'_>,
     ) -> Result<SearchResult> {
-        // Where the mapping is given, what processes cost that are not at home is no part of the program.
+        // With a given mapping, the cost of moved processes is not part of the program.
         let moved = |hosts: &Vec<u32>| problem.cost(&Plan { hosts: hosts.clone(), routes: Vec::new() });
         let moved = problem.mapped.as_ref().map_or(0.0, moved);
         let found = solve(&mut Formulation::new(problem), self.solver, stop)?;
@@ -385,7 +385,7 @@ impl Engine for Paper<'_> {
     }
 }
 
-/// The plan that costs least by a formulation; what it costs is what the program counts.
+/// The cheapest plan of a formulation, with the cost that the program computes.
 pub(crate) fn solve(
     formulation: &mut Formulation<'_>,
     solver: &dyn Solver,
@@ -409,28 +409,27 @@ pub(crate) fn solve(
         formulation.forbid(&cycle);
     }
     fail(
-        format!("after {MAX_CYCLES} solutions links still wait for each other in a cycle"),
-        "leave `deadlock_free` out to see one of them",
+        format!("{MAX_CYCLES} successive solutions had cycles of waiting links"),
+        "omit `deadlock_free` to get one of them",
     )
 }
 
-/// What the goal costs. No whole number: a solver that sees only whole costs would take the goal for one, too.
+/// Cost of the goal. Not an integer, because a solver that assumes integer costs would do so for the goal, too.
 const GOAL_COST: f64 = 0.5;
-/// What a part that is short costs, whatever it is short of; likewise.
+/// Cost of a component with a shortage. Not an integer, for the same reason.
 const PART_COST: f64 = 1.5;
 
-/// How much more than there is may be taken.
+/// Excess over capacity that is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Excess {
-    /// Of every link.
+    /// For every link.
     pub link: f64,
-    /// Of every host.
+    /// For every host.
     pub host: f64,
 }
 
 impl Formulation<'_> {
-    /// Makes the goal alone what is optimised: the largest part in use of a link or host, or the largest load of a switch, is as small as
-    /// can be.
+    /// Replaces the objective by the goal: minimise the largest utilisation of a link or host, or the largest load of a switch.
     pub(crate) fn aim(&mut self, goal: Goal) {
         self.forget_costs();
         let largest = self.program.variable("largest".to_owned(), Domain::NotNegative, GOAL_COST);
@@ -448,13 +447,13 @@ impl Formulation<'_> {
         }
     }
 
-    /// What the goal is worth where the program costs `cost`.
+    /// The value of the goal at a cost of the program.
     pub(crate) fn aimed(cost: f64) -> f64 {
         cost / GOAL_COST
     }
 
-    /// Makes it the aim that as few links and hosts as possible are taken more of than there is, and then that the excess summed is as
-    /// little as can be. `capacity` and `performance` are what there is, and the problem of this formulation has the excess on top.
+    /// Replaces the objective: minimise the number of links and hosts with an excess, then the sum of the excess. `capacity` and
+    /// `performance` are the available amounts; the problem of this formulation includes the excess.
     pub(crate) fn spare(&mut self, capacity: &[f64], performance: &[f64], most: Excess) {
         self.forget_costs();
         let mut rows = Vec::new();
@@ -470,11 +469,11 @@ impl Formulation<'_> {
             }
         }
         rows.retain(|(terms, there, _)| terms.iter().map(|(_, factor)| factor).sum::<f64>() > *there);
-        // All excess together costs less than one part.
+        // The total excess costs less than one component.
         let part = 1.0 / (1.0 + rows.len() as f64);
         for (number, (mut terms, there, most)) in rows.into_iter().enumerate() {
             let is_short = self.program.variable(format!("short_{number}"), Domain::Binary, PART_COST);
-            // In parts of the most, so that it is between 0 and 1 whatever the units.
+            // Relative to the maximum, so that the value is between 0 and 1 for all units.
             let excess = self.program.variable(format!("excess_{number}"), Domain::NotNegative, part);
             terms.push((excess, -most));
             self.program.constrain(format!("short_of_{number}"), terms, Sense::AtMost, there);
@@ -483,8 +482,8 @@ impl Formulation<'_> {
         }
     }
 
-    /// Makes it the aim that as few of some switches as possible need a table for every port. They have such tables in the problem of this
-    /// formulation.
+    /// Replaces the objective: minimise the number of the given switches that need a table per input port. In the problem of this
+    /// formulation they have such tables.
     pub(crate) fn few_of_type_two(&mut self, switches: &[u32]) {
         self.forget_costs();
         for &switch in switches {
@@ -497,7 +496,7 @@ impl Formulation<'_> {
         }
     }
 
-    /// By host, variables of the links by which what is for it leaves a switch, whichever way it came: at least 1 if it does.
+    /// By host, variables of the links on which its traffic leaves a switch, for all input ports: at least 1 if it does.
     fn ways_out(&mut self, switch: u32) -> BTreeMap<u32, Vec<(usize, f64)>> {
         let links = &self.problem.system.links;
         let own = self.of_port.iter().filter(|((input, ..), _)| links[*input].destination == switch);
@@ -523,7 +522,7 @@ impl Formulation<'_> {
         self.program.variables.iter_mut().for_each(|variable| variable.cost = 0.0);
     }
 
-    /// The part of each link that is in use.
+    /// The utilisation of each link.
     fn used_of_links(&self) -> Vec<Vec<(usize, f64)>> {
         let used = |(link, there): (usize, &hopmap_model::Link)| {
             let bandwidth = there.bandwidth_bytes_per_s?;
@@ -533,7 +532,7 @@ impl Formulation<'_> {
         self.problem.system.links.iter().enumerate().filter_map(used).collect()
     }
 
-    /// The part of each host that is in use.
+    /// The utilisation of each host.
     fn used_of_hosts(&self) -> Vec<Vec<(usize, f64)>> {
         let used = |&host: &u32| {
             let there = self.problem.system.nodes[host as usize].traits.performance?;
@@ -543,7 +542,7 @@ impl Formulation<'_> {
         self.problem.hosts.iter().filter_map(used).collect()
     }
 
-    /// What processes need of a host.
+    /// The demand at a host.
     fn needed(&self, host: u32) -> Vec<(usize, f64)> {
         let demands = (0..).zip(&self.problem.graph.demands.processes);
         let needed =
@@ -551,7 +550,7 @@ impl Formulation<'_> {
         needed.map(|(variable, demand)| (variable, demand.performance)).collect()
     }
 
-    /// What flows bring to a switch.
+    /// The incoming load of a switch.
     fn arriving(&self, switch: u32) -> Vec<(usize, f64)> {
         let links = self.problem.system.links.iter().enumerate();
         let arriving = links.filter(|(_, link)| link.destination == switch);

@@ -15,8 +15,9 @@ use crate::solver::HIGHS;
 /// What to do about limits of nothing.
 pub(crate) const NO_LIMIT: &str = "it is above 0; leave it out to search until the optimum is proven";
 
-/// Declares the parameters of a stage; groups that several stages have are written once. `weights` are those of the objective (11),
-/// `rules` adds what an answer has to keep, `search` adds the solver and its limits. Not `flatten`: unknown keys are refused.
+/// Declares the parameters of a stage; parameter groups shared by several stages are defined once. `weights` are the weights of
+/// objective (11), `rules` adds constraints on a solution, and `search` adds the solver and its limits. `flatten` is not used:
+/// serde would accept unknown keys.
 macro_rules! params {
     ($(#[$meta:meta])* $name:ident: [weights $(, $more:ident)*] { $($own:tt)* }) => {
         impl From<&$name> for Weights {
@@ -31,13 +32,13 @@ macro_rules! params {
 
         params! { $(#[$meta])* $name: [$($more),*] {
             $($own)*
-            /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+            /// Weight of the hop count of the longest route in the objective (1000 in the paper).
             #[serde(default = "number::<1000, f64>")]
             pub weight_max_hops: f64,
-            /// What every hop weighs; 10 in the paper.
+            /// Weight of every hop (10 in the paper).
             #[serde(default = "number::<10, f64>")]
             pub weight_total_hops: f64,
-            /// What every entry of a table weighs; 1 in the paper.
+            /// Weight of every table entry (1 in the paper).
             #[serde(default = "number::<1, f64>")]
             pub weight_table_entries: f64,
         } }
@@ -58,26 +59,26 @@ macro_rules! params {
 
         params! { $(#[$meta])* $name: [$($more),*] {
             $($own)*
-            /// Whether links must not be able to wait for each other in a cycle (Dally and Seitz).
+            /// Require deadlock-free routes: no cycle of links that wait for each other (Dally and Seitz).
             #[serde(default)]
             pub deadlock_free: bool,
-            /// Most hops of a route; 0 keeps every stream inside a host.
+            /// Maximum hops of a route; 0 keeps every stream inside a host.
             #[serde(default)]
             pub max_hops: Option<u32>,
-            /// Fraction of the bandwidth of every link that stays free, from 0 up to but not including 1.
+            /// Fraction of the bandwidth of every link that stays free: at least 0, below 1.
             #[serde(default)]
             pub bandwidth_slack: f64,
-            /// Fraction of the performance of every host that stays free, from 0 up to but not including 1.
+            /// Fraction of the performance of every host that stays free: at least 0, below 1.
             #[serde(default)]
             pub performance_slack: f64,
-            /// Most that arrives at a switch in a second.
+            /// Limit on the total bandwidth that arrives at a switch.
             #[serde(default)]
             pub switch_load: Option<f64>,
         } }
     };
     ($(#[$meta:meta])* $name:ident: [search] { $($own:tt)* }) => {
         impl $name {
-            /// Refuses rules that none can keep, limits of nothing, and solvers that this build does not have.
+            /// Rejects rules that cannot be met, limits of zero, and solvers that this build does not have.
             pub(crate) fn check_search(&self) -> Result<(), Error> {
                 Rules::from(self).check()?;
                 self.method.check(HIGHS.is_built)?;
@@ -86,7 +87,7 @@ macro_rules! params {
                 Ok(require(self.max_search_nodes != Some(0), "max_search_nodes", 0, NO_LIMIT)?)
             }
 
-            /// The limits of a search, none of which goes beyond the deadline of the run.
+            /// The limits of a search; none extends beyond the deadline of the run.
             pub(crate) fn limits(&self, cx: &Context<'_>) -> Limits {
                 let left = cx.deadline().map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
                 Limits { nodes: self.max_search_nodes, seconds: self.time_limit_s.into_iter().chain(left).reduce(f64::min) }
@@ -95,13 +96,13 @@ macro_rules! params {
 
         params! { $(#[$meta])* $name: [] {
             $($own)*
-            /// What looks for an answer.
+            /// Method of solution.
             #[serde(default)]
             pub method: Method,
-            /// How many nodes the search may look at: for every problem, where there are several.
+            /// Maximum nodes of the search tree, for every problem if there are several.
             #[serde(default)]
             pub max_search_nodes: Option<u64>,
-            /// How long the search may take for a problem, in seconds. The result is not reproducible bit for bit.
+            /// Time limit per problem in seconds; the result is then not reproducible bit-identically.
             #[serde(default)]
             pub time_limit_s: Option<f64>,
         } }
@@ -120,18 +121,18 @@ macro_rules! params {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
-    /// A file of JSON or TOML with hosts, switches, links, processes and streams, and perhaps a mapping and tables.
+    /// JSON or TOML file with hosts, switches, links, processes and streams, optionally with a mapping and tables.
     pub path: InputPath,
-    /// Performance of every host, in place of what the file says.
+    /// Performance of every host, overriding the file.
     #[serde(default)]
     pub performance: Option<f64>,
-    /// Types of switches by their names, in place of what the file says: `{ A = 1 }`.
+    /// Switch types by switch name, overriding the file: `{ A = 1 }`.
     #[serde(default)]
     pub switch_types: BTreeMap<String, u32>,
-    /// Links beside those of the file.
+    /// Additional links.
     #[serde(default)]
     pub links: Vec<LinkParams>,
-    /// Whether the file's `mapping` is left out, so that it is looked for.
+    /// Ignore the mapping of the file, so that the solver searches for one.
     #[serde(default)]
     pub unmapped: bool,
 }
@@ -140,86 +141,95 @@ pub struct ImportParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkParams {
-    /// The host or switch at one end.
+    /// Host or switch at one end.
     pub a: String,
-    /// The one at the other end.
+    /// Host or switch at the other end.
     pub b: String,
-    /// What it carries in a second in each direction.
+    /// Bandwidth in each direction.
     pub bandwidth: f64,
 }
 
 params! {
     /// Tables of switches, followed entry by entry.
     CheckParams: [weights, rules] {
-        /// Whether all streams from one host to another count as one of their bandwidth together, as the paper does where the mapping
-        /// is given. Otherwise every stream between two processes has a route of its own.
+        /// Treat all streams from one host to another as one with their total bandwidth, as the paper does for a given mapping.
+        ///
+        /// Otherwise every stream between two processes has a route of its own.
         #[serde(default)]
         pub aggregate_flows: bool,
-        /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper.
+        /// Ignore the performance of hosts, as in problem 1 of the paper.
         #[serde(default)]
         pub ignore_performance: bool,
     }
 }
 
 params! {
-    /// The integer program of the paper as a file for solvers.
+    /// The integer program of the paper as a solver input file.
     ModelParams: [weights] {
-        /// Which file.
+        /// File format.
         #[serde(default)]
         pub format: ModelFormat,
     }
 }
 
 params! {
-    /// Routes and tables, and the mapping where none is given.
+    /// Routes and tables, and a mapping if none is given.
     SolveParams: [weights, rules, search] {
-        /// What is as good as possible before the objective is.
+        /// Primary goal, optimised before the objective.
         #[serde(default)]
         pub goal: Goal,
-        /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper: only where the mapping is given.
+        /// Ignore the performance of hosts, as in problem 1 of the paper; requires a given mapping.
         #[serde(default)]
         pub ignore_performance: bool,
-        /// Whether no answer is a result like another: a `diagnosis` whose metric `infeasible` is 1, after which the run goes on.
-        /// Otherwise what needs an answer does not run, and the run ends with 1.
+        /// Treat an infeasible problem as a result: a `diagnosis` with the metric `infeasible` = 1, after which the run
+        /// continues.
+        ///
+        /// Otherwise the stages that depend on the solution do not run, and the run ends with exit code 1.
         #[serde(default)]
         pub allow_infeasible: bool,
     }
 }
 
 params! {
-    /// Failures of single parts.
+    /// Failures of single components.
     FailuresParams: [weights, rules, search] {
-        /// Which parts are taken away.
+        /// Kinds of components that fail, one at a time.
         #[serde(default = "all_components")]
         pub components: Vec<Fallible>,
-        /// Whether processes may go to other hosts. Otherwise they stay, and only routes change. A program whose processes are all
-        /// settled on hosts is then settled on none.
+        /// Allow processes to move to other hosts.
+        ///
+        /// Otherwise they stay, and only routes change. If the instance fixes the host of every process, these hosts are only the
+        /// initial mapping.
         #[serde(default)]
         pub remap: bool,
-        /// What a process costs that goes to another host, beside the objective.
+        /// Cost of moving a process to another host, added to the objective.
         #[serde(default = "number::<1000, f64>")]
         pub move_cost: f64,
-        /// Whether it counts as infeasible if some failure is not survived, or it is not known.
+        /// Treat the result as infeasible if the program does not survive a failure, or if that is unknown.
         #[serde(default)]
         pub require_resilience: bool,
     }
 }
 
 params! {
-    /// A machine from a bill of materials.
+    /// A machine from a component inventory.
     BuildParams: [weights, rules, search] {
-        /// A file of TOML or JSON with nodes, switches and boards, or with boards and what is on each of them.
+        /// TOML or JSON file with nodes, switches and boards, or only with boards and their contents.
         pub path: InputPath,
-        /// Parts any one of which may fail: of each kind every single one.
+        /// Kinds of components of which any single one may fail.
         #[serde(default)]
         pub tolerate_single_failure: Vec<Fallible>,
-        /// Whether processes may go to other hosts when a part fails. Otherwise they stay, and only routes change.
+        /// Allow processes to move to other hosts when a component fails.
+        ///
+        /// Otherwise they stay, and only routes change.
         #[serde(default)]
         pub remap: bool,
-        /// How many machines are looked at. A machine is only proven best if that is enough for all that could be better.
+        /// Maximum number of candidate machines.
+        ///
+        /// A machine is only proven optimal if this suffices for all candidates that could be better.
         #[serde(default = "number::<2000, u64>")]
         pub candidates: u64,
-        /// What random steps are drawn with, where there are too many machines to look at all.
+        /// Random seed of the search when there are too many machines to enumerate.
         #[serde(default)]
         pub seed: u64,
     }
@@ -229,36 +239,37 @@ params! {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DemandsParams {
-    /// Seconds in which the traffic has to get through. Without it as long as the trace is, or the phase.
+    /// Time in seconds in which the traffic must be transmitted; the length of the trace or phase if omitted.
     pub duration_s: Option<f64>,
-    /// The phase of the program whose traffic counts: its name, or its number from 0. Without it that of the whole trace.
+    /// Phase whose traffic is used: its name, or its number from 0; the complete trace if omitted.
     pub phase: Option<String>,
-    /// Whether each stream needs what it sends in the phase in which it sends most in a second.
+    /// Use for each stream the phase in which its rate is highest.
     pub peak_phase: bool,
-    /// Streams that need less bytes per second than this are left out.
+    /// Omit streams that need fewer bytes per second.
     pub min_bandwidth_bytes_per_s: f64,
-    /// How many streams are left, the heaviest ones. Without it all.
+    /// Number of streams to keep, those with the most traffic first; all if omitted.
     pub top_flows: Option<usize>,
-    /// What processes need of a host, which has as much as it has slots if it does not say.
+    /// Performance that each process needs; a host without a value has as much as it has slots.
     pub performance: Performance,
-    /// Bytes per second of links that do not say it. Without it they carry everything.
+    /// Bandwidth of links that specify none, in bytes per second; unlimited if omitted.
     pub bandwidth_bytes_per_s: Option<f64>,
-    /// Type of switches that do not say it: 1 has one table, 2 has one for every port.
+    /// Type of switches that specify none: 1 has one table, 2 has one per input port.
     pub switch_type: Option<u32>,
 }
 
-/// What processes need of a host.
+/// Performance that each process needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Performance {
-    /// A slot each.
+    /// One slot.
     #[default]
     Slot,
-    /// The part of a slot in which it computed. Hosts then have as many slots as such processes fit on them, and slots cost hops.
+    /// The fraction of the time in which it computed. A host then has a slot for every such process that fits, and communication
+    /// costs hops.
     Compute,
 }
 
-/// A kind of part that can fail.
+/// A kind of component that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fallible {
@@ -270,38 +281,38 @@ pub enum Fallible {
     Host,
 }
 
-/// What is as good as possible before the objective is.
+/// Primary goal, optimised before the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
-    /// The objective alone.
+    /// The objective only.
     #[default]
     Objective,
-    /// The part of its bandwidth that stays free on the link where it is least is as large as can be.
+    /// Maximise the free fraction of bandwidth on the narrowest link.
     BandwidthSlack,
-    /// The part of its performance that stays free on the host where it is least is as large as can be.
+    /// Maximise the free fraction of performance on the busiest host.
     PerformanceSlack,
-    /// What arrives at the switch where most arrives is as little as can be.
+    /// Minimise the load of the busiest switch.
     SwitchLoad,
 }
 
-/// What looks for an answer.
+/// Method of solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// A search of our own first; what it does not prove, the compact program.
+    /// hopmap's search first, then the compact program for what the search does not prove.
     #[default]
     Auto,
-    /// The search alone, which needs no solver of linear programs.
+    /// hopmap's search only; needs no solver of linear programs.
     Search,
-    /// A program in which hosts are parts of their switches.
+    /// Integer program in which hosts are parts of their switches.
     Compact,
-    /// The program of the paper, for reference.
+    /// Integer program of the paper, for reference.
     Paper,
 }
 
 impl Method {
-    /// Refuses to solve linear programs without a solver.
+    /// Rejects methods that solve linear programs if this build has no solver.
     pub(crate) fn check(self, has_solver: bool) -> Result<(), NotBuilt> {
         let what = match self {
             Self::Compact => "`method = \"compact\"` solves linear programs with",
@@ -312,7 +323,7 @@ impl Method {
     }
 }
 
-/// A file of a linear program.
+/// File format of a linear program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelFormat {
@@ -323,35 +334,35 @@ pub enum ModelFormat {
     Mps,
 }
 
-/// Tables of switches as text that networks load, or as a picture.
+/// Tables of switches as text for networks, or as a picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportParams {
-    /// Which text.
+    /// Output format.
     pub format: ExportFormat,
-    /// The family of switches whose registers `registers` writes.
+    /// Switch family whose registers `registers` writes.
     #[serde(default)]
     pub family: Family,
-    /// What `dump_lfts` or opensm's `opensm-lfts.dump` says of the running network, for `lft`: which LIDs the nodes have.
+    /// Output of `dump_lfts` or opensm's `opensm-lfts.dump` from the running network, with the LIDs of its nodes; for `lft`.
     #[serde(default)]
     pub lids: Option<InputPath>,
 }
 
-/// A text that tables are written as.
+/// An output format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFormat {
-    /// The configuration of the fabric management daemon of `RapidIO`, which knows both types of switches.
+    /// Configuration of the `RapidIO` fabric management daemon, which supports both types of switches.
     Fmd,
-    /// Linear forwarding tables as `dump_lfts` of InfiniBand prints them and `opensm -R file -U` loads them; for type 1.
+    /// InfiniBand linear forwarding tables as `dump_lfts` prints and `opensm -R file -U` loads them; for type 1.
     Lft,
     /// Lines of the `routes` files of Linux's `RapidIO` devices; for type 1.
     Rio,
-    /// What to write into which register of every switch.
+    /// Register writes of every switch.
     Registers,
-    /// A picture of the routes on the network with the load of every link; needs `routes`.
+    /// SVG of the network with the routes and the load of every link; needs `routes`.
     Svg,
-    /// A page with that picture, the busiest links and the metrics; needs `routes`.
+    /// HTML page with that picture, the busiest links and the metrics; needs `routes`.
     Html,
 }
 
@@ -359,12 +370,12 @@ pub enum ExportFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// IDT CPS of the second generation, and the registers of the standard.
+    /// IDT CPS, second generation, and the registers of the standard.
     #[default]
     Cps,
     /// Tundra Tsi57x.
     Tsi57x,
-    /// IDT RXS of the third generation.
+    /// IDT RXS, third generation.
     Rxs,
 }
 
@@ -381,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_not_solved_without_a_solver() {
+    fn methods_that_need_a_solver_are_rejected_without_one() {
         assert_eq!(Method::Auto.check(false), Ok(()));
         assert_eq!(Method::Search.check(false), Ok(()));
         assert_eq!(Method::Paper.check(true), Ok(()));

@@ -1,4 +1,4 @@
-//! A problem in numbers, as every engine sees it: program, machine, and the rules that a plan has to keep.
+//! The numeric form of a problem that every engine solves: program, machine, and the constraints on a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::error::{Result, fail, is_above_zero, is_amount, require};
 use crate::network::nodes_of;
 use crate::{Network, network};
 
-/// Part of a bandwidth or performance by which sums may exceed it: rounding.
+/// Relative tolerance for sums of bandwidth or performance: rounding.
 pub(crate) const TOLERANCE: f64 = 1e-9;
 
 /// A program on a machine under rules.
@@ -23,48 +23,47 @@ pub struct Problem<'a> {
     pub system: &'a SystemGraph,
     /// The links of the machine that are up.
     pub network: Network<'a>,
-    /// What an answer has to keep, and what it costs.
+    /// Constraints on a solution, and the weights of its objective.
     pub rules: Rules,
-    /// Node ids of the hosts by ascending number.
+    /// Node ids of the hosts, ascending.
     pub hosts: Vec<u32>,
-    /// Node ids of the hosts that can hold each process if it is alone there, by ascending number.
+    /// Node ids of the hosts that can hold each process alone, ascending.
     pub allowed: Vec<Vec<u32>>,
-    /// Node id of the host of every process, where the mapping is given.
+    /// Node id of the host of every process, if the mapping is given.
     pub mapped: Option<Vec<u32>>,
-    /// What needs a route: all streams from one host to another together where the mapping is given, else every stream.
+    /// The flows to route: one per pair of hosts if the mapping is given, otherwise one per stream.
     pub flows: Vec<Flow>,
-    /// What each link may carry in a second, by index of the link: less what stays free, infinite where nobody said it, and 0 where the
-    /// link is down.
+    /// Usable bandwidth of each link by link index: less the slack, infinite if unspecified, 0 if the link is down.
     pub capacity: Vec<f64>,
-    /// What the processes on each node may need, by node id: less what stays free, infinite where nobody said it.
+    /// Usable performance of each node by node id: less the slack, infinite if unspecified.
     pub performance: Vec<f64>,
-    /// Where processes would rather stay.
+    /// Preferred hosts of processes.
     pub home: Option<Home>,
 }
 
 /// A stream, or all streams between two hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// Node id of the host that sends where the mapping is given, else the rank of the process.
+    /// Node id of the sending host if the mapping is given, otherwise the rank of the process.
     pub source: u32,
-    /// The same of what receives.
+    /// The same for the receiver.
     pub destination: u32,
-    /// Bandwidth that it takes of every link.
+    /// Bandwidth that it uses on every link of its route.
     pub bandwidth: f64,
-    /// The streams of the program that it is.
+    /// The streams of the program that it contains.
     pub streams: Vec<u32>,
 }
 
-/// Where processes would rather stay.
+/// Preferred hosts of processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Home {
     /// Node id of the host of every process.
     pub hosts: Vec<u32>,
-    /// What each process costs that is elsewhere, beside the objective.
+    /// Cost of each process that is on another host, added to the objective.
     pub cost: f64,
 }
 
-/// Where every process is and which way every flow takes.
+/// The host of every process and the route of every flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Node id of the host of every process.
@@ -81,7 +80,7 @@ impl Plan {
 }
 
 impl<'a> Problem<'a> {
-    /// The problem of a program on a machine; with a mapping the first one of the paper, if it is one of this program on this machine.
+    /// The problem of a program on a machine. With a valid mapping of the program it is problem 1 of the paper.
     pub fn new(
         graph: &'a TaskGraph,
         system: &'a SystemGraph,
@@ -91,8 +90,8 @@ impl<'a> Problem<'a> {
         let demands = &graph.demands.processes;
         if demands.len() != graph.ranks() {
             return fail(
-                "the program does not say what its processes and streams ask of a machine",
-                "take it from route/import, or from a trace through route/demands",
+                "the program has no streams and no demands of its processes",
+                "use the program of route/import, or derive them from a trace with route/demands",
             );
         }
         let mapped = mapping.map(|mapping| placed(graph, system, mapping)).transpose()?;
@@ -127,9 +126,9 @@ impl<'a> Problem<'a> {
         Ok(own)
     }
 
-    /// The hosts that can hold each process if it is alone there, where nodes have so much performance.
+    /// The hosts that can hold each process alone, if nodes have this performance.
     pub(crate) fn holding(&self, performance: &[f64]) -> Vec<Vec<u32>> {
-        // A host without a slot has no place for anything.
+        // A host without slots cannot hold a process.
         let with_slots: BTreeSet<u32> = self.system.slots.iter().map(|slot| slot.host).collect();
         let can_hold = |demand: &ProcessDemand| {
             let hosts = self.hosts.iter().copied().filter(|host| with_slots.contains(host));
@@ -139,19 +138,19 @@ impl<'a> Problem<'a> {
         self.graph.demands.processes.iter().map(can_hold).collect()
     }
 
-    /// Node ids of the switches by ascending number.
+    /// Node ids of the switches, ascending.
     #[must_use]
     pub fn switches(&self) -> Vec<u32> {
         nodes_of(self.system, NodeKind::Switch).collect()
     }
 
-    /// Whether a switch has a table for every port. Switches that do not say their type have one table.
+    /// Whether a switch has one table per input port. Switches without a type have one table.
     #[must_use]
     pub fn is_type_two(&self, switch: u32) -> bool {
         self.system.nodes[switch as usize].traits.switch_type == Some(SwitchType::Two)
     }
 
-    /// Node ids of the hosts that a flow joins if every process is on one of `hosts`.
+    /// Node ids of the ends of a flow if every process is on one of `hosts`.
     #[must_use]
     pub fn ends(&self, flow: &Flow, hosts: &[u32]) -> (u32, u32) {
         match self.mapped {
@@ -173,8 +172,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// What a plan costs: the objective (11), and what each process costs that is not where it would rather stay. Whether the plan
-    /// keeps the rules is not looked at.
+    /// Cost of a plan: objective (11) plus the cost of each process outside its preferred host. Does not check the rules.
     #[must_use]
     pub fn cost(&self, plan: &Plan) -> f64 {
         let hops: f64 = plan.routes.iter().map(|route| route.links.len() as f64).sum();
@@ -190,7 +188,7 @@ impl<'a> Problem<'a> {
         objective + self.home.as_ref().map_or(0.0, moved)
     }
 
-    /// Whether the hosts of a given mapping have what its processes ask for; true where none is given.
+    /// Whether the hosts of a given mapping meet the demands of their processes; true if no mapping is given.
     #[must_use]
     pub fn holds_mapping(&self) -> bool {
         let Some(hosts) = &self.mapped else { return true };
@@ -208,7 +206,7 @@ impl<'a> Problem<'a> {
             && devices.iter().all(|(&(host, device), &count)| count <= has(host, device))
     }
 
-    /// Whether routes arrive, keep all rules and fit into tables. Where processes are is not looked at.
+    /// Whether routes arrive, keep all rules and fit into tables. Does not check the mapping.
     #[must_use]
     pub fn keeps_rules(&self, routes: &[Route]) -> bool {
         let ways = || routes.iter().map(|route| route.links.as_slice());
@@ -220,7 +218,7 @@ impl<'a> Problem<'a> {
             && !(self.rules.deadlock_free && deadlocks())
     }
 
-    /// Whether the links of a route lead from its source to its destination, through switches alone.
+    /// Whether a route is a path from its source to its destination through switches only.
     fn arrives(&self, route: &Route) -> bool {
         let links = || route.links.iter().map(|&link| &self.system.links[link as usize]);
         let ends = match (links().next(), links().next_back()) {
@@ -235,7 +233,7 @@ impl<'a> Problem<'a> {
         ends && joined && links().all(|link| link.state == LinkState::Up)
     }
 
-    /// Whether no link and no switch gets more than it may.
+    /// Whether no link and no switch is overloaded.
     fn fits_links(&self, routes: &[Route]) -> bool {
         let mut loads = vec![0.0; self.capacity.len()];
         let mut switches = vec![0.0; self.system.nodes.len()];
@@ -252,7 +250,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// The same program and machine where no process needs performance and no host has a limit.
+/// The same program and machine without performance demands and without performance limits.
 pub(crate) fn without_performance(graph: &TaskGraph, system: &SystemGraph) -> (TaskGraph, SystemGraph) {
     let (mut graph, mut system) = (graph.clone(), system.clone());
     graph.demands.processes.iter_mut().for_each(|demand| demand.performance = 0.0);
@@ -260,7 +258,7 @@ pub(crate) fn without_performance(graph: &TaskGraph, system: &SystemGraph) -> (T
     (graph, system)
 }
 
-/// How many of a device a node has.
+/// Number of devices of one kind at a node.
 pub(crate) fn devices_of(node: &Node, device: &str) -> u64 {
     u64::from(node.traits.devices.get(device).copied().unwrap_or_default())
 }
@@ -279,11 +277,14 @@ fn placed(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<
     let hosts: Option<Vec<u32>> = mapping.ranks.iter().map(|placement| host(placement.slot)).collect();
     match hosts.filter(|hosts| hosts.len() == graph.ranks()) {
         Some(hosts) => Ok(hosts),
-        None => fail("the mapping is not one of this program on this machine", "is it that of another one?"),
+        None => fail(
+            "the mapping does not fit this program and machine",
+            "it may belong to another program or machine",
+        ),
     }
 }
 
-/// All streams from a host to another as one; those inside a host each, for they take no link.
+/// Merges all streams from one host to another; streams inside a host stay separate because they use no link.
 fn between_hosts(graph: &TaskGraph, host_of: &[u32]) -> Vec<Flow> {
     let mut flows: Vec<Flow> = Vec::new();
     let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
@@ -311,49 +312,49 @@ fn between_processes(graph: &TaskGraph) -> Vec<Flow> {
     (0..).zip(&graph.demands.streams).map(flow).collect()
 }
 
-/// What the parts of the objective weigh (11).
+/// Weights of objective (11).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Weights {
-    /// A hop of the longest route.
+    /// Weight of a hop of the longest route.
     pub longest_route: f64,
-    /// Every hop.
+    /// Weight of every hop.
     pub total_hops: f64,
-    /// Every entry of a table.
+    /// Weight of every table entry.
     pub table_entries: f64,
 }
 
-/// What an answer has to keep, and what it costs.
+/// Constraints on a solution, and the weights of its objective.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rules {
-    /// What the parts of the objective weigh (11).
+    /// Weights of objective (11).
     pub weights: Weights,
-    /// Whether no links may wait for each other in a circle.
+    /// Whether cycles of waiting links are forbidden.
     pub deadlock_free: bool,
-    /// Most hops of a route.
+    /// Maximum hops of a route.
     pub max_hops: Option<u32>,
-    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
+    /// Fraction of the bandwidth of every link that stays free: at least 0, below 1.
     pub bandwidth_slack: f64,
-    /// Part of the performance of every host that stays free, likewise.
+    /// Fraction of the performance of every host that stays free: at least 0, below 1.
     pub performance_slack: f64,
-    /// Most bytes in a second that arrive at a switch.
+    /// Limit on the total bandwidth that arrives at a switch.
     pub switch_load: Option<f64>,
 }
 
 impl Weights {
-    /// Refuses weights below zero.
+    /// Rejects negative weights.
     pub(crate) fn check(self) -> Result<()> {
         match [self.longest_route, self.total_hops, self.table_entries].into_iter().all(is_amount) {
             true => Ok(()),
             false => fail(
-                "a weight of the objective is below zero, or no number",
-                "`weight_max_hops`, `weight_total_hops` and `weight_table_entries` are 0 or more",
+                "a weight of the objective is negative or not a number",
+                "`weight_max_hops`, `weight_total_hops` and `weight_table_entries` must be 0 or more",
             ),
         }
     }
 }
 
 impl Rules {
-    /// Refuses weights below zero, and parts and loads that are none.
+    /// Rejects negative weights and invalid slacks and loads.
     pub(crate) fn check(&self) -> Result<()> {
         self.weights.check()?;
         for (name, slack) in
@@ -367,7 +368,7 @@ impl Rules {
         require(is_above_zero(load), "switch_load", load, help)
     }
 
-    /// Up to which difference two costs are the same: a part of the cost that is rounding, and less than what any weight tells apart.
+    /// Largest difference at which two costs count as equal: relative rounding, and less than any weight can cause.
     pub(crate) fn tolerance(&self, cost: f64, part: f64) -> f64 {
         let Weights { longest_route, total_hops, table_entries } = self.weights;
         let least = [longest_route, total_hops, table_entries].into_iter().filter(|weight| *weight > 0.0);

@@ -1,8 +1,9 @@
-//! Routes and tables for processes that are where they are, without a solver of linear programs.
+//! Optimal routes and tables for a given mapping, without a solver of linear programs.
 //!
-//! [`quick`] finds good routes in less than a millisecond or a few; [`Router`] goes on from them to the best ones, with a proof. A bound
-//! comes from prices of contested links under which every destination has its cheapest tree. Where these trees contradict tables, overload
-//! links or let links wait in a cycle, one table entry is either forbidden or forced, and the bound is looked for again.
+//! [`quick`] finds good routes within a few milliseconds; [`Router`] improves them to proven optimality. The lower bound comes
+//! from prices of contested links under which every destination has its cheapest tree (Lagrangian relaxation). If these trees
+//! contradict tables, overload links or form a cycle of waiting links, the search branches: one table entry is either forbidden
+//! or forced.
 
 mod improve;
 mod lower;
@@ -22,8 +23,8 @@ use lower::{Forbidden, Lower, Prices, Question, Stale, Tree, Trees};
 use model::{Graph, Model};
 pub use quick::{Quick, QuickRouter};
 
-/// Finds the best routes for a given mapping, and proves that they are or that there are none. A search without limits ends after an
-/// effort of its own, the same for the same problem, if it proves nothing before.
+/// Finds the best routes for a given mapping, with a proof of optimality or infeasibility. A search without limits ends after a
+/// fixed, deterministic effort if it has proven nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Router {}
 
@@ -49,7 +50,7 @@ impl Engine for Router {
     }
 }
 
-/// Looks for best routes, those whose longest is shortest first.
+/// Searches for the best routes, in ascending order of the longest route.
 fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> SearchResult {
     let longest = model.problem.rules.weights.longest_route;
     let base = |hops: u32| longest * f64::from(hops) + model.offset;
@@ -80,7 +81,7 @@ fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> SearchResult {
     SearchResult { plan: branch.best, bound, proven, nodes: branch.nodes }
 }
 
-/// What lengths and entries cost at least if nothing is contested.
+/// Cost of lengths and entries if nothing is contested.
 fn without_prices(model: &Model<'_>) -> Option<f64> {
     let forbidden = vec![Forbidden::default(); model.groups.len()];
     let question = Question {
@@ -96,21 +97,21 @@ fn without_prices(model: &Model<'_>) -> Option<f64> {
     lower.map(|lower| lower.value)
 }
 
-/// Routes for processes on given hosts, quickly. The same for the same problem and hosts. [`QuickRouter`] is faster for several mappings.
+/// Computes routes for a given mapping quickly and deterministically. [`QuickRouter`] is faster for several mappings.
 #[must_use]
 pub fn quick(problem: &Problem<'_>, hosts: &[u32]) -> Quick {
     QuickRouter::new(problem).route(hosts)
 }
 
-/// Steps of the first bound, and of those after it.
+/// Subgradient steps of the first bound, and of later ones.
 const STEPS: (u32, u32) = (150, 6);
-/// Bounds between attempts to find routes by the trees of one, at first and later.
+/// Bounds between attempts to derive routes from the trees, at first and later.
 const TRY: (u64, u64) = (8, 400);
-/// Links that are looked at before a search ends without proof.
+/// Limit of examined links of a search without proof.
 const WORK: u64 = 25_000_000;
-/// Links that are looked at to make the plan better that the first bound has.
+/// Limit of examined links while the plan of the first bound is improved.
 const SHAKING: u64 = 1_500_000;
-/// Open nodes before a search ends without proof.
+/// Limit of open nodes of a search without proof.
 const OPEN: usize = 100_000;
 
 /// The search for best routes.
@@ -118,25 +119,25 @@ struct Branch<'m, 'a> {
     model: &'m Model<'a>,
     stop: &'m StopCondition<'m>,
     trees: Trees,
-    /// The best plan, and what it costs.
+    /// The best plan and its cost.
     pub best: Option<Plan>,
     pub cost: f64,
-    /// What costs are whole numbers of.
+    /// Costs are multiples of this.
     grid: f64,
     pub nodes: u64,
     bounds: u64,
 }
 
-/// What is decided, and what is known under it.
+/// A node of the search: decisions, and what is known under them.
 #[derive(Debug, Clone)]
 struct Node {
     bound: f64,
     depth: u32,
     number: u64,
-    /// What is forbidden, by destination.
+    /// Forbidden entries, by destination.
     forbidden: Vec<Forbidden>,
     prices: Prices,
-    /// The trees under these prices before the last decision, which is about these destinations.
+    /// The trees under the prices before the last decision, and the destinations that it affects.
     trees: Rc<Vec<Tree>>,
     stale: Stale,
 }
@@ -144,7 +145,7 @@ struct Node {
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct End {
-    /// No routes that were asked for cost less, but for the best ones known.
+    /// Nothing cheaper exists in the searched range, except for the incumbent.
     pub bound: f64,
     pub is_over: bool,
 }
@@ -164,7 +165,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         }
     }
 
-    /// Takes a plan if it keeps all rules and is better.
+    /// Keeps a plan if it satisfies all rules and is better.
     fn offer(&mut self, ways: &[Vec<u32>]) {
         let problem = self.model.problem;
         let flows = problem.flows.iter().zip(ways);
@@ -178,14 +179,14 @@ impl<'m, 'a> Branch<'m, 'a> {
         }
     }
 
-    /// Makes the best plan better.
+    /// Improves the best plan.
     fn polish(&mut self) {
         let Some((mut routing_state, longest)) = self.routing_state() else { return };
         improve::descend(self.model, &mut self.trees, &mut routing_state, longest);
         self.offer(&routing_state.by_flow(self.model));
     }
 
-    /// Makes the best plan better where links have prices, if it is as short as that.
+    /// Improves the best plan under the prices of links, if its longest route is within the limit.
     fn shake(&mut self, max_hops: u32, prices: &Prices) {
         let Some((mut routing_state, longest)) = self.routing_state() else { return };
         if longest <= max_hops {
@@ -204,7 +205,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         Some((RoutingState::new(self.model, self.model.parts.iter().map(of_part).collect()), longest))
     }
 
-    /// A cost as far as costs can be.
+    /// Rounds a bound up to the next possible cost.
     fn on_grid(&self, bound: f64) -> f64 {
         match self.grid {
             grid if grid > 0.0 && bound.is_finite() => {
@@ -214,7 +215,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         }
     }
 
-    /// Whether nothing that is bounded so is of any use.
+    /// Whether a node with this bound can be discarded.
     fn is_settled(&self, bound: f64) -> bool {
         self.on_grid(bound) >= self.cost - self.model.problem.rules.tolerance(self.cost, 1e-9)
     }
@@ -223,7 +224,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         self.trees.work > WORK || self.stop.is_over(self.nodes)
     }
 
-    /// Looks for better routes of at most so many hops; `base` is what any plan costs beside lengths and entries.
+    /// Searches for better routes within a hop limit; `base` is the fixed cost without lengths and entries.
     fn search(&mut self, max_hops: u32, base: f64, only_first: bool) -> End {
         let node = Node {
             bound: f64::NEG_INFINITY,
@@ -251,7 +252,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         End { bound: least, is_over: !only_first || self.best.is_none() }
     }
 
-    /// Bounds a node and divides it.
+    /// Bounds a node and branches.
     fn expand(&mut self, mut node: Node, max_hops: u32, base: f64) -> Vec<Node> {
         let steps = if node.depth == 0 { STEPS.0 } else { STEPS.1 };
         let Some(lower) = self.bound(&mut node, (max_hops, base, steps)) else { return Vec::new() };
@@ -302,12 +303,12 @@ impl<'m, 'a> Branch<'m, 'a> {
         lower
     }
 
-    /// What lengths and entries cost that are of no use.
+    /// The cutoff for lengths and entries.
     fn cutoff(&self, base: f64) -> f64 {
         self.cost - base - 0.999 * self.grid
     }
 
-    /// Makes routes of the trees of a bound.
+    /// Derives routes from the trees of a bound.
     fn attempt(&mut self, trees: &mut Trees, lower: &Lower, (max_hops, prices): (u32, &Prices)) {
         let ways = lower.trees.iter().map(|tree| tree.ways.clone()).collect();
         let mut routing_state = RoutingState::new(self.model, ways);
@@ -317,7 +318,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         }
     }
 
-    /// Sets of what is forbidden, such that all routes that are better keep one of them.
+    /// Branches: sets of forbidden entries such that every better solution satisfies one of them.
     fn divide(&mut self, node: &Node, lower: &Lower, max_hops: u32) -> (Stale, Vec<Vec<Forbidden>>) {
         let choices = Choices { model: self.model, node, lower, max_hops };
         match choices.violation() {
@@ -342,16 +343,16 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 }
 
-/// What is wrong with the trees of a bound.
+/// Result of the search for violations of the trees.
 enum Violation {
     Nothing,
-    /// The entry of a destination by which one link follows another.
+    /// The entry of a destination that connects one link to the next.
     Entry(usize, (u32, u32)),
-    /// All that could be otherwise is decided.
+    /// No open choice is left.
     Hopeless,
 }
 
-/// What a node can be divided by.
+/// The kinds of violations to branch on.
 struct Choices<'c, 'm, 'a> {
     model: &'m Model<'a>,
     node: &'c Node,
@@ -360,7 +361,7 @@ struct Choices<'c, 'm, 'a> {
 }
 
 impl Choices<'_, '_, '_> {
-    /// The links before and at every place of the ways of a destination; nothing stands before the first one.
+    /// The links before and at every position of the routes to a destination; the first one has no predecessor.
     fn pairs(&self, group: usize) -> impl Iterator<Item = (usize, (u32, u32))> + '_ {
         self.model.groups[group].iter().flat_map(move |&part| {
             let pairs = |way: &Vec<u32>| -> Vec<(usize, (u32, u32))> {
@@ -388,7 +389,7 @@ impl Choices<'_, '_, '_> {
         leaving.filter(is_possible).count() > 1
     }
 
-    /// An open choice on the ways of a destination that pass a test, the last one first.
+    /// An open choice on the routes of a destination that satisfy a predicate, the last one first.
     fn open(&self, group: usize, is_meant: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
         let mut first = None;
         for (part, pair) in self.pairs(group) {
@@ -419,7 +420,7 @@ impl Choices<'_, '_, '_> {
         self.overloaded()
     }
 
-    /// A choice of a destination that loads most what is overloaded most.
+    /// A choice of the destination that contributes most to the largest overload.
     fn overloaded(&self) -> Violation {
         let over = |index: usize, most: f64| self.lower.loads[index] / most - 1.0;
         let places = self.model.places.iter().map(|place| (over(place.index, place.most), place.index));
@@ -442,7 +443,7 @@ impl Choices<'_, '_, '_> {
         choice.map_or(Violation::Hopeless, |(group, pair)| Violation::Entry(group, pair))
     }
 
-    /// Any open choice, one that costs a price first.
+    /// Any open choice, preferably one with a price.
     fn any(&self) -> Option<(usize, (u32, u32))> {
         let is_dear = |link: u32| self.node.prices.of(self.model, link, 1.0) > 0.0;
         let mut first = None;
@@ -471,7 +472,7 @@ impl Choices<'_, '_, '_> {
         vec![without, forced]
     }
 
-    /// A link that follows another for no destination.
+    /// Forbids a pair of consecutive links for every destination.
     fn without(&self, pair: (u32, u32)) -> Vec<Forbidden> {
         let mut forbidden = self.node.forbidden.clone();
         forbidden.iter_mut().for_each(|forbidden| forbidden.turns.push(pair));
@@ -479,7 +480,7 @@ impl Choices<'_, '_, '_> {
     }
 }
 
-/// What all costs but the offset are whole numbers of; 0 if nothing is known.
+/// The common divisor of all costs except the offset; 0 if unknown.
 fn grid(model: &Model<'_>) -> f64 {
     let weights = model.problem.rules.weights;
     let weights = [weights.longest_route, weights.total_hops, weights.table_entries];
@@ -494,7 +495,7 @@ fn grid(model: &Model<'_>) -> f64 {
 }
 
 impl Ord for Node {
-    /// The node with the least bound is looked at first, of those the deepest.
+    /// Best-first order: smallest bound, then greatest depth.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_bound = other.bound.total_cmp(&self.bound);
         by_bound.then(self.depth.cmp(&other.depth)).then(self.number.cmp(&other.number))

@@ -1,7 +1,7 @@
-//! Mappings and routes without a solver of linear programs.
+//! Search for mappings and routes without a solver of linear programs.
 //!
-//! First annealing on an estimate finds good mappings, and routes are looked for on the best of them. Then branch and bound looks for
-//! better ones, for one length of the longest route after the other, and proves that there are none.
+//! Simulated annealing on an estimate finds good mappings, and the best of them are routed. Then branch and bound searches for
+//! better ones, for increasing lengths of the longest route, and proves optimality.
 
 mod anneal;
 mod model;
@@ -23,10 +23,10 @@ use tree::Tree;
 
 /// Rounds of annealing, each for longer routes.
 const ROUNDS: usize = 4;
-/// Proposals of an island for each pair of processes, and the part of them that tries whether a length is possible.
+/// Proposals of an island per pair of processes, and the fraction of them that tests whether a length is feasible.
 const PROPOSALS: u64 = 160;
 const PROBE: u64 = 8;
-/// Steps of the search for routes of a mapping that is only one of many.
+/// Steps of the route search for one mapping of many.
 const STEPS: u64 = 3000;
 
 /// Finds mappings and routes.
@@ -73,7 +73,7 @@ impl Solver<'_, '_> {
             None => 0,
         };
         if first == lengths.len() {
-            // All mappings were looked at.
+            // The search covered all mappings.
             let bound = self.cost();
             return self.found(bound, true, tree.map_or(0, |tree| tree.progress.nodes));
         }
@@ -85,7 +85,7 @@ impl Solver<'_, '_> {
         tree.incumbent.cost = self.cost();
         let mut bound = f64::INFINITY;
         for (index, &lengths_now) in lengths.iter().enumerate().skip(first) {
-            // Nothing with longer routes is better either.
+            // Longer routes cannot be better either.
             let rest = tree.root_bound(Lengths { most: FAR, ..lengths_now });
             if rest.is_infinite() {
                 break;
@@ -110,7 +110,7 @@ impl Solver<'_, '_> {
         SearchResult { bound, proven, nodes, plan: self.best }
     }
 
-    /// The first length of the longest route that a short look does not refute.
+    /// The first length of the longest route that a short search does not refute.
     fn least_length(&mut self, tree: &mut Tree<'_, '_>, lengths: &[Lengths]) -> usize {
         for (index, &lengths) in lengths.iter().enumerate() {
             let is_done = tree.probe(lengths, self.stop);
@@ -122,7 +122,7 @@ impl Solver<'_, '_> {
         lengths.len()
     }
 
-    /// What streams cost at least whose processes fit on no host together.
+    /// Lower bound of the cost of streams whose processes do not fit on one host.
     fn simple_bound(&self) -> f64 {
         let model = self.model;
         let classes = 0..model.classes.len();
@@ -135,7 +135,7 @@ impl Solver<'_, '_> {
         longest + model.weights.total_hops * links * count as f64
     }
 
-    /// The longest routes that are looked for one after the other; the last ones as long as they like.
+    /// The increasing limits of the longest route; the last one is unlimited.
     fn lengths(&self) -> Vec<Lengths> {
         let last = self.model.farthest();
         let mut all = Vec::new();
@@ -151,7 +151,7 @@ impl Solver<'_, '_> {
         all
     }
 
-    /// Anneals for longer and longer routes, a little each time until some are found, and then again.
+    /// Anneals for longer and longer routes, briefly until a solution is found, then at full length.
     fn anneal(&mut self, lengths: &[Lengths]) {
         let ways = ShortestPaths::new(self.model);
         let annealer = Annealer::new(self.model, &ways);
@@ -171,14 +171,14 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// Some islands for routes of a length, and routes for the best mappings.
+    /// Runs some islands for routes of a length, and routes the best mappings.
     fn round(&mut self, annealer: &Annealer<'_, '_>, longest: u16, round: u64, proposals: u64) {
         let weights = self.model.weights;
         let unit = (weights.total_hops + weights.table_entries).max(1e-9);
         let beyond =
             if weights.longest_route > 0.0 { weights.longest_route.min(6.0 * unit).max(unit) } else { 0.0 };
         let aim = Aim { longest, beyond, overload: 8.0 * unit };
-        // Of limited seconds the proof gets some.
+        // Reserves a fraction of the time limit for the proof.
         let stop = &self.stop.rest(0, 0.5);
         let islands = (round * ISLANDS..(round + 1) * ISLANDS).into_par_iter();
         let mut mappings: Vec<(f64, Vec<u32>)> =
@@ -189,7 +189,7 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// Looks for routes on a mapping, and keeps them if they are better than what is known.
+    /// Routes a mapping, and keeps the plan if it is the best.
     fn route(&mut self, hosts: &[u32]) {
         let moves = self.model.moves(hosts);
         let lengths = Lengths { most: FAR, least: 0 };

@@ -1,4 +1,4 @@
-//! What solves linear programs.
+//! The interface of solvers of linear programs.
 
 use hopmap_model::Library;
 
@@ -9,22 +9,22 @@ use crate::linear::LinearProgram;
 #[cfg(feature = "highs")]
 pub use self::highs::Highs;
 
-/// Something that solves linear programs.
+/// A solver of linear programs.
 pub trait Solver {
-    /// The best values before it has to stop.
+    /// Returns the best values found before the stop condition.
     fn solve(&self, program: &LinearProgram, stop: &StopCondition<'_>) -> Result<Solution>;
 }
 
-/// What a solver found.
+/// The result of a solver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
-    /// The value of every variable of the best solution, if there is one.
+    /// The value of every variable of the incumbent, if there is one.
     pub values: Option<Vec<f64>>,
-    /// No solution costs less; infinite where there is none.
+    /// Lower bound of the cost; infinite if the program is infeasible.
     pub bound: f64,
-    /// Whether that is all there is to know: the values are best, or there are none.
+    /// Whether the search completed: the values are optimal, or the program is infeasible.
     pub proven: bool,
-    /// Nodes of the search tree; 1 where the solver does not tell, and all that it might look at if it stopped for that.
+    /// Nodes of the search tree. 1 if the solver does not report them, and the limit if it stopped there.
     pub nodes: u64,
 }
 
@@ -45,10 +45,11 @@ pub fn default() -> Option<Box<dyn Solver>> {
 
 #[cfg(feature = "highs")]
 mod highs {
-    //! `HiGHS` (Huangfu and Hall 2018), one thread and a fixed seed, so that it does the same every time.
+    //! `HiGHS` (Huangfu and Hall 2018), with one thread and a fixed seed for reproducible results.
     //!
-    //! It works on a thread of its own, for it cannot be asked to stop while it does; when somebody asks, nobody waits for it any more.
-    //! Releases of it have called wrong solutions optimal (ERGO-Code/HiGHS#2349): each is put into the program here, too.
+    //! It runs on a separate thread because a running solve cannot be stopped; after a stop request, that thread is abandoned.
+    //! Some releases have reported wrong solutions as optimal (ERGO-Code/HiGHS#2349), so each solution is checked against the
+    //! program.
 
     use std::num::NonZeroU32;
     use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -62,11 +63,11 @@ mod highs {
     use crate::error::Result;
     use crate::linear::{Domain, LinearProgram, Sense};
 
-    /// How often it is asked whether to stop.
+    /// Interval between checks of the stop condition.
     const POLL: Duration = Duration::from_millis(20);
-    /// Seconds after its end of time that `HiGHS` gets to come to an end, and the part of its time that it gets for that.
+    /// Grace period of `HiGHS` after its time limit: seconds, and a fraction of the limit.
     const GRACE: (f64, f64) = (1.0, 0.1);
-    /// By how much values may break constraints; that of `HiGHS` is a tenth of it.
+    /// Tolerance of constraints; that of `HiGHS` is a tenth of it.
     const TOLERANCE: f64 = 1e-5;
 
     /// `HiGHS`.
@@ -80,7 +81,7 @@ mod highs {
                 return Ok(unknown(program));
             }
             if program.variables.is_empty() {
-                // `HiGHS` has nothing to say about it.
+                // `HiGHS` rejects such programs.
                 return Ok(match program.violated(&[], TOLERANCE) {
                     None => Solution { values: Some(Vec::new()), bound: 0.0, proven: true, nodes: 0 },
                     Some(_) => Solution { values: None, bound: f64::INFINITY, proven: true, nodes: 0 },
@@ -90,12 +91,12 @@ mod highs {
             let (sender, receiver) = channel();
             let work = move || drop(sender.send(solve(&own, stop)));
             let thread = std::thread::Builder::new().name("highs".to_owned()).spawn(work);
-            thread.map_err(|error| failed(format!("no thread for HiGHS: {error}")))?;
+            thread.map_err(|error| failed(format!("cannot start a thread for HiGHS: {error}")))?;
             loop {
                 match receiver.recv_timeout(POLL) {
                     Ok(result) => return result,
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err(failed("HiGHS ended without a word".to_owned()));
+                        return Err(failed("HiGHS ended without a result".to_owned()));
                     }
                     Err(RecvTimeoutError::Timeout) => {
                         let grace = GRACE.0 + GRACE.1 * stop.seconds.unwrap_or_default();
@@ -114,12 +115,12 @@ mod highs {
         RouteError::of_solver(problem)
     }
 
-    /// What is known without a solver.
+    /// The result without a solver.
     fn unknown(program: &LinearProgram) -> Solution {
         Solution { values: start(program).cloned(), bound: f64::NEG_INFINITY, proven: false, nodes: 0 }
     }
 
-    /// The start of a program, if it is a solution and costs less than what is looked for.
+    /// The start of a program, if it is feasible and costs less than the cutoff.
     fn start(program: &LinearProgram) -> Option<&Vec<f64>> {
         let cutoff = program.cutoff.unwrap_or(f64::INFINITY);
         program
@@ -131,8 +132,8 @@ mod highs {
     fn solve(program: &LinearProgram, stop: Limits) -> Result<Solution> {
         let is_mixed = program.variables.iter().any(|variable| variable.domain != Domain::NotNegative);
         let model = model(program, stop, is_mixed)?;
-        let solved = model.try_solve().map_err(|status| failed(format!("HiGHS ends with {status:?}")))?;
-        // The crate gives no number of nodes, which has 64 bits: as many as there may be if it stopped for that.
+        let solved = model.try_solve().map_err(|status| failed(format!("HiGHS ended with {status:?}")))?;
+        // The crate does not expose the 64-bit node count; assume the limit if the solver stopped there.
         let nodes = match (solved.status(), stop.nodes) {
             (
                 HighsModelStatus::ReachedSolutionLimit | HighsModelStatus::ReachedIterationLimit,
@@ -148,7 +149,7 @@ mod highs {
             | HighsModelStatus::ReachedSolutionLimit
             | HighsModelStatus::ReachedIterationLimit
             | HighsModelStatus::Unknown => false,
-            status => return Err(failed(format!("HiGHS ends with {status:?}"))),
+            status => return Err(failed(format!("HiGHS ended with {status:?}"))),
         };
         let values = values(program, &solved, proven)?;
         let bound = match is_mixed {
@@ -164,10 +165,10 @@ mod highs {
         Ok(Solution { values, bound, proven, nodes })
     }
 
-    /// There is no solution, or none below the cutoff. A start proves the opposite.
+    /// Infeasible, or nothing below the cutoff. A known start contradicts that.
     fn none(program: &LinearProgram, nodes: u64) -> Result<Solution> {
         match start(program) {
-            Some(_) => Err(failed("HiGHS finds no solution where one is known".to_owned())),
+            Some(_) => Err(failed("HiGHS reports infeasibility, but a solution is known".to_owned())),
             None => {
                 let bound = program.cutoff.unwrap_or(f64::INFINITY);
                 Ok(Solution { values: None, bound, proven: true, nodes })
@@ -175,11 +176,13 @@ mod highs {
         }
     }
 
-    /// The values of the best solution, with whole numbers where they have to be; an error if they do not keep the program.
+    /// The values of the incumbent, with integers rounded; an error if they violate the program.
     fn values(program: &LinearProgram, solved: &SolvedModel, proven: bool) -> Result<Option<Vec<f64>>> {
         if solved.primal_solution_status() != HighsSolutionStatus::Feasible {
             return match proven {
-                true => Err(failed("HiGHS calls optimal what keeps not all constraints".to_owned())),
+                true => {
+                    Err(failed("HiGHS reports a solution as optimal that violates constraints".to_owned()))
+                }
                 false => Ok(None),
             };
         }
@@ -190,12 +193,12 @@ mod highs {
             }
         }
         match program.violated(&values, TOLERANCE) {
-            Some(what) => Err(failed(format!("a solution of HiGHS does not keep its program: {what}"))),
+            Some(what) => Err(failed(format!("a solution of HiGHS violates its program: {what}"))),
             None => Ok(Some(values)),
         }
     }
 
-    /// Whether no solution can cost less than some number.
+    /// Whether the cost of all solutions is bounded below.
     fn is_bounded(program: &LinearProgram) -> bool {
         let is_bounded = |variable: &crate::linear::Variable| {
             variable.cost == 0.0
@@ -206,7 +209,7 @@ mod highs {
     }
 
     fn model(program: &LinearProgram, stop: Limits, is_mixed: bool) -> Result<Model> {
-        let status = |status| failed(format!("HiGHS does not take the program: {status:?}"));
+        let status = |status| failed(format!("HiGHS rejects the program: {status:?}"));
         let mut model = rows(program).try_optimise(Goal::Minimise).map_err(status)?;
         model.make_quiet();
         model.set_threads(NonZeroU32::MIN);
@@ -220,7 +223,7 @@ mod highs {
             model.set_option("mip_max_nodes", i32::try_from(nodes).unwrap_or(i32::MAX));
         }
         if let Some(cutoff) = program.cutoff.filter(|cutoff| is_mixed && cutoff.is_finite()) {
-            // What costs exactly the cutoff is not looked for either.
+            // Solutions that cost exactly the cutoff are not sought either.
             let below =
                 if program.is_whole() { cutoff.ceil() - 0.5 } else { cutoff - 1e-7 * cutoff.abs().max(1.0) };
             model.set_option("objective_bound", below);

@@ -27,7 +27,7 @@ pub struct ImportStage;
 #[derive(Debug)]
 pub struct CheckStage;
 
-/// `route/export`: tables as text that networks load.
+/// `route/export`: tables in formats that networks load.
 #[derive(Debug)]
 pub struct ExportStage;
 
@@ -38,7 +38,8 @@ pub struct ModelStage;
 impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "route/import";
-    const SUMMARY: &'static str = "Processes, streams and a network of hosts and switches from JSON or TOML";
+    const SUMMARY: &'static str =
+        "Read processes, streams and a network of hosts and switches from JSON or TOML";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -53,7 +54,7 @@ impl Stage for ImportStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        // Always under the same name, so that renaming a file changes no key.
+        // A fixed name, so that renaming a file changes no key.
         Ok(vec![InputPath::named(params.path.path(), "instance")])
     }
 
@@ -73,7 +74,7 @@ impl Stage for ImportStage {
 impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = "route/check";
-    const SUMMARY: &'static str = "The tables of switches followed entry by entry: routes, loads, deadlocks";
+    const SUMMARY: &'static str = "Verify switch tables entry by entry: routes, loads and deadlocks";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -112,8 +113,7 @@ impl Stage for CheckStage {
 impl Stage for ExportStage {
     type Params = ExportParams;
     const KIND: &'static str = "route/export";
-    const SUMMARY: &'static str =
-        "The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes";
+    const SUMMARY: &'static str = "Export switch tables for RapidIO, Linux or InfiniBand, or draw the routes";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -160,7 +160,7 @@ impl Stage for ModelStage {
     type Params = ModelParams;
     const KIND: &'static str = "route/model";
     const SUMMARY: &'static str =
-        "The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS";
+        "Write the integer program of routing, or of mapping and routing, for glpsol, cbc, scip or HiGHS";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -198,7 +198,7 @@ impl Stage for ModelStage {
     }
 }
 
-/// `route/tables`: routes and tables for processes that are where they are.
+/// `route/tables`: routes and tables for a given mapping.
 #[derive(Debug)]
 pub struct TablesStage;
 
@@ -209,8 +209,8 @@ pub struct MapStage;
 impl Stage for TablesStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/tables";
-    const SUMMARY: &'static str = "Routes of streams and tables of switches for a given mapping, proven best";
-    const REVISION: u32 = 4;
+    const SUMMARY: &'static str = "Compute optimal routes and switch tables for a given mapping";
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         const {
@@ -243,9 +243,8 @@ impl Stage for TablesStage {
 impl Stage for MapStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/map";
-    const SUMMARY: &'static str =
-        "Hosts of processes, routes of streams and tables of switches together, proven best";
-    const REVISION: u32 = 4;
+    const SUMMARY: &'static str = "Optimise mapping, routes and switch tables together";
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         const {
@@ -267,8 +266,8 @@ impl Stage for MapStage {
     fn check(params: &Self::Params) -> Result<(), Error> {
         match params.ignore_performance {
             true => fail(
-                "`ignore_performance` is for a mapping that is given",
-                "`route/tables` takes one; without performance the best mapping would be one host",
+                "`ignore_performance` requires a given mapping",
+                "use `route/tables`; without performance limits, the best mapping puts all processes on one host",
             ),
             false => params.check_search(),
         }
@@ -297,14 +296,14 @@ fn solve(
     let solver = solver::default();
     let answer = reach(&problem, mapping, params.goal, params.method, solver.as_deref(), &stop)?;
     let Some(Answer { mapping, routes, tables }) = answer else {
-        cx.log("no mapping, routes and tables keep all constraints");
-        // That there is no answer is known, whatever becomes of the reasons.
+        cx.log("no mapping, routes and tables satisfy all constraints");
+        // Infeasibility is proven even if the diagnosis fails.
         let mut diagnosis = diagnose(&problem, solver.as_deref(), &stop).unwrap_or_else(|error| {
-            cx.log(format_args!("why was not found out: {error}"));
+            cx.log(format_args!("the diagnosis failed: {error}"));
             Diagnosis::default()
         });
         diagnosis.metrics.insert("infeasible".to_owned(), 1.0);
-        tell(&diagnosis, cx);
+        log_diagnosis(&diagnosis, cx);
         let is_cut_short = diagnosis.metrics.get("complete").is_none_or(|complete| *complete <= 0.0)
             && (cx.should_stop() || cx.deadline().is_some());
         let outputs = Outputs::new().with("diagnosis", diagnosis).timed(is_timed);
@@ -320,18 +319,18 @@ fn solve(
     }
     cx.log(match (metric("proven") > 0.0, routes.metrics.get("bound")) {
         (true, _) => format!("objective {}, proven optimal", metric("objective")),
-        (false, Some(bound)) => format!("objective {}, not below {bound}", metric("objective")),
+        (false, Some(bound)) => format!("objective {}, lower bound {bound}", metric("objective")),
         (false, None) => format!("objective {}", metric("objective")),
     });
-    // A deadline is no part of the parameters: what it may have shaped is not kept as the result.
+    // The deadline is not a parameter, so a result that it cut short must not be stored as final.
     let is_cut_short = metric("proven") <= 0.0 && (cx.should_stop() || cx.deadline().is_some());
     let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
     let outputs = outputs.timed(is_timed);
     Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
 }
 
-/// The causes, one remedy after the other.
-fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
+/// Logs the causes, one remedy after the other.
+fn log_diagnosis(diagnosis: &Diagnosis, cx: &Context<'_>) {
     let mut remedy = 0;
     for cause in &diagnosis.causes {
         match (cause.remedy, cause.remedy == remedy) {
@@ -342,24 +341,24 @@ fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
         remedy = cause.remedy;
     }
     if diagnosis.metrics.get("complete") == Some(&0.0) {
-        cx.log("there may be other remedies, or smaller ones: the search for them was cut short");
+        cx.log("other or smaller remedies may exist: the search for them was cut short");
     } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
-        cx.log("nothing was found that would be enough");
+        cx.log("no sufficient remedy was found");
     }
 }
 
-/// What was reached of a goal.
+/// Describes the value reached for a goal.
 fn goal_words(goal: Goal, routes: &Routes) -> Option<String> {
     let metric = |name: &str| routes.metrics.get(name);
     let what = match goal {
         Goal::Objective => return None,
-        Goal::BandwidthSlack => "part of the bandwidth that stays free on every link",
-        Goal::PerformanceSlack => "part of the performance that stays free on every host",
-        Goal::SwitchLoad => "most that arrives at a switch",
+        Goal::BandwidthSlack => "fraction of bandwidth free on every link",
+        Goal::PerformanceSlack => "fraction of performance free on every host",
+        Goal::SwitchLoad => "load of the busiest switch",
     };
     let (goal, bound) = (metric("goal")?, metric("goal_bound")?);
     Some(match metric("goal_proven").is_some_and(|&proven| proven > 0.0) {
-        true => format!("{what}: {goal}, proven best"),
-        false => format!("{what}: {goal}, not better than {bound}"),
+        true => format!("{what}: {goal}, proven optimal"),
+        false => format!("{what}: {goal}, bound {bound}"),
     })
 }

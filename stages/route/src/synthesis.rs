@@ -1,4 +1,4 @@
-//! Machines built from a kit of nodes, switches and boards.
+//! Machines built from a component inventory of nodes, switches and boards.
 //!
 //! ```toml
 //! nodes      = [{ name = "cpu", count = 4, performance = 10, ports = 1, bandwidth = 100, cost = 3 },
@@ -9,12 +9,12 @@
 //! cables     = 12
 //! ```
 //!
-//! A cable joins a node and a switch or two switches, at a port of each; it has the lesser bandwidth of the two in each
-//! direction. Where a kit has boards, every node and switch is on one, at most `chips` on each, and a cable between two boards
-//! takes a connector of both. Units (nodes and switches) and boards cost 1 and cables nothing where the kit does not say it. What
-//! costs least is best; of machines that cost the same, the one with the least objective (11).
+//! A cable connects a node and a switch or two switches, at a port of each. Its bandwidth in each direction is the smaller one of
+//! the two ports. If the inventory has boards, every node and switch is on one, at most `chips` on each, and a cable between two
+//! boards occupies a connector of both. By default units (nodes and switches) and boards cost 1, and cables cost nothing. The
+//! cheapest machine is best; among equally cheap ones, the one with the smallest objective (11).
 //!
-//! Instead of all that a kit can have boards with known contents:
+//! Alternatively, an inventory consists of boards with known contents:
 //!
 //! ```toml
 //! cable_cost = 0.1
@@ -25,10 +25,11 @@
 //!                 connectors = [{ at = "sw", bandwidth = 50 }, { at = "sw", bandwidth = 50, port = 7 }] }]
 //! ```
 //!
-//! `nodes`, `switches` and `links` are those of an instance (`hosts` may stand for `nodes`). How many boards of each type there are
-//! and which cables join them is looked for. A cable joins connectors of two boards, not both at nodes, and has the lesser bandwidth
-//! of both in each direction; a connector is at the lowest free port of its chip unless it says another one. Nodes and switches are
-//! called by their board and their name on it (`carrier0_cpu0`; `carrier_cpu0` where there is one such board).
+//! `nodes`, `switches` and `links` are those of an instance (`hosts` is an alias of `nodes`). The search chooses the number of
+//! boards of each type and the cables between them. A cable connects connectors of two boards, at least one of them at a switch.
+//! Its bandwidth in each direction is the smaller one of the two connectors. A connector without a port is at the lowest free
+//! port of its chip. Nodes and switches are named after their board and their name on it (`carrier0_cpu0`; `carrier_cpu0` if
+//! there is only one such board).
 
 mod design;
 mod exact;
@@ -59,20 +60,21 @@ use design::Assembly;
 use inventory::{FixedBoard, Inventory};
 use judge::Judge;
 
-/// `route/build`: a machine from a kit.
+/// `route/build`: a machine from a component inventory.
 #[derive(Debug)]
 pub struct BuildStage;
 
-/// Whether bytes are a kit, in TOML or JSON; `path` stands in errors.
-pub fn check_kit(bytes: &[u8], path: &Path) -> Result<(), FileError> {
+/// Whether bytes are an inventory in TOML or JSON; `path` is for errors.
+pub fn check_inventory(bytes: &[u8], path: &Path) -> Result<(), FileError> {
     Inventory::parse(bytes, path).map(|_| ())
 }
 
 impl Stage for BuildStage {
     type Params = BuildParams;
     const KIND: &'static str = "route/build";
-    const SUMMARY: &'static str = "A machine for a program from a kit of nodes, switches and boards";
-    const REVISION: u32 = 2;
+    const SUMMARY: &'static str =
+        "Design the cheapest machine for a program from an inventory of nodes, switches and boards";
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -93,8 +95,8 @@ impl Stage for BuildStage {
         require(params.candidates > 0, "candidates", 0, NO_LIMIT)?;
         if params.tolerate_single_failure.contains(&Fallible::Host) && !params.remap {
             return fail(
-                "the processes of a host that fails cannot stay there",
-                "with `tolerate_single_failure = [\"host\"]` say `remap = true`",
+                "the processes of a failed host cannot stay there",
+                "`tolerate_single_failure = [\"host\"]` requires `remap = true`",
             );
         }
         Ok(())
@@ -128,7 +130,7 @@ impl Stage for BuildStage {
     }
 }
 
-/// The machine with all that runs on it, or why there is surely no machine that does.
+/// The machine with its solution, or a diagnosis if no machine is sufficient.
 fn build(
     params: &BuildParams,
     inventory: &Inventory,
@@ -157,8 +159,8 @@ fn build(
     let (found, proven) = match given {
         Some(_) if inventory.is_fixed() => {
             return fail(
-                "a kit of boards with known contents adds nothing to a machine that is there",
-                "leave out `system`, or give the kit `nodes` and `switches` with their `ports`",
+                "boards with known contents cannot extend an existing machine",
+                "omit `system`, or use an inventory of `nodes` and `switches` with their `ports`",
             );
         }
         Some(system) => {
@@ -167,25 +169,25 @@ fn build(
         }
         None => search::search(&mut judge, params.seed)?,
     };
-    cx.log(format_args!("{} machines were looked at", judge.looked));
+    cx.log(format_args!("{} machines examined", judge.looked));
     match found {
         Some((system, cost)) => {
             let answer = last(&judge, &system, cost, proven)?;
             cx.log(match proven {
-                true => format!("cost {cost}, proven least"),
+                true => format!("cost {cost}, proven optimal"),
                 false => format!("cost {cost}; a better machine may exist"),
             });
             Ok(Ok((system, answer)))
         }
         None if proven => Ok(Err(why(&judge, given)?)),
         None => fail(
-            "no machine was found within the limits, and it is not known whether there is one",
-            "give more `candidates`, `time_limit_s` or `max_search_nodes`",
+            "no machine was found within the limits; the problem may be infeasible",
+            "increase `candidates`, `time_limit_s` or `max_search_nodes`",
         ),
     }
 }
 
-/// Refuses programs that name hosts which the machine will not have.
+/// Rejects programs fixed to hosts that the machine cannot have.
 fn check_hosts(graph: &TaskGraph, inventory: &Inventory, given: Option<&SystemGraph>) -> Result<()> {
     for process in &graph.demands.processes {
         let Some(host) = &process.host else { continue };
@@ -195,15 +197,15 @@ fn check_hosts(graph: &TaskGraph, inventory: &Inventory, given: Option<&SystemGr
         };
         if !is_known {
             return fail(
-                format!("process `{}` has to be on host `{host}`, which is not there", process.name),
-                "leave `mapping` out of the instance, or name nodes of the kit in it",
+                format!("process `{}` is fixed to host `{host}`, which does not exist", process.name),
+                "remove `mapping` from the instance, or use names of nodes of the inventory",
             );
         }
     }
     Ok(())
 }
 
-/// The answer on the machine, with what the search says of both.
+/// The solution on the machine, with the metrics of the search.
 fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Result<Answer, Error> {
     let Some(mut answer) = judge.answer(system)? else {
         return fail("the machine has no answer after all", "this is a fault of hopmap");
@@ -214,13 +216,12 @@ fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Res
     Ok(answer)
 }
 
-/// Why no machine does: what hosts are short of if nothing limited the network between them, or else that the network is the
-/// limit.
+/// Diagnoses why no machine is sufficient: shortages of hosts under an unlimited network, otherwise the network itself.
 fn why(judge: &Judge<'_>, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
     let inventory = judge.inventory;
     let hosts = Assembly::new(inventory, &inventory.all()).hosts();
     let ideal = search::star(&hosts, &judge.graph.demands);
-    // The one switch of the ideal network stands for all.
+    // The single switch of the ideal network represents all switches.
     let switch_load = judge.rules.switch_load.filter(|_| given.is_some());
     let rules = Rules { switch_load, ..judge.rules };
     let problem = Problem::new(judge.graph, given.unwrap_or(&ideal), None, rules)?;
@@ -234,12 +235,12 @@ fn why(judge: &Judge<'_>, given: Option<&SystemGraph>) -> Result<Diagnosis, Erro
     if diagnosis.causes.is_empty() {
         let parts = if inventory.is_fixed() { "boards" } else { "units" };
         let words = match (judge.survives.is_empty(), given) {
-            (_, Some(_)) => "no cables at free ports make the machine survive every failure".to_owned(),
+            (_, Some(_)) => "no cables at free ports suffice to survive every failure".to_owned(),
             _ if parts == "boards" && !inventory.fixed_boards.iter().any(FixedBoard::has_connectors) => {
-                "one board does not do, and the boards of the kit have no connectors to join them".to_owned()
+                "one board does not suffice, and the boards of the inventory have no connectors".to_owned()
             }
-            (true, None) => format!("no way to join the {parts} of the kit keeps all constraints"),
-            (false, None) => format!("no way to join the {parts} of the kit survives every failure"),
+            (true, None) => format!("no cabling of the {parts} of the inventory satisfies all constraints"),
+            (false, None) => format!("no cabling of the {parts} of the inventory survives every failure"),
         };
         let (part, name) = (Part::Switch, "kit".to_owned());
         diagnosis.causes.push(Cause { remedy: 0, part, name, there: None, needed: None, words });
@@ -247,16 +248,17 @@ fn why(judge: &Judge<'_>, given: Option<&SystemGraph>) -> Result<Diagnosis, Erro
     Ok(diagnosis)
 }
 
-/// A machine that is there, and its ports without a cable.
+/// An existing machine and its free ports.
 struct Spare<'a> {
     system: &'a SystemGraph,
-    /// Free ports of every node, least first, and the bandwidth of its ports.
+    /// Free ports of every node, ascending, and the bandwidth of its ports.
     ports: Vec<(Vec<u32>, f64)>,
-    /// Pairs of nodes that a cable could join.
+    /// Pairs of nodes that a cable could connect.
     pairs: Vec<(usize, usize)>,
 }
 
-/// The machine with as few more cables as will do, and how many; nothing if none was found. Says as well whether that is proven.
+/// The machine with the minimum number of additional cables, and that number; none if none was found. Also whether that is
+/// proven.
 fn extend(judge: &mut Judge<'_>, system: &SystemGraph) -> Result<(Option<(SystemGraph, f64)>, bool), Error> {
     let spare = Spare::new(judge.inventory, system)?;
     let free: usize = spare.ports.iter().map(|(ports, _)| ports.len()).sum();
@@ -265,11 +267,11 @@ fn extend(judge: &mut Judge<'_>, system: &SystemGraph) -> Result<(Option<(System
     judge.left = all / 2;
     for cables in 0..=most {
         let mut best: Option<(f64, SystemGraph)> = None;
-        let whole = spare.search(judge, &mut Vec::new(), cables, &mut best)?;
+        let is_complete = spare.search(judge, &mut Vec::new(), cables, &mut best)?;
         if let Some((_, system)) = best {
-            return Ok((Some((system, cables as f64)), whole && !judge.unsure));
+            return Ok((Some((system, cables as f64)), is_complete && !judge.unsure));
         }
-        if !whole {
+        if !is_complete {
             judge.left = all.saturating_sub(judge.looked);
             let added = spare.thinned(judge)?.filter(|added| added.len() <= most);
             return Ok((added.map(|added| (spare.with(&added), added.len() as f64)), false));
@@ -289,8 +291,11 @@ impl<'a> Spare<'a> {
             };
             if unit.node.kind != node.kind {
                 return fail(
-                    format!("`{}` is a host in one of kit and machine and a switch in the other", node.name),
-                    "the kit says of nodes of the machine, by their names, how many ports they have",
+                    format!(
+                        "`{}` is a host in the inventory or the machine, but a switch in the other",
+                        node.name
+                    ),
+                    "the inventory specifies the ports of existing nodes under their names",
                 );
             }
             let is_taken = |port: &u32| {
@@ -310,7 +315,7 @@ impl<'a> Spare<'a> {
         Ok(Self { system, ports, pairs })
     }
 
-    /// Goes through all ways to add so many cables; false if there are too many.
+    /// Enumerates all ways to add a number of cables; false if there are too many.
     fn search(
         &self,
         judge: &mut Judge<'_>,
@@ -323,7 +328,7 @@ impl<'a> Spare<'a> {
         }
         if added.len() == cables {
             let system = self.with(added);
-            // First whether it survives what the last one did not.
+            // Checks first for the failure that the last candidate did not survive.
             if judge.may_do(&system, &BTreeSet::new())?
                 && let Some(cost) = judge.best(&system)?
                 && best.as_ref().is_none_or(|(known, _)| cost < *known)
@@ -334,16 +339,16 @@ impl<'a> Spare<'a> {
         }
         for pair in added.last().copied().unwrap_or_default()..self.pairs.len() {
             added.push(pair);
-            let whole = !self.fits(added) || self.search(judge, added, cables, best)?;
+            let is_complete = !self.fits(added) || self.search(judge, added, cables, best)?;
             added.pop();
-            if !whole {
+            if !is_complete {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Cables at all free ports, less those that are not needed, one after the other; nothing if even all of them do not do.
+    /// Cables at all free ports, minus those that are unnecessary, one by one; none if even all of them are not sufficient.
     fn thinned(&self, judge: &mut Judge<'_>) -> Result<Option<Vec<usize>>, Error> {
         let mut added = Vec::new();
         // Every pair in turn, so that cables are spread.
@@ -374,13 +379,13 @@ impl<'a> Spare<'a> {
         Ok(Some(added))
     }
 
-    /// Whether there are ports for all these cables.
+    /// Whether there are enough ports for all these cables.
     fn fits(&self, added: &[usize]) -> bool {
         let ends = || added.iter().flat_map(|&pair| [self.pairs[pair].0, self.pairs[pair].1]);
         ends().all(|node| ends().filter(|other| *other == node).count() <= self.ports[node].0.len())
     }
 
-    /// The machine with cables at the least free ports.
+    /// The machine with cables at the lowest free ports.
     fn with(&self, added: &[usize]) -> SystemGraph {
         let mut system = self.system.clone();
         let mut next = vec![0; self.ports.len()];

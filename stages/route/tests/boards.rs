@@ -125,7 +125,7 @@ fn causes(program: &str, kit: &str, params: &str) -> Vec<String> {
     diagnosis.causes.into_iter().map(|cause| cause.words).collect()
 }
 
-/// Boards of a kind for the search one by one: hosts, switches with their types, links and connectors with their bandwidths.
+/// Boards of a type for the exhaustive search: hosts, switches with their types, links and connectors with their bandwidths.
 struct Board {
     name: &'static str,
     count: usize,
@@ -159,7 +159,7 @@ impl Board {
     }
 }
 
-/// All sets of pairs of connectors that cables can join, each connector on its own.
+/// All sets of pairs of connectors that cables can connect; every connector is distinct.
 fn matchings(connectors: &[(usize, bool)]) -> Vec<Vec<(usize, usize)>> {
     fn go(
         at: usize,
@@ -192,8 +192,8 @@ fn matchings(connectors: &[(usize, bool)]) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// The least cost and objective of all machines, one by one; with `survives` of those that hold the program without any one link,
-/// whatever hosts it is on then.
+/// The least cost and objective of all machines, by enumeration; with `survives` only of machines that survive the failure of any
+/// one link with remapping.
 fn exhaustive(program: &str, boards: &[Board], cable: f64, survives: bool) -> Option<(f64, i64)> {
     let mut best: Option<(f64, i64)> = None;
     let choices: usize = boards.iter().map(|board| board.count + 1).product();
@@ -273,7 +273,7 @@ fn exhaustive(program: &str, boards: &[Board], cable: f64, survives: bool) -> Op
 }
 
 #[test]
-fn the_best_cabling_is_that_of_all() {
+fn best_cabling_matches_enumeration() {
     const CARRIER: Board = Board {
         name: "carrier",
         count: 3,
@@ -322,7 +322,7 @@ streams = [{{ from = "P1", to = "P3", bandwidth = {width} }}, {{ from = "P2", to
     assert!((4..7).contains(&answers), "{answers}");
 }
 
-/// Compares the machine with the best of all; whether there is one.
+/// Compares the machine with the enumerated optimum; returns whether one exists.
 fn is_best(program: &str, boards: &[Board], cable: f64, survives: bool) -> bool {
     let list: Vec<String> = boards.iter().map(Board::kit).collect();
     let kit = format!("cable_cost = {cable:?}\nboards = [{}]", list.join(",\n"));
@@ -376,7 +376,7 @@ fn drawn(below: &mut dyn FnMut(u64) -> u64) -> Vec<Board> {
 }
 
 #[test]
-fn so_is_that_of_boards_drawn_by_chance() {
+fn best_cabling_of_random_boards_matches_enumeration() {
     let mut state: u64 = 1;
     let mut below = |bound: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -401,7 +401,7 @@ streams = [{{ from = "P1", to = "P2", bandwidth = {} }}, {{ from = "P2", to = "P
 #[test]
 fn two_carriers_hold_four_processes() {
     let built = Built::new(RING, CARRIERS, "{}");
-    // Two streams cross between the boards, one each way: one cable does.
+    // Two streams cross between the boards, one in each direction: one cable suffices.
     assert_eq!(built.score(), (2.0, 3000 + 10 * (2 + 2 + 3 + 3) + 6, true));
     assert_eq!((built.cables(), built.system.nodes.len()), (1, 6));
     let names: Vec<&str> = built.system.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -410,7 +410,7 @@ fn two_carriers_hold_four_processes() {
     // The connectors are at the ports after those of the links, and have half of their bandwidth.
     let cable = built.system.links.last().unwrap();
     assert_eq!((cable.source_port, cable.bandwidth_bytes_per_s), (Some(2), Some(50.0)));
-    // Both streams of a process each way need two cables.
+    // Two streams of a process in each direction need two cables.
     let both = RING.replace(
         "streams   = [",
         r#"streams   = [{ from = "P1", to = "P3", bandwidth = 30 }, { from = "P2", to = "P4", bandwidth = 30 }, "#,
@@ -418,17 +418,17 @@ fn two_carriers_hold_four_processes() {
     let priced = format!("cable_cost = 0.5\n{CARRIERS}");
     let built = Built::new(&both, &priced, "{}");
     assert_eq!((built.score().0, built.score().2, built.cables()), (3.0, true, 2));
-    // Where there is only one cable, or none, no machine does.
+    // No machine is sufficient with one cable or none.
     assert_eq!(
         causes(&both, &format!("cables = 1\n{CARRIERS}"), "{}"),
-        ["no way to join the boards of the kit keeps all constraints"]
+        ["no cabling of the boards of the inventory satisfies all constraints"]
     );
     let wide = CARRIERS.replace("performance = 1", "performance = 2");
     assert_eq!(Built::new(RING, &wide, "{}").score().0, 1.0);
 }
 
 #[test]
-fn a_cable_more_survives_links() {
+fn an_additional_cable_survives_link_failures() {
     // Each node has two links to the switch of its board.
     let kit = r#"
 boards = [{ name = "carrier", count = 2,
@@ -449,19 +449,19 @@ cable_cost = 0.1
     }
     let lone = kit.replace(r#", { at = "sw", bandwidth = 5, port = 7 }, { at = "sw", bandwidth = 5 }"#, "");
     let words = causes(PAIR, &lone, r#"{ "tolerate_single_failure": ["link"] }"#);
-    assert_eq!(words, ["no way to join the boards of the kit survives every failure"]);
+    assert_eq!(words, ["no cabling of the boards of the inventory survives every failure"]);
 }
 
 #[test]
-fn boards_without_connectors_stand_alone() {
+fn boards_without_connectors_are_used_alone() {
     let (kit, _) = CARRIERS.split_once("connectors").unwrap();
     let kit = format!("{} }}]", kit.trim_end().trim_end_matches(','));
     assert_eq!(Built::new(PAIR, &kit, "{}").score(), (1.0, 2021, true));
     assert_eq!(
         causes(RING, &kit, "{}"),
-        ["one board does not do, and the boards of the kit have no connectors to join them"]
+        ["one board does not suffice, and the boards of the inventory have no connectors"]
     );
-    // Processes that do not talk can be on boards that no cable joins.
+    // Processes that do not communicate can be on unconnected boards.
     let apart = RING.split("streams").next().unwrap();
     assert_eq!(
         (Built::new(apart, &kit, "{}").score(), Built::new(apart, &kit, "{}").cables()),
@@ -470,7 +470,7 @@ fn boards_without_connectors_stand_alone() {
 }
 
 #[test]
-fn processes_can_name_hosts_of_boards() {
+fn processes_can_be_fixed_to_hosts_of_boards() {
     let mut graph = instance(PAIR).graph;
     graph.demands.processes[0].host = Some("carrier2_cpu1".to_owned());
     graph.demands.processes[1].host = Some("carrier0_cpu0".to_owned());
@@ -478,11 +478,11 @@ fn processes_can_name_hosts_of_boards() {
     assert_eq!((built.score(), built.cables()), ((2.0, 3032, true), 1));
     graph.demands.processes[1].host = Some("carrier3_cpu0".to_owned());
     let refused = run_graph(graph, None, CARRIERS, "{}").unwrap_err();
-    assert!(refused.contains("`carrier3_cpu0`, which is not there"), "{refused}");
+    assert!(refused.contains("`carrier3_cpu0`, which does not exist"), "{refused}");
 }
 
 #[test]
-fn larger_kits_of_boards_get_the_same_machine_each_time() {
+fn larger_inventories_of_boards_are_deterministic() {
     let of = |what: &dyn Fn(usize) -> String| (0..10).map(what).collect::<Vec<_>>().join(",");
     let program = format!(
         "processes = [{}]\nstreams = [{}]\n",
@@ -500,7 +500,7 @@ fn larger_kits_of_boards_get_the_same_machine_each_time() {
 }
 
 #[test]
-fn contradictory_boards_are_refused_in_words() {
+fn contradictory_boards_are_rejected() {
     let refused = |from: &str, to: &str| {
         assert!(CARRIERS.contains(from), "{from}");
         run(PAIR, &CARRIERS.replacen(from, to, 1), "{}").unwrap_err()
@@ -512,29 +512,29 @@ fn contradictory_boards_are_refused_in_words() {
             "board `carrier`: a connector is at `swx`, which is not on the board",
         ),
         ("bandwidth = 50", "bandwidth = 0", "board `carrier`: a connector of `sw` has a bandwidth of 0"),
-        ("bandwidth = 50", "bandwidth = 50, port = 1", "board `carrier`: port 1 of `sw` is taken twice"),
+        ("bandwidth = 50", "bandwidth = 50, port = 1", "board `carrier`: port 1 of `sw` is used twice"),
         ("bandwidth = 50", "width = 50", "unknown field `width`"),
         ("bandwidth = 100", "bandwidth = 0", "between `cpu0` and `sw` has a bandwidth of 0"),
-        (r#"b = "sw""#, r#"b = "switch""#, "names `switch`, which is no host or switch (is `sw` meant?)"),
-        (r#"b = "sw""#, r#"b = "cpu1""#, "joins two hosts"),
+        (
+            r#"b = "sw""#,
+            r#"b = "switch""#,
+            "names `switch`, which is not a host or switch (did you mean `sw`?)",
+        ),
+        (r#"b = "sw""#, r#"b = "cpu1""#, "connects two hosts"),
         (r#""cpu1", performance"#, r#""cpu0", performance"#, "board `carrier`: two nodes are called `cpu0`"),
         ("performance = 1", "performance = -1", "a performance of -1"),
         ("type = 1", "type = 3", "switch `sw` is of type 3"),
         ("count = 3", "count = 0", "there are 0 of board `carrier`"),
         ("count = 3", "cost = -1", "`carrier` costs -1"),
-        ("count = 3", "chips = 3", "board `carrier` says only part of what it is"),
+        ("count = 3", "chips = 3", "board `carrier` is incomplete"),
         (
             "boards =",
             "nodes = [{ name = \"a\", performance = 1, bandwidth = 1 }]\nboards =",
-            "parts without a board",
+            "with other components",
         ),
-        ("boards = [", "boards = [{ name = \"b\", chips = 3, connectors = 1 }, ", "parts without a board"),
-        ("boards = [", "boards = [{ name = \"b\" }, ", "board `b` has nothing on it"),
-        (
-            "boards = [",
-            "boards = [{ name = \"b\", connectors = 2 }, ",
-            "board `b` says only part of what it is",
-        ),
+        ("boards = [", "boards = [{ name = \"b\", chips = 3, connectors = 1 }, ", "with other components"),
+        ("boards = [", "boards = [{ name = \"b\" }, ", "board `b` is empty"),
+        ("boards = [", "boards = [{ name = \"b\", connectors = 2 }, ", "board `b` is incomplete"),
         (
             "boards = [",
             "boards = [{ name = \"b\", connectors = -2 }, ",
@@ -556,10 +556,10 @@ fn contradictory_boards_are_refused_in_words() {
         assert!(refused.contains(words), "{to}: {refused}");
     }
     let hosts = run(PAIR, r#"boards = [{ name = "b", switches = [{ name = "a", type = 1 }] }]"#, "{}");
-    assert!(hosts.unwrap_err().contains("no board of the kit has a node"));
+    assert!(hosts.unwrap_err().contains("no board of the inventory has a node"));
     let system = instance(&format!("hosts = [{{ name = \"h\", performance = 2 }}]\n{PAIR}")).system;
     let given = run_graph(instance(PAIR).graph, Some(system), CARRIERS, "{}").unwrap_err();
-    assert!(given.contains("adds nothing to a machine that is there"), "{given}");
+    assert!(given.contains("cannot extend an existing machine"), "{given}");
 }
 
 #[test]

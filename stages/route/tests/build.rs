@@ -1,4 +1,4 @@
-//! Machines from kits (with the feature `highs`).
+//! Machines from inventories (with the feature `highs`).
 #![cfg(feature = "highs")]
 
 use std::path::Path;
@@ -57,7 +57,7 @@ fn value<A: Clone + Send + Sync + 'static>(outputs: &Outputs, port: &str) -> A {
     Arc::clone(outputs.get(port).unwrap()).downcast::<A>().unwrap().as_ref().clone()
 }
 
-/// A machine that passed the check: nodes that are hosts and switches, cables, cost, objective, and whether it is proven.
+/// A machine that passed the check: hosts, switches, cables, cost, objective, and whether it is proven.
 fn machine(
     program: &str,
     given: Option<SystemGraph>,
@@ -80,29 +80,32 @@ fn machine(
 }
 
 #[test]
-fn one_switch_joins_what_fits_it() {
+fn hosts_that_fit_share_one_switch() {
     let kit = r#"
 nodes    = [{ name = "cpu", count = 4, performance = 1, bandwidth = 4 }]
 switches = [{ name = "sw", count = 3, type = 1, ports = 3, bandwidth = 9 }]
 "#;
     assert_eq!(machine(PROGRAM, None, kit, "{}"), (3, 1, 3, 4.0, 2041, true));
-    // Two processes on a node need no more than two nodes, and three none.
+    // With two processes per node, two nodes suffice; with three, a single node without a switch.
     let twice = kit.replace("performance = 1", "performance = 2");
     assert_eq!(machine(PROGRAM, None, &twice, "{}"), (2, 1, 2, 3.0, 2021, true));
     let thrice = kit.replace("performance = 1", "performance = 3");
     assert_eq!(machine(PROGRAM, None, &thrice, "{}"), (1, 0, 0, 1.0, 0, true));
-    // P3 receives more than a port of this switch gives.
+    // P3 receives more than the bandwidth of a port of this switch.
     let narrow = kit.replace("bandwidth = 9", "bandwidth = 3");
     let Outcome::Infeasible(outputs) = run(PROGRAM, None, &narrow, "{}").unwrap() else {
         panic!("a machine")
     };
     let diagnosis: Diagnosis = value(&outputs, "diagnosis");
-    assert_eq!(diagnosis.causes[0].words, "no way to join the units of the kit keeps all constraints");
+    assert_eq!(
+        diagnosis.causes[0].words,
+        "no cabling of the units of the inventory satisfies all constraints"
+    );
 }
 
 #[test]
-fn cables_are_doubled_where_one_is_too_narrow() {
-    // Two hosts on each switch; what goes from one to the other needs two cables and ways of their own.
+fn parallel_cables_are_used_for_narrow_ports() {
+    // Two hosts on each switch; the traffic between the switches needs two cables and separate routes.
     let program = r#"
 processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }, { name = "P4", requires = 1 }]
 streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P4", bandwidth = 3 }, { from = "P1", to = "P2", bandwidth = 1 },
@@ -114,7 +117,7 @@ switches = [{ name = "sw", count = 2, type = 1, ports = 3, bandwidth = 4 }]
 "#;
     let (hosts, switches, cables, cost, _, proven) = machine(program, None, kit, "{}");
     assert_eq!((hosts, switches, cables, cost, proven), (4, 2, 5, 6.0, true));
-    // A switch that is dear is left out where cheap ones do.
+    // An expensive switch is avoided if cheap ones suffice.
     let dear = kit.replace(
         "switches = [",
         r#"switches = [{ name = "big", type = 1, ports = 8, bandwidth = 9, cost = 3 }, "#,
@@ -125,7 +128,7 @@ switches = [{ name = "sw", count = 2, type = 1, ports = 3, bandwidth = 4 }]
     assert_eq!((switches, cost, proven), (1, 5.5, true));
 }
 
-/// The least cost and objective of all labelled machines, one by one.
+/// The least cost and objective of all labelled machines, by enumeration.
 fn exhaustive(
     program: &str,
     hosts: usize,
@@ -200,7 +203,7 @@ fn exhaustive(
 }
 
 #[test]
-fn the_best_machine_is_that_of_all() {
+fn best_machine_matches_enumeration() {
     for (program, hosts, switches, ports, bandwidth, cable) in [
         (PAIR, 2, 2, (2, 2), (1.0, 2.0), 0.0),
         (PAIR, 2, 2, (1, 2), (0.5, 2.0), 0.25),
@@ -227,7 +230,7 @@ fn the_best_machine_is_that_of_all() {
 }
 
 #[test]
-fn machines_survive_what_they_are_built_to() {
+fn machines_survive_the_requested_failures() {
     let kit = r#"
 nodes    = [{ name = "cpu", count = 3, performance = 1, ports = 2, bandwidth = 4 }]
 switches = [{ name = "sw", count = 2, type = 1, ports = 4, bandwidth = 4 }]
@@ -249,11 +252,11 @@ switches = [{ name = "sw", count = 2, type = 1, ports = 4, bandwidth = 4 }]
         panic!("a machine")
     };
     let diagnosis: Diagnosis = value(&outputs, "diagnosis");
-    assert_eq!(diagnosis.causes[0].words, "no way to join the units of the kit survives every failure");
+    assert_eq!(diagnosis.causes[0].words, "no cabling of the units of the inventory survives every failure");
 }
 
 #[test]
-fn as_few_cables_as_will_do_are_added() {
+fn the_fewest_sufficient_cables_are_added() {
     let line = instance(&format!(
         r#"
 hosts    = [{{ name = "h0", performance = 1 }}, {{ name = "h1", performance = 1 }}]
@@ -265,13 +268,13 @@ links    = [{{ a = "h0", b = "A", bandwidth = 4 }}, {{ a = "A", b = "B", bandwid
 nodes    = [{ name = "h", count = 2, performance = 1, ports = 2, bandwidth = 4 }]
 switches = [{ name = "A", type = 1, ports = 4, bandwidth = 4 }, { name = "B", type = 1, ports = 4, bandwidth = 4 }]
 "#;
-    // Each host at the switch of the other.
+    // Each host is also connected to the switch of the other.
     let (.., cables, cost, objective, proven) =
         machine(PAIR, Some(line.system.clone()), kit, r#"{ "tolerate_single_failure": ["link", "switch"] }"#);
     assert_eq!((cables, cost, objective, proven), (5, 2.0, 2021, true));
     let (.., cables, cost, _, _) = machine(PAIR, Some(line.system.clone()), kit, "{}");
     assert_eq!((cables, cost), (3, 0.0));
-    // Where too few machines may be looked at, all cables less those that are not needed.
+    // With too few candidates: all cables, minus the unnecessary ones.
     let thinned = machine(
         PAIR,
         Some(line.system.clone()),
@@ -303,7 +306,7 @@ boards   = [{ name = "carrier", count = 2, chips = 3, connectors = 1 }]
 }
 
 #[test]
-fn larger_kits_get_a_machine_without_proof() {
+fn larger_inventories_get_a_machine_without_proof() {
     let processes = |i: usize| format!("{{ name = \"P{i}\", requires = 1 }}");
     let stream = |i: usize| format!("{{ from = \"P{i}\", to = \"P{}\", bandwidth = 1 }}", (i + 1) % 5);
     let all = |what: &dyn Fn(usize) -> String| (0..5).map(what).collect::<Vec<_>>().join(",");
@@ -319,7 +322,7 @@ switches = [{ name = "sw", count = 4, type = 1, ports = 3, bandwidth = 4 }]
 }
 
 #[test]
-fn contradictory_kits_are_refused_in_words() {
+fn contradictory_inventories_are_rejected() {
     let kit = r#"
 nodes    = [{ name = "cpu", count = 2, performance = 1, bandwidth = 4 }]
 switches = [{ name = "sw", type = 1, ports = 3, bandwidth = 9 }]
@@ -334,16 +337,16 @@ boards   = [{ name = "board", chips = 4, connectors = 1 }]
     assert!(refused("ports = 3", "ports = 0").contains("switch `sw` has 0 ports"));
     assert!(refused("bandwidth = 4", "bandwidth = 0").contains("have a bandwidth of 0"));
     assert!(refused("performance = 1", "performance = -1").contains("a performance of -1"));
-    assert!(refused("chips = 4", "chips = 0").contains("room for no chip"));
+    assert!(refused("chips = 4", "chips = 0").contains("no room for chips"));
     assert!(refused(r#"name = "sw""#, r#"name = "cpu1""#).contains("two units are called `cpu1`"));
     assert!(refused("ports = 3", "port = 3").contains(":3: unknown field `port`"));
     assert!(refused("chips = 4", "chips = 4, cost = -2").contains("`board` costs -2"));
     assert!(run(PAIR, None, "", "{}").unwrap_err().contains("the file is empty"));
-    assert!(run(PAIR, None, "switches = []", "{}").unwrap_err().contains("the kit has no nodes"));
+    assert!(run(PAIR, None, "switches = []", "{}").unwrap_err().contains("the inventory has no nodes"));
 }
 
 #[test]
-fn hosts_that_processes_name_are_not_alike() {
+fn hosts_of_fixed_processes_are_distinct() {
     // The first and the third host need one switch, the second and the fourth the other one.
     let program = r#"
 processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }, { name = "P4", requires = 1 }]
@@ -362,8 +365,8 @@ switches = [{ name = "narrow", type = 1, ports = 2, bandwidth = 1 }, { name = "w
 }
 
 #[test]
-fn of_machines_at_the_same_cost_the_objective_decides() {
-    // The tables of the second switch, which is tried first, need an entry more.
+fn equal_costs_are_compared_by_objective() {
+    // The tables of the second switch, which is tried first, need one more entry.
     let kit = r#"
 nodes    = [{ name = "cpu", count = 3, performance = 1, bandwidth = 9 }]
 switches = [{ name = "one", type = 1, ports = 3, bandwidth = 9 }, { name = "two", type = 2, ports = 3, bandwidth = 9 }]

@@ -12,10 +12,10 @@ use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
 use hopmap_test_support::{Random, soak};
 
-/// Instances that are drawn.
+/// Number of random instances.
 const INSTANCES: u64 = 80;
 
-/// Random numbers, and how many cables there are.
+/// Random numbers, and the number of cables so far.
 struct Draw(Random, usize);
 
 impl Draw {
@@ -28,7 +28,7 @@ impl Draw {
     }
 }
 
-/// A few switches with hosts and a program, of every kind that instances have.
+/// A few switches with hosts and a program, with every property that instances can have.
 fn instance(draw: &mut Draw) -> Instance {
     let (switches, hosts, processes) = (1 + draw.below(4), 2 + draw.below(4), 1 + draw.below(5));
     let kind = draw.one(&[[1, 1], [2, 2], [1, 2]]);
@@ -36,7 +36,7 @@ fn instance(draw: &mut Draw) -> Instance {
     let mut lists = [const { Vec::<String>::new() }; 5];
     for switch in 0..switches {
         lists[0].push(format!("{{ name = \"s{switch}\", type = {} }}", kind[draw.below(2)]));
-        // A tree that joins all, and more cables, perhaps parallel ones or in one direction.
+        // A spanning tree and further cables, some parallel or directed.
         if switch > 0 {
             lists[2].push(cable(draw, switch, "s", switch));
         }
@@ -114,7 +114,7 @@ fn rules(draw: &mut Draw) -> Rules {
 }
 
 #[test]
-fn small_instances_of_every_kind_cost_the_same() {
+fn small_instances_have_equal_optima() {
     let instances = if soak() { 50 * INSTANCES } else { INSTANCES };
     let mut answered = 0;
     for seed in 0..instances {
@@ -135,7 +135,7 @@ fn small_instances_of_every_kind_cost_the_same() {
         assert_eq!(cost.is_some(), found.is_some(), "{seed}: {cost:?} {found:?}");
         assert!(compact.proven && paper.proven, "{seed}");
         let (cost, found) = (cost.unwrap_or_default(), found.unwrap_or_default());
-        assert!((cost - found).abs() < 1e-6 * cost.max(1.0), "{seed}: the paper has {cost}, we have {found}");
+        assert!((cost - found).abs() < 1e-6 * cost.max(1.0), "{seed}: paper {cost}, compact {found}");
         if let Some(plan) = &paper.plan {
             answered += 1;
             assert!(
@@ -143,12 +143,12 @@ fn small_instances_of_every_kind_cost_the_same() {
                 "{seed}: {} {found}",
                 compact.bound
             );
-            // Nothing better than the best is found.
+            // No plan below the optimum is found.
             let again =
                 Compact { solver: &Highs }.solve(&problem, Some(plan), &StopCondition::endless()).unwrap();
             let cost = again.plan.as_ref().map_or(cost, |plan| problem.cost(plan));
             assert!(again.proven && (cost - found).abs() < 1e-6 * found.max(1.0), "{seed}: {cost} {found}");
-            // A given mapping may not keep what hosts have; that is for the check alone.
+            // A given mapping may exceed the capacities of hosts; only the checker tests that.
             let checked = answer(&problem, mapping, Method::Compact, Some(&Highs), &StopCondition::endless());
             assert!(mapping.is_some() || checked.unwrap().is_some(), "{seed}");
         }

@@ -13,7 +13,7 @@ use hopmap_route::{Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;
 use serde_json::Value;
 
-/// The objective, which is proven; nothing if there is no solution.
+/// The objective, which is proven; none if infeasible.
 fn optimum(instance: &Instance, deadlock_free: bool) -> Option<f64> {
     let rules = Rules {
         deadlock_free,
@@ -28,7 +28,7 @@ fn optimum(instance: &Instance, deadlock_free: bool) -> Option<f64> {
     Some(metric("objective").round())
 }
 
-/// A given instance as it is written.
+/// A given instance as parsed from its file.
 fn given(name: &str) -> Option<Value> {
     let data = given_data()?;
     let text = std::fs::read(data.join("route").join(name)).unwrap();
@@ -52,7 +52,7 @@ fn given_instances_have_their_known_optima() {
 }
 
 #[test]
-fn one_switch_of_type_1_is_enough_to_leave_no_routes() {
+fn one_switch_of_type_1_can_make_routing_infeasible() {
     let Some(value) = given("example1-problem1.json") else { return };
     for name in ["A", "B"] {
         let mut value = value.clone();
@@ -71,13 +71,13 @@ fn with_more_performance_one_stream_leaves_its_host() {
         for host in value["hosts"].as_array_mut().unwrap() {
             host["performance"] = performance.into();
         }
-        // Two hops, one entry. The ten processes fall into six and four that have streams with each other.
+        // Two hops, one entry. The ten processes form groups of six and four that communicate.
         assert_eq!(optimum(&of(&value), false), Some(2021.0), "{performance}");
     }
 }
 
 #[test]
-fn rings_without_deadlocks_have_their_price() {
+fn deadlock_freedom_on_rings_costs_hops() {
     for (size, free, price) in [(5, 4215.0, 5226.0), (6, 4258.0, 6280.0), (8, 4344.0, 8388.0)] {
         assert_eq!(optimum(&ring(size), false), Some(free), "{size}");
         assert_eq!(optimum(&ring(size), true), Some(price), "{size}");

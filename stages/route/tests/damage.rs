@@ -1,4 +1,4 @@
-//! Damages instances, kits and dumps of forwarding tables: whatever the bytes are, reading ends in an error or in something that holds together.
+//! Damages instances, inventories and dumps of forwarding tables: for any bytes, reading returns an error or a consistent result.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
@@ -43,7 +43,7 @@ const DUMP: &str = "Unicast lids [0-4] of switch Lid 1 guid 0x0000000000200000 (
 0x0002 001 # Channel Adapter portguid 0x0000000000100001: 'h1 HCA-1'\n0x0004 002 : (Channel Adapter portguid 0x0000000000100003: 'h2')\n\
 0x0005 002 : (path #2 out of 2: portguid 0x0000000000100003)\n4 lids dumped\n";
 
-/// A whole file of a kind.
+/// An intact file of a kind.
 fn sample(kind: usize, random: &mut Random) -> Vec<u8> {
     let text = match kind {
         0 => [TOML, JSON][random.below(2)],
@@ -54,7 +54,7 @@ fn sample(kind: usize, random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn whole_files_are_read() {
+fn intact_files_are_read() {
     for kind in 0..body::KINDS {
         for seed in 0..8 {
             assert!(body::file(kind, &sample(kind, &mut Random(seed)), NETWORK), "{kind}");
@@ -63,7 +63,7 @@ fn whole_files_are_read() {
 }
 
 #[test]
-fn damaged_files_end_in_an_error_or_in_what_holds() {
+fn damaged_files_give_an_error_or_a_consistent_result() {
     let mut read = [0u32; body::KINDS];
     for seed in seeds(3000, 500_000) {
         let mut random = Random(seed);
@@ -72,6 +72,6 @@ fn damaged_files_end_in_an_error_or_in_what_holds() {
         damage(&mut bytes, &mut random, b"{}[]=,:\"'.-e0129 \nabhPx#()");
         read[kind] += u32::from(body::file(kind, &bytes, NETWORK));
     }
-    // Some damage does no harm: notes, bandwidths, names of adapters.
+    // Some damage is harmless: notes, bandwidths, names of adapters.
     assert!(only_seed().is_some() || read.iter().all(|&read| read > 0), "{read:?}");
 }

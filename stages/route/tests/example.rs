@@ -1,4 +1,4 @@
-//! The first example of the paper: what is legal arrives, and every fault is told.
+//! The first example of the paper: legal tables deliver, and every fault is reported.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use hopmap_model::{Counting, Mapping, Routes, Weight};
 use hopmap_route::check::{Checked, check};
 use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, RouteError, Rules, export};
 
-/// Three switches in a triangle, a host at each; the second way to C is narrow.
+/// Three switches in a triangle with one host each; the second path to C is narrow.
 const EXAMPLE: &str = r#"
 hosts     = [{ name = "h1", performance = 1 }, { name = "h2", performance = 1 }, { name = "h3", performance = 1 }]
 switches  = [{ name = "A", type = 2 }, { name = "B", type = 2 }, { name = "C", type = 1 }]
@@ -49,7 +49,7 @@ fn fault(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn the_example_of_the_paper_holds() {
+fn the_example_of_the_paper_passes() {
     let instance = instance(EXAMPLE).unwrap();
     let Checked { routes, notes } = checked(&instance, &params(), None).unwrap();
     let lengths: Vec<usize> = routes.routes.iter().map(|route| route.links.len()).collect();
@@ -57,16 +57,16 @@ fn the_example_of_the_paper_holds() {
     let metric = |name: &str| routes.metrics[name] as i64;
     assert_eq!(["objective", "longest", "hops", "entries", "deadlock_free"].map(metric), [4085, 4, 8, 5, 1]);
     assert_eq!(["least_bandwidth_slack", "largest_switch_load"].map(metric), [0, 4]);
-    // The routes that it found are those of the tables, and others are not.
+    // The routes of the checker match the tables; other routes are rejected.
     assert_eq!(checked(&instance, &params(), Some(&routes)).unwrap().routes, routes);
     let mut others = routes.clone();
     others.routes[0].links.pop();
     let refused = checked(&instance, &params(), Some(&others)).unwrap_err().to_string();
-    assert!(refused.contains("as its route says"), "{refused}");
+    assert!(refused.contains("instead of its given route"), "{refused}");
 }
 
 #[test]
-fn streams_of_two_hosts_may_count_as_one() {
+fn streams_between_two_hosts_can_be_merged() {
     let both =
         EXAMPLE.replace(r#"{ from = "P2""#, r#"{ from = "P1", to = "P3", bandwidth = 0.5 }, { from = "P2""#);
     let both = both.replace(r#""A", b = "B", bandwidth = 3"#, r#""A", b = "B", bandwidth = 4"#);
@@ -83,7 +83,7 @@ fn streams_of_two_hosts_may_count_as_one() {
 }
 
 #[test]
-fn every_fault_of_tables_is_told() {
+fn every_fault_of_tables_is_reported() {
     let a_to_b = r#"{ switch = "A", input = 2, destination = "h3", output = 0 }"#;
     let direct = r#"{ switch = "A", input = 2, destination = "h3", output = 1 }"#;
     assert!(fault(a_to_b, direct).contains("A → C carries 4 of 1"));
@@ -92,12 +92,12 @@ fn every_fault_of_tables_is_told() {
         r#"input = 0, destination = "h3", output = 0 }"#,
     );
     let back = checked(&instance(&back).unwrap(), &params(), None).unwrap_err().to_string();
-    assert_eq!(back, "what goes from `h1` to `h3` goes round for ever by way of switch `B`");
-    assert!(fault(r#""h3", output = 2 }"#, r#""h3", output = 7 }"#).contains("by port 7, where no link is"));
+    assert_eq!(back, "the traffic from `h1` to `h3` loops forever through switch `B`");
+    assert!(fault(r#""h3", output = 2 }"#, r#""h3", output = 7 }"#).contains("to port 7, which has no link"));
     let dead = fault(r#"{ switch = "C", destination = "h3", output = 2 },"#, "");
-    assert!(dead.contains("stops at switch `C`, whose table does not know it"), "{dead}");
+    assert!(dead.contains("stops at switch `C`, which has no table entry for it"), "{dead}");
     let to_host = r#"{ switch = "A", input = 2, destination = "h3", output = 2 }"#;
-    assert!(fault(a_to_b, to_host).contains("arrives at host `h1`, which passes nothing on"));
+    assert!(fault(a_to_b, to_host).contains("arrives at host `h1`, which does not forward packets"));
     assert!(
         fault(r#""P1", requires = 1"#, r#""P1", requires = 1, capabilities = ["fpga"]"#)
             .contains("needs `fpga`")
@@ -111,12 +111,12 @@ fn every_fault_of_tables_is_told() {
     let rules = Rules::from(&params());
     let refused =
         check(&graph, &system, &moved, &tables.unwrap(), None, &rules, false).unwrap_err().to_string();
-    assert!(refused.contains("process `P1` is on host `h2` and has to be on `h1`"), "{refused}");
+    assert!(refused.contains("process `P1` is on host `h2`, but the instance requires `h1`"), "{refused}");
 }
 
 #[test]
-fn passing_a_switch_twice_is_legal_and_told() {
-    // From h1 round by way of B, C and A again: type 2 tells the two passes of A apart.
+fn passing_a_switch_twice_is_legal_and_reported() {
+    // From h1 through B, C and A again: type 2 distinguishes the two passes of A.
     let text = EXAMPLE
         .replace(r#"{ switch = "A", input = 0, destination = "h3", output = 1 }"#, r#"{ switch = "A", input = 1, destination = "h2", output = 0 }"#)
         .replace("tables    = [", r#"tables = [
@@ -126,13 +126,13 @@ fn passing_a_switch_twice_is_legal_and_told() {
         .replace(r#"{ from = "P1", to = "P3", bandwidth = 3 }"#, r#"{ from = "P1", to = "P3", bandwidth = 1 }"#);
     let notes = checked(&instance(&text).unwrap(), &params(), None).unwrap().notes;
     assert!(
-        notes.iter().any(|note| note == "what goes from `h1` to `h2` passes switch `A` twice"),
+        notes.iter().any(|note| note == "the traffic from `h1` to `h2` passes switch `A` twice"),
         "{notes:?}"
     );
 }
 
 #[test]
-fn links_that_wait_for_each_other_are_named() {
+fn links_in_a_deadlock_cycle_are_named() {
     let all = |what: &dyn Fn(usize) -> String| (0..5).map(what).collect::<Vec<_>>().join(",");
     let ring = all(&|i| format!("{{ a = \"s{i}\", b = \"s{}\", bandwidth = 9 }}", (i + 1) % 5));
     let leaves = all(&|i| format!("{{ a = \"s{i}\", b = \"h{i}\", bandwidth = 9 }}"));
@@ -162,29 +162,29 @@ fn links_that_wait_for_each_other_are_named() {
     let Checked { routes, notes } = checked(&whole, &params(), None).unwrap();
     assert_eq!((routes.metrics["deadlock_free"] as i64, routes.metrics["objective"] as i64), (0, 4215));
     assert_eq!(routes.cycle.len(), 5);
-    assert!(notes[0].contains("in a circle: s0 → s1, s1 → s2, s2 → s3, s3 → s4, s4 → s0"), "{notes:?}");
+    assert!(notes[0].contains("in a cycle: s0 → s1, s1 → s2, s2 → s3, s3 → s4, s4 → s0"), "{notes:?}");
     let refused =
         checked(&whole, &CheckParams { deadlock_free: true, ..params() }, None).unwrap_err().to_string();
     assert!(refused.contains("s4 → s0"), "{refused}");
 }
 
 #[test]
-fn contradictory_instances_are_refused_in_words() {
+fn contradictory_instances_are_rejected() {
     let refused = |from: &str, to: &str| {
         assert!(EXAMPLE.contains(from), "{from}");
         instance(&EXAMPLE.replacen(from, to, 1)).unwrap_err()
     };
     assert!(
         refused(r#"{ a = "A", b = "B", "#, r#"{ a = "A", b = "X", "#)
-            .contains("names `X`, which is no host or switch")
+            .contains("names `X`, which is not a host or switch")
     );
-    assert!(refused(r#"{ a = "A", b = "C", "#, r#"{ a = "B", b = "A", "#).contains("stands twice"));
+    assert!(refused(r#"{ a = "A", b = "C", "#, r#"{ a = "B", b = "A", "#).contains("is defined twice"));
     assert!(refused("bandwidth = 3 }", "bandwidth = 0 }").contains("has a bandwidth of 0"));
     assert!(refused(r#""A", type = 2"#, r#""A", type = 3"#).contains("is of type 3"));
     assert!(refused(r#"{ name = "A""#, r#"{ name = "B""#).contains("two nodes are called `B`"));
-    assert!(refused(r#"from = "P1""#, r#"from = "p1""#).contains("is `P1` meant?"));
-    assert!(refused(r#"P2 = "h2""#, r#"P2 = "h9""#).contains("`h9`, which is no host"));
-    // A host may be given more than it has performance for: problem 1 of the paper ignores that, and the others have no solution.
+    assert!(refused(r#"from = "P1""#, r#"from = "p1""#).contains("did you mean `P1`?"));
+    assert!(refused(r#"P2 = "h2""#, r#"P2 = "h9""#).contains("`h9`, which is not a host"));
+    // A given mapping may exceed the performance of a host: problem 1 of the paper ignores that, and the others are infeasible.
     assert!(instance(&EXAMPLE.replacen(r#"P2 = "h2""#, r#"P2 = "h1""#, 1)).is_ok());
     assert!(
         refused(r#"switch = "C", destination"#, r#"switch = "C", input = 1, destination"#).contains("type 1")
@@ -222,6 +222,6 @@ fn tables_are_written_for_switches_of_both_types() {
     let rxs = write(ExportFormat::Registers, Family::Rxs).unwrap().text;
     assert!(rxs.contains("C 0x03100c 0x00000002") && rxs.contains("A 0x05500c 0x00000000"), "{rxs}");
     let refused = write(ExportFormat::Rio, Family::Cps).unwrap_err();
-    assert!(refused.to_string().contains("switch `A` has a table for a port"));
-    assert!(write(ExportFormat::Lft, Family::Cps).unwrap_err().to_string().contains("which LIDs"));
+    assert!(refused.to_string().contains("switch `A` has a table per input port"));
+    assert!(write(ExportFormat::Lft, Family::Cps).unwrap_err().to_string().contains("LIDs"));
 }

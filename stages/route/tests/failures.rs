@@ -1,4 +1,4 @@
-//! Failures of single parts (with the feature `highs`).
+//! Failures of single components (with the feature `highs`).
 #![cfg(feature = "highs")]
 
 use std::path::Path;
@@ -42,7 +42,7 @@ fn survey(instance: &Instance, params: &FailuresParams, given: Option<&Answer>) 
     failures(params, graph, system, mapping.as_ref().unwrap(), given, &Context::detached()).unwrap()
 }
 
-/// Name, objective and processes that move, of what is survived.
+/// Name, objective and number of moved processes of the survived failures.
 fn survived(failures: &Failures) -> Vec<(&str, i64, u32)> {
     let row = |failure: &hopmap_model::Failure| (failure.objective.unwrap() as i64, failure.moved);
     let survived = failures.failures.iter().filter(|failure| failure.survived == Some(true));
@@ -52,7 +52,7 @@ fn survived(failures: &Failures) -> Vec<(&str, i64, u32)> {
 #[test]
 fn the_triangle_of_the_paper_survives_only_cables_between_switches() {
     let instance = example(EXAMPLE);
-    // Where processes stay, P1 needs A → B → C and P2 then B → A → C: every cable is needed.
+    // If processes stay, P1 needs A → B → C and P2 then B → A → C: every cable is needed.
     let stay = survey(&instance, &params("{}"), None);
     assert_eq!((stay.failures.len(), survived(&stay).len()), (12, 0));
     let words = |part, name: &str| {
@@ -60,11 +60,11 @@ fn the_triangle_of_the_paper_survives_only_cables_between_switches() {
             stay.failures.iter().find(|failure| (failure.part, failure.name.as_str()) == (part, name));
         failure.unwrap().shortage.clone()
     };
-    assert_eq!(words(Part::Link, "A ↔ h1"), "nothing leads from `h1` to `h3`");
-    assert_eq!(words(Part::Switch, "B"), "nothing leads from `h2` to `h3`");
-    assert_eq!(words(Part::Host, "h2"), "process `P2` stays on host `h2`");
-    // Without A – B P1 and P2 change places; without A – C P2 and P3 do; without B – C all three do. A switch of type 2
-    // that both streams come to by different ports needs two entries.
+    assert_eq!(words(Part::Link, "A ↔ h1"), "no path from `h1` to `h3`");
+    assert_eq!(words(Part::Switch, "B"), "no path from `h2` to `h3`");
+    assert_eq!(words(Part::Host, "h2"), "process `P2` is on the failed host `h2`");
+    // Without A – B, P1 and P2 change places; without A – C, P2 and P3 do; without B – C, all three do. A switch of type 2 that
+    // both streams enter by different ports needs two entries.
     let moved = survey(&instance, &params(r#"{ "remap": true }"#), None);
     assert_eq!(survived(&moved), [("A ↔ B", 3063, 2), ("A ↔ C", 3064, 2), ("B ↔ C", 3064, 3)]);
     let metric = |name: &str| moved.metrics[name] as i64;
@@ -75,8 +75,8 @@ fn the_triangle_of_the_paper_survives_only_cables_between_switches() {
 }
 
 #[test]
-fn what_does_not_need_the_part_stays_as_it_is() {
-    // A fourth host without a process, and wide cables: all switches but those of streams are idle.
+fn failures_of_unused_components_change_nothing() {
+    // A fourth host without a process, and wide cables: all switches except those of streams are idle.
     let text = EXAMPLE
         .replace(
             r#"{ name = "h3", performance = 1 }]"#,
@@ -103,21 +103,21 @@ fn what_does_not_need_the_part_stays_as_it_is() {
             failure.changed_entries,
         )
     };
-    // Both go straight: 3 links each, 2 entries of type 2 and one of type 1.
+    // Both routes are direct: 3 links each, 2 entries of type 2 and one of type 1.
     assert_eq!(row(Part::Link, "A ↔ B"), (Some(true), Some(3063), 0, 0));
     assert_eq!(row(Part::Host, "h4"), (Some(true), Some(3063), 0, 0));
     assert_eq!(row(Part::Link, "A ↔ h4"), (Some(true), Some(3063), 0, 0));
-    // P2 goes by way of A, which gets an entry for its port at B, and B has another one.
+    // P2 is rerouted through A, which gets an entry for its port at B, and B has another entry.
     assert_eq!(row(Part::Link, "B ↔ C"), (Some(true), Some(4074), 1, 2));
     assert_eq!(row(Part::Link, "A ↔ C"), (Some(false), None, 0, 0));
-    // A process of h1 goes to h4 when its host or its cable fails.
+    // A process of h1 moves to h4 when its host or cable fails.
     let moved = survey(&instance, &params(r#"{ "remap": true, "components": ["host"] }"#), Some(&nominal));
     assert_eq!(moved.failures.len(), 4);
     let rows = survived(&moved);
     assert_eq!((rows[0], rows.last().unwrap()), (("h1", 3063, 1), &("h4", 3063, 0)));
 }
 
-/// The best objective without a part, or nothing, from nothing but the part's links and host.
+/// The best objective without a component, or none, computed independently from the links and host of the component.
 fn alone(instance: &Instance, failure: (Part, &str), remap: bool) -> Option<i64> {
     let mut system = instance.system.clone();
     let name = |node: u32| instance.system.nodes[node as usize].name.clone();
@@ -145,7 +145,7 @@ fn alone(instance: &Instance, failure: (Part, &str), remap: bool) -> Option<i64>
 }
 
 #[test]
-fn failures_are_what_each_is_alone() {
+fn each_failure_matches_an_independent_solution() {
     for seed in 1..4 {
         let mesh = Mesh {
             rows: 2,
@@ -158,9 +158,9 @@ fn failures_are_what_each_is_alone() {
             seed,
         };
         let instance = mesh.instance(true).unwrap();
-        // Where moves cost nothing the objective is that of any mapping.
+        // If moves cost nothing, the objective is that of the best mapping.
         for (remap, text) in [(false, "{}"), (true, r#"{ "remap": true, "move_cost": 0 }"#)] {
-            // One seed is enough where processes move: the second problem of the paper takes its time.
+            // One seed suffices if processes move: problem 2 of the paper is slow.
             if remap && seed > 1 {
                 continue;
             }
@@ -200,7 +200,7 @@ fn threads_change_nothing() {
 }
 
 #[test]
-fn routes_of_another_machine_are_refused() {
+fn routes_of_another_machine_are_rejected() {
     let instance = example(EXAMPLE);
     let Instance { graph, system, mapping, .. } = &instance;
     let mut routes = Routes::default();

@@ -1,4 +1,4 @@
-//! Goals that come before the objective (with the feature `highs`).
+//! Goals that precede the objective (with the feature `highs`).
 #![cfg(feature = "highs")]
 
 use std::path::Path;
@@ -11,9 +11,9 @@ use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 
-/// The paper's.
+/// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
-/// All that come before the objective.
+/// All goals that precede the objective.
 const GOALS: [Goal; 3] = [Goal::BandwidthSlack, Goal::PerformanceSlack, Goal::SwitchLoad];
 
 fn reached(instance: &Instance, goal: Goal, method: Method, rules: Rules) -> Option<Answer> {
@@ -26,7 +26,7 @@ fn metric(answer: &Answer, name: &str) -> f64 {
     answer.routes.metrics[name]
 }
 
-/// The metric of the check that says what a goal is.
+/// The metric of the check that measures a goal.
 fn checked(answer: &Answer, goal: Goal) -> f64 {
     metric(
         answer,
@@ -38,7 +38,7 @@ fn checked(answer: &Answer, goal: Goal) -> f64 {
     )
 }
 
-/// Two ways from A to C, a narrow one and a wide one by way of B.
+/// Two paths from A to C, a narrow one and a wide one through B.
 const WAYS: &str = r#"
 hosts     = [{ name = "h1", performance = 4 }, { name = "h2", performance = 8 }, { name = "h3", performance = 2 }]
 switches  = [{ name = "A", type = 1 }, { name = "B", type = 1 }, { name = "C", type = 1 }]
@@ -52,27 +52,27 @@ mapping   = { P1 = "h1", P2 = "h1", P3 = "h3" }
 "#;
 
 #[test]
-fn the_slack_of_bandwidth_comes_before_short_ways() {
+fn bandwidth_slack_precedes_short_routes() {
     let instance = Instance::parse(WAYS.as_bytes(), Path::new("ways")).unwrap();
     let plain = reached(&instance, Goal::Objective, Method::Auto, Rules::from(WEIGHTS)).unwrap();
     assert_eq!((metric(&plain, "longest"), metric(&plain, "least_bandwidth_slack")), (3.0, 2.0));
     let slack = reached(&instance, Goal::BandwidthSlack, Method::Auto, Rules::from(WEIGHTS)).unwrap();
     assert_eq!((metric(&slack, "longest"), metric(&slack, "goal_proven")), (4.0, 1.0));
     assert!((metric(&slack, "goal") - 0.8).abs() < 1e-9 && metric(&slack, "proven") > 0.0);
-    // Where processes may go elsewhere, all are on one host and nothing is sent.
+    // If processes may move, all are on one host and nothing is sent.
     let free = Instance { mapping: None, ..instance.clone() };
     let mut free = free;
     free.graph.demands.processes.iter_mut().for_each(|process| process.host = None);
     let slack = reached(&free, Goal::BandwidthSlack, Method::Auto, Rules::from(WEIGHTS)).unwrap();
     assert_eq!((metric(&slack, "goal"), metric(&slack, "objective")), (1.0, 0.0));
     let performance = reached(&free, Goal::PerformanceSlack, Method::Auto, Rules::from(WEIGHTS)).unwrap();
-    // 2 of 4 and 3 of 8, or better 1 of 2 beside 2 of 4 and 2 of 8: half of the host that has least stays free.
+    // Loads 2 of 4 and 3 of 8; or better 1 of 2, 2 of 4 and 2 of 8: half of the busiest host stays free.
     assert!((metric(&performance, "goal") - 0.5).abs() < 1e-9, "{:?}", performance.routes.metrics);
     assert_eq!(metric(&performance, "goal_proven"), 1.0);
 }
 
 #[test]
-fn all_of_a_machine_without_streams_stays_free() {
+fn a_machine_without_streams_is_completely_free() {
     let text = WAYS.replace(r#"streams   = [{ from = "P1", to = "P3", bandwidth = 8 }]"#, "streams = []");
     let instance = Instance::parse(text.as_bytes(), Path::new("ways")).unwrap();
     for (goal, value) in GOALS.into_iter().zip([1.0, 0.0, 0.0]) {
@@ -82,9 +82,9 @@ fn all_of_a_machine_without_streams_stays_free() {
 }
 
 #[test]
-fn tightened_demands_and_the_program_with_a_goal_agree() {
+fn tightened_limits_and_the_program_with_a_goal_agree() {
     for seed in 0..6 {
-        // Where processes may go elsewhere it takes longer.
+        // Instances with movable processes take longer.
         let free = (seed < 2).then_some((false, 1));
         for (mapped, switch_type) in [(true, 1), (true, 2)].into_iter().chain(free) {
             let mesh = Mesh {

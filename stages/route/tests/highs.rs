@@ -1,4 +1,4 @@
-//! What `HiGHS` is asked for, it does: whole numbers, bounds, starts, cutoffs, limits and stops (with the feature `highs`).
+//! The interface to `HiGHS`: integers, bounds, starts, cutoffs, limits and stops (with the feature `highs`).
 #![cfg(feature = "highs")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,8 @@ use hopmap_route::problem::Problem;
 use hopmap_route::solver::{Highs, Solution, Solver};
 use hopmap_route::{Rules, Weights};
 
-/// Least 3 a − 2 b + c with a whole from −4 to 9, b whole up to 6, c real from −1.5; a + b ≥ 2, 2 b − c ≤ 9: −3 with a = −2, b = 4 and
-/// c = −1; without whole numbers it is less.
+/// Minimise 3 a − 2 b + c with integer a from −4 to 9, integer b up to 6, real c from −1.5; a + b ≥ 2, 2 b − c ≤ 9. The optimum
+/// is −3 with a = −2, b = 4 and c = −1; the relaxation is lower.
 fn program() -> LinearProgram {
     let mut program = LinearProgram::default();
     let a = program.variable("a".to_owned(), Domain::Whole, 3.0);
@@ -32,7 +32,7 @@ fn solved(program: &LinearProgram) -> Solution {
 }
 
 #[test]
-fn whole_numbers_keep_their_bounds() {
+fn integers_keep_their_bounds() {
     let program = program();
     let best = every_value(&program);
     let solution = solved(&program);
@@ -41,7 +41,7 @@ fn whole_numbers_keep_their_bounds() {
     assert!((solution.bound - best).abs() < 1e-6);
 }
 
-/// The optimum by trying all whole numbers; the real one is as little as it can be.
+/// The optimum by enumeration of all integers; the real variable is as small as possible.
 fn every_value(program: &LinearProgram) -> f64 {
     let mut best = f64::INFINITY;
     for a in -4..=9 {
@@ -57,7 +57,7 @@ fn every_value(program: &LinearProgram) -> f64 {
 }
 
 #[test]
-fn nothing_that_costs_as_much_as_the_cutoff_is_found() {
+fn solutions_at_the_cutoff_are_excluded() {
     let mut program = program();
     let best = every_value(&program);
     program.cutoff = Some(best);
@@ -69,7 +69,7 @@ fn nothing_that_costs_as_much_as_the_cutoff_is_found() {
 }
 
 #[test]
-fn a_start_is_used_if_it_is_a_solution() {
+fn a_feasible_start_is_used() {
     let mut program = program();
     program.start = Some(vec![9.0, 0.0, 0.0]);
     assert!(program.violated(&[9.0, 0.0, 0.0], 1e-9).is_none());
@@ -83,7 +83,7 @@ fn a_start_is_used_if_it_is_a_solution() {
 }
 
 #[test]
-fn what_has_no_solution_has_none() {
+fn infeasible_programs_are_reported() {
     let mut program = program();
     program.constrain("too_much".to_owned(), vec![(0, 1.0)], Sense::AtLeast, 10.0);
     let solution = solved(&program);
@@ -105,13 +105,13 @@ fn mesh() -> Mesh {
 }
 
 #[test]
-fn nobody_waits_for_the_solver_when_asked_to_stop() {
+fn a_stop_request_abandons_the_solver() {
     let instance = mesh().instance(false).unwrap();
     let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
     let asked = AtomicUsize::new(0);
     let should_stop = || asked.fetch_add(1, Ordering::Relaxed) > 5;
-    // It would take minutes.
+    // The complete solve would take minutes.
     let condition = StopCondition::new(Limits::default(), &should_stop);
     let found = Compact { solver: &Highs }.solve(&problem, None, &condition).unwrap();
     assert!(!found.proven && found.plan.is_none());
@@ -119,7 +119,7 @@ fn nobody_waits_for_the_solver_when_asked_to_stop() {
 }
 
 #[test]
-fn limits_of_nodes_give_the_same_every_time() {
+fn node_limits_are_deterministic() {
     let instance =
         Mesh { rows: 2, columns: 3, processes: 12, streams: 14, seed: 2, ..mesh() }.instance(false).unwrap();
     let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });

@@ -1,4 +1,4 @@
-//! Forwarding tables of InfiniBand are those of the dump with our entries in place of its own.
+//! InfiniBand forwarding tables are those of the dump with our entries in place of its own.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn written(network: &str, dump: &str) -> Result<String, String> {
 }
 
 #[test]
-fn entries_take_the_place_of_those_of_the_dump() {
+fn entries_replace_those_of_the_dump() {
     let expected = DUMP.replace(
         "0x0004 002 # Channel Adapter portguid 0x0000000000100003: 'h2 HCA-1'\n3",
         "0x0004 003 # Channel Adapter portguid 0x0000000000100003: 'h2 HCA-1'\n3",
@@ -51,12 +51,12 @@ fn entries_take_the_place_of_those_of_the_dump() {
 }
 
 #[test]
-fn a_dump_of_another_network_is_refused() {
+fn a_dump_of_another_network_is_rejected() {
     let refused = |from: &str, to: &str| written(NETWORK, &DUMP.replace(from, to)).unwrap_err();
     assert!(refused("'swB'", "'swX'").contains("line 6: this switch is not in the machine"));
-    assert!(refused("'h2 HCA-1'", "'h9 HCA-1'").contains("no LID of host `h2`"));
+    assert!(refused("'h2 HCA-1'", "'h9 HCA-1'").contains("no LID for host `h2`"));
     assert!(refused("0x0004 002", "0x0004 port").contains("line 4: an entry has a LID and a port"));
     let first = &DUMP[..DUMP.find("Unicast lids [0-4] of switch Lid 3").unwrap()];
-    assert!(written(NETWORK, first).unwrap_err().contains("says nothing of switch `swB`"));
-    assert!(written(NETWORK, "").unwrap_err().contains("there is no switch in it"));
+    assert!(written(NETWORK, first).unwrap_err().contains("does not contain switch `swB`"));
+    assert!(written(NETWORK, "").unwrap_err().contains("the dump contains no switch"));
 }

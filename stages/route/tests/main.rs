@@ -1,8 +1,8 @@
-//! Tests of the crate from outside: one binary with a module per subject.
+//! Integration tests of the crate: one binary with a module per subject.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-#![allow(clippy::print_stderr, reason = "what was found is told with `--nocapture`")]
-#![allow(clippy::float_cmp, reason = "what is exact stays exact")]
+#![allow(clippy::print_stderr, reason = "results are printed with `--nocapture`")]
+#![allow(clippy::float_cmp, reason = "the compared values are exact")]
 
 mod boards;
 mod build;

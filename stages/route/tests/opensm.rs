@@ -1,4 +1,4 @@
-//! opensm loads the tables that are written, and packets of a simulated fabric go where they say (with `HOPMAP_SYSTEM_TESTS=1`).
+//! opensm loads the exported tables, and packets of a simulated fabric follow them (with `HOPMAP_SYSTEM_TESTS=1`).
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,13 @@ use hopmap_model::InputPath;
 use hopmap_route::{ExportFormat, ExportParams, Family, Instance, export};
 use hopmap_test_support::{program, system_tests};
 
-/// A triangle of switches; a host at each.
+/// A triangle of switches with one host each.
 const NET: &str = "Switch 8 \"S0\"\n[1] \"H1\"[1]\n[3] \"S1\"[3]\n[4] \"S2\"[4]\n\n\
 Switch 8 \"S1\"\n[1] \"H2\"[1]\n[3] \"S0\"[3]\n[4] \"S2\"[3]\n\n\
 Switch 8 \"S2\"\n[1] \"H3\"[1]\n[3] \"S1\"[4]\n[4] \"S0\"[4]\n\n\
 Hca 2 \"H1\"\n[1] \"S0\"[1]\n\nHca 2 \"H2\"\n[1] \"S1\"[1]\n\nHca 2 \"H3\"\n[1] \"S2\"[1]\n";
 
-/// The same, and tables that send from H1 to H3 by way of S1, which is not the shortest way.
+/// The same, with tables that send from H1 to H3 through S1, which is not the shortest path.
 const INSTANCE: &str = r#"
 hosts     = [{ name = "H1", performance = 1 }, { name = "H2", performance = 1 }, { name = "H3", performance = 1 }]
 switches  = [{ name = "S0", type = 1 }, { name = "S1", type = 1 }, { name = "S2", type = 1 }]
@@ -29,7 +29,7 @@ tables    = [
 ]
 "#;
 
-/// Runs opensm on the fabric, with the tables of a file if there is one, and prints the way of a packet from H1 to H3.
+/// Runs opensm on the fabric, with the tables of a file if there is one, and prints the route of a packet from H1 to H3.
 const SIMULATED: &str = r#"
 set -e
 cd "$1"
@@ -70,7 +70,7 @@ fn traced(folder: &Path, options: &[&str]) -> String {
 }
 
 #[test]
-fn packets_go_where_our_tables_say() {
+fn packets_follow_our_tables() {
     if !system_tests() || PROGRAMS.iter().any(|name| program(name).is_none()) {
         return;
     }
@@ -78,7 +78,7 @@ fn packets_go_where_our_tables_say() {
     let folder = folder.path();
     std::fs::write(folder.join("net"), NET).unwrap();
     let default = traced(folder, &[]);
-    assert!(!default.contains("S1"), "the default way should be the shortest: {default}");
+    assert!(!default.contains("S1"), "the default route should be the shortest: {default}");
     let instance = Instance::parse(INSTANCE.as_bytes(), Path::new("instance")).unwrap();
     let lids = Some(InputPath::new(folder.join("lfts")));
     let params = ExportParams { format: ExportFormat::Lft, family: Family::Cps, lids };
@@ -88,6 +88,6 @@ fn packets_go_where_our_tables_say() {
     let ours = traced(folder, &["-R", "file", "-U", "ours"]);
     assert!(
         ours.contains("S0") && ours.contains("S1") && ours.contains("S2"),
-        "{ours}\nnot by way of S1:\n{default}"
+        "{ours}\nnot through S1:\n{default}"
     );
 }

@@ -1,4 +1,4 @@
-//! Known optima are found and proven, and every answer passes the check (with the feature `highs`).
+//! Known optima are found and proven, and every solution passes the check (with the feature `highs`).
 #![cfg(feature = "highs")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;
 
-/// The paper's.
+/// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 fn solved(instance: &Instance, mapping: Option<&Mapping>, deadlock_free: bool) -> Option<Answer> {
@@ -21,14 +21,14 @@ fn solved(instance: &Instance, mapping: Option<&Mapping>, deadlock_free: bool) -
     answer(&problem, mapping, Method::Auto, Some(&Highs), &StopCondition::endless()).unwrap()
 }
 
-/// Objective, whether it is proven, and whether no links wait for each other.
+/// Objective, whether it is proven, and whether the routes are deadlock-free.
 fn found(answer: &Answer) -> (i64, bool, bool) {
     let metric = |name: &str| answer.routes.metrics[name];
     (metric("objective").round() as i64, metric("proven") > 0.0, metric("deadlock_free") > 0.0)
 }
 
 #[test]
-fn deadlock_freedom_has_its_price() {
+fn deadlock_freedom_increases_the_objective() {
     for (size, free, price) in [(5, 4215, 5226), (6, 4258, 6280), (8, 4344, 8388)] {
         let instance = ring(size);
         let (objective, proven, _) = found(&solved(&instance, instance.mapping.as_ref(), false).unwrap());
@@ -44,7 +44,7 @@ fn given_instances_have_their_known_optima() {
     let mut answered = 0;
     for file in std::fs::read_dir(data.join("route")).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        // The others take a minute and more.
+        // The others take a minute or more.
         let is_quick = name.starts_with("example1-") || name.contains("problem1") || name.contains("perf");
         if !is_quick || file.extension().is_none_or(|extension| extension != "json") {
             continue;
@@ -61,7 +61,7 @@ fn given_instances_have_their_known_optima() {
 }
 
 #[test]
-fn answers_keep_capabilities_devices_and_fixed_hosts() {
+fn solutions_respect_capabilities_devices_and_fixed_hosts() {
     let text = r#"
 hosts     = [
     { name = "h1", performance = 2, devices = { camera = 1 } }, { name = "h2", performance = 2, capabilities = ["fpga"] },
@@ -81,7 +81,7 @@ mapping   = { P4 = "h3" }
     let hosts: Vec<&str> = (0..4).map(|rank| answer.mapping.host_of(rank)).collect();
     assert_eq!((hosts[0], hosts[1], hosts[3]), ("h1", "h2", "h3"));
     assert!(found(&answer).1);
-    // Without the camera nobody can be anywhere.
+    // Without the camera the problem is infeasible.
     let without = text.replace(", devices = { camera = 1 } }, { name = \"h2\"", " }, { name = \"h2\"");
     let instance = Instance::parse(without.as_bytes(), Path::new("instance")).unwrap();
     assert!(solved(&instance, None, false).is_none());

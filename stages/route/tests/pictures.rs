@@ -1,4 +1,4 @@
-//! Pictures of routes say what the check of the tables says.
+//! Pictures of routes agree with the checker of the tables.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn drawn(instance: &Instance, tables: &Tables, routes: &Routes, format: ExportFo
         .text
 }
 
-/// Texts of a picture, one in a line.
+/// Texts of a picture, one per line.
 fn texts(picture: &str) -> String {
     let document = roxmltree::Document::parse(picture).unwrap();
     document
@@ -58,10 +58,10 @@ fn texts(picture: &str) -> String {
         .join("\n")
 }
 
-/// What every link says, and the busiest as a part of its bandwidth.
+/// The label of every link, and the largest utilisation.
 fn loads(system: &SystemGraph, routes: &Routes) -> (Vec<String>, f64) {
     let mut largest: f64 = 0.0;
-    let said = (0..).zip(&system.links).map(|(index, link)| {
+    let labels = (0..).zip(&system.links).map(|(index, link)| {
         let over = routes.routes.iter().filter(|route| route.links.contains(&index));
         let load: f64 = over.map(|route| route.bandwidth_bytes_per_s).sum();
         let bandwidth = link.bandwidth_bytes_per_s.unwrap();
@@ -72,16 +72,16 @@ fn loads(system: &SystemGraph, routes: &Routes) -> (Vec<String>, f64) {
             false => format!("{from} → {to}: idle, bandwidth {bandwidth}"),
         }
     });
-    (said.collect(), largest)
+    (labels.collect(), largest)
 }
 
 #[test]
-fn the_load_of_every_link_is_that_of_the_check() {
+fn link_loads_match_the_checker() {
     let (instance, tables, routes) = example();
     let text = texts(&drawn(&instance, &tables, &routes, ExportFormat::Svg));
-    let (said, largest) = loads(&instance.system, &routes);
+    let (labels, largest) = loads(&instance.system, &routes);
     assert!((largest - routes.metrics["largest_link_utilisation"]).abs() < 1e-9);
-    for link in said {
+    for link in labels {
         assert_eq!(text.lines().filter(|line| line.starts_with(&link)).count(), 1, "{link}: {text}");
     }
     for part in [
@@ -116,9 +116,9 @@ fn pictures_of_generated_meshes_are_well_formed() {
         let picture = drawn(&instance, &tables, &routes, ExportFormat::Svg);
         assert!(picture.len() < 500_000, "{} bytes", picture.len());
         let text = texts(&picture);
-        let (said, _) = loads(&instance.system, &routes);
+        let (labels, _) = loads(&instance.system, &routes);
         let is_drawn = |link: &&String| hosts == 2 || !link.contains('h');
-        for link in said.iter().filter(is_drawn) {
+        for link in labels.iter().filter(is_drawn) {
             assert_eq!(text.lines().filter(|line| line.starts_with(link.as_str())).count(), 1, "{link}");
         }
     }
@@ -172,7 +172,7 @@ fn a_page_has_both_pictures_and_the_metrics() {
 }
 
 #[test]
-fn what_a_picture_needs_is_told() {
+fn missing_inputs_of_a_picture_are_reported() {
     let (instance, tables, routes) = example();
     let shown = Shown { system: &instance.system, tables: &tables, routes: None, graph: None, mapping: None };
     for format in [ExportFormat::Svg, ExportFormat::Html] {
@@ -184,7 +184,7 @@ fn what_a_picture_needs_is_told() {
         let params = ExportParams { format, family: Family::Cps, lids: None };
         assert_eq!(export::write(&instance.system, &tables, &params).unwrap_err(), refused);
     }
-    // Without a program hosts stand for processes.
+    // Without a program, host names replace process names.
     let bare = Shown { routes: Some(&routes), ..shown };
     assert!(texts(&draw(&bare, ExportFormat::Svg).unwrap().text).contains("h<1> → h\"3'"));
     let refused = |routes: &Routes| {
@@ -193,8 +193,8 @@ fn what_a_picture_needs_is_told() {
     };
     let mut other = routes.clone();
     other.routes[0].links[0] = 99;
-    assert_eq!(refused(&other), "the routes are not those of this machine");
+    assert_eq!(refused(&other), "the routes do not belong to this machine");
     other = routes.clone();
     other.routes[0].streams[0] = 99;
-    assert_eq!(refused(&other), "the routes are not those of this program");
+    assert_eq!(refused(&other), "the routes do not belong to this program");
 }

@@ -1,4 +1,4 @@
-//! What was wrong once.
+//! Regression tests.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
-/// Two switches with two hosts each; three processes that send to each other in turn.
+/// Two switches with two hosts each; three processes that send in a ring.
 const NETWORK: &str = r#"
 hosts     = [{ name = "h1", performance = 2 }, { name = "h2", performance = 2 }, { name = "h3", performance = 2 }, { name = "h4", performance = 2 }]
 switches  = [{ name = "A", type = 1 }, { name = "B", type = 1 }]
@@ -35,7 +35,7 @@ fn searched(instance: &Instance, weights: Weights) -> Answer {
 }
 
 #[test]
-fn hosts_that_are_down_hold_nothing() {
+fn hosts_that_are_down_hold_no_process() {
     let mut whole = instance(NETWORK);
     for down in [0, 4] {
         whole.system.nodes[down].state = NodeState::Down;
@@ -46,7 +46,7 @@ fn hosts_that_are_down_hold_nothing() {
 }
 
 #[test]
-fn processes_without_slots_are_told() {
+fn processes_without_slots_are_reported() {
     let mut narrow = instance(NETWORK);
     narrow.system.slots.retain(|slot| slot.core == 0);
     if let hopmap_model::CostModel::Routes(costs) = &mut narrow.system.cost {
@@ -54,7 +54,10 @@ fn processes_without_slots_are_told() {
     }
     let problem = Problem::new(&narrow.graph, &narrow.system, None, Rules::from(WEIGHTS)).unwrap();
     let error = answer(&problem, None, Method::Search, None, &StopCondition::endless()).unwrap_err();
-    assert!(error.to_string().ends_with("has performance for more processes than it has slots"), "{error}");
+    assert!(
+        error.to_string().ends_with("has enough performance for more processes than it has slots"),
+        "{error}"
+    );
 }
 
 /// Eight processes with random streams on a square of four switches.
@@ -73,7 +76,7 @@ fn square() -> Instance {
 }
 
 #[test]
-fn large_weights_hide_no_entry() {
+fn large_weights_do_not_hide_an_entry() {
     let found = |longest: f64| {
         let answer = searched(&square(), Weights { longest_route: longest, ..WEIGHTS });
         ["longest", "hops", "entries", "proven"].map(|metric| answer.routes.metrics[metric].to_bits())
@@ -82,7 +85,7 @@ fn large_weights_hide_no_entry() {
 }
 
 #[test]
-fn a_link_without_end_hides_no_load() {
+fn an_unlimited_link_does_not_hide_a_load() {
     let goal = |instance: &Instance| {
         let problem = Problem::new(&instance.graph, &instance.system, None, Rules::from(WEIGHTS)).unwrap();
         let stop = StopCondition::endless();

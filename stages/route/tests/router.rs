@@ -1,4 +1,4 @@
-//! Routes for processes that are where they are: they keep what they say.
+//! The router for given mappings: its claims are correct.
 
 use crate::support::ring::ring;
 use crate::support::samples::Mesh;
@@ -9,11 +9,11 @@ use hopmap_route::router::{QuickRouter, Router, quick};
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::given_data;
 
-/// The paper's.
+/// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 #[test]
-fn quick_routes_on_rings_are_best() {
+fn quick_routes_on_rings_are_optimal() {
     for (size, deadlock_free, expected) in [
         (5, false, 4215.0),
         (6, false, 4258.0),
@@ -68,7 +68,7 @@ fn known_optima_are_proven_without_a_solver() {
 }
 
 #[test]
-fn a_search_that_is_cut_short_keeps_its_bound_and_is_the_same_again() {
+fn an_interrupted_search_keeps_its_bound_and_is_deterministic() {
     let mesh = Mesh {
         rows: 4,
         columns: 4,
@@ -90,7 +90,7 @@ fn a_search_that_is_cut_short_keeps_its_bound_and_is_the_same_again() {
     let cost = problem.cost(short.plan.as_ref().unwrap());
     assert!(short.bound <= cost && cost - short.bound < 0.01 * cost, "{} {cost}", short.bound);
     assert!(!short.proven && short.nodes <= 3);
-    // Nothing worse than what is known is given back, and what is known is enough.
+    // Nothing worse than the known plan is returned, and the known plan suffices.
     let again = Router::default().solve(
         &problem,
         short.plan.as_ref(),
@@ -100,7 +100,7 @@ fn a_search_that_is_cut_short_keeps_its_bound_and_is_the_same_again() {
 }
 
 #[test]
-fn a_router_remembers_nothing() {
+fn a_router_is_independent_of_earlier_queries() {
     let mesh = Mesh {
         rows: 3,
         columns: 4,
@@ -126,7 +126,7 @@ fn a_router_remembers_nothing() {
     }
 }
 
-/// A small network of all sorts: a tree of switches with more cables, some of one direction, some parallel, types mixed, hosts with one or
+/// A small random network: a tree of switches with further cables, some directed, some parallel, mixed types, hosts with one or
 /// two cables.
 #[cfg(feature = "highs")]
 fn small(random: &mut hopmap_test_support::Random) -> String {

@@ -1,4 +1,5 @@
-//! Rules beside the constraints of the paper: what breaks them is refused with place and amount, and what is none as well.
+//! Rules in addition to the constraints of the paper: violations are reported with place and amount, and invalid rules are
+//! rejected.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use hopmap_route::{
     CheckParams, CheckStage, Goal, Instance, MapStage, Method, Rules, SolveParams, TablesStage, Weights,
 };
 
-/// A host at each end of two links.
+/// Two switches with one host each.
 const LINE: &str = r#"
 hosts     = [{ name = "h1", performance = 4 }, { name = "h2", performance = 2 }]
 switches  = [{ name = "A", type = 1 }, { name = "B", type = 1 }]
@@ -23,7 +24,7 @@ mapping   = { P1 = "h1", P2 = "h2" }
 tables    = [{ switch = "A", destination = "h2", output = 0 }, { switch = "B", destination = "h2", output = 1 }]
 "#;
 
-/// What the check says of the line under rules in JSON.
+/// The result of the checker for the line under rules in JSON.
 fn checked(params: &str) -> Result<std::collections::BTreeMap<String, f64>, String> {
     let Instance { graph, system, mapping, tables } =
         Instance::parse(LINE.as_bytes(), Path::new("line")).unwrap();
@@ -34,7 +35,7 @@ fn checked(params: &str) -> Result<std::collections::BTreeMap<String, f64>, Stri
 }
 
 #[test]
-fn the_check_says_what_stays_free() {
+fn the_check_reports_slack() {
     let metrics = checked("{}").unwrap();
     for (name, value) in [
         ("least_bandwidth_slack", 2.0),
@@ -47,18 +48,18 @@ fn the_check_says_what_stays_free() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused_with_place_and_amount() {
+fn violations_are_reported_with_place_and_amount() {
     for (broken, words) in [
-        (r#"{"max_hops": 2}"#, "routes are longer than `max_hops` = 2: `h1` to `h2` takes 3 hops"),
+        (r#"{"max_hops": 2}"#, "routes exceed `max_hops` = 2: `h1` to `h2` takes 3 hops"),
         (
             r#"{"bandwidth_slack": 0.25}"#,
-            "links carry more than they can: A → B carries 8 of 10, of which 0.25 stays free",
+            "links are overloaded: A → B carries 8 of 10, 0.25 of it reserved as slack",
         ),
         (
             r#"{"performance_slack": 0.5}"#,
-            "the processes on host `h1` need a performance of 3, and it has 4, of which 0.5 stays free",
+            "the processes on host `h1` need a performance of 3, but it has 4, 0.5 of it reserved as slack",
         ),
-        (r#"{"switch_load": 7}"#, "more arrives at switches than `switch_load` = 7: 8 at `A`, 8 at `B`"),
+        (r#"{"switch_load": 7}"#, "switches receive more than `switch_load` = 7: 8 at `A`, 8 at `B`"),
     ] {
         assert_eq!(checked(broken).unwrap_err(), words);
     }
@@ -67,7 +68,7 @@ fn what_breaks_a_rule_is_refused_with_place_and_amount() {
 }
 
 #[test]
-fn what_is_no_rule_is_refused() {
+fn invalid_rules_are_rejected() {
     let solve = |change: &dyn Fn(&mut SolveParams)| {
         let mut params: SolveParams = serde_json::from_str("{}").unwrap();
         change(&mut params);
@@ -102,7 +103,7 @@ fn goals_and_causes_need_no_solver() {
         assert!((answer.routes.metrics["goal"] - value).abs() < 1e-9, "{:?}", answer.routes.metrics);
         assert!(answer.tables.metrics.contains_key("goal_bound"));
     }
-    // Where the mapping is too much for a host no engine is asked.
+    // If the mapping overloads a host, no engine runs.
     let narrow = Rules { bandwidth_slack: 0.5, performance_slack: 0.5, ..rules };
     let none =
         reach(&problem(narrow), mapping, Goal::Objective, Method::Auto, None, &StopCondition::endless());
@@ -112,11 +113,11 @@ fn goals_and_causes_need_no_solver() {
     assert_eq!(
         words,
         [
-            "stream P1 → P2 from h1 to h2 takes 8, and no way carries more than 5",
-            "the links out of switch A carry 5 together, and the streams of h1 take 8",
-            "the links into switch B carry 5 together, and the streams for h2 take 8",
-            "the processes on host h1 need a performance of 3, and it has 4, of which 0.5 stays free: 2 more would do",
-            "link A → B carries 8 of 10, of which 0.5 stays free: 6 more would do",
+            "stream P1 → P2 from h1 to h2 needs 8, but no path carries more than 5",
+            "the links out of switch A carry 5 in total, but the streams of h1 need 8",
+            "the links into switch B carry 5 in total, but the streams for h2 need 8",
+            "the processes on host h1 need a performance of 3, but it has 4, 0.5 of it reserved as slack: add 2",
+            "link A → B needs 8, but has 10, 0.5 of it reserved as slack: add 6",
         ]
     );
 }

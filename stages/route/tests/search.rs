@@ -1,6 +1,6 @@
-//! The search for mappings finds what the program of the paper finds, and its bounds hold.
+//! The search for mappings finds the optima of the paper's program, and its bounds are valid.
 
-// Random instances are for the paper, which needs a solver.
+// Random instances are compared with the paper's program, which needs a solver.
 #![cfg_attr(not(feature = "highs"), allow(dead_code))]
 
 use std::fmt::Write;
@@ -15,11 +15,11 @@ use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::{Random, given_data};
 
-/// The paper's.
+/// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
-/// A small instance of any structure: rings, trees and what is between them, hosts with several links, links that are down in one direction,
-/// several processes on a host, devices, capabilities, fixed processes and streams that go round.
+/// A small random instance: rings, trees and structures in between, hosts with several links, links that are down in one
+/// direction, several processes per host, devices, capabilities, fixed processes and cyclic streams.
 fn instance(random: &mut Random) -> Instance {
     let (switches, hosts) = (1 + random.below(4), 2 + random.below(4));
     let processes = 1 + random.below(5);
@@ -123,7 +123,7 @@ fn found(problem: &Problem<'_>, limits: Limits) -> SearchResult {
     Search::default().solve(problem, None, &StopCondition::new(limits, &|| false)).unwrap()
 }
 
-/// Nodes that make a small instance certain, in nearly all cases.
+/// Number of nodes that proves nearly all small instances.
 const MANY: Limits = Limits { nodes: Some(200_000), seconds: None };
 
 fn cost(problem: &Problem<'_>, found: &SearchResult) -> f64 {
@@ -132,7 +132,7 @@ fn cost(problem: &Problem<'_>, found: &SearchResult) -> f64 {
 
 #[cfg(feature = "highs")]
 #[test]
-fn the_paper_finds_nothing_better_and_nothing_else() {
+fn the_search_agrees_with_the_program_of_the_paper() {
     use hopmap_route::paper::Paper;
     use hopmap_route::solver::Highs;
 
@@ -170,7 +170,7 @@ fn the_paper_finds_nothing_better_and_nothing_else() {
 }
 
 #[test]
-fn the_same_for_any_number_of_threads() {
+fn the_result_is_independent_of_the_number_of_threads() {
     let mesh = Mesh {
         rows: 2,
         columns: 3,
@@ -194,7 +194,7 @@ fn the_same_for_any_number_of_threads() {
 }
 
 #[test]
-fn what_asks_to_stop_is_heard() {
+fn a_stop_request_ends_the_search() {
     let mesh = Mesh {
         rows: 4,
         columns: 4,

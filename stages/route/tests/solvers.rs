@@ -1,4 +1,4 @@
-//! glpsol and cbc read the programs that are written and find the known optima (with `HOPMAP_SYSTEM_TESTS=1`, and `HOPMAP_DATA` for some).
+//! glpsol and cbc read the exported programs and find the known optima (with `HOPMAP_SYSTEM_TESTS=1`, some with `HOPMAP_DATA`).
 
 use std::path::Path;
 use std::process::Command;
@@ -9,16 +9,16 @@ use hopmap_route::problem::Problem;
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::{given_data, system_tests};
 
-/// The paper's.
+/// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
-/// The optimum that glpsol finds; nothing if there is no solution.
+/// The optimum that glpsol finds; none if infeasible.
 fn solved(folder: &Path, text: &str, option: &str) -> Option<f64> {
     let [file, answer] = ["program", "answer"].map(|name| folder.join(name));
     std::fs::write(&file, text).unwrap();
     let run = Command::new("glpsol").arg(option).arg(&file).arg("-o").arg(&answer).output().unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && !said.contains("error"), "{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && !output.contains("error"), "{output}");
     let answer = std::fs::read_to_string(answer).unwrap();
     let value = |name: &str| {
         answer.lines().find_map(|line| line.strip_prefix(name).map(str::trim).map(str::to_owned))
@@ -33,13 +33,13 @@ fn solved(folder: &Path, text: &str, option: &str) -> Option<f64> {
     }
 }
 
-/// The optimum that cbc finds; nothing if there is no solution.
+/// The optimum that cbc finds; none if infeasible.
 fn solved_by_cbc(folder: &Path, text: &str, extension: &str) -> Option<f64> {
     let [file, answer] = [format!("program.{extension}"), "answer".to_owned()].map(|name| folder.join(name));
     std::fs::write(&file, text).unwrap();
     let run = Command::new("cbc").arg(&file).args(["solve", "solution"]).arg(&answer).output().unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && !said.contains("errors on input"), "{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && !output.contains("errors on input"), "{output}");
     let answer = std::fs::read_to_string(answer).unwrap();
     let first = answer.lines().next().unwrap_or_default().to_owned();
     match first.strip_prefix("Optimal - objective value ") {
@@ -51,12 +51,13 @@ fn solved_by_cbc(folder: &Path, text: &str, extension: &str) -> Option<f64> {
     }
 }
 
-/// Whether a program is here and may be started.
+/// Whether a program is installed and system tests are enabled.
 fn is_there(program: &str) -> bool {
     system_tests() && hopmap_test_support::program(program).is_some()
 }
 
-/// Whole and real numbers with bounds of every kind: least is −45.75 with a = −4, b = 6, c = −2.5, d = 3, e = −7.25, f = 0 and g = 1.
+/// Integers and reals with bounds of every kind: the minimum is −45.75 with a = −4, b = 6, c = −2.5, d = 3, e = −7.25, f = 0 and
+/// g = 1.
 fn bounded() -> LinearProgram {
     let mut program = LinearProgram::default();
     let bounds = [
@@ -79,7 +80,7 @@ fn bounded() -> LinearProgram {
 }
 
 #[test]
-fn other_solvers_read_whole_numbers_and_bounds() {
+fn other_solvers_read_integers_and_bounds() {
     let folder = tempfile::tempdir().unwrap();
     let program = bounded();
     let best = program.cost(&[-4.0, 6.0, -2.5, 3.0, -7.25, 0.0, 1.0]);
@@ -104,7 +105,7 @@ fn another_solver_finds_the_known_optima() {
     let mut solved_instances = 0;
     for file in std::fs::read_dir(data.join("route")).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        // The others take glpsol minutes.
+        // glpsol takes minutes for the others.
         if !(name.starts_with("example1-") || name.starts_with("example2-problem1")) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Reading graphs of 100 000 tasks in every format, each of which waits for three others.
+//! Reading graphs of 100,000 tasks with three predecessors each in every format.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ fn main() {
 
 const TASKS: u64 = 100_000;
 
-/// The tasks that a task waits for.
+/// The predecessors of a task.
 fn parents(task: u64) -> impl Iterator<Item = u64> {
     (1..=3).filter_map(move |step| task.checked_sub(step * step))
 }

@@ -1,4 +1,4 @@
-//! What every list heuristic takes for 100 tasks on 8 processors, and those that suit large programs for 100,000 on 64.
+//! Time of every list heuristic for 100 tasks on 8 processors, and of the fast ones for 100,000 on 64.
 
 use divan::Bencher;
 use hopmap_model::{DelayModel, Dependency, Processor, Task, TaskDag, WorkUnit};
@@ -9,7 +9,7 @@ fn main() {
     divan::main();
 }
 
-/// Layers of tasks, each of which waits for some of the layer before.
+/// Layers of tasks, each of which depends on some of the layer before.
 fn layered(tasks: u32, width: u32, processors: usize) -> Problem {
     let mut state = 1u64;
     let mut random = move |below: u64| {

@@ -1,5 +1,5 @@
-//! One evaluation of a placement of the ranks of large programs: 1024 ranks of 1000 segments, which receive one message or up to four before
-//! every segment, and how long it takes to compile them.
+//! One evaluation of a placement of 1024 ranks with 1000 segments each, which receive one message or up to four before every
+//! segment; and the time to compile these programs.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

@@ -1,15 +1,15 @@
-//! Measures `schedule/auto` on graphs whose optimum is known.
+//! Measures `schedule/auto` on graphs with known optima.
 //!
-//! `cargo run --release -p hopmap-schedule --example auckland -- FOLDER SECONDS` reads every `.dot` of a folder, as the University of
-//! Auckland publishes them: the weights of tasks and messages, the number of processors in `TargetSystem` and the proven optimum in
-//! `Total schedule length`.
+//! `cargo run --release -p hopmap-schedule --example auckland -- FOLDER SECONDS` reads every `.dot` file of a folder in the form
+//! published by the University of Auckland: weights of tasks and messages, the number of processors in `TargetSystem` and the
+//! proven optimum in `Total schedule length`.
 //!
-//! `… --example auckland -- FOLDER SECONDS OPTIMA` reads graphs of the Standard Task Graph Set instead, for every line
-//! `name processors lower upper` of the file OPTIMA the graph `FOLDER/name.stg`; the gap is that to `lower`.
+//! `… --example auckland -- FOLDER SECONDS OPTIMA` reads graphs of the Standard Task Graph Set instead: the graph
+//! `FOLDER/name.stg` for every line `name processors lower upper` of the file OPTIMA. The gap is relative to `lower`.
 //!
-//! With `HOPMAP_EVALUATIONS` the budget is so many evaluations of every island and not SECONDS. With `HOPMAP_GENETIC`, parameters as JSON
-//! such as `{"admissible": "reject"}`, `schedule/genetic` is measured with them. Prints the mean gap, the part that is
-//! optimal and the worst gap of every class and of all, and how many schedules were evaluated in a second.
+//! `HOPMAP_EVALUATIONS` sets the budget in evaluations per island instead of SECONDS. `HOPMAP_GENETIC`, parameters as JSON such
+//! as `{"admissible": "reject"}`, measures `schedule/genetic` with them. Prints the mean gap, the fraction of optimal results and
+//! the worst gap of every class and of all, and the number of schedules evaluated per second.
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use hopmap_schedule::{
     AutoParams, GeneticParams, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
 };
 
-/// A graph and what is known of it.
+/// A graph with its known optimum.
 struct Instance {
     name: String,
     class: String,
@@ -33,7 +33,7 @@ struct Instance {
     optimum: i64,
 }
 
-/// What became of the instances of a class.
+/// Results of the instances of a class.
 #[derive(Default)]
 struct Tally {
     instances: u32,
@@ -90,7 +90,7 @@ fn scheduler(seconds: f64) -> Result<Box<dyn Scheduler>, Box<dyn Error>> {
     })
 }
 
-/// Prints what the scheduler says.
+/// Prints the log of the scheduler.
 struct Loud;
 
 impl Observer for Loud {
@@ -141,7 +141,7 @@ impl Tally {
     }
 }
 
-/// All `.dot` of a folder.
+/// All `.dot` files of a folder.
 fn auckland(folder: &Path) -> Result<Vec<Instance>, Box<dyn Error>> {
     let mut files: Vec<_> = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     files.sort_by_key(fs::DirEntry::path);
@@ -150,7 +150,7 @@ fn auckland(folder: &Path) -> Result<Vec<Instance>, Box<dyn Error>> {
     dots.map(|path| dot(&path)).collect()
 }
 
-/// A graph, and the processors and the optimum that are among its attributes.
+/// A graph, with the processors and the optimum from its attributes.
 fn dot(file: &Path) -> Result<Instance, Box<dyn Error>> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let text = fs::read_to_string(file)?;
@@ -170,7 +170,7 @@ fn graph(file: &Path) -> Result<TaskDag, Box<dyn Error>> {
     Ok(dag.map_err(|error| error.to_string())?)
 }
 
-/// The graphs that a file of optima names.
+/// The graphs listed in a file of optima.
 fn standard(folder: &Path, optima: &str) -> Result<Vec<Instance>, Box<dyn Error>> {
     let mut instances = Vec::new();
     for line in fs::read_to_string(optima)?.lines() {

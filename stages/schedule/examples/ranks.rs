@@ -1,9 +1,9 @@
-//! What the search by makespan is good for: synthetic programs of many ranks on a tree of hosts and switches.
+//! Gains of the search by makespan: synthetic programs of many ranks on a tree of hosts and switches.
 //!
-//! `cargo run --release -p hopmap-schedule --example ranks -- [EVALUATIONS]` prints for every program the makespans of rank by rank, of
-//! the placement by partition, which minimises the sum of all messages as a quadratic assignment problem does, of the best placement that is
-//! quick to make, and of `schedule/auto`, all in milliseconds, with the lower bound and evaluations per second. In `writers` most bytes go
-//! where nobody waits for them.
+//! `cargo run --release -p hopmap-schedule --example ranks -- [EVALUATIONS]` prints for every program the makespans in
+//! milliseconds of four placements: linear; by partition, which minimises the sum of all messages as a quadratic assignment
+//! problem does; the best fast start; and `schedule/auto`, with the lower bound and evaluations per second. In `writers` most
+//! bytes go to receivers that delay no other task.
 
 #![allow(clippy::print_stdout, reason = "an example")]
 
@@ -47,7 +47,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// One program on a tree of hosts of 16 cores, 4 or more to a switch, with a quarter of the slots free.
+/// One program on a tree of hosts of 16 cores, at least 4 per switch, with a quarter of the slots free.
 fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
     let hosts = dag.ranks().div_ceil(16).next_multiple_of(4) + 4;
     let system = tree(&[16, 4, hosts / 4], &[1.0, 8.0, 24.0]);
@@ -58,7 +58,7 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
     let linear: Vec<u32> = (0..dag.ranks()).collect();
     let linear = MakespanEvaluator::new(&problem).makespan(&linear);
     let starts = starts(&search)?;
-    // Equal placements stand once, under the first name.
+    // Equal placements are listed once, under the first name.
     let of = |kind: &str| {
         let own = starts.iter().filter(|start| start.name == kind || start.name == format!("roomy {kind}"));
         own.map(|start| start.makespan).min()

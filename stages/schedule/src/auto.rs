@@ -1,4 +1,5 @@
-//! `schedule/auto` where tasks may run anywhere: list heuristics, simulated annealing on islands, and branch and bound on one budget.
+//! `schedule/auto` for tasks that may run anywhere: list heuristics, simulated annealing on islands, and branch and bound on one
+//! budget.
 
 mod annealing;
 #[cfg(test)]
@@ -17,42 +18,43 @@ use crate::timeline::Timeline;
 use crate::{AutoParams, Evaluator, Plan, Problem, Scheduler, SearchResult, exact, list};
 use annealing::{Acceptance, Cycle, Moves};
 
-/// Evaluations of an island by default: so many for all tasks together, but no more and no fewer.
+/// Default product of evaluations and tasks of an island, and the limits of the evaluations.
 const EVALUATIONS: u64 = 1 << 27;
 const MOST_EVALUATIONS: u64 = 1 << 21;
 const FEWEST_EVALUATIONS: u64 = 1 << 10;
-/// Epochs of a search by default.
+/// Default number of epochs of a search.
 const EPOCHS: u64 = 32;
-/// The epoch after which the first island looks for a proof, and the part of its budget that it spends on that.
+/// The epoch after which the first island attempts a proof, and the fraction of its budget for it.
 const PROOF_EPOCH: u64 = 1;
 const PROOF_SHARE: u64 = 4;
-/// The part of its budget that it spends before.
+/// The fraction of its budget that it spends before.
 const FIRST_EPOCH: u64 = 8;
-/// Plans that an island keeps.
+/// Number of elite plans of an island.
 const ELITES: usize = 8;
-/// Temperatures in parts of the mean time of a task: where a cycle begins, and where it ends.
+/// Initial and final temperature of a cycle, relative to the mean execution time.
 const HOT: f64 = 0.3;
 const COLD: f64 = 0.02;
-/// Proposals of the first cycle for every task. Every few cycles they become twice as many, until they are so many times as many.
+/// Proposals of the first cycle per task. They double every few cycles, up to a maximum factor.
 const FIRST_CYCLE: u64 = 400;
 const EQUALLY_LONG: u64 = 4;
 const MOST_DOUBLINGS: u64 = 4;
-/// Proposals for every task that a cycle needs to begin hot; one that has fewer stays near where it begins.
+/// Minimum proposals per task of a hot cycle; shorter cycles start cold and stay near their initial plan.
 const WORTH_HEAT: u64 = 100;
-/// The part of the budget that is left that a cycle may take, and the proposals that it gets in any case.
+/// The fraction of the remaining budget that a cycle may use, and its minimum number of proposals.
 const SHARE: u64 = 3;
 const SHORTEST: u64 = 1024;
 
-/// Chooses by itself how to look for the best plan.
+/// Chooses the search strategy by itself.
 ///
-/// It begins with the plans of all list heuristics and is never worse than any of them. Every island then anneals one plan after the other:
-/// one of the lists, one of the best that it has found, or the best of all. Proposals change the processor or the turn of a task; move it
-/// with its parents, its children, the chain of parents that it waits for or its neighbours on the processor; exchange two tasks; or change
-/// what two processors do from some moment on. Every other one concerns a task of the critical path. Of every proposal only those times
-/// are computed that it changes, and only until it is clear that it will not be accepted: how much worse it may be is drawn before.
+/// It starts with the plans of all list heuristics and is never worse than any of them. Every island then anneals one plan after
+/// the other: one of the lists, one of its elites, or the global incumbent. A proposal changes the processor or the turn of a
+/// task; moves a task with its parents, its children, its critical chain of parents or its neighbours on the processor; swaps two
+/// tasks; or swaps the schedules of two processors from some time on. Every other proposal concerns a task of the critical path.
+/// Only the times that a proposal changes are recomputed, and only until rejection is certain: the acceptance threshold is drawn
+/// in advance.
 ///
-/// After some epochs the first island looks for a proof that the best plan is optimal, or for a better one, by branch and bound on a part
-/// of its budget. The search ends early where a plan is as good as the lower bound.
+/// After some epochs the first island tries to prove optimality, or to find a better plan, by branch and bound on a fraction of
+/// its budget. The search ends early if a plan equals the lower bound.
 impl Scheduler for AutoParams {
     fn check(&self) -> Result<(), Error> {
         self.budget()?;
@@ -100,7 +102,7 @@ impl Scheduler for AutoParams {
     }
 }
 
-/// Evaluations of an island where nothing is limited: one or two seconds for 50 tasks, and not much more for many.
+/// Default evaluations of an island: one or two seconds for 50 tasks, and little more for many.
 fn default_evaluations(tasks: usize) -> u64 {
     (EVALUATIONS / tasks as u64).clamp(FEWEST_EVALUATIONS, MOST_EVALUATIONS)
 }
@@ -115,7 +117,7 @@ struct Islands<'g, C> {
 }
 
 impl<C: Costs> Islands<'_, C> {
-    /// Branch and bound on a part of the budget that is left; a node counts as an evaluation.
+    /// Branch and bound on a fraction of the remaining budget; a node counts as an evaluation.
     fn prove(&self, island: &mut Island, meter: &mut Meter<'_>) {
         let time = meter.time_left().map(|time| time / PROOF_SHARE as u32);
         let end = time.map(|time: Duration| Instant::now() + time);
@@ -128,7 +130,7 @@ impl<C: Costs> Islands<'_, C> {
     }
 }
 
-/// A plan, and what its island knows of the optimum.
+/// A plan, and the bound that its island knows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Answer {
     plan: Plan,
@@ -147,7 +149,7 @@ impl<C: Costs> Evolution for Islands<'_, C> {
         if epoch == PROOF_EPOCH && island.number == 0 {
             self.prove(island, meter);
         }
-        // Of a small budget the first epoch leaves most to the proof and what follows.
+        // With a small budget, the first epoch leaves most of it to the proof and later epochs.
         let first = if epoch < PROOF_EPOCH { meter.left() / FIRST_EPOCH } else { u64::MAX };
         let end = meter.spent().saturating_add(self.epoch.min(first.max(1)));
         Ok(island.anneal(&self.context, end, meter) && !island.is_done())
@@ -162,23 +164,23 @@ impl<C: Costs> Evolution for Islands<'_, C> {
         Exchange::Best
     }
 
-    fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Answer>>) {
-        for Candidate { cost, solution: Answer { plan, bound } } in heard {
+    fn receive(&self, island: &mut Island, _: u64, migrants: Vec<Candidate<Answer>>) {
+        for Candidate { cost, solution: Answer { plan, bound } } in migrants {
             island.bound = island.bound.max(bound);
             island.receive(Candidate { cost, solution: plan });
         }
     }
 }
 
-/// What all islands of a search share.
+/// Data shared by all islands of a search.
 struct SearchContext<'g, C> {
     costs: &'g C,
     acceptance: Acceptance,
-    /// Plans to begin with, at least one; the best first.
+    /// Initial plans, at least one; the best first.
     starts: Vec<Candidate<Plan>>,
-    /// No makespan is below.
+    /// Lower bound of the makespan.
     bound: i64,
-    /// The mean time of a task.
+    /// The mean execution time of a task.
     unit: f64,
 }
 
@@ -194,14 +196,14 @@ impl<'g, C: Costs> SearchContext<'g, C> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Island {
     number: u32,
-    /// The best ever seen.
+    /// The incumbent.
     best: Candidate<Plan>,
-    /// No makespan is below, as far as this island knows.
+    /// Lower bound of the makespan, as far as this island knows.
     bound: i64,
     random: Pcg64,
-    /// Good plans that differ.
+    /// Elite plans, which differ from each other.
     elites: Vec<Candidate<Plan>>,
-    /// Cycles so far.
+    /// Number of cycles so far.
     cycles: u64,
     cycle: Cycle,
 }
@@ -215,12 +217,12 @@ impl Island {
         Self { number, best, bound: context.bound, random, elites: Vec::new(), cycles: 0, cycle }
     }
 
-    /// Whether nothing can be better.
+    /// Whether the incumbent is proven optimal.
     fn is_done(&self) -> bool {
         self.best.cost <= self.bound
     }
 
-    /// Takes in a plan from elsewhere.
+    /// Adds a plan of another island.
     fn receive(&mut self, candidate: Candidate<Plan>) {
         if candidate.cost < self.best.cost {
             self.best = candidate.clone();
@@ -228,7 +230,7 @@ impl Island {
         self.keep(candidate);
     }
 
-    /// Goes on until about so many evaluations are spent; `false` if the meter stopped it.
+    /// Continues for about the given number of evaluations; `false` if the meter stopped it.
     fn anneal<C: Costs>(&mut self, context: &SearchContext<'_, C>, end: u64, meter: &mut Meter<'_>) -> bool {
         let mut timeline = Timeline::new(context.costs, &self.cycle.plan);
         let mut moves = Moves::new();
@@ -265,7 +267,7 @@ impl Island {
         }
     }
 
-    /// Keeps a plan among the elites if it is good enough and none of them is like it.
+    /// Adds a plan to the elites if it is good enough and differs from all of them.
     fn keep(&mut self, candidate: Candidate<Plan>) {
         let is_known = |elite: &Candidate<Plan>| {
             elite.cost == candidate.cost && elite.solution.processor == candidate.solution.processor
@@ -279,7 +281,7 @@ impl Island {
     }
 }
 
-/// A cycle that is as long as its number and the budget allow.
+/// A cycle whose length follows from its number and the budget.
 fn new_cycle<C: Costs>(
     context: &SearchContext<'_, C>,
     start: Candidate<Plan>,

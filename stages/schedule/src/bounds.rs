@@ -1,4 +1,4 @@
-//! Makespans that no schedule of a problem is below.
+//! Lower bounds of the makespan.
 
 #[cfg(test)]
 mod tests;
@@ -9,18 +9,18 @@ use hopmap_model::DelayModel;
 
 use crate::{Message, Problem};
 
-/// Most tasks for which all pairs of tasks are looked at.
+/// Maximum number of tasks for bounds that examine all pairs.
 const MOST_TASKS: usize = 2048;
-/// Most parents of which every part is tried where the best is not found by halves.
+/// Maximum number of parents for which all prefixes are tried if bisection does not find the best.
 const MOST_PARENTS: usize = 64;
-/// How many additions one test may take.
+/// Limit of additions per test.
 const MOST_STEPS: usize = 1 << 21;
 
-/// The highest lower bound that is quick to compute, in ticks.
+/// The best lower bound that is quick to compute, in ticks.
 ///
-/// It is the largest of three: the longest chain, in which a task with several parents waits for messages from those that cannot
-/// all be on its own processor; what the longest tasks take that share a processor because they are more than processors; and the
-/// least time in which the work of every interval has room on all processors.
+/// It is the largest of three. The first is the longest chain, in which a task with several parents waits for messages from those
+/// that cannot all be on its own processor. The second is the time of the longest tasks that must share a processor because there
+/// are more of them than processors. The third is the least time in which the work of every interval fits on all processors.
 #[must_use]
 pub fn lower_bound(problem: &Problem) -> i64 {
     let relaxed = Relaxed::new(problem);
@@ -28,7 +28,7 @@ pub fn lower_bound(problem: &Problem) -> i64 {
     first_feasible(longest, |limit| fits(&relaxed, &relaxed.head, &relaxed.tail, limit))
 }
 
-/// The first number from `low` on that is feasible, where all after it are too.
+/// The first feasible number from `low` on, if feasibility is monotonic.
 pub(crate) fn first_feasible(low: i64, feasible: impl Fn(i64) -> bool) -> i64 {
     if feasible(low) {
         return low;
@@ -50,33 +50,33 @@ pub(crate) fn first_feasible(low: i64, feasible: impl Fn(i64) -> bool) -> i64 {
     above
 }
 
-/// A problem in which every task runs on the processor that is the fastest for it and every message is the shortest.
+/// A relaxation in which every task runs on its fastest processor and every message takes its minimum time.
 #[derive(Debug, Clone)]
 pub(crate) struct Relaxed {
-    /// The tasks, none before one that it waits for.
+    /// The tasks in topological order.
     pub(crate) order: Vec<u32>,
-    /// What every task takes at least.
+    /// Minimum execution time of every task.
     pub(crate) work: Vec<i64>,
-    /// No task begins before.
+    /// Earliest start of every task.
     pub(crate) head: Vec<i64>,
-    /// What is left at least when a task is done.
+    /// Lower bound of the remaining time after a task.
     pub(crate) tail: Vec<i64>,
-    /// When processors can begin, rising.
+    /// Availability of processors, ascending.
     pub(crate) available: Vec<i64>,
-    /// The messages to every task.
+    /// Incoming messages of every task.
     pub(crate) parents: Vec<Vec<Link>>,
-    /// The messages from every task.
+    /// Outgoing messages of every task.
     pub(crate) children: Vec<Vec<Link>>,
 }
 
-/// A message as the task at one end sees it.
+/// A message from the point of view of the task at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     /// The task at the other end.
     pub(crate) task: u32,
-    /// What it takes at least between two processors.
+    /// Minimum time between two processors.
     pub(crate) far: i64,
-    /// What it takes at least on one processor, no more than `far`.
+    /// Minimum time on one processor, at most `far`.
     pub(crate) near: i64,
 }
 
@@ -117,7 +117,7 @@ impl Relaxed {
             }
             DelayModel::Receive => raise_heads_by_receiving(self, &before),
         }
-        // From the end both models are alike: what is sent to another processor takes its time before the work.
+        // Reversed, both models are alike: a message to another processor takes its time before the work.
         raise_heads(&backward, &self.children, &self.work, &mut self.tail, &after, processors);
     }
 
@@ -127,15 +127,15 @@ impl Relaxed {
         windows.map(|((head, work), tail)| head + work + tail).max().unwrap_or(0)
     }
 
-    /// Of one more task than `count` on every processor, some processor runs `count + 1`: at least the shortest of them, all between
-    /// the earliest beginning and the least tail.
+    /// Of one more task than `count` on every processor, some processor runs `count + 1`: at least the shortest of them, between
+    /// the earliest start and the smallest tail.
     pub(crate) fn crowded_processor(&self) -> i64 {
         let processors = self.available.len();
         let mut longest: Vec<usize> = (0..self.work.len()).collect();
         longest.sort_unstable_by_key(|&task| (Reverse(self.work[task]), task));
         let (mut head, mut tail, mut most, mut taken) = (i64::MAX, i64::MAX, 0, 0);
         for (count, group) in longest.chunks(processors).enumerate() {
-            // The group begins with the task that is one too many.
+            // The group starts with the surplus task.
             let one = group[0];
             (head, tail) = (head.min(self.head[one]), tail.min(self.tail[one]));
             taken += 1;
@@ -154,8 +154,8 @@ impl Relaxed {
     }
 }
 
-/// Raises the earliest beginnings: a task begins on the processor of some of its parents, when these are done one after the other
-/// and the messages of the others have arrived. The ones whose messages would come last are on its processor.
+/// Raises the earliest starts: a task starts after those parents that share its processor have run in sequence, and after the
+/// messages of the others. The parents with the latest messages share its processor.
 fn raise_heads(
     order: &[u32],
     parents: &[Vec<Link>],
@@ -188,14 +188,14 @@ fn raise_heads(
 struct Sender {
     begins: i64,
     takes: i64,
-    /// When its message is on another processor.
+    /// Arrival of its message on another processor.
     arrives: i64,
 }
 
-/// When the messages of all can be on one processor, if some of them run there.
+/// Time at which the messages of all parents can be on one processor, if some of them run there.
 fn earliest_arrival(senders: &mut [Sender]) -> i64 {
     senders.sort_unstable_by_key(|sender| Reverse(sender.arrives));
-    // The more of them are there the later these are done, and the earlier the last message of the others arrives.
+    // The more parents share it, the later these finish, and the earlier the last message of the others arrives.
     let (mut few, mut many) = (0, senders.len());
     let mut local = Vec::with_capacity(senders.len());
     let mut both = |count: usize| {
@@ -204,7 +204,7 @@ fn earliest_arrival(senders: &mut [Sender]) -> i64 {
         let others = senders.get(count).map_or(0, |sender| sender.arrives);
         (finish_in_turn(&mut local), others)
     };
-    // The first number at which those that are there take no less than the others.
+    // The first number at which the local parents take at least as long as the messages of the others.
     while few < many {
         let middle = usize::midpoint(few, many);
         let (own, others) = both(middle);
@@ -215,13 +215,13 @@ fn earliest_arrival(senders: &mut [Sender]) -> i64 {
     own.max(others).min(fewer)
 }
 
-/// When a processor is done with tasks that begin at certain times and take certain times.
+/// Finish time of a processor that runs tasks with given earliest starts and durations.
 fn finish_in_turn(tasks: &mut [(i64, i64)]) -> i64 {
     tasks.sort_unstable();
     tasks.iter().fold(0, |end: i64, (begins, takes)| end.max(*begins) + takes)
 }
 
-/// When some tasks can be done at the earliest on so many processors: the last of them, those that begin late, have to share them.
+/// Earliest finish of tasks on a number of processors: the tasks with the latest starts have to share them.
 fn finish_of_all(tasks: &[u32], work: &[i64], head: &[i64], processors: usize) -> i64 {
     let mut windows: Vec<(i64, i64)> =
         tasks.iter().map(|&task| (head[task as usize], work[task as usize])).collect();
@@ -235,8 +235,8 @@ fn finish_of_all(tasks: &[u32], work: &[i64], head: &[i64], processors: usize) -
     latest
 }
 
-/// Raises the earliest beginnings where processors receive before they compute, and the work of every task by what it receives at
-/// least. What a message takes from now on is beside that.
+/// Raises the earliest starts if processors receive before they compute, and adds the minimum receive time to the work of every
+/// task. Message times are then counted in addition to that.
 fn raise_heads_by_receiving(relaxed: &mut Relaxed, ancestors: &[Vec<u32>]) {
     let Relaxed { order, work, head, available, parents, children, .. } = relaxed;
     let mut least = vec![0i64; work.len()];
@@ -249,7 +249,7 @@ fn raise_heads_by_receiving(relaxed: &mut Relaxed, ancestors: &[Vec<u32>]) {
         let all = links.iter().map(done_at).max().unwrap_or(0).max(head[task as usize]);
         let near = links.iter().map(|link| link.near).max().unwrap_or(0);
         links.sort_unstable_by_key(|link| Reverse(link.far));
-        // With so many of the longest messages on the processor of the task.
+        // With this many of the longest messages on the processor of the task.
         let (mut begins, mut finishes) = (i64::MAX, i64::MAX);
         let mut receives = i64::MAX;
         for count in 0..=links.len() {
@@ -270,7 +270,7 @@ fn raise_heads_by_receiving(relaxed: &mut Relaxed, ancestors: &[Vec<u32>]) {
         if let Some(before) = ancestors.get(task as usize) {
             begins = begins.max(finish_of_all(before, work, head, available.len()));
         }
-        // The least that it takes is known to be no more than what lies between the two.
+        // The minimum receive time counts as work; the rest of the delay raises the earliest start.
         least[task as usize] = receives;
         work[task as usize] += receives;
         head[task as usize] = begins.max(finishes - receives);
@@ -280,7 +280,7 @@ fn raise_heads_by_receiving(relaxed: &mut Relaxed, ancestors: &[Vec<u32>]) {
     }
 }
 
-/// For every task all that it waits for, directly or not.
+/// All direct and indirect predecessors of every task.
 fn ancestors(order: &[u32], parents: &[Vec<Link>]) -> Vec<Vec<u32>> {
     let words = order.len().div_ceil(64);
     let mut sets = vec![0u64; order.len() * words];
@@ -300,9 +300,9 @@ fn ancestors(order: &[u32], parents: &[Vec<Link>]) -> Vec<Vec<u32>> {
     sets.chunks(words.max(1)).map(members).collect()
 }
 
-/// Whether there may be a schedule that is done at a time, as far as the work of intervals tells: a task that begins at `head` at the
-/// earliest and has to be done `tail` before the end has a certain part of its work in every interval, whenever it runs, and the
-/// processors have to have room for all of it (Fernandez, Bussell 1973; the energetic reasoning of Erschler, Lopez 1990).
+/// Whether a makespan is not refuted by energetic reasoning: a task that starts at `head` at the earliest and must finish `tail`
+/// before the end has a minimum work in every interval. The processors must have the capacity for all of it (Fernandez, Bussell
+/// 1973; Erschler, Lopez 1990).
 pub(crate) fn fits(relaxed: &Relaxed, head: &[i64], tail: &[i64], end: i64) -> bool {
     let tasks = relaxed.work.len();
     let window = |task: usize| (head[task], end - tail[task], relaxed.work[task]);
@@ -314,7 +314,7 @@ pub(crate) fn fits(relaxed: &Relaxed, head: &[i64], tail: &[i64], end: i64) -> b
     let begins = chosen_moments(windows.iter().flat_map(|&(from, to, work)| [from, to - work]), most);
     let ends = chosen_moments(windows.iter().flat_map(|&(from, to, work)| [to, from + work]), most);
     begins.iter().all(|&from| {
-        // What matters of tasks whose window this interval may cut.
+        // Terms of tasks whose window this interval may cut.
         let tails: Vec<(i64, i64, i64)> = windows
             .iter()
             .map(|&(early, to, work)| ((early + work - from).min(work), to - work, work))
@@ -328,7 +328,7 @@ pub(crate) fn fits(relaxed: &Relaxed, head: &[i64], tail: &[i64], end: i64) -> b
     })
 }
 
-/// The moments worth looking at, rising; only some of them if they are many.
+/// The relevant interval boundaries, ascending; a sample if there are many.
 fn chosen_moments(moments: impl Iterator<Item = i64>, most: usize) -> Vec<i64> {
     let mut moments: Vec<i64> = moments.collect();
     moments.sort_unstable();
@@ -340,7 +340,7 @@ fn chosen_moments(moments: impl Iterator<Item = i64>, most: usize) -> Vec<i64> {
     chosen
 }
 
-/// What processors can do in an interval.
+/// Capacity of the processors in an interval.
 fn capacity(relaxed: &Relaxed, from: i64, to: i64) -> i64 {
     let own = |&available: &i64| (to - available.max(from)).max(0);
     relaxed.available.iter().map(own).fold(0, i64::saturating_add)

@@ -1,8 +1,8 @@
-//! Schedules computed again: shares no code with the schedulers.
+//! Recomputes schedules; shares no code with the schedulers.
 //!
-//! Times are doubles in the units of the program, while schedulers count in ticks, a power of ten in each unit. Where every time of the
-//! problem is whole, so is every tick, and nothing may differ at all. Elsewhere every number of a schedule may be off by one tick:
-//! see [`Program::tolerance`](program::Program::tolerance).
+//! Times are doubles in the units of the program, while schedulers count in ticks, a power of ten per unit. If all times of the
+//! problem are integers, so are the ticks, and no difference is allowed. Otherwise every number of a schedule may differ by one
+//! tick: see [`Program::tolerance`](program::Program::tolerance).
 
 mod parus_order;
 mod program;
@@ -19,11 +19,10 @@ use crate::{CheckParams, MachineParams, Ranks};
 pub(crate) use parus_order::{KIND, accepts};
 use program::{Program, arrivals, earliest_times, read_sch, takes, transfer};
 
-const BROKEN: &str = "the schedule is wrong: it was changed, or whatever made it has a defect";
-const ANOTHER: &str =
-    "connect the program and the machine that the schedule was made for, with the same parameters";
+const BROKEN: &str = "the schedule is invalid: it was modified, or its scheduler has a bug";
+const ANOTHER: &str = "connect the program and the machine of the schedule, with the same parameters";
 
-/// The schedule of the parameters' file or the one given with all times computed again, or what is wrong with it.
+/// Recomputes the times of the schedule in the parameters' file or of the given one; fails if it is invalid.
 pub fn check(
     dag: &TaskDag,
     machine: &Machine,
@@ -34,10 +33,10 @@ pub fn check(
     let program = Program::new(dag, machine, MachineParams::from(params).delay_model());
     let mut schedule = match (given, &params.path) {
         (Some(_), Some(_)) => {
-            return invalid("there is a `schedule`, and a `path` beside it", "leave one of them out");
+            return invalid("a `schedule` cannot be combined with a `path`", "omit one of them");
         }
         (None, None) => {
-            let help = "connect a `schedule`, or name a `.sch` file in `path`";
+            let help = "connect a `schedule`, or set `path` to a `.sch` file";
             return invalid("there is no schedule to check", help);
         }
         (None, Some(file)) => read_sch(&program, file.path())?,
@@ -60,20 +59,20 @@ pub fn check(
     let metric = |name: &str| schedule.metrics[name];
     let (makespan, earliest) = (metric("makespan"), metric("earliest_makespan"));
     cx.log(format_args!(
-        "makespan {makespan}, {:.2} % idle, {} tasks on the critical path; PARUS would say {}",
+        "makespan {makespan}, {:.2} % idle, {} tasks on the critical path; PARUS would report {}",
         100.0 * metric("idle"),
         metric("critical_tasks"),
         metric("parus_time")
     ));
     if earliest < makespan {
         cx.log(format_args!(
-            "tasks begin later than they have to: in the same order the makespan could be {earliest}"
+            "tasks start later than necessary: the makespan of the same order can be {earliest}"
         ));
     }
     Ok(schedule)
 }
 
-/// Checks when and where tasks run.
+/// Checks processors and times of tasks.
 fn check_claims(program: &Program<'_>, schedule: &Schedule) -> Result<(), InvalidInput> {
     check_origin(program, schedule)?;
     check_machine(program, schedule)?;
@@ -91,13 +90,13 @@ fn check_claims(program: &Program<'_>, schedule: &Schedule) -> Result<(), Invali
 fn check_origin(program: &Program<'_>, schedule: &Schedule) -> Result<(), InvalidInput> {
     let (tasks, there) = (schedule.tasks.len(), program.dag.tasks.len());
     if tasks != there {
-        return invalid(format!("the schedule has {tasks} tasks and the program {there}"), ANOTHER);
+        return invalid(format!("the schedule has {tasks} tasks, but the program has {there}"), ANOTHER);
     }
     if schedule.names != program.dag.names {
         let differs = |&task: &u32| schedule.name(task) != program.dag.name(task);
         let task = (0..tasks as u32).find(differs).unwrap_or_default();
         let (own, other) = (program.name(task), schedule.name(task));
-        return invalid(format!("{own} of the program is task `{other}` of the schedule"), ANOTHER);
+        return invalid(format!("{own} of the program is task `{other}` in the schedule"), ANOTHER);
     }
     let mut ranks = program.dag.tasks.iter().map(|task| task.rank).zip(&schedule.tasks);
     match ranks.position(|(rank, scheduled)| scheduled.process != rank) {
@@ -113,12 +112,15 @@ fn check_origin(program: &Program<'_>, schedule: &Schedule) -> Result<(), Invali
 fn check_machine(program: &Program<'_>, schedule: &Schedule) -> Result<(), InvalidInput> {
     if schedule.model != program.model {
         let [own, other] = [schedule.model, program.model].map(DelayModel::name);
-        let help = "give `model` the same value in both stages";
-        return invalid(format!("the schedule is of the model `{own}`, and is checked by `{other}`"), help);
+        let help = "use the same `model` in both stages";
+        return invalid(format!("the schedule uses the model `{own}`, but the check uses `{other}`"), help);
     }
     let (processors, there) = (schedule.processors.len(), program.machine.processors.len());
     if processors != there {
-        return invalid(format!("the schedule has {processors} processors and the machine {there}"), ANOTHER);
+        return invalid(
+            format!("the schedule has {processors} processors, but the machine has {there}"),
+            ANOTHER,
+        );
     }
     for (own, other) in schedule.processors.iter().zip(&program.machine.processors) {
         let name = &own.name;
@@ -130,9 +132,9 @@ fn check_machine(program: &Program<'_>, schedule: &Schedule) -> Result<(), Inval
         let apart = own - other;
         if apart.is_nan() || apart.abs() > program.tolerance {
             let problem = format!(
-                "processor `{name}` is available from {own} in the schedule, and from {other} in truth"
+                "processor `{name}` is available from {own} in the schedule, but from {other} on the machine"
             );
-            return invalid(problem, "give `available` the same values in both stages");
+            return invalid(problem, "use the same `available` in both stages");
         }
     }
     Ok(())
@@ -143,7 +145,8 @@ fn check_times(program: &Program<'_>, schedule: &Schedule, task: u32) -> Result<
     let name = program.name(task);
     let Some(there) = program.machine.processors.get(processor as usize) else {
         let count = schedule.processors.len();
-        let problem = format!("{name} runs on processor {processor}, counted from 0, and there are {count}");
+        let problem =
+            format!("{name} runs on processor {processor} (counted from 0), but there are only {count}");
         return invalid(problem, ANOTHER);
     };
     if !(start.is_finite() && finish.is_finite()) {
@@ -152,13 +155,13 @@ fn check_times(program: &Program<'_>, schedule: &Schedule, task: u32) -> Result<
     if start < there.available - program.tolerance {
         let (there, available) = (&there.name, there.available);
         let problem =
-            format!("{name} begins at {start}, before its processor `{there}` is available at {available}");
+            format!("{name} starts at {start}, but its processor `{there}` is available only at {available}");
         return invalid(problem, BROKEN);
     }
     Ok(())
 }
 
-/// Checks that the tasks of every processor count their turns and run one after the other, and tells the one before each.
+/// Checks that tasks on every processor have consecutive turns and do not overlap; passes the predecessor to each.
 fn check_turns(program: &Program<'_>, schedule: &Schedule) -> Result<Vec<Option<u32>>, InvalidInput> {
     let mut before = vec![None; schedule.tasks.len()];
     for tasks in schedule.turns() {
@@ -167,7 +170,7 @@ fn check_turns(program: &Program<'_>, schedule: &Schedule) -> Result<Vec<Option<
             if claimed != turn {
                 let name = program.name(task);
                 let problem =
-                    format!("{name} has turn {claimed} on its processor, and turn {turn} is nobody's");
+                    format!("{name} has turn {claimed} on its processor, but no task has turn {turn}");
                 return invalid(problem, BROKEN);
             }
         }
@@ -177,7 +180,7 @@ fn check_turns(program: &Program<'_>, schedule: &Schedule) -> Result<Vec<Option<
             if start < finish - program.tolerance {
                 let [first, second] = [pair[0], pair[1]].map(|task| program.name(task));
                 let problem = format!(
-                    "{second} begins at {start} while {first}, whose turn is before it on the same processor, runs until {finish}"
+                    "{second} starts at {start}, but {first}, the previous task on the same processor, runs until {finish}"
                 );
                 return invalid(problem, BROKEN);
             }
@@ -187,8 +190,8 @@ fn check_turns(program: &Program<'_>, schedule: &Schedule) -> Result<Vec<Option<
     Ok(before)
 }
 
-/// Checks that a task waits for its messages, takes its time, and says truly what it waits for: one that begins when its processor or
-/// something else lets it says so; one that begins later waits for nothing.
+/// Checks start times, durations and the stated cause of each start. A task that starts as soon as its processor or a message
+/// allows must name that cause; a task that starts later must name none.
 fn check_task(
     program: &Program<'_>,
     tasks: &[ScheduledTask],
@@ -199,12 +202,12 @@ fn check_task(
     let (name, tolerance) = (program.name(task), program.tolerance);
     if let Some((source, time)) = arrivals(program, tasks, task).find(|(_, time)| start < time - tolerance) {
         let source = program.name(source);
-        let problem = format!("{name} begins at {start}, and may not before {time} because of {source}");
+        let problem = format!("{name} starts at {start}, but {source} allows no start before {time}");
         return invalid(problem, BROKEN);
     }
     let takes = takes(program, task, &|task| tasks[task as usize].processor);
     if (finish - start - takes).abs() > tolerance {
-        return invalid(format!("{name} takes {takes}, and runs from {start} to {finish}"), BROKEN);
+        return invalid(format!("{name} takes {takes}, but runs from {start} to {finish}"), BROKEN);
     }
     let turn = before.map(|before| (before, tasks[before as usize].finish));
     let mut causes = arrivals(program, tasks, task).chain(turn);
@@ -213,24 +216,22 @@ fn check_task(
         Some(claimed) if !causes.any(|(cause, time)| cause == claimed && is_now(time)) => {
             let claimed = match program.dag.tasks.get(claimed as usize) {
                 Some(_) => program.name(claimed).to_string(),
-                None => format!("task {claimed}, which there is none of"),
+                None => format!("task {claimed}, which does not exist"),
             };
-            let problem =
-                format!("{name} begins at {start}, and that it waits until then for {claimed} is not true");
+            let problem = format!("{name} starts at {start}, but it does not wait until then for {claimed}");
             invalid(problem, BROKEN)
         }
         None if !is_now(program.machine.processors[processor as usize].available) => {
             let Some((cause, _)) = causes.find(|(_, time)| is_now(*time)) else { return Ok(()) };
             let cause = program.name(cause);
-            let problem =
-                format!("{name} begins at {start} because of {cause}, and says that it waits for nothing");
+            let problem = format!("{name} starts at {start} because of {cause}, but names no cause");
             invalid(problem, BROKEN)
         }
         _ => Ok(()),
     }
 }
 
-/// Checks that all tasks of a rank run on a processor that no other rank has.
+/// Checks that all tasks of a rank run on a processor that no other rank uses.
 fn check_ranks(program: &Program<'_>, schedule: &Schedule) -> Result<(), InvalidInput> {
     let mut processor_of: HashMap<u32, u32> = HashMap::new();
     let mut rank_on: HashMap<u32, u32> = HashMap::new();
@@ -241,19 +242,19 @@ fn check_ranks(program: &Program<'_>, schedule: &Schedule) -> Result<(), Invalid
         let there = *rank_on.entry(processor).or_insert(rank);
         let [on, other] = [processor, own].map(|one| schedule.processors[one as usize].name.as_str());
         let what = if own != processor {
-            format!(", and others of the rank on `{other}`")
+            format!("; other tasks of the rank run on `{other}`")
         } else if there != rank {
-            format!(", as rank {there} does")
+            format!(", which rank {there} also uses")
         } else {
             continue;
         };
         let problem = format!("{} of rank {rank} runs on `{on}`{what}", program.name(number));
-        return invalid(problem, "use `ranks = \"free\"` if tasks may run where they like");
+        return invalid(problem, "use `ranks = \"free\"` if tasks may run on any processor");
     }
     Ok(())
 }
 
-/// Checks what is claimed of the schedule as a whole.
+/// Checks the claimed metrics of the schedule.
 fn check_metrics(
     program: &Program<'_>,
     schedule: &Schedule,
@@ -263,39 +264,38 @@ fn check_metrics(
     let differ = |a: f64, b: f64| a.is_nan() || (a - b).abs() > program.tolerance.max(1e-9 * b.abs());
     for &(name, found) in measured {
         if let Some(claimed) = claimed(name).filter(|claimed| differ(*claimed, found)) {
-            return invalid(format!("{name} is said to be {claimed} and is {found}"), BROKEN);
+            return invalid(format!("the claimed {name} is {claimed}, but its value is {found}"), BROKEN);
         }
     }
     let makespan = schedule.makespan();
     let is_proven = claimed("proven").is_some_and(|proven| proven > 0.0);
     let Some(bound) = claimed("lower_bound") else {
         return match is_proven {
-            true => invalid("the schedule is said to be optimal without a lower bound", BROKEN),
+            true => invalid("the schedule claims to be optimal without a lower bound", BROKEN),
             false => Ok(()),
         };
     };
     if bound.is_nan() || bound > makespan + program.tolerance {
-        let problem =
-            format!("the lower bound is said to be {bound}, and the makespan is {makespan}, below it");
+        let problem = format!("the claimed lower bound {bound} is invalid: the makespan is {makespan}");
         return invalid(problem, BROKEN);
     }
     if is_proven && bound < makespan - program.tolerance {
         let problem = format!(
-            "the schedule is said to be optimal, but the lower bound {bound} is below the makespan {makespan}"
+            "the schedule claims to be optimal, but the lower bound {bound} is below the makespan {makespan}"
         );
         return invalid(problem, BROKEN);
     }
     let gap = (makespan - bound) / bound;
     match claimed("gap").filter(|claimed| bound > 0.0 && differ(*claimed, gap)) {
-        Some(claimed) => invalid(format!("the gap is said to be {claimed} and is {gap}"), BROKEN),
+        Some(claimed) => invalid(format!("the claimed gap is {claimed}, but its value is {gap}"), BROKEN),
         None => Ok(()),
     }
 }
 
-/// What is measured of a schedule of which everything else was checked, by the names of the metrics: `parus_time` is what PARUS takes for
-/// the makespan, and `critical_work` how long the tasks of the critical path compute, without what they receive.
+/// Metrics of a schedule that passed the other checks, by name. `parus_time` is the makespan that PARUS reports; `critical_work`
+/// is the computing time of the critical path, without receiving.
 fn measure(program: &Program<'_>, schedule: &Schedule) -> Result<[(&'static str, f64); 7], Error> {
-    // Before the critical path is followed: tasks without work could wait for each other in a cycle.
+    // Before the critical path is followed: tasks without work could form a cycle.
     schedule.check()?;
     let turns = schedule.turns();
     let earliest = earliest_times(program, &turns)?;
@@ -304,7 +304,7 @@ fn measure(program: &Program<'_>, schedule: &Schedule) -> Result<[(&'static str,
     let idle = schedule.idle();
     let makespan = schedule.makespan();
     let earliest = earliest.iter().map(|task| task.finish).fold(0.0, f64::max);
-    // Here times are added up in doubles along whole paths, and not in ticks.
+    // Sums of doubles along complete paths, not of ticks.
     let is_same = (earliest - makespan).abs() <= 1e-9 * makespan;
     Ok([
         ("makespan", makespan),
@@ -317,7 +317,7 @@ fn measure(program: &Program<'_>, schedule: &Schedule) -> Result<[(&'static str,
     ])
 }
 
-/// PARUS adds up, for every processor, what its tasks compute and receive, and never waits for what is on other processors.
+/// PARUS sums computing and receiving times per processor, and ignores waiting for other processors.
 fn parus_time(program: &Program<'_>, schedule: &Schedule) -> f64 {
     let mut busy = vec![0.0f64; schedule.processors.len()];
     for (number, task) in (0..).zip(&schedule.tasks) {

@@ -1,13 +1,13 @@
-//! When a task is done, by a kernel for every kind of machine.
+//! Finish times of tasks, with a specialised kernel for every kind of machine.
 
 use crate::problem::{ByTask, Message, Problem};
 
-/// What waits for what, and what follows at least.
+/// Dependencies, and lower bounds of what follows.
 #[derive(Debug, Clone)]
 pub(crate) struct Graph {
     parents: ByTask<u32>,
     children: ByTask<u32>,
-    /// What is left at least when a task is done: the work of the longest chain behind it on the fastest processors.
+    /// Lower bound of the remaining time after each task: the longest chain of work that follows it, on the fastest processors.
     tails: Vec<i64>,
 }
 
@@ -46,32 +46,32 @@ impl Graph {
     }
 }
 
-/// What a machine makes of a task.
+/// Execution and message times of a machine.
 pub(crate) trait Costs: Sync {
-    /// What waits for what.
+    /// The dependencies.
     fn graph(&self) -> &Graph;
 
     /// The problem.
     fn problem(&self) -> &Problem;
 
-    /// What a task takes on a processor.
+    /// Execution time of a task on a processor.
     fn work(&self, task: u32, processor: u32) -> i64;
 
-    /// When a task is done on a processor that is free from some time on, by when others are done and where they run.
+    /// Finish time of a task on a processor that is free from a given time, from the finish times and processors of its parents.
     fn finish(&self, task: u32, processor: u32, free: i64, finish: &[i64], on: &[u32]) -> i64;
 
-    /// The parent whose result is there last and what it takes to be there at the earliest moment that a task could begin because of
-    /// its parents alone; `None` without parents.
+    /// The parent whose result arrives last, and its message time, at the earliest start of a task with respect to its parents;
+    /// `None` without parents.
     fn last_parent(&self, task: u32, finish: &[i64], on: &[u32]) -> Option<(u32, i64)>;
 }
 
-/// A machine on which every message takes the same between any two processors, and which are equally fast.
+/// A machine of equally fast processors on which a message takes the same time between any two of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Uniform<'p, const RECEIVE: bool> {
     problem: &'p Problem,
     graph: Graph,
     works: Vec<i64>,
-    /// The parents of every task, as in the graph, and what their messages take between processors.
+    /// The parents of every task, as in the graph, with the message times between processors.
     arrivals: ByTask<Arrival>,
 }
 
@@ -82,7 +82,7 @@ struct Arrival {
 }
 
 impl<'p, const RECEIVE: bool> Uniform<'p, RECEIVE> {
-    /// `None` where the machine is not that simple.
+    /// `None` if the machine is not that uniform.
     pub(crate) fn new(problem: &'p Problem) -> Option<Self> {
         let delays = problem.delays().uniform()?;
         let is_local_free = (0..delays.len() as u32).all(|size| problem.delay(size, 0, 0) == 0);
@@ -194,7 +194,7 @@ impl<const RECEIVE: bool> Costs for General<'_, RECEIVE> {
     }
 }
 
-/// Does something with the fastest costs that a problem allows; it is compiled anew for every kind of machine.
+/// Calls a function with the fastest kernel for a problem; monomorphised for every kind of machine.
 macro_rules! with_costs {
     ($problem:expr, |$costs:ident| $run:expr) => {
         match $problem.model() {

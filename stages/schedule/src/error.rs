@@ -1,14 +1,14 @@
-//! What is wrong with what a stage is given.
+//! Errors in the inputs and parameters of stages.
 
 use miette::Diagnostic;
 
-/// What is wrong with the inputs or the parameters of a stage, and what to do about it.
+/// An error in the inputs or parameters of a stage, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct InvalidInput {
     /// What is wrong.
     pub problem: String,
-    /// What it should be, or what to do.
+    /// The expected value, or the remedy.
     #[help]
     pub help: Option<String>,
 }

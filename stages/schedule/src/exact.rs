@@ -1,4 +1,5 @@
-//! `schedule/exact` where tasks may run anywhere: branch and bound, depth first through all schedules that could be better than the best.
+//! `schedule/exact` for tasks that may run anywhere: depth-first branch and bound over all schedules that could be better than
+//! the incumbent.
 
 mod state;
 #[cfg(test)]
@@ -16,13 +17,13 @@ use crate::bounds::lower_bound;
 use crate::error::invalid;
 use crate::{Evaluator, ExactParams, Plan, Problem, Scheduler, SearchResult, list};
 
-/// States that are looked at where nobody says how many.
+/// Default limit of states.
 const DEFAULT_NODES: u64 = 20_000_000;
 /// States of the first round.
 const FIRST_ROUND: u64 = 2000;
-/// How many times as many states the next round may see.
+/// Growth factor of the states of a round.
 const GROWTH: u64 = 4;
-/// Most states that are remembered.
+/// Maximum number of cached states.
 const REMEMBERED: u64 = 1 << 20;
 
 /// Branch and bound.
@@ -47,7 +48,7 @@ impl Scheduler for ExactParams {
         let best = tried.into_iter().map(|(_, plan)| plan).min_by_key(|plan| evaluator.makespan(plan));
         let best = best.unwrap_or_else(|| Plan::serial(problem, 0));
         if !is_small(problem) {
-            cx.log("the problem is too large to be searched: there is a bound only");
+            cx.log("the problem is too large for branch and bound: the result is only a lower bound");
         }
         let time = self.time_limit_s.map(Duration::from_secs_f64);
         let default = if time.is_some() { u64::MAX } else { DEFAULT_NODES };
@@ -59,17 +60,17 @@ impl Scheduler for ExactParams {
     }
 }
 
-/// Looks for a better plan than one that is known, or for the proof that there is none, through so many partial schedules at most or
-/// until it is told to stop. [`SearchResult::complete`] says whether it was not told to.
+/// Searches for a better plan than the known one, or a proof that there is none, within a limit of partial schedules or until
+/// stopped. [`SearchResult::complete`] is whether it was not stopped.
 ///
-/// It begins with a short search for every makespan that it tries: half-way between the best and the bound, and just below the best.
-/// Every round may look at more than the one before. Of problems with more than 128 tasks, or that many on more than 500
-/// different processors, there is only a bound.
+/// It makes a short search for every makespan that it tries: half-way between the incumbent and the bound, and just below the
+/// incumbent. Every round has a larger limit than the one before. For problems with more than 128 tasks, or with that many on
+/// more than 500 different processors, it returns only a bound.
 ///
-/// The tree is that of all orders in which tasks begin one after the other, on any processor (exhaustive list scheduling of Sinnen
-/// 2014, *Reducing the solution space of optimal task scheduling*), without states that were seen before, processors that are alike,
-/// tasks that are the same, and neighbours on a processor that could as well change places. What is left is narrowed, for every
-/// task on every processor, by when it could begin there and what would follow; tasks that cannot be apart in time take turns.
+/// The tree contains all orders in which tasks start, on any processor (exhaustive list scheduling of Sinnen 2014, *Reducing the
+/// solution space of optimal task scheduling*). Duplicate states, identical processors, identical tasks and interchangeable
+/// neighbours on a processor are pruned. The rest is pruned by bounds for every task on every processor: its earliest start there
+/// and the remaining time after it. Tasks that cannot run in parallel are sequenced.
 pub fn search(
     problem: &Problem,
     incumbent: &Plan,
@@ -92,7 +93,7 @@ pub fn search(
     let (fixed, mirrored) = (Fixed::new(problem), backward.as_ref().map(Fixed::new));
     let mut trees = vec![Tree::new(&fixed, nodes, &stop)];
     trees.extend(mirrored.as_ref().map(|mirrored| Tree::new(mirrored, nodes, &stop)));
-    // What waits for little is quick to begin with: where more tasks end a program than begin one, from the beginning.
+    // Start at the end with fewer ready tasks: with more entry than exit tasks, search the reversed problem first.
     let count = |ends: &dyn Fn(u32) -> bool| (0..problem.tasks() as u32).filter(|&task| ends(task)).count();
     let begin = count(&|task| problem.parents(task).is_empty());
     if begin > count(&|task| problem.children(task).is_empty()) {
@@ -107,7 +108,7 @@ pub fn search(
     found
 }
 
-/// Ever longer searches.
+/// Iteratively longer searches.
 struct Rounds<'r, 'p, S> {
     problem: &'p Problem,
     found: &'r mut SearchResult<Plan>,
@@ -116,9 +117,9 @@ struct Rounds<'r, 'p, S> {
 }
 
 impl<S: Fn() -> bool> Rounds<'_, '_, S> {
-    /// One round. Whether another makes sense.
+    /// One round; returns whether another is useful.
     fn round(&mut self, tree: &mut Tree<'_, '_, &S>, size: u64) -> bool {
-        // Half-way between bound and best as long as short searches settle it.
+        // Half-way between bound and incumbent as long as short searches decide.
         let mut low = self.found.lower_bound;
         while low < self.found.makespan - 1 && !self.is_over() {
             let middle = low + (self.found.makespan - 1 - low) / 2;
@@ -133,7 +134,7 @@ impl<S: Fn() -> bool> Rounds<'_, '_, S> {
         self.found.is_proven() || self.found.evaluations >= self.nodes || (self.stop)()
     }
 
-    /// Looks for a schedule that is done by a limit, and says whether there was one or is none.
+    /// Searches for a schedule within a limit; returns whether the question is decided.
     fn try_limit(&mut self, tree: &mut Tree<'_, '_, &S>, limit: i64, size: u64) -> bool {
         let left = self.nodes.saturating_sub(self.found.evaluations);
         let before = tree.nodes;
@@ -143,7 +144,7 @@ impl<S: Fn() -> bool> Rounds<'_, '_, S> {
         let is_better = better.is_some();
         if let Some((makespan, plan)) = better {
             let problem = tree.fixed.problem;
-            // Of the reversed problem it goes back.
+            // A solution of the reversed problem is reversed again.
             let plan = if std::ptr::eq(problem, self.problem) { plan } else { plan.reversed(problem) };
             let makespan = Evaluator::new(self.problem).makespan(&plan).min(makespan);
             (self.found.makespan, self.found.best) = (makespan, plan);
@@ -151,7 +152,7 @@ impl<S: Fn() -> bool> Rounds<'_, '_, S> {
             self.found.convergence.push(point);
         }
         if end == End::Complete {
-            // Nothing is better than what was found, or nothing is done by the limit.
+            // Nothing is better than the incumbent, or the limit is infeasible.
             let proven = if is_better { self.found.makespan } else { limit + 1 };
             self.found.lower_bound = self.found.lower_bound.max(proven);
         }
@@ -162,9 +163,9 @@ impl<S: Fn() -> bool> Rounds<'_, '_, S> {
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It looked at everything.
+    /// The search was exhaustive.
     Complete,
-    /// It was told to stop, or saw as many states as it might.
+    /// It was stopped, or reached the state limit.
     Stopped,
 }
 
@@ -172,15 +173,15 @@ enum End {
 struct Tree<'f, 'p, S> {
     fixed: &'f Fixed<'p>,
     state: State,
-    /// Windows by the number of tasks that are done.
+    /// Windows by number of scheduled tasks.
     windows: Vec<Windows>,
-    /// Half of the key of a state, at a place that the other half says.
+    /// Half of the hash of a state, at an index from the other half.
     seen: Vec<u64>,
-    /// Number of those places: a power of two.
+    /// Size of the table: a power of two.
     remembered: usize,
-    /// Makes states of different searches different.
+    /// Distinguishes states of different searches.
     epoch: u128,
-    /// No schedule is looked for that is done later.
+    /// Limit of the makespan.
     limit: i64,
     best: Option<(i64, Plan)>,
     nodes: u64,
@@ -190,7 +191,7 @@ struct Tree<'f, 'p, S> {
 }
 
 impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
-    /// The tree of a problem, in which so many states will be looked at at most.
+    /// The tree of a problem with a state limit.
     fn new(fixed: &'f Fixed<'p>, nodes: u64, stop: S) -> Self {
         let remembered = nodes.min(REMEMBERED).next_power_of_two();
         Self {
@@ -209,7 +210,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         }
     }
 
-    /// Looks for schedules that are done by a limit, and for ever better ones, through so many states at most.
+    /// Searches for schedules within a limit, and for ever better ones, within a state limit.
     fn search(&mut self, limit: i64, nodes: u64) -> End {
         self.seen.resize(self.remembered, 0);
         self.epoch = self.epoch.wrapping_add(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
@@ -247,7 +248,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         for at in first..self.children.len() {
             let step = self.children[at];
             let task = step.task as usize;
-            // The limit may have fallen since.
+            // The limit may have decreased since.
             let tail = self.windows[depth].tail[task * self.fixed.processors + step.processor];
             if step.start + step.takes + tail > self.limit {
                 continue;
@@ -266,7 +267,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         end
     }
 
-    /// Whether the state may end by the limit.
+    /// Whether the state may finish within the limit.
     fn may_end(&mut self, depth: usize) -> bool {
         let (before, after) = self.windows.split_at_mut(depth);
         let windows = &mut after[0];
@@ -274,7 +275,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
             windows.tail.copy_from_slice(&before.tail);
             let opened = self.state.steps.last().is_some_and(|(_, _, last)| last.is_none());
             if self.fixed.alike && opened && self.state.used < self.fixed.processors {
-                // What was known of one that runs nothing is known of all of those.
+                // The value of one empty processor holds for all of them.
                 windows.split(self.fixed, self.state.used);
             }
         } else {
@@ -284,7 +285,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
             && has_room(self.fixed, &self.state, windows, self.limit)
     }
 
-    /// What can begin next and where, what begins first and is most urgent first.
+    /// The possible next tasks and processors, ordered by earliest start and then by remaining time.
     fn list_children(&mut self, depth: usize) {
         let (fixed, state, windows) = (self.fixed, &self.state, &self.windows[depth]);
         let first = self.children.len();
@@ -319,15 +320,15 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         self.children[first..].sort_unstable_by_key(urgency);
     }
 
-    /// Whether a task could as well come before the last one of its processor and comes before it by what follows. All
-    /// schedules that go on from here are no better than others then.
+    /// Whether a task could be swapped with the last one of its processor and precedes it by remaining time. Then this branch is
+    /// dominated.
     fn can_come_before_last(&self, step: &Step) -> bool {
         let fixed = self.fixed;
         let Some(last) = self.state.last[step.processor].as_ref().filter(|_| fixed.row.is_none()) else {
             return false;
         };
         let (one, other) = (last.task as usize, step.task as usize);
-        // What takes no time may have others at the same moment on its other side.
+        // A task without duration may share its start with others.
         if last.takes == 0 || step.takes == 0 {
             return false;
         }

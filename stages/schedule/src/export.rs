@@ -1,4 +1,4 @@
-//! Schedules as text that other programs read.
+//! Schedules as text for other programs.
 
 mod exact;
 mod paje;
@@ -18,28 +18,28 @@ use crate::formats::sch::{Sch, SchProcessor};
 use crate::{ExportFormat, ExportParams};
 use exact::Exact;
 
-/// Rows of a table that are written; the picture has them all.
+/// Maximum number of rows in a table; the picture is complete.
 const MOST_ROWS: usize = 1000;
 
 const STYLE: &str = include_str!("export/page.css");
 
-/// A schedule as text; some texts need the program beside it.
+/// A schedule as text; some formats need the program as well.
 pub fn write(schedule: &Schedule, dag: Option<&TaskDag>, params: &ExportParams) -> Result<TextFile, Error> {
     schedule.check()?;
     let program = |format: &str| -> Result<&TaskDag, Error> {
         let Some(dag) = dag else {
             return invalid(
                 format!(
-                    "format `{format}` tells of the messages between tasks, and a schedule does not know them"
+                    "format `{format}` needs the messages between tasks, which a schedule does not contain"
                 ),
-                "connect the `task-dag` that the schedule was made of as well, or write `svg`, `html` or `sch`",
+                "connect the `task-dag` of the schedule as well, or export `svg`, `html` or `sch`",
             );
         };
         match (schedule.tasks.len(), dag.tasks.len()) {
             (tasks, there) if tasks == there => Ok(dag),
             (tasks, there) => invalid(
-                format!("the schedule has {tasks} tasks and the program {there}"),
-                "connect the `task-dag` that the schedule was made of",
+                format!("the schedule has {tasks} tasks, but the program has {there}"),
+                "connect the `task-dag` of the schedule",
             ),
         }
     };
@@ -54,7 +54,7 @@ pub fn write(schedule: &Schedule, dag: Option<&TaskDag>, params: &ExportParams) 
     Ok(TextFile { name: name.to_owned(), text })
 }
 
-/// The number of every task in a `.sch`: its name where all names are different numbers, as those of a `.grf` are, else its own number.
+/// The number of every task in a `.sch`: its name if all names are distinct numbers, as in a `.grf`, otherwise its own number.
 pub(crate) fn node_numbers(names: &[String], tasks: usize) -> Vec<u64> {
     let number = |name: &String| name.parse::<u64>().ok().filter(|number| number.to_string() == *name);
     let numbers: Option<Vec<u64>> = names.iter().map(number).collect();
@@ -63,7 +63,7 @@ pub(crate) fn node_numbers(names: &[String], tasks: usize) -> Vec<u64> {
     numbers.filter(is_fit).unwrap_or_else(|| (0..tasks as u64).collect())
 }
 
-/// The schedule with processes that count from 1. Where tasks belong to ranks, comments lead back from every node to its rank and segment.
+/// The schedule with processes numbered from 1. If tasks belong to ranks, comments map every node to its rank and segment.
 fn write_sch(schedule: &Schedule) -> String {
     let numbers = node_numbers(&schedule.names, schedule.tasks.len());
     let turns = schedule.turns();
@@ -85,7 +85,7 @@ fn write_sch(schedule: &Schedule) -> String {
     })
 }
 
-/// The page, without scripts and without anything from elsewhere.
+/// The page, without scripts and external resources.
 fn write_page(schedule: &Schedule) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -122,7 +122,7 @@ fn processors(schedule: &Schedule) -> String {
 fn critical_path(schedule: &Schedule) -> String {
     let rows = schedule.critical_path().into_iter().map(|number| {
         let task = &schedule.tasks[number as usize];
-        // What lies between the end of the one and the beginning of the other is a message.
+        // The time between the finish of one task and the start of the next is a message.
         let waits = task.waits_for.map_or_else(String::new, |before| {
             let waited = Exact::of(task.start).since(Exact::of(schedule.tasks[before as usize].finish));
             if waited > Exact::of(0.0) { waited.to_string() } else { String::new() }
@@ -145,7 +145,7 @@ fn critical_path(schedule: &Schedule) -> String {
     table("Critical path", &head, &rows.collect::<Vec<_>>())
 }
 
-/// A table under a heading, of which some columns are numbers; rows are escaped already.
+/// A table with a heading; some columns are numeric. Rows are already escaped.
 fn table(heading: &str, head: &[(&str, bool)], rows: &[Vec<String>]) -> String {
     let class = |is_number: bool| if is_number { " class=\"number\"" } else { "" };
     let cell = |tag: &str, text: &str, is_number| format!("<{tag}{}>{text}</{tag}>", class(is_number));
@@ -164,7 +164,7 @@ fn table(heading: &str, head: &[(&str, bool)], rows: &[Vec<String>]) -> String {
     )
 }
 
-/// Text as HTML shows it.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     text.replace(|letter: char| letter.is_control(), " ")

@@ -1,4 +1,4 @@
-//! Formats of task graphs, schedules, and what PARUS measured.
+//! Formats of task graphs and schedules, and of measurements of PARUS.
 //!
 //! A new format of task graphs is a module and a line in the table of readers.
 
@@ -20,17 +20,17 @@ pub(crate) use common::{MOST_BYTES, read_file};
 use dot::{Dot, DotOptions};
 use grf::Grf;
 
-/// A graph, and what the log says of it.
+/// A graph, and a note for the log.
 type Imported = (TaskDag, String);
 
-/// How files of one format are known and read.
+/// Detection and reading of files of one format.
 struct Reader {
     format: GraphFormat,
-    /// What people call it.
+    /// The name of the format in messages.
     name: &'static str,
-    /// Whether a file is of it, by its first word in small letters and all that begins there.
+    /// Detection, from the first word in lower case and the text from there on.
     recognises: fn(&str, &[u8]) -> bool,
-    /// The log says behind the name what comes with the graph.
+    /// Reads a file; the note is logged after the name.
     read: fn(&[u8], &ImportParams) -> Result<Imported, FileError>,
 }
 
@@ -76,12 +76,12 @@ fn reader(format: GraphFormat) -> &'static Reader {
     READERS.iter().find(|reader| reader.format == format).unwrap_or(&READERS[0])
 }
 
-/// The format of a task graph by its contents, or what else they are if that is known.
+/// The format of a task graph by its contents, otherwise a description of the contents if they are known.
 pub fn recognise(bytes: &[u8]) -> Result<GraphFormat, Option<&'static str>> {
     let mut rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     loop {
         rest = rest.trim_ascii_start();
-        // Comments of PARUS and of DOT, and lines for people.
+        // Skips comments of PARUS and DOT.
         let end = if rest.starts_with(b"//") || rest.starts_with(b"#") {
             rest.iter().position(|&byte| byte == b'\n')
         } else if rest.starts_with(b"/*") {
@@ -97,12 +97,12 @@ pub fn recognise(bytes: &[u8]) -> Result<GraphFormat, Option<&'static str>> {
     let reader = READERS.iter().find(|reader| (reader.recognises)(&word, rest));
     reader.map(|reader| reader.format).ok_or(match word.as_str() {
         "<schedule_begin>" => Some("it is a schedule of PARUS"),
-        "processors" => Some("it says what PARUS measured"),
+        "processors" => Some("it contains measurements of PARUS"),
         _ => None,
     })
 }
 
-/// Whether parameters go together.
+/// Whether the parameters are consistent.
 pub(crate) fn check(params: &ImportParams) -> Result<(), InvalidInput> {
     let scale = params.scale;
     match scale.is_finite() && scale > 0.0 {
@@ -116,17 +116,17 @@ fn check_attributes(params: &ImportParams, format: GraphFormat) -> Result<(), In
     match named.into_iter().find(|(_, attribute)| attribute.is_some()) {
         Some((parameter, _)) if format != GraphFormat::Dot => {
             let problem = format!("`{parameter}` names an attribute, but {} has none", reader(format).name);
-            invalid(problem, "leave it out: only DOT has attributes")
+            invalid(problem, "omit it: only DOT has attributes")
         }
         _ => Ok(()),
     }
 }
 
-/// The task graph in a file, in the format that is named or that its contents look like.
+/// Reads the task graph in a file, in the given or detected format.
 pub fn read_graph(params: &ImportParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
-    let (dag, said) = graph_of(params)?;
+    let (dag, note) = graph_of(params)?;
     let (tasks, dependencies) = (dag.tasks.len(), dag.dependencies.len());
-    cx.log(format_args!("{said}: {tasks} tasks, {dependencies} dependencies"));
+    cx.log(format_args!("{note}: {tasks} tasks, {dependencies} dependencies"));
     Ok(dag)
 }
 
@@ -140,8 +140,8 @@ fn graph_of(params: &ImportParams) -> Result<Imported, Error> {
             let found = found.or(bytes.trim_ascii().is_empty().then_some("it is empty"));
             let found = found.map(|found| format!(": {found}")).unwrap_or_default();
             return invalid(
-                format!("`{}` is no task graph of a format that is known here{found}", path.display()),
-                "a graph of PARUS begins with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON",
+                format!("`{}` is not a task graph in a supported format{found}", path.display()),
+                "a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON",
             );
         }
     };
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_known_by_their_contents() {
+    fn formats_are_detected_from_contents() {
         let graph = Ok;
         let known = |text: &str| recognise(text.as_bytes());
         assert_eq!(known("// a\n/* b */ <graph_begin>\n"), graph(GraphFormat::Parus));
@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_as_what_they_are() {
+    fn files_are_read_in_their_format() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let params = ImportParams::of(file.path());
         let path = file.path().display();
         fs::write(file.path(), "digraph { a [Weight=1] b [Weight=2]\na -> b [cost=0.5] }").unwrap();
-        let malformed = format!("{path}:2: `cost` of edge `a` -> `b` is `0.5`, which is not whole");
+        let malformed = format!("{path}:2: `cost` of edge `a` -> `b` is `0.5`, which is not an integer");
         assert_eq!(error(&params), malformed);
         let (dag, said) = graph_of(&ImportParams { scale: 10.0, ..params.clone() }).unwrap();
         assert_eq!((dag.tasks.len(), dag.dependencies[0].bytes), (2, 5));
@@ -196,11 +196,11 @@ mod tests {
         let named = ImportParams { node_weight: Some("label".into()), ..stg };
         assert!(error(&named).starts_with("`node_weight` names an attribute, but a file of the Standard"));
         fs::write(file.path(), "<SCHEDULE_BEGIN>").unwrap();
-        assert!(error(&params).ends_with("known here: it is a schedule of PARUS"));
+        assert!(error(&params).ends_with("supported format: it is a schedule of PARUS"));
         fs::write(file.path(), " \n").unwrap();
-        assert!(error(&params).ends_with("known here: it is empty"));
+        assert!(error(&params).ends_with("supported format: it is empty"));
         fs::write(file.path(), "x").unwrap();
-        assert!(error(&params).ends_with("known here"));
+        assert!(error(&params).ends_with("supported format"));
         assert!(error(&ImportParams::of("/nowhere/at/all")).starts_with("/nowhere/at/all: cannot be read: "));
         assert!(
             error(&ImportParams::of(std::env::temp_dir()))

@@ -1,4 +1,4 @@
-//! `schedule/genetic` where tasks may run anywhere: the genetic algorithm of PARUS.
+//! `schedule/genetic` for tasks that may run anywhere: the genetic algorithm of PARUS.
 
 mod genes;
 mod rules;
@@ -16,18 +16,18 @@ use crate::{Admissible, Evaluator, GeneticParams, Plan, Problem, Scheduler, Sear
 use genes::{Genes, Reader, cross, draw_around, draw_genes, mutate};
 use rules::{Rules, check, read_ini};
 
-/// Tasks of which a generation takes long enough to look at the clock behind each.
+/// Number of tasks above which the clock is checked after every evaluation.
 const SLOW: usize = 1000;
 
 /// The genetic algorithm of PARUS (Salnikov, Sazonov).
 ///
-/// An individual says of every task its processor and its rank, a number that says whose turn is first. The first population is random.
-/// In every generation some individuals mutate, mutants and old ones are crossed at several points by exchanging whole entries of tasks,
-/// and of all of them, the old ones included, as many survive as a population has: those with the least makespans, each made worse by a
-/// random penalty so that some that are not so good stay. The best ever seen is kept.
+/// An individual has for every task its processor and its rank, a number that determines the order. The first population is
+/// random. In every generation some individuals mutate; mutants and old individuals are crossed at several points by exchanging
+/// complete entries of tasks. Survivors are selected from all of them, including the old ones: those with the least makespan
+/// after a random penalty, so that some worse ones survive. The incumbent is kept.
 ///
-/// Individuals whose ranks contradict the program are repaired, or thrown away and made anew, as [`Admissible`] says. Every island has a
-/// population, and the best of each goes round in a ring.
+/// Individuals whose ranks contradict the program are repaired, or discarded and replaced: see [`Admissible`]. Every island has a
+/// population, and the best individual of each migrates in a ring.
 impl Scheduler for GeneticParams {
     fn check(&self) -> Result<(), Error> {
         check(self)?;
@@ -71,9 +71,9 @@ struct Populations<'s, C> {
     rules: &'s Rules,
     starts: Vec<Plan>,
     bound: i64,
-    /// Everything on one processor: nobody keeps anything worse.
+    /// Everything on one processor: an upper bound that any individual replaces.
     worst: Candidate<Plan>,
-    /// Children that islands of this process made, and those of them that were inadmissible.
+    /// Number of children of islands in this process, and of inadmissible ones.
     made: &'s AtomicU64,
     rejected: &'s AtomicU64,
 }
@@ -110,8 +110,8 @@ impl<C: Costs> Evolution for Populations<'_, C> {
         if every > 0 && (epoch + 1).is_multiple_of(every) { Exchange::Ring } else { Exchange::Nobody }
     }
 
-    fn receive(&self, deme: &mut Subpopulation, _: u64, heard: Vec<Candidate<Plan>>) {
-        heard.into_iter().for_each(|candidate| deme.receive(candidate));
+    fn receive(&self, deme: &mut Subpopulation, _: u64, migrants: Vec<Candidate<Plan>>) {
+        migrants.into_iter().for_each(|candidate| deme.receive(candidate));
     }
 }
 
@@ -126,21 +126,21 @@ struct Individual {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Subpopulation {
     population: Vec<Individual>,
-    /// The best ever seen.
+    /// The incumbent.
     best: Candidate<Plan>,
     random: Pcg64,
-    /// The second child of the last two parents, which is the next one of this generation.
+    /// The second child of the last two parents, which is the next child of this generation.
     #[serde(skip)]
     sibling: Option<Genes>,
-    /// Generations in a row that were hardly better than the one before.
+    /// Consecutive generations with hardly any improvement.
     idle: u32,
-    /// Children that were inadmissible, and those that were made in all.
+    /// Number of inadmissible children, and of all children.
     rejected: u64,
     made: u64,
 }
 
 impl Subpopulation {
-    /// A subpopulation with plans to begin with; the first one has to be there.
+    /// A subpopulation with initial plans; the first individual is mandatory.
     fn new<C: Costs>(
         rules: &Rules,
         reader: &mut Reader<'_, C>,
@@ -159,7 +159,7 @@ impl Subpopulation {
         }
         let problem = reader.problem();
         while deme.population.len() < rules.first {
-            // Without the first there is no population, however small the budget is.
+            // The first individual is created for any budget, because the population must not be empty.
             if !meter.take() && !deme.population.is_empty() {
                 break;
             }
@@ -171,7 +171,7 @@ impl Subpopulation {
         deme
     }
 
-    /// Remembers the individual that was read last if it is the best ever.
+    /// Keeps the last decoded individual if it is the best so far.
     fn note<C: Costs>(&mut self, reader: &Reader<'_, C>, individual: &Individual) {
         if individual.cost < self.best.cost {
             let plan = Plan { order: reader.order().to_vec(), processor: individual.genes.processor.clone() };
@@ -191,7 +191,7 @@ impl Subpopulation {
         let before = self.least_makespan();
         let mutants = draw_around(rules.mutation * old as f64, &mut self.random);
         let children = draw_around(rules.recombination * old as f64, &mut self.random);
-        // Nobody at all would go on for ever.
+        // An empty generation would loop forever.
         let mutants = if mutants + children == 0 { 1 } else { mutants };
         for _ in 0..mutants {
             if !self.add(rules, reader, old, true, meter) {
@@ -268,7 +268,7 @@ impl Subpopulation {
         child
     }
 
-    /// Leaves as many as a population has: some of the best, and of the others those that count least with a random penalty.
+    /// Selects the survivors: some of the best, and of the others those with the least makespan after a random penalty.
     fn select(&mut self, rules: &Rules) {
         self.population.sort_by_key(|individual| individual.cost);
         let others = self.population.split_off(rules.elites.min(rules.population).min(self.population.len()));
@@ -284,7 +284,7 @@ impl Subpopulation {
         self.population.extend(penalised.into_iter().take(room).map(|(_, individual)| individual));
     }
 
-    /// Takes in a plan from elsewhere in the place of the worst, if it is better and not there yet.
+    /// Replaces the worst individual by a plan of another island, if that is better and new.
     fn receive(&mut self, candidate: Candidate<Plan>) {
         let individual = Individual { cost: candidate.cost, genes: genes_of(&candidate.solution) };
         if candidate.cost < self.best.cost {
@@ -298,7 +298,7 @@ impl Subpopulation {
     }
 }
 
-/// The genes of a plan: ranks are places in its order.
+/// The genes of a plan: ranks are positions in its order.
 fn genes_of(plan: &Plan) -> Genes {
     let mut rank = vec![0; plan.order.len()];
     for (place, &task) in (0..).zip(&plan.order) {

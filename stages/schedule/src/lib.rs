@@ -1,20 +1,21 @@
-//! When every task runs, and on which processor.
+//! Scheduling: the processor and the start time of every task.
 //!
-//! A program is a [`TaskDag`](hopmap_model::TaskDag), a [`Machine`](hopmap_replay::Machine) is processors and what messages between them
-//! take, and a [`Problem`] is both in whole ticks. Where tasks may run anywhere a [`Scheduler`] looks for a [`Plan`]: for every task its
-//! processor and its turn there. Where tasks belong to the ranks of a program, as those of a trace do, all tasks of a rank stay together and
-//! in order, and what is looked for is the slot of every rank: see [`ranks`].
+//! A program is a [`TaskDag`](hopmap_model::TaskDag), a [`Machine`](hopmap_replay::Machine) is processors with message times, and
+//! a [`Problem`] is both in integer ticks. If tasks may run anywhere, a [`Scheduler`] searches for a [`Plan`]: the processor of
+//! every task and its turn there. If tasks belong to the ranks of a program, as those of a trace do, all tasks of a rank stay
+//! together and in order. Then the search is for the slot of every rank: see [`ranks`].
 //!
 //! [`check`] shares no code with the schedulers: it recomputes all times from the program and the machine.
 //!
 //! # Algorithms
 //!
-//! `stages/schedule` counts in whole ticks: a `Problem` is a task graph on a `Machine`, a `Plan` the processor of every task and
-//! one order of all of them, so that every plan is admissible by construction. Lists (`list/`) and bounds (`bounds/`) come first;
-//! `auto/` anneals plans on a timeline that recomputes only what a step changes, and branch and bound (`exact/`) gets a quarter of
-//! the first island's budget. A bound is the best of heads and tails that know which messages have to come from elsewhere, of what
-//! fits between them on so many processors, and of the search tree. Tasks of a trace are bound to ranks (`ranks/`): those in a row
-//! without messages are one node, a placement is evaluated in one pass, and what is looked for is the slot of every rank.
+//! `stages/schedule` counts in integer ticks. A `Problem` is a task graph on a `Machine`. A `Plan` is the processor of every task
+//! and one order of all tasks, so every plan is feasible by construction. List heuristics (`list/`) and bounds (`bounds/`) come
+//! first. `auto/` anneals plans on a timeline that recomputes only what a step changes, and branch and bound (`exact/`) gets a
+//! quarter of the first island's budget. The lower bound is the best of three: heads and tails that account for messages from
+//! other processors, energetic reasoning over intervals, and the search tree. Tasks of a trace are bound to ranks (`ranks/`):
+//! consecutive tasks without messages are one node, a placement is evaluated in one pass, and the search is for the slot of every
+//! rank.
 
 mod auto;
 pub mod bounds;

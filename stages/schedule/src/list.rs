@@ -1,4 +1,4 @@
-//! `schedule/list` where tasks may run anywhere: heuristics that put task after task somewhere and never think again.
+//! `schedule/list` for tasks that may run anywhere: constructive heuristics without backtracking.
 
 mod state;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use self::state::{
 use crate::bounds::lower_bound;
 use crate::{Evaluator, Heuristic, ListParams, Plan, Problem, Scheduler, SearchResult};
 
-/// Up to how many squares of tasks on processors heuristics count as quick whose time grows so.
+/// Limit of tasks² × processors for heuristics of quadratic time in `best`.
 const QUICK: u64 = 1 << 26;
 
 /// A list heuristic, or the best of all.
@@ -31,10 +31,7 @@ impl Scheduler for ListParams {
                 Heuristic::ALL.iter().filter(|one| tried.iter().all(|(tried, _)| tried != *one)).collect();
             if !out.is_empty() {
                 let names: Vec<_> = out.iter().map(|one| one.name()).collect();
-                cx.log(format!(
-                    "too many tasks for {}, whose time grows with their square",
-                    names.join(", ")
-                ));
+                cx.log(format!("too many tasks for {}, whose time grows quadratically", names.join(", ")));
             }
             cx.log(format!("the best of {} heuristics is {}", tried.len(), heuristic.name()));
         }
@@ -68,7 +65,7 @@ pub fn plan(problem: &Problem, heuristic: Heuristic) -> Plan {
     }
 }
 
-/// The plans of all heuristics; of large problems without those whose time grows with the square of the number of tasks.
+/// The plans of all heuristics; for large problems without those of quadratic time.
 #[must_use]
 pub fn all(problem: &Problem) -> Vec<(Heuristic, Plan)> {
     let forward = View::forward(problem);
@@ -80,7 +77,7 @@ pub fn all(problem: &Problem) -> Vec<(Heuristic, Plan)> {
     chosen.map(|heuristic| (heuristic, run(view(heuristic), heuristic))).collect()
 }
 
-/// Runs a heuristic on a problem from one of its ends.
+/// Runs a heuristic on a problem, forwards or reversed.
 fn run(view: &View<'_>, heuristic: Heuristic) -> Plan {
     match heuristic {
         Heuristic::Best | Heuristic::Heft | Heuristic::HeftBackward => heft(view, &view.mean_work),
@@ -99,7 +96,7 @@ fn run(view: &View<'_>, heuristic: Heuristic) -> Plan {
     }
 }
 
-/// Everything on the processor that is done first with it.
+/// All tasks on the processor that finishes first.
 fn serial(problem: &Problem) -> Plan {
     let mut sums = problem.available().to_vec();
     for &task in problem.order() {
@@ -110,8 +107,8 @@ fn serial(problem: &Problem) -> Plan {
     Plan::serial(problem, first.map_or(0, |(processor, _)| processor))
 }
 
-/// Heterogeneous earliest finish time (Topcuoglu, Hariri, Wu 2002): the most urgent task goes where it is done first, between
-/// others if there is room.
+/// Heterogeneous earliest finish time (Topcuoglu, Hariri, Wu 2002): the task with the highest upward rank goes where it finishes
+/// first, with insertion into gaps.
 fn heft(view: &View<'_>, work: &[i64]) -> Plan {
     let mut partial = Partial::new(view, true);
     let mut arrivals = Arrivals::default();
@@ -121,18 +118,18 @@ fn heft(view: &View<'_>, work: &[i64]) -> Plan {
     partial.plan()
 }
 
-/// Highest level first with estimated times (Adam, Chandy, Dickson 1974): levels without messages, every task after all others
-/// where it begins first.
+/// Highest level first with estimated times (Adam, Chandy, Dickson 1974): levels without messages, earliest start, no insertion.
 fn hlfet(view: &View<'_>) -> Plan {
     begin_first(view, &most_urgent_first(view, &upward(view, &view.mean_work, false)), false)
 }
 
-/// Modified critical path (Wu, Gajski 1990): the task that must begin first goes where it can, between others if there is room.
+/// Modified critical path (Wu, Gajski 1990): the task with the smallest latest start time goes where it starts first, with
+/// insertion into gaps.
 fn mcp(view: &View<'_>) -> Plan {
     begin_first(view, &latest_first(view), true)
 }
 
-/// Puts tasks in their order where they begin first; of two such processors, where they are done first.
+/// Schedules tasks in order where they start first; ties by earliest finish.
 fn begin_first(view: &View<'_>, order: &[u32], inserts: bool) -> Plan {
     let mut partial = Partial::new(view, inserts);
     let mut arrivals = Arrivals::default();
@@ -147,8 +144,8 @@ fn begin_first(view: &View<'_>, order: &[u32], inserts: bool) -> Plan {
     partial.plan()
 }
 
-/// Lookahead (Bittencourt, Sakellariou, Madeira 2010): as HEFT, but every task goes where the last of its children could be done
-/// first. Children are thought of behind all others on their processor, which is quicker than looking for room between them.
+/// Lookahead (Bittencourt, Sakellariou, Madeira 2010): like HEFT, but every task goes where the last of its children could finish
+/// first. Children are appended instead of inserted into gaps, which is faster.
 fn lookahead(view: &View<'_>) -> Plan {
     let processors = view.processors();
     let mut partial = Partial::new(view, true);
@@ -182,8 +179,8 @@ fn lookahead(view: &View<'_>) -> Plan {
     partial.plan()
 }
 
-/// Critical path on a processor (Topcuoglu, Hariri, Wu 2002): the tasks of a critical path go to the processor that is the
-/// fastest for all of them, others where they are done first.
+/// Critical path on a processor (Topcuoglu, Hariri, Wu 2002): the tasks of a critical path go to the processor with the smallest
+/// total time for them, others where they finish first.
 fn cpop(view: &View<'_>) -> Plan {
     let (up, down) = (upward(view, &view.mean_work, true), downward(view));
     let urgency: Vec<i64> = up.iter().zip(&down).map(|(up, down)| up + down).collect();
@@ -208,7 +205,7 @@ fn cpop(view: &View<'_>) -> Plan {
     partial.plan()
 }
 
-/// One chain of tasks that is as long as any.
+/// One of the longest chains of tasks.
 fn critical_path(view: &View<'_>, urgency: &[i64], longest: i64) -> Vec<bool> {
     let mut on_path = vec![false; view.tasks()];
     let is_critical = |task: u32| urgency[task as usize] == longest;
@@ -221,8 +218,8 @@ fn critical_path(view: &View<'_>, urgency: &[i64], longest: i64) -> Vec<bool> {
     on_path
 }
 
-/// Predict earliest finish time (Arabnejad, Barbosa 2014): the ready task whose optimistic costs are the highest goes where it
-/// is done first if the optimistic cost of what follows is added.
+/// Predict earliest finish time (Arabnejad, Barbosa 2014): the ready task with the highest optimistic cost goes where the sum of
+/// its finish time and the optimistic remaining cost is smallest.
 fn peft(view: &View<'_>) -> Plan {
     let processors = view.processors();
     let costs = optimistic_costs(view);
@@ -239,7 +236,7 @@ fn peft(view: &View<'_>) -> Plan {
     partial.plan()
 }
 
-/// Calls a function with every task, always the most urgent of those whose parents it had.
+/// Calls a function with every task, always the ready task of the highest priority.
 fn as_they_get_ready(view: &View<'_>, urgency: &[i64], mut put: impl FnMut(u32)) {
     let mut waits: Vec<usize> = (0..view.tasks() as u32).map(|task| view.parents(task).len()).collect();
     let entry = |task: u32| (urgency[task as usize], Reverse(task));
@@ -256,18 +253,18 @@ fn as_they_get_ready(view: &View<'_>, urgency: &[i64], mut put: impl FnMut(u32))
     }
 }
 
-/// A task that is ready, and what it would find everywhere.
+/// A ready task, and its options on all processors.
 struct Ready {
     task: u32,
     arrivals: Arrivals,
 }
 
-/// Schedules by comparing all ready tasks on all processors for every step; every task comes after all others on its processor.
+/// Compares all ready tasks on all processors in every step; tasks are appended.
 ///
-/// Earliest time first takes the task that can begin first, of several the one of the highest level; dynamic level scheduling the one with the
-/// highest difference between level and beginning, on processors that are slower or faster for it than others by that much less or more;
-/// min-min the one that can be done first, max-min the one that is done last of those which are put where they are done first, and
-/// sufferage the one that would be done the latest on the processor that is second best for it, compared with the best.
+/// Earliest time first takes the task with the earliest start, ties by highest level. Dynamic level scheduling takes the largest
+/// difference between level and start, adjusted by the speed of the processor for the task. Min-min takes the earliest finish,
+/// max-min the latest of the earliest finishes. Sufferage takes the task with the largest difference between its second-best and
+/// its best finish.
 fn best_pairs(view: &View<'_>, rule: Heuristic) -> Plan {
     let levels = upward(view, &view.mean_work, false);
     let mut waits: Vec<usize> = (0..view.tasks() as u32).map(|task| view.parents(task).len()).collect();
@@ -300,7 +297,7 @@ fn best_pairs(view: &View<'_>, rule: Heuristic) -> Plan {
     partial.plan()
 }
 
-/// The place in the list of the task that comes next, and its processor. Of several the one with the lowest number.
+/// The list index of the next task, and its processor. Ties go to the lowest number.
 fn choose(
     rule: Heuristic,
     ready: &[Ready],
@@ -338,7 +335,7 @@ fn choose(
     all.min_by_key(|&((value, _), task, _)| (value, task)).map(|((_, to), _, at)| (at, to))
 }
 
-/// The least of some values and where it is, and the second least.
+/// The minimum of values, its index, and the second smallest.
 fn least(values: impl Iterator<Item = i64>) -> ((i64, usize), i64) {
     let (mut best, mut second) = ((i64::MAX / 2, 0), i64::MAX / 2);
     for (at, value) in values.enumerate() {
@@ -351,7 +348,7 @@ fn least(values: impl Iterator<Item = i64>) -> ((i64, usize), i64) {
     (best, second)
 }
 
-/// Linear clusters (Kim, Browne 1988): what lies on the longest path of the tasks that are left stays together.
+/// Linear clustering (Kim, Browne 1988): the longest path of the remaining tasks becomes a cluster.
 fn linear_clusters(view: &View<'_>) -> Plan {
     let tasks = view.tasks();
     let mut cluster = vec![u32::MAX; tasks];
@@ -380,8 +377,8 @@ fn linear_clusters(view: &View<'_>) -> Plan {
     share_out(view, &cluster, count as usize)
 }
 
-/// Clusters along the dominant sequence (after Yang, Gerasoulis 1994): tasks by the length of the longest path through them join the
-/// cluster of a parent if they can begin earlier there than with none.
+/// Dominant sequence clustering (after Yang, Gerasoulis 1994): in order of the longest path through them, tasks join the cluster
+/// of a parent if they can start earlier there than alone.
 fn dominant_sequence(view: &View<'_>) -> Plan {
     let (up, down) = (upward(view, &view.mean_work, true), downward(view));
     let urgency: Vec<i64> = up.iter().zip(&down).map(|(up, down)| up + down).collect();
@@ -390,7 +387,7 @@ fn dominant_sequence(view: &View<'_>) -> Plan {
     let mut ends: Vec<i64> = Vec::new();
     as_they_get_ready(view, &urgency, |task| {
         let parents = view.parents(task);
-        // The last message, and the last of those from other clusters than its own.
+        // The last message, and the last one from another cluster.
         let (mut last, mut other) = ((0, u32::MAX), 0);
         for message in parents {
             let from = cluster[message.task as usize];
@@ -418,8 +415,8 @@ fn dominant_sequence(view: &View<'_>) -> Plan {
     share_out(view, &cluster, ends.len())
 }
 
-/// Gives clusters to processors, those with the most work first and each to the processor that would be done with it first (the
-/// guided load balancing of Radulescu, van Gemund, Lin 1999), and orders the tasks by urgency.
+/// Assigns clusters to processors, largest work first, each to the processor that would finish it first (guided load balancing of
+/// Radulescu, van Gemund, Lin 1999); tasks are ordered by upward rank.
 fn share_out(view: &View<'_>, cluster: &[u32], clusters: usize) -> Plan {
     let mut work = vec![0i64; clusters];
     cluster.iter().zip(&view.mean_work).for_each(|(at, task)| work[*at as usize] += task);

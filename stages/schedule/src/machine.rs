@@ -1,5 +1,5 @@
-//! The machine that the parameters of a scheduler describe: a connected system, files that PARUS measured (`procs.vct` and `network.*`), or
-//! processors that are all alike.
+//! The machine of a scheduler's parameters: a connected system, measurements of PARUS (`procs.vct` and `network.*`), or identical
+//! processors.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,17 +16,17 @@ use crate::error::{InvalidInput, invalid};
 use crate::formats::procs::Procs;
 use crate::formats::read_file;
 
-/// Bytes per second where nobody says it: 10 Gbit/s.
+/// Default bandwidth in bytes per second: 10 Gbit/s.
 const DEFAULT_BANDWIDTH: f64 = 1.25e9;
 
 impl MachineParams {
-    /// The machine that the parameters, and the connected system if there is one, describe.
+    /// The machine of the parameters, and of the connected system if there is one.
     pub fn machine(&self, system: Option<&SystemGraph>, unit: WorkUnit) -> Result<Machine, Error> {
         let given_files = self.procs.is_some() || self.network.is_some();
         let machine = match (system, given_files) {
             (Some(_), true) => {
-                let problem = "there is a `system`, and `procs` or `network` beside it";
-                return invalid(problem, "leave one of them out: both say what the processors are");
+                let problem = "a `system` cannot be combined with `procs` or `network`";
+                return invalid(problem, "omit one of them: both define the processors");
             }
             (Some(system), false) => {
                 Machine::of_system(system, self.processors, self.linear(unit)?, self.distance)?
@@ -34,8 +34,8 @@ impl MachineParams {
             (None, true) => of_files(self, unit)?,
             (None, false) => {
                 let processors = self.processors.ok_or_else(|| {
-                    let help = "give `processors = 4`, connect a `system`, or name the files of PARUS in `procs` and `network`";
-                    InvalidInput::new("nothing says how many processors there are", help)
+                    let help = "set `processors = 4`, connect a `system`, or set `procs` and `network` to files of PARUS";
+                    InvalidInput::new("the number of processors is not specified", help)
                 })?;
                 Machine::uniform(processors, self.linear(unit)?)?
             }
@@ -44,7 +44,7 @@ impl MachineParams {
         Ok(machine.with_available(&self.available)?)
     }
 
-    /// The files of PARUS, always under the same names, so that renaming a file changes no key.
+    /// The files of PARUS under fixed names, so that renaming a file changes no key.
     pub(crate) fn files(&self) -> Vec<InputPath> {
         let named = |file: &Option<InputPath>, name: &str| {
             file.as_ref().map(|file| InputPath::named(file.path(), name))
@@ -52,7 +52,7 @@ impl MachineParams {
         [named(&self.procs, "procs"), named(&self.network, "network")].into_iter().flatten().collect()
     }
 
-    /// What the parameters say of messages.
+    /// The message times of the parameters.
     fn linear(&self, unit: WorkUnit) -> Result<Linear, InvalidMachine> {
         let default = match unit {
             WorkUnit::Seconds => DEFAULT_BANDWIDTH,
@@ -69,8 +69,8 @@ fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, Error> {
         (procs.as_ref().map(|procs| procs.durations.len()), network.as_ref().map(|one| one.processes));
     let count = match counts {
         (Some(procs), Some(network)) if procs != network => {
-            let problem = format!("`procs` is of {procs} processes and `network` of {network}");
-            return invalid(problem, "both have to be measured by the same number of processes");
+            let problem = format!("`procs` has {procs} processes, but `network` has {network}");
+            return invalid(problem, "measure both with the same number of processes");
         }
         (procs, network) => procs.or(network).unwrap_or(0),
     };
@@ -83,9 +83,8 @@ fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, Error> {
         (Some(network), Some(file)) => {
             let given = [("latency", params.latency), ("bandwidth", params.bandwidth)];
             if let Some((name, _)) = given.into_iter().find(|(_, value)| value.is_some()) {
-                let problem =
-                    format!("there is a `network` of times that were measured, and `{name}` beside it");
-                return invalid(problem, "leave one of them out: both say what messages take");
+                let problem = format!("a `network` of measured times cannot be combined with `{name}`");
+                return invalid(problem, "omit one of them: both define message times");
             }
             Network::Measured(measured_times(network, file.path(), used, params)?)
         }
@@ -114,11 +113,11 @@ fn used_processes(params: &MachineParams, count: usize) -> Result<Range<usize>, 
     Ok(first..first + wanted)
 }
 
-/// The names of processes: of their hosts, with a number behind where several share one.
+/// The names of processes: their hosts, followed by a number if several share one.
 fn processor_names(used: Range<usize>, hosts: &[String]) -> Vec<String> {
     let mut shared: HashMap<&str, (u32, u32)> = HashMap::new();
     hosts.iter().for_each(|host| shared.entry(host).or_default().0 += 1);
-    // Those of the coordinator count, too, so that a number is the same with it and without.
+    // The coordinator counts, too, so that numbers are the same with it and without.
     let mut names: Vec<String> = Vec::with_capacity(used.end);
     for process in 0..used.end {
         names.push(match hosts.get(process) {
@@ -135,7 +134,7 @@ fn processor_names(used: Range<usize>, hosts: &[String]) -> Vec<String> {
     names.split_off(used.start)
 }
 
-/// What messages take between the processes that are used, if all of these could be measured.
+/// Message times between the processes in use, if all of these were measured.
 fn measured_times(
     network: NetworkFile,
     path: &Path,
@@ -150,13 +149,13 @@ fn measured_times(
                 if time.is_finite() && *time >= 0.0 {
                     continue;
                 }
-                // Not every test sends to itself, and then anything stands there.
+                // Not every test measures self-messages; then the value is arbitrary.
                 if sender != receiver {
                     let problem = format!(
-                        "`{}` says that a message of {length} bytes from process {sender} to {receiver} took {time} s",
+                        "`{}` has the invalid time {time} s for a message of {length} bytes from process {sender} to {receiver}",
                         path.display()
                     );
-                    let help = "the network test failed there: run it again, or leave the process out";
+                    let help = "the network test failed there: repeat it, or exclude the process";
                     return invalid(problem, help);
                 }
                 *time = 0.0;
@@ -168,21 +167,19 @@ fn measured_times(
     Ok(measured)
 }
 
-/// A network file with times for all its lengths: PARUS takes a broken one without a word.
+/// A network file with times for all its lengths; PARUS silently accepts an incomplete one.
 fn read_network(path: &Path) -> Result<NetworkFile, Error> {
     let network = read_file(path, NetworkFile::read)?;
     let file = path.display();
     if network.kind == Kind::Deviation {
-        let problem = format!("`{file}` says how far times scatter, not how long messages take");
-        return invalid(problem, "give the file of averages, medians or minima of the same test");
+        let problem = format!("`{file}` contains deviations of message times, not message times");
+        return invalid(problem, "use the file of averages, medians or minima of the same test");
     }
     let (lengths, expected) = (network.lengths.len() as u64, network.expected_lengths);
     if lengths != expected {
         return invalid(
-            format!(
-                "`{file}` has times for {lengths} of the {expected} lengths of messages that its header promises"
-            ),
-            "the network test was broken off: run it again, or correct `end message length` in the header",
+            format!("`{file}` has times for {lengths} message lengths, but its header announces {expected}"),
+            "the network test was interrupted: repeat it, or correct `end message length` in the header",
         );
     }
     Ok(network)
@@ -239,14 +236,14 @@ mod tests {
         // Rows are receivers.
         let times = |from, to| [0, 50, 100].map(|bytes| machine.network.time(from, to, bytes));
         assert_eq!((times(1, 0), times(0, 1)), ([1.0, 5.5, 10.0], [3.0, 16.5, 30.0]));
-        // Nobody sent to itself at first.
+        // Self-messages of the first process were not measured.
         assert_eq!((times(1, 1), times(2, 2)), ([0.0, 20.0, 40.0], [0.0, 40.0, 80.0]));
         let steps = of(None, Some(NETWORK), |params| params.lookup = Lookup::Parus).unwrap();
         assert_eq!((steps.network.time(1, 0, 50), &steps.pace[..]), (10.0, &[1.0; 3][..]));
     }
 
     #[test]
-    fn a_system_and_files_are_two_machines() {
+    fn a_system_cannot_be_combined_with_files() {
         let params = MachineParams { procs: Some(InputPath::new("procs.vct")), ..MachineParams::default() };
         let cost = CostModel::Levels(Levels { costs: Vec::new(), groups: Vec::new() });
         let system = SystemGraph {
@@ -257,11 +254,11 @@ mod tests {
             routing: Routing::default(),
         };
         let both = params.machine(Some(&system), WorkUnit::Seconds);
-        assert!(both.unwrap_err().to_string().starts_with("there is a `system`, and"));
+        assert!(both.unwrap_err().to_string().starts_with("a `system` cannot be combined"));
     }
 
     #[test]
-    fn the_coordinator_runs_no_task() {
+    fn the_coordinator_runs_no_tasks() {
         let machine = of(Some(PROCS), Some(NETWORK), |params| params.coordinator = true).unwrap();
         assert_eq!((names(&machine), &machine.pace[..]), (vec!["b:0", "b:1"], &[2.0, 1.5][..]));
         assert_eq!((machine.network.time(0, 1, 0), machine.network.time(1, 0, 0)), (7.0, 5.0));
@@ -281,37 +278,40 @@ mod tests {
     }
 
     #[test]
-    fn durations_alone_leave_messages_to_the_parameters() {
+    fn without_a_network_parameters_define_message_times() {
         let machine = of(Some(PROCS), None, |params| params.latency = Some(1.0)).unwrap();
         assert_eq!((machine.network.time(0, 0, 9), machine.network.time(0, 2, 1_250_000_000)), (0.0, 2.0));
     }
 
     #[test]
-    fn a_broken_test_is_refused() {
+    fn incomplete_measurements_are_rejected() {
         let network = |from: &str, to: &str| {
             assert!(NETWORK.contains(from));
             of(Some(PROCS), Some(&NETWORK.replacen(from, to, 1)), same).map(drop).unwrap_err()
         };
         assert_eq!(
             network("length 200", "length 300"),
-            "`network` has times for 2 of the 3 lengths of messages that its header promises"
+            "`network` has times for 2 message lengths, but its header announces 3"
         );
         let cut = NETWORK.split("Message length 100").next().unwrap();
-        assert!(of(None, Some(cut), same).unwrap_err().contains("times for 1 of the 2 lengths"));
+        assert!(of(None, Some(cut), same).unwrap_err().contains("times for 1 message lengths"));
         let failed = network("60 70", "60 -1");
-        assert_eq!(failed, "`network` says that a message of 100 bytes from process 1 to 2 took -1 s");
-        // What nobody uses may have failed.
+        assert_eq!(
+            failed,
+            "`network` has the invalid time -1 s for a message of 100 bytes from process 1 to 2"
+        );
+        // Measurements of unused processes may be invalid.
         let without =
             of(None, Some(&NETWORK.replacen("0 1 2", "0 nan 2", 1)), |params| params.coordinator = true);
         assert_eq!(without.unwrap().processors.len(), 2);
         assert_eq!(
             network("median", "deviation"),
-            "`network` says how far times scatter, not how long messages take"
+            "`network` contains deviations of message times, not message times"
         );
         assert!(network("step length", "step size").starts_with("network:6:"));
         let other = PROCS.replace("processors 3", "processors 2").replace("b\nb", "b").replace("\n3\n", "\n");
         let disagree = of(Some(&other), Some(NETWORK), same).unwrap_err();
-        assert_eq!(disagree, "`procs` is of 2 processes and `network` of 3");
+        assert_eq!(disagree, "`procs` has 2 processes, but `network` has 3");
         assert_eq!(
             of(Some("x"), None, same).unwrap_err(),
             "procs:1:1: expected `processors`, found `x`"
@@ -322,9 +322,6 @@ mod tests {
             "/nowhere/procs.vct: cannot be read: No such file or directory (os error 2)"
         );
         let both = of(None, Some(NETWORK), |params| params.bandwidth = Some(1.0));
-        assert_eq!(
-            both.unwrap_err(),
-            "there is a `network` of times that were measured, and `bandwidth` beside it"
-        );
+        assert_eq!(both.unwrap_err(), "a `network` of measured times cannot be combined with `bandwidth`");
     }
 }

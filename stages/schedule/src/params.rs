@@ -12,48 +12,61 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranks {
-    /// All tasks of a rank run on one slot, which no other rank takes.
+    /// All tasks of a rank run on one slot, which it does not share with other ranks.
     #[default]
     Together,
-    /// Every task runs where it likes, as if it belonged to no rank.
+    /// Tasks run on any processor, regardless of their rank.
     Free,
 }
 
-/// Declares the parameters of a stage and what they are by default, and beside its own those that say what the processors are. Serde can
-/// flatten a struct into another only where it lets unknown keys pass.
+/// Declares the parameters of a stage with their defaults: its own and those of the machine. `flatten` is not used: serde would
+/// accept unknown keys.
 macro_rules! with_machine {
     ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
         with_machine! {
             $(#[$meta])*
             pub struct $name { $($own)* }
             machine {
-                /// Number of processors. Needless with a `system` or `procs`; with one of them, only the first so many are used.
+                /// Number of processors.
+                ///
+                /// Optional with a `system` or `procs`; then only the first processors are used.
                 processors: Option<u32>,
-                /// How fast every processor is: a task of work w takes w / speed. All 1 by default.
+                /// Speed of every processor: a task of work w takes w / speed.
+                ///
+                /// By default all speeds are 1.
                 speeds: Vec<f64>,
-                /// When every processor can begin. All 0 by default.
+                /// Time from which every processor is available.
+                ///
+                /// By default all are available from 0.
                 available: Vec<f64>,
-                /// What a message between two processors takes at least; 0 by default. Of a `system`: for every message beside what its
-                /// links take, or for a distance of cost 1.
+                /// Minimum time of a message between two processors; 0 if omitted.
+                ///
+                /// With a `system`, the latency of every message in addition to that of its links, or of a distance of cost 1.
                 latency: Option<f64>,
-                /// Bytes that a message moves in a unit of time. By default 1 where the weights of edges are times, and 1.25e9 (10 Gbit/s)
-                /// where they are bytes. Of a `system`: over links that do not say it, or over a distance of cost 1.
+                /// Bytes that a message transfers per unit of time.
+                ///
+                /// By default 1 if edge weights are times, and 1.25e9 (10 Gbit/s) if they are bytes. With a `system`, the
+                /// bandwidth of links that specify none, or of a distance of cost 1.
                 bandwidth: Option<f64>,
-                /// Where the times of messages on a `system` come from. By default from its links if all of them say their bandwidth.
+                /// Source of message times on a `system`.
+                ///
+                /// By default its links, if all of them have a bandwidth.
                 distance: Option<Distance>,
-                /// Durations of a test on every process, `procs.vct` of PARUS: a task of weight w takes w · duration / size of the
-                /// test.
+                /// Benchmark durations of every process, `procs.vct` of PARUS.
+                ///
+                /// A task of weight w takes w · duration / size of the benchmark.
                 procs: Option<InputPath>,
-                /// What messages between all processes take, `network.*` of PARUS as text or netCDF.
+                /// Message times between all processes, `network.*` of PARUS as text or netCDF.
                 network: Option<InputPath>,
-                /// What a message takes whose length is not in `network`.
+                /// Time of a message whose length is not in `network`.
                 lookup: Lookup,
-                /// Whether the first process in `procs` and `network` is the coordinator of PARUS, which runs no task.
+                /// Treat the first process in `procs` and `network` as the coordinator of PARUS, which runs no tasks.
                 coordinator: bool,
-                /// What a message costs. By default `receive`, the model of PARUS, where `procs` or `network` is given, and `overlap`
-                /// elsewhere.
+                /// Cost model of messages.
+                ///
+                /// By default `receive`, the model of PARUS, if `procs` or `network` is given, otherwise `overlap`.
                 model: Option<DelayModel>,
-                /// Whether all tasks of a rank stay together, as those of a trace have to.
+                /// Keep all tasks of a rank together, as a trace requires.
                 ranks: Ranks,
             }
         }
@@ -98,12 +111,12 @@ macro_rules! or_default {
 }
 
 with_machine! {
-    /// What the processors are and what messages between them take, as every scheduler is told it.
+    /// Processors, and the times of messages between them; common to all schedulers.
     pub struct MachineParams {}
 }
 
 impl MachineParams {
-    /// What a message costs.
+    /// Cost model of messages.
     pub(crate) fn delay_model(&self) -> DelayModel {
         self.model.unwrap_or(match self.procs.is_some() || self.network.is_some() {
             true => DelayModel::Receive,
@@ -115,26 +128,26 @@ impl MachineParams {
 with_machine! {
     /// A list heuristic.
     pub struct ListParams {
-        /// Which one; `best` tries all and takes the best.
+        /// The heuristic; `best` tries all and returns the best schedule.
         pub heuristic: Heuristic,
     }
 }
 
-/// Makes [`Heuristic`] of a table of names.
+/// Defines [`Heuristic`] from a table of names.
 macro_rules! heuristics {
     ($count:literal: $($(#[$doc:meta])* $heuristic:ident = $name:literal,)*) => {
-        /// A list heuristic. Where a program belongs to ranks all are one: the best placement that needs no search.
+        /// A list heuristic. If tasks belong to ranks, all give the same result: the best start of the placement search.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Heuristic {
-            /// The best of all.
+            /// The best of all heuristics.
             #[default]
             Best,
             $($(#[$doc])* $heuristic,)*
         }
 
         impl Heuristic {
-            /// All single ones, in the order in which `best` tries them.
+            /// All heuristics, in the order in which `best` tries them.
             pub const ALL: [Self; $count] = [$(Self::$heuristic),*];
 
             /// Name in pipelines and tables.
@@ -151,45 +164,44 @@ macro_rules! heuristics {
 
 heuristics! {
     16:
-    /// Heterogeneous earliest finish time (Topcuoglu, Hariri, Wu 2002): the task with the longest way to the end first, where it is
-    /// done first, between others if there is room.
+    /// Heterogeneous earliest finish time (Topcuoglu, Hariri, Wu 2002): highest upward rank first, earliest finish, with
+    /// insertion into gaps.
     Heft = "heft",
-    /// HEFT in which the way to the end counts what tasks take on the processor that is the fastest for them.
+    /// HEFT with upward ranks from the execution times on the fastest processor of each task.
     HeftFastest = "heft-fastest",
-    /// HEFT from the end: all messages are turned round, and what would be done last comes first.
+    /// HEFT on the reversed graph, so that the last tasks are scheduled first.
     HeftBackward = "heft-backward",
-    /// HEFT that looks one step ahead: every task goes where its children could be done first (Bittencourt, Sakellariou, Madeira
-    /// 2010).
+    /// HEFT with lookahead: each task goes to the processor on which its children could finish first (Bittencourt, Sakellariou,
+    /// Madeira 2010).
     Lookahead = "lookahead",
     /// Critical path on a processor (Topcuoglu, Hariri, Wu 2002).
     Cpop = "cpop",
-    /// Predict earliest finish time with an optimistic cost table (Arabnejad, Barbosa 2014).
+    /// Predict earliest finish time, with an optimistic cost table (Arabnejad, Barbosa 2014).
     Peft = "peft",
-    /// Modified critical path (Wu, Gajski 1990): the task first that must begin first, where it can.
+    /// Modified critical path (Wu, Gajski 1990): smallest latest start time first, earliest start.
     Mcp = "mcp",
     /// Highest level first with estimated times (Adam, Chandy, Dickson 1974).
     Hlfet = "hlfet",
-    /// Earliest time first (Hwang, Chow, Anger, Lee 1989). As the next four it compares all ready tasks for every step.
+    /// Earliest time first (Hwang, Chow, Anger, Lee 1989). Like the next four, it compares all ready tasks in every step.
     Etf = "etf",
     /// Dynamic level scheduling (Sih, Lee 1993).
     Dls = "dls",
-    /// Of all ready tasks the one that can be done first (Ibarra, Kim 1977).
+    /// Min-min: the ready task with the earliest finish time (Ibarra, Kim 1977).
     MinMin = "min-min",
-    /// Of all ready tasks the one that is done last where it is done first (Ibarra, Kim 1977).
+    /// Max-min: the ready task with the latest of the earliest finish times (Ibarra, Kim 1977).
     MaxMin = "max-min",
-    /// Of all ready tasks the one that loses most if it gets the second best processor (Maheswaran, Ali, Siegel, Hensgen, Freund
-    /// 1999).
+    /// Sufferage: the ready task that loses most on its second-best processor (Maheswaran, Ali, Siegel, Hensgen, Freund 1999).
     Sufferage = "sufferage",
-    /// The longest paths stay together (Kim, Browne 1988). Looks through all tasks for every path.
+    /// Linear clustering: the longest paths stay together (Kim, Browne 1988). Examines all tasks for every path.
     LinearClusters = "linear-clusters",
-    /// Tasks stay with a parent if they can begin earlier there (after Yang, Gerasoulis 1994).
+    /// Dominant sequence clustering: tasks join a parent if they can start earlier there (after Yang, Gerasoulis 1994).
     DominantSequence = "dominant-sequence",
-    /// Everything on the processor that is done first with it.
+    /// All tasks on the processor that finishes first.
     Serial = "serial",
 }
 
 impl Heuristic {
-    /// Whether its time may grow with the square of the number of tasks.
+    /// Whether its time may grow quadratically with the number of tasks.
     #[must_use]
     pub fn is_quadratic(self) -> bool {
         matches!(
@@ -206,112 +218,132 @@ impl Heuristic {
 }
 
 with_machine! {
-    /// The proven optimum of a small problem, or a bound: branch and bound over the orders in which tasks begin. Programs of up to 30
-    /// tasks are often solved within a second, larger ones if messages are long or there are many processors; with more than 128 tasks
-    /// there is only a bound.
+    /// Branch and bound over the orders in which tasks start: the proven optimum of a small problem, or a lower bound. Programs
+    /// of up to 30 tasks are often solved within a second, larger ones if messages are long or there are many processors. With
+    /// more than 128 tasks there is only a bound.
     pub struct ExactParams {
-        /// How many partial schedules are looked at at most: 20 million by default, some 20 seconds, unless `time_limit_s` is given.
+        /// Maximum number of partial schedules.
+        ///
+        /// Default: 20 million, about 20 seconds, unless `time_limit_s` is given.
         pub max_search_nodes: Option<u64>,
-        /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+        /// Time limit in seconds; the result is then not reproducible bit-identically.
         pub time_limit_s: Option<f64>,
     }
 }
 
 with_machine! {
-    /// The best schedule that a budget allows: lists, annealing from the best of them and from what it found, and branch and bound where it
-    /// can prove something. Ends early where the schedule is as good as the lower bound.
+    /// The best schedule within a budget: list heuristics, simulated annealing, and branch and bound. Ends early if the makespan
+    /// equals the lower bound.
     pub struct AutoParams {
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How many schedules every island evaluates; a node of branch and bound counts as one. By default 134,217,728 divided by the number
-        /// of tasks, at most 2,097,152 and at least 1024.
+        /// Number of schedules that every island evaluates; a node of branch and bound counts as one.
+        ///
+        /// Default: 134,217,728 divided by the number of tasks, at most 2,097,152 and at least 1024.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+        /// Time limit in seconds; the result is then not reproducible bit-identically.
         pub time_limit_s: Option<f64>,
-        /// Number of searches side by side, 2 by default; their number never depends on that of the threads.
+        /// Number of parallel searches, independent of the number of threads.
         pub islands: u32 = 2,
     }
 }
 
 with_machine! {
-    /// The genetic algorithm of PARUS. What is not said is as in `ini`, else as in the `sch.ini` that comes with PARUS, except for when the
-    /// search ends.
+    /// The genetic algorithm of PARUS. Omitted parameters are those of `ini`, otherwise those of the `sch.ini` that comes with
+    /// PARUS, except for the stop criteria.
     pub struct GeneticParams {
-        /// Another seed gives another search.
+        /// Random seed.
         pub seed: u64 = 1,
-        /// How many schedules every island evaluates. Without `max_cycles` the search goes on until then.
+        /// Number of schedules that every island evaluates.
+        ///
+        /// Without `max_cycles` this is the stop criterion.
         pub evaluations: Option<u64>,
-        /// How long the search may take, in seconds. The result cannot be made again bit for bit. Without `max_cycles` the search
-        /// goes on until then.
+        /// Time limit in seconds; the result is then not reproducible bit-identically.
+        ///
+        /// Without `max_cycles` this is the stop criterion.
         pub time_limit_s: Option<f64>,
-        /// Number of islands, each with a population of its own.
+        /// Number of islands, each with its own population.
         pub islands: u32 = 4,
-        /// A file of parameters as PARUS reads it, `sch.ini`; what is given here beside it counts more.
+        /// Parameter file of PARUS, `sch.ini`; parameters given here override it.
         pub ini: Option<InputPath>,
-        /// Most schedules of a population, `creatures:max` of PARUS; 100 by default, fewer where a program has more than 80,000 tasks.
+        /// Maximum size of the population, `creatures:max` of PARUS.
+        ///
+        /// Default: 100, less for programs with more than 80,000 tasks.
         pub population: Option<u32>,
-        /// Part of them that the first population has, `creatures:start_part`; 1 by default.
+        /// Fraction of the population that the first generation has, `creatures:start_part`; 1 if omitted.
         pub start_part: Option<f64>,
-        /// How much worse a schedule counts at most, by chance, when the survivors are chosen: a makespan F counts as
-        /// F · (1 + r · penalty) with a random r from 0 to 1. `creatures:random_selecting` of the old program; 0.1 by default.
+        /// Maximum random penalty in the selection of survivors, `creatures:random_selecting` of the old program.
+        ///
+        /// A makespan F counts as F · (1 + r · penalty), with r random from 0 to 1. Default: 0.1.
         pub penalty: Option<f64>,
-        /// How many of the best survive whatever chance says, `creatures:random_selecting` of the new program; 1 by default (the old
-        /// program). The best ever seen is kept beside the population in any case.
+        /// Number of best individuals that survive without a penalty, `creatures:random_selecting` of the new program.
+        ///
+        /// Default: 1, as in the old program. The incumbent is always kept in addition to the population.
         pub elites: Option<u32>,
-        /// Most generations, `stop:max_cycles`. By default 2000 where nothing else ends the search.
+        /// Maximum number of generations, `stop:max_cycles`.
+        ///
+        /// Default: 2000 if nothing else ends the search.
         pub max_cycles: Option<u32>,
-        /// A generation is idle whose best schedule is by no more than this better than the best of the generation before,
-        /// `stop:min_difference`, in units of time; 0.0001 by default.
+        /// Minimum improvement of the best makespan, without which a generation is idle: `stop:min_difference`, in units of time.
+        ///
+        /// Default: 0.0001.
         pub min_difference: Option<f64>,
-        /// Idle generations in a row that end the search, `stop:idle_iterations`. By default one where `min_difference` is given, and otherwise
-        /// there is no such end.
+        /// Number of consecutive idle generations that end the search, `stop:idle_iterations`.
+        ///
+        /// Default: 1 if `min_difference` is given, otherwise unlimited.
         pub idle_iterations: Option<u32>,
-        /// Mutants of a generation, as a part of the population, `mutate_possibilities:avg`: the mean of a number that is drawn anew for
-        /// every generation, from half to one and a half times as many; 0.5 by default.
+        /// Mutants per generation as a fraction of the population, `mutate_possibilities:avg`.
+        ///
+        /// This is a mean: the number is drawn for every generation, from half to one and a half times as many. Default: 0.5.
         pub mutation: Option<f64>,
-        /// Probability that a gene that mutates gets another processor, `mutate_possibilities:processor`; 0.6 by default.
+        /// Probability that a mutating gene changes its processor, `mutate_possibilities:processor`; 0.6 if omitted.
         pub mutation_processor: Option<f64>,
-        /// Probability that a gene that mutates gets another rank, `mutate_possibilities:priority`; 0.2 by default.
+        /// Probability that a mutating gene changes its rank, `mutate_possibilities:priority`; 0.2 if omitted.
         pub mutation_priority: Option<f64>,
-        /// Genes of a mutant that mutate, as a part of all, `mutate_possibilities:avg_gens`, also the mean of a number that is drawn; 0.2 by
-        /// default, and always one gene at least.
+        /// Mutating genes as a fraction of all genes of a mutant, `mutate_possibilities:avg_gens`.
+        ///
+        /// This is the mean of a random number, which is at least one gene. Default: 0.2.
         pub mutation_genes: Option<f64>,
-        /// Children of two parents in a generation, as a part of the population, `recombination:avg_possibility`, also the mean of a
-        /// number that is drawn; 0.6 by default.
+        /// Children per generation as a fraction of the population, `recombination:avg_possibility`.
+        ///
+        /// This is the mean of a random number. Default: 0.6.
         pub recombination: Option<f64>,
-        /// Points of a crossover, `recombination:avg_points`, also the mean of a number that is drawn; 2 by default. Between two points
-        /// a child has whole entries, processor and rank, of the one parent and then of the other.
+        /// Number of crossover points, `recombination:avg_points`.
+        ///
+        /// This is the mean of a random number. Between two points a child has complete entries (processor and rank) of
+        /// alternating parents. Default: 2.
         pub crossover_points: Option<u32>,
-        /// What becomes of children whose ranks contradict the program.
+        /// Treatment of children whose ranks contradict the program.
         pub admissible: Admissible,
-        /// How often a child is made anew that is inadmissible, with `admissible = "reject"`, before it is left out; 100 by default.
+        /// Number of attempts to replace an inadmissible child with `admissible = "reject"`; 100 if omitted.
         pub tries: u32 = 100,
-        /// Whether the schedules of all list heuristics are in the first population. PARUS begins with random ones.
+        /// Include the schedules of all list heuristics in the first population; PARUS starts from random ones.
         pub seeded: bool,
-        /// After how many generations the best schedule of every island goes to the next one in the ring, where it takes the place of the
-        /// worst if it is better; 0: never. 10 by default.
+        /// Generations between migrations; 0 disables them.
+        ///
+        /// The best schedule of every island is sent to the next one in the ring, where it replaces the worst if it is better.
+        /// Default: 10.
         pub exchange_interval: u32 = 10,
     }
 }
 
-/// What becomes of a child whose ranks contradict the program: tasks wait for each other in a cycle, some because of a message and
-/// some for their turns.
+/// Treatment of a child whose ranks contradict the program: tasks wait for each other in a cycle of messages and turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Admissible {
-    /// There are none: ranks are priorities. Of all tasks that no longer wait for another, the one with the lowest rank comes next.
+    /// Treat ranks as priorities, so that no child is inadmissible: of all ready tasks, the one with the lowest rank is next.
     #[default]
     Repair,
-    /// It is thrown away and made anew, as in PARUS.
+    /// Discard the child and create another one, as PARUS does.
     Reject,
 }
 
 with_machine! {
-    /// A schedule computed again by a program that shares no code with the schedulers.
+    /// A schedule recomputed by code that shares nothing with the schedulers.
     pub struct CheckParams {
-        /// A `.sch` file of PARUS in place of a schedule.
+        /// A `.sch` file of PARUS instead of a schedule.
         pub path: Option<InputPath>,
-        /// Whether an order that `check_schedule` of PARUS refuses gives way to the best one found that it accepts.
+        /// Replace an order that `check_schedule` of PARUS rejects by the best accepted one found.
         pub parus_order: bool,
     }
 }
@@ -320,27 +352,30 @@ with_machine! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
-    /// The file.
+    /// File with the task graph.
     pub path: InputPath,
-    /// Its format; by default what its contents look like.
+    /// Format of the file; detected from its contents if omitted.
     #[serde(default)]
     pub format: Option<GraphFormat>,
-    /// What weights of edges are multiplied by, since they have to be whole: 1000 counts in thousandths. The `bandwidth` of a scheduler
-    /// takes it back.
+    /// Factor for edge weights, which must be integers: 1000 counts in thousandths.
+    ///
+    /// The same `bandwidth` of a scheduler compensates for it.
     #[serde(default = "unscaled")]
     pub scale: f64,
-    /// The attribute of nodes of a DOT file that is their work. By default the first that any node has of `Weight`, `weight`,
-    /// `cost` and `size`.
+    /// Node attribute of a DOT file that contains the work.
+    ///
+    /// By default the first one that any node has of `Weight`, `weight`, `cost` and `size`.
     #[serde(default)]
     pub node_weight: Option<String>,
-    /// The attribute of edges of a DOT file that is what they send. By default the first that any edge has of `Weight`, `weight`,
-    /// `cost` and `size`; messages are empty if none has one.
+    /// Edge attribute of a DOT file that contains the message size.
+    ///
+    /// By default the first one that any edge has of `Weight`, `weight`, `cost` and `size`; if there is none, messages are empty.
     #[serde(default)]
     pub edge_weight: Option<String>,
 }
 
 impl ImportParams {
-    /// The graph in a file, in the format that its contents look like.
+    /// The graph in a file, with detected format.
     #[must_use]
     pub fn of(file: impl Into<PathBuf>) -> Self {
         Self {
@@ -371,29 +406,29 @@ pub enum GraphFormat {
     Wfformat,
 }
 
-/// A schedule as text that other programs read.
+/// A schedule as text for other programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportParams {
-    /// Which text.
+    /// Output format.
     pub format: ExportFormat,
 }
 
-/// A text that a schedule is written as.
+/// An output format of schedules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFormat {
     /// `.sch` of PARUS.
     Sch,
-    /// JSON that <https://ui.perfetto.dev> and `chrome://tracing` open, with an arrow for every message.
+    /// JSON for <https://ui.perfetto.dev> and `chrome://tracing`, with an arrow for every message.
     Perfetto,
-    /// A Gantt chart as a picture.
+    /// A Gantt chart as SVG.
     Svg,
-    /// A Gantt chart as a page.
+    /// A Gantt chart as an HTML page.
     Html,
     /// A trace in the format of Pajé, for `ViTE` and `pajeng`.
     Paje,
-    /// `WfFormat` of `WfCommons` with what was executed where and when.
+    /// `WfFormat` of `WfCommons`, with the execution.
     Wfformat,
 }
 
@@ -402,7 +437,7 @@ pub enum ExportFormat {
 #[serde(deny_unknown_fields)]
 pub struct MappingParams {}
 
-/// Searches draw their seeds by the kind of their stage, and have a budget.
+/// Searches derive random streams from the kind of their stage, and have a budget.
 macro_rules! search {
     ($params:ty, $kind:literal) => {
         impl $params {

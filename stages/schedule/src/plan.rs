@@ -1,4 +1,4 @@
-//! Plans: who runs what and when it is whose turn, when every task of a plan begins and ends, and what looks for plans.
+//! Plans (processors and turns of tasks), their start and finish times, and the interface of schedulers.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Problem;
 
-/// The processor of every task, and an order of all tasks: on every processor they take their turns in it. None comes before
-/// one that it waits for.
+/// The processor of every task, and a topological order of all tasks, which determines the turns on every processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The tasks, first to last.
+    /// The tasks in order.
     pub order: Vec<u32>,
     /// The processor of every task; the index is the task.
     pub processor: Vec<u32>,
@@ -25,8 +24,8 @@ impl Plan {
         Self { order: problem.order().to_vec(), processor: vec![processor; problem.tasks()] }
     }
 
-    /// The plan in which tasks begin in the order in which they are known to begin. Of two that begin together, one without work
-    /// comes first; else they stay in the order of the problem, in which none comes before one that it waits for.
+    /// The plan of known start times. Of tasks that start together, one without work comes first; otherwise they keep the
+    /// topological order of the problem.
     #[must_use]
     pub fn of_times(problem: &Problem, start: &[i64], finish: &[i64], processor: Vec<u32>) -> Self {
         let mut order = problem.order().to_vec();
@@ -34,7 +33,7 @@ impl Plan {
         Self { order, processor }
     }
 
-    /// Whether every task stands once and none before one that it waits for.
+    /// Whether the order contains every task once, after its predecessors.
     #[must_use]
     pub fn is_admissible(&self, problem: &Problem) -> bool {
         let mut place = vec![usize::MAX; problem.tasks()];
@@ -74,7 +73,7 @@ impl Plan {
             waits_for: waits_for[task],
             process: dag.tasks[task].rank,
         };
-        // In ticks as all times are, so that no task begins before its processor can.
+        // In ticks, like all times, so that no task starts before its processor is available.
         let processor = |(one, &available): (&Processor, &i64)| Processor {
             available: problem.real(available),
             ..one.clone()
@@ -90,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// The plan of a problem for the reversed one, no later than it.
+    /// The plan for the reversed problem, with at most the same makespan.
     pub(crate) fn reversed(&self, problem: &Problem) -> Self {
         let times = Evaluator::new(problem).times(self);
         let last = times.finish.iter().copied().max().unwrap_or(0);
@@ -101,14 +100,14 @@ impl Plan {
     }
 }
 
-/// When every task begins and ends, in ticks.
+/// Start and finish times of all tasks, in ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Times {
-    /// When every task begins.
+    /// The start time of every task.
     pub start: Vec<i64>,
-    /// When every task is done.
+    /// The finish time of every task.
     pub finish: Vec<i64>,
-    /// The task without which a task would have begun earlier.
+    /// The task that determines the start time.
     pub waits_for: Vec<Option<u32>>,
 }
 
@@ -121,13 +120,13 @@ pub struct Evaluator<'p> {
 }
 
 impl<'p> Evaluator<'p> {
-    /// An evaluator with room for one plan.
+    /// An evaluator with reusable buffers.
     #[must_use]
     pub fn new(problem: &'p Problem) -> Self {
         Self { problem, finish: vec![0; problem.tasks()], free: problem.available().to_vec() }
     }
 
-    /// When the last task of an admissible plan is done.
+    /// The makespan of a feasible plan.
     #[must_use]
     pub fn makespan(&mut self, plan: &Plan) -> i64 {
         match self.problem.model() {
@@ -160,8 +159,8 @@ impl<'p> Evaluator<'p> {
         last
     }
 
-    /// When every task of an admissible plan begins and ends, and why not earlier: because of a message rather than of its turn,
-    /// where both are as late.
+    /// Start and finish times of all tasks of a feasible plan, and what determines them: of a message and a turn that are equally
+    /// late, the message.
     #[must_use]
     pub fn times(&mut self, plan: &Plan) -> Times {
         let problem = self.problem;
@@ -200,36 +199,36 @@ impl<'p> Evaluator<'p> {
     }
 }
 
-/// The parameters of an algorithm that schedules the tasks of a problem.
+/// The parameters of a scheduling algorithm.
 pub trait Scheduler {
-    /// Checks what does not depend on the problem.
+    /// Checks the parameters, as far as they do not depend on the problem.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Gives every task a processor and a turn.
+    /// Computes a plan.
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error>;
 }
 
-/// What a scheduler found.
+/// The result of a scheduler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult<S> {
-    /// The best: a [`Plan`], or the slot of every rank.
+    /// The best [`Plan`], or the slot of every rank.
     pub best: S,
     /// Its makespan in ticks.
     pub makespan: i64,
-    /// A makespan in ticks that no schedule of the problem is below.
+    /// Lower bound of the makespan in ticks.
     pub lower_bound: i64,
-    /// Schedules whose makespan was computed, or nodes of a search tree, by all islands together.
+    /// Evaluated schedules, or nodes of a search tree, of all islands together.
     pub evaluations: u64,
-    /// The least makespan of every island over its evaluations, island by island.
+    /// The best makespan of every island over its evaluations, island by island.
     pub convergence: Vec<Point>,
-    /// Whether the search came to its end and was not told to stop before.
+    /// Whether the search completed without being stopped.
     pub complete: bool,
 }
 
 impl<S> SearchResult<S> {
-    /// What islands found, with a bound.
+    /// The result of islands, with a bound.
     pub(crate) fn of_islands(found: hopmap_islands::SearchResult<S>, lower_bound: i64) -> Self {
         Self {
             makespan: found.best.cost,
@@ -241,7 +240,7 @@ impl<S> SearchResult<S> {
         }
     }
 
-    /// Whether nothing can be better.
+    /// Whether the result is proven optimal.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.lower_bound >= self.makespan

@@ -1,23 +1,23 @@
-//! A program on a machine where every task may run anywhere, in whole ticks.
+//! A program on a machine whose tasks may run anywhere, in integer ticks.
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};
 use hopmap_replay::{Delays, Distances, Machine, Network, ProblemError, SizedMessages, TickScale};
 
-/// Most pairs of processors that are all looked at.
+/// Largest number of processor pairs for exact statistics.
 const MOST_PAIRS: usize = 1 << 22;
-/// Most times that are looked up for all sizes together.
+/// Maximum number of times that are looked up for all sizes together.
 const MOST_TIMES: usize = 1 << 24;
 
-/// Tasks, what they wait for, and how long everything takes on every processor, in whole ticks.
+/// Tasks, their dependencies, and all execution times in integer ticks.
 #[derive(Debug, Clone)]
 pub struct Problem {
     tasks: usize,
     processors: usize,
     model: DelayModel,
     scale: TickScale,
-    /// What task `t` takes on processor `p`, at `t * processors + p`, or at `t` where all processors are equally fast.
+    /// Execution time of task `t` on processor `p`, at `t * processors + p`, or at `t` if all processors are equally fast.
     work: Vec<i64>,
     equally_fast: bool,
     available: Vec<i64>,
@@ -28,19 +28,19 @@ pub struct Problem {
     alike: bool,
 }
 
-/// A message as the task at one end sees it.
+/// A message from the point of view of the task at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// The task at the other end.
     pub task: u32,
-    /// Its size, as [`Delays`] knows it.
+    /// Its size as an index of [`Delays`].
     pub size: u32,
 }
 
-/// What belongs to tasks, one task after the other.
+/// Lists of all tasks, concatenated.
 #[derive(Debug, Clone)]
 pub(crate) struct ByTask<T> {
-    /// Where that of every task begins, and where the last one ends.
+    /// Start of the list of every task, and the end of the last one.
     starts: Vec<u32>,
     all: Vec<T>,
 }
@@ -63,7 +63,7 @@ impl<T> ByTask<T> {
 }
 
 impl Problem {
-    /// The problem of a program that was checked on a machine; every task may run anywhere.
+    /// The problem of a validated program on a machine; every task may run anywhere.
     pub fn new(dag: &TaskDag, machine: &Machine, model: DelayModel) -> Result<Self, ProblemError> {
         if dag.tasks.is_empty() {
             return Err(ProblemError::Empty);
@@ -109,13 +109,13 @@ impl Problem {
         self.processors
     }
 
-    /// What a message costs.
+    /// Cost model of messages.
     #[must_use]
     pub fn model(&self) -> DelayModel {
         self.model
     }
 
-    /// What a task takes on a processor.
+    /// Execution time of a task on a processor.
     #[inline]
     #[must_use]
     pub fn work(&self, task: u32, processor: u32) -> i64 {
@@ -125,60 +125,59 @@ impl Problem {
         }
     }
 
-    /// What a task takes on every processor, or one value where all are equally fast.
+    /// Execution times of a task on every processor, or one value if all are equally fast.
     #[must_use]
     pub fn works(&self, task: u32) -> &[i64] {
         let count = if self.equally_fast { 1 } else { self.processors };
         &self.work[task as usize * count..][..count]
     }
 
-    /// What a message of a size takes from one processor to another, or from a processor to itself.
+    /// Time of a message of a size from one processor to another, or from a processor to itself.
     #[inline]
     #[must_use]
     pub fn delay(&self, size: u32, from: u32, to: u32) -> i64 {
         self.delays.ticks(size, from, to)
     }
 
-    /// What messages take.
+    /// Message times.
     #[must_use]
     pub fn delays(&self) -> &Delays {
         &self.delays
     }
 
-    /// What messages of every size take between processors that are not known yet.
+    /// Statistics of message times for every size, without known processors.
     pub(crate) fn delay_summary(&self) -> DelaySummary {
         let sizes = self.parents.all.iter().map(|message| message.size as usize + 1).max().unwrap_or(0);
         DelaySummary::new(&self.delays, sizes, self.processors)
     }
 
-    /// When every processor can begin.
+    /// The time from which every processor is available.
     #[must_use]
     pub fn available(&self) -> &[i64] {
         &self.available
     }
 
-    /// The messages to a task, by the tasks that send them.
+    /// Incoming messages of a task, by sender.
     #[inline]
     #[must_use]
     pub fn parents(&self, task: u32) -> &[Message] {
         self.parents.of(task)
     }
 
-    /// The messages from a task, by the tasks that get them.
+    /// Outgoing messages of a task, by receiver.
     #[inline]
     #[must_use]
     pub fn children(&self, task: u32) -> &[Message] {
         self.children.of(task)
     }
 
-    /// The tasks in an order in which none comes before one that it waits for.
+    /// The tasks in topological order.
     #[must_use]
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Whether processors can change their names and nothing is different: all are equally fast, available at the same
-    /// time, and equally far from each other.
+    /// Whether processors are interchangeable: all are equally fast, available at the same time, and equally far from each other.
     #[must_use]
     pub fn is_alike(&self) -> bool {
         self.alike
@@ -190,8 +189,8 @@ impl Problem {
         self.scale.real(ticks)
     }
 
-    /// The problem in which all messages go back, which has the same optimum: where all processors are alike and a message takes
-    /// its time while both compute.
+    /// The problem with reversed messages. It has the same optimum if all processors are identical and messages overlap with
+    /// computation at both ends.
     pub(crate) fn reversed(&self) -> Option<Self> {
         if !self.alike || self.model != DelayModel::Overlap {
             return None;
@@ -226,19 +225,19 @@ fn group_messages(
     ByTask { starts, all: grouped }
 }
 
-/// What messages of every size take, as far as it does not depend on who sends to whom.
+/// Message times for every size, independent of the endpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DelaySummary {
-    /// The mean over pairs of different processors; of some of them where there are too many.
+    /// The mean over pairs of different processors; over a sample if there are too many.
     pub(crate) mean: Vec<i64>,
-    /// The shortest between two different processors; 0 where there are too many pairs.
+    /// The minimum between two different processors; 0 if there are too many pairs.
     pub(crate) shortest: Vec<i64>,
-    /// The shortest from a processor to itself; 0 where there are too many.
+    /// The minimum from a processor to itself; 0 if there are too many.
     pub(crate) local: Vec<i64>,
 }
 
 impl DelaySummary {
-    /// The summary for sizes 0 to `sizes` on so many processors.
+    /// The summary for sizes 0 to `sizes` on the given number of processors.
     pub(crate) fn new(delays: &Delays, sizes: usize, processors: usize) -> Self {
         if let Some(mut far) = delays.uniform() {
             far.resize(sizes, 0);

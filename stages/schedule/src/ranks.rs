@@ -1,7 +1,7 @@
-//! The slots of ranks whose tasks stay together and in order: what is looked for where a program is known by its trace.
+//! Search for the slots of ranks whose tasks stay together and in order, as in a trace.
 //!
-//! Every rank takes a slot of its own, so a placement is the slot of every rank, and what is minimised is the makespan. A quadratic
-//! assignment problem adds up what all messages cost; the makespan only counts those that somebody waits for.
+//! Every rank takes a slot of its own, so a placement is the slot of every rank; the objective is the makespan. A quadratic
+//! assignment problem sums the costs of all messages; the makespan counts only those that delay a task.
 
 mod auto;
 mod exact;
@@ -20,7 +20,7 @@ pub use genetic::genetic;
 pub use search::RankSearch;
 pub use starts::{Start, list, starts};
 
-/// The slots that the ranks of a schedule run on, with its metrics. A rank without tasks takes the first slot that is free.
+/// The slots of the ranks of a schedule, with its metrics. A rank without tasks takes the first free slot.
 pub fn mapping(schedule: &Schedule, system: &SystemGraph) -> Result<Mapping, Error> {
     let mut mapping = Mapping::new(&slots(schedule, system)?, system, Weight::default())?;
     mapping.metrics.clone_from(&schedule.metrics);
@@ -34,14 +34,14 @@ pub fn mapping(schedule: &Schedule, system: &SystemGraph) -> Result<Mapping, Err
 fn slots(schedule: &Schedule, system: &SystemGraph) -> Result<Vec<u32>, InvalidInput> {
     let name = |processor: u32| &schedule.processors[processor as usize].name;
     let no_slot = |process: u32| {
-        InvalidInput::new(format!("process {process} has no task, and no slot is left for it"), "")
+        InvalidInput::new(format!("process {process} has no task, and no slot is free for it"), "")
     };
     let mut processors: Vec<Option<u32>> = Vec::new();
     for (task, scheduled) in schedule.tasks.iter().enumerate() {
         let Some(process) = scheduled.process else {
             let problem =
-                format!("task {task} of the schedule belongs to no process, so there is nothing to place");
-            let help = "a mapping follows from the schedule of a trace; that of a task graph has none";
+                format!("task {task} of the schedule has no process, so the schedule defines no mapping");
+            let help = "use the schedule of a trace; that of a task graph has no processes";
             return invalid(problem, help);
         };
         if process as usize >= processors.len() {
@@ -54,7 +54,7 @@ fn slots(schedule: &Schedule, system: &SystemGraph) -> Result<Vec<u32>, InvalidI
         if own != scheduled.processor {
             let [first, second] = [own, scheduled.processor].map(name);
             let problem = format!("process {process} runs on `{first}` and on `{second}`");
-            return invalid(problem, "make the schedule with `ranks = \"together\"`");
+            return invalid(problem, "compute the schedule with `ranks = \"together\"`");
         }
     }
     let mut is_free = vec![true; system.slots.len()];
@@ -64,8 +64,8 @@ fn slots(schedule: &Schedule, system: &SystemGraph) -> Result<Vec<u32>, InvalidI
         let Some(slot) = slot(schedule, system, processor) else {
             let name = name(processor);
             let problem =
-                format!("process {process} runs on processor `{name}`, which is no slot of the machine");
-            return invalid(problem, "connect the system that the schedule was made for");
+                format!("process {process} runs on processor `{name}`, which is not a slot of the machine");
+            return invalid(problem, "connect the `system` of the schedule");
         };
         is_free[slot as usize] = false;
         slots[process] = Some(slot);
@@ -75,7 +75,7 @@ fn slots(schedule: &Schedule, system: &SystemGraph) -> Result<Vec<u32>, InvalidI
     slots.map(|(process, slot)| slot.or_else(|| free.next()).ok_or_else(|| no_slot(process))).collect()
 }
 
-/// The slot that a processor is, if the machine has it under the same name.
+/// The slot of a processor, if the machine has one of the same name.
 fn slot(schedule: &Schedule, system: &SystemGraph, processor: u32) -> Option<u32> {
     let processor = &schedule.processors[processor as usize];
     let slot = processor.slot?;

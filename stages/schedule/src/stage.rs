@@ -15,7 +15,7 @@ use crate::{
     formats,
 };
 
-/// What schedulers take and give. A mapping is where a search for the slots of ranks begins.
+/// Inputs and outputs of schedulers. The mapping is an initial solution for the slots of ranks.
 const PORTS: &[Port] = &[
     Port::input::<TaskDag>("task-dag"),
     Port::optional::<SystemGraph>("system"),
@@ -23,8 +23,8 @@ const PORTS: &[Port] = &[
     Port::output::<Schedule>("schedule"),
 ];
 
-/// Declares the stage of a scheduler: `place` finds the slots of ranks where their tasks stay together, `is_timed` says whether a result
-/// depends on the speed of the computer, and `ini` is a file of parameters.
+/// Declares the stage of a scheduler. `place` searches the slots of ranks if their tasks stay together, `is_timed` is whether a
+/// result depends on the speed of the computer, and `ini` is a parameter file.
 macro_rules! scheduler_stage {
     (
         $(#[$meta:meta])* $stage:ident($kind:expr, $summary:literal), $params:ident,
@@ -71,30 +71,30 @@ macro_rules! scheduler_stage {
 
 scheduler_stage! {
     /// `schedule/list`: a list heuristic.
-    ListStage("schedule/list", "A schedule by a list heuristic, such as HEFT"), ListParams,
+    ListStage("schedule/list", "Schedule with a list heuristic, such as HEFT"), ListParams,
     place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/exact`: branch and bound.
-    ExactStage("schedule/exact", "The proven optimum of a small problem, or a bound"), ExactParams,
+    ExactStage("schedule/exact", "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
     place: ranks::exact, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/auto`: list heuristics, annealing and branch and bound on one budget.
-    AutoStage(AutoParams::KIND, "The best schedule that a budget allows, and how far it can be from the optimum"), AutoParams,
+    AutoStage(AutoParams::KIND, "Find the best schedule within a budget, with its optimality gap"), AutoParams,
     place: ranks::auto, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: true
 }
 
 scheduler_stage! {
     /// `schedule/genetic`: the genetic algorithm of PARUS.
-    GeneticStage(GeneticParams::KIND, "The genetic algorithm of PARUS: populations of schedules"), GeneticParams,
+    GeneticStage(GeneticParams::KIND, "Schedule with the genetic algorithm of PARUS"), GeneticParams,
     place: ranks::genetic, is_timed: |params| params.time_limit_s.is_some(), ini: |params| params.ini.as_ref(),
     distributed: true
 }
 
-/// Schedules the program of the inputs: `scheduler` where tasks may run anywhere, `place` where those of a rank stay together.
+/// Schedules the program of the inputs: `scheduler` if tasks may run anywhere, `place` if those of a rank stay together.
 fn solve(
     params: &MachineParams,
     is_timed: bool,
@@ -153,7 +153,7 @@ fn with_metrics<S>(mut schedule: Schedule, found: &SearchResult<S>, real: impl F
     schedule
 }
 
-/// How good a schedule is, in words.
+/// Describes the makespan and its gap.
 fn describe_quality(schedule: &Schedule) -> String {
     let metric = |name: &str| schedule.metrics.get(name).copied().unwrap_or_default();
     let makespan = metric("makespan");
@@ -168,14 +168,14 @@ fn describe_quality(schedule: &Schedule) -> String {
     }
 }
 
-/// `schedule/check`: a schedule computed again from the program and the machine.
+/// `schedule/check`: a schedule recomputed from the program and the machine.
 #[derive(Debug)]
 pub struct CheckStage;
 
 impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = check::KIND;
-    const SUMMARY: &'static str = "A schedule or .sch file computed again, or what is wrong with it";
+    const SUMMARY: &'static str = "Verify a schedule or .sch file by recomputing it";
     const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
@@ -213,7 +213,7 @@ pub struct MappingStage;
 impl Stage for MappingStage {
     type Params = MappingParams;
     const KIND: &'static str = "schedule/mapping";
-    const SUMMARY: &'static str = "The slot of every rank in the schedule of a trace, as a mapping";
+    const SUMMARY: &'static str = "Extract the mapping of ranks to slots from the schedule of a trace";
     const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
@@ -240,7 +240,8 @@ pub struct ImportStage;
 impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "schedule/import";
-    const SUMMARY: &'static str = "A task graph from a file of PARUS, Graphviz, the STG set or WfCommons";
+    const SUMMARY: &'static str =
+        "Read a task graph in the format of PARUS, Graphviz, the STG set or WfCommons";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -248,7 +249,7 @@ impl Stage for ImportStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        // Always under the same name, so that renaming a file changes no key.
+        // A fixed name, so that renaming a file changes no key.
         Ok(vec![InputPath::named(params.path.path(), "graph")])
     }
 
@@ -269,7 +270,7 @@ pub struct ExportStage;
 impl Stage for ExportStage {
     type Params = ExportParams;
     const KIND: &'static str = "schedule/export";
-    const SUMMARY: &'static str = "A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat";
+    const SUMMARY: &'static str = "Export a schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -290,7 +291,7 @@ impl Stage for ExportStage {
         if let (ExportFormat::Sch, Some(dag)) = (params.format, dag.as_deref().filter(is_of_program))
             && !accepts(dag, &schedule.turns())
         {
-            cx.log("`check_schedule` of PARUS refuses this order; `parus_order = true` of `schedule/check` finds another one");
+            cx.log("`check_schedule` of PARUS rejects this order; `parus_order = true` of `schedule/check` finds an accepted one");
         }
         Ok(Outcome::Done(Outputs::new().with("file", file)))
     }
@@ -301,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stage_gives_tasks() {
+    fn the_import_stage_outputs_tasks() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "digraph { a [Weight=1] b [Weight=2] a -> b }").unwrap();
         let params = ImportParams::of(file.path());
@@ -309,7 +310,7 @@ mod tests {
         let Outcome::Done(outputs) =
             ImportStage::run(params.clone(), Inputs::new(), &Context::detached()).unwrap()
         else {
-            panic!("it is not done")
+            panic!("not done")
         };
         let dag = outputs.get("task-dag").unwrap().downcast_ref::<TaskDag>().unwrap();
         assert_eq!((dag.tasks.len(), dag.name(1).as_ref()), (2, "b"));

@@ -1,4 +1,4 @@
-//! Small programs, machines and schedules for tests, and the optimum by looking at every schedule.
+//! Small programs, machines and schedules for tests, and the optimum by exhaustive search.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::{CheckParams, Evaluator, Plan, Problem};
 
-/// A program of whole numbers: work of tasks, and edges from lower to higher numbers.
+/// A program of integers: work of tasks, and edges from lower to higher numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) work: Vec<u32>,
@@ -39,7 +39,7 @@ pub(crate) fn diamond() -> Problem {
     program.problem(&alike(2), DelayModel::Overlap)
 }
 
-/// Processors that are all alike.
+/// Identical processors.
 pub(crate) fn alike(processors: usize) -> Machine {
     let network = Network::Linear {
         distances: Distances::Alike,
@@ -53,7 +53,7 @@ fn machine(pace: &[f64], available: &[f64], network: Network) -> Machine {
     Machine { processors: available.iter().map(processor).collect(), pace: pace.to_vec(), network }
 }
 
-/// Programs of some tasks with messages between them that take up to some time.
+/// Random programs with a maximum number of tasks and a maximum message time.
 pub(crate) fn programs(tasks: std::ops::Range<usize>, longest: u64) -> impl Strategy<Value = Program> {
     let work = prop::collection::vec(0u32..12, tasks);
     let edges = prop::collection::vec((any::<u32>(), any::<u32>(), 0..=longest), 0..14);
@@ -66,7 +66,7 @@ pub(crate) fn programs(tasks: std::ops::Range<usize>, longest: u64) -> impl Stra
     })
 }
 
-/// Machines of up to so many processors: all alike, or all different.
+/// Random machines with a maximum number of processors: all identical, or all different.
 pub(crate) fn machines(most: usize) -> impl Strategy<Value = Machine> {
     let different = (1..=most).prop_flat_map(|processors| {
         let pace = prop::collection::vec(1u32..4, processors);
@@ -154,7 +154,7 @@ impl Every<'_> {
     }
 }
 
-/// A schedule with what it was made of.
+/// A schedule with its program and machine.
 #[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) dag: TaskDag,
@@ -177,7 +177,7 @@ impl Case {
         serde_json::from_value(serde_json::json!({ "model": model, "ranks": "free" })).unwrap()
     }
 
-    /// When every task of a plan begins and ends at the earliest, as the schedulers have it.
+    /// Earliest start and finish times of all tasks of a plan, as computed by the schedulers.
     pub(crate) fn earliest(&self, plan: &Plan) -> Vec<(f64, f64)> {
         let problem = Problem::new(&self.dag, &self.machine, self.model).unwrap();
         let times = Evaluator::new(&problem).times(plan);
@@ -186,7 +186,7 @@ impl Case {
     }
 }
 
-/// Whole numbers, and others.
+/// Integers, and others.
 fn time(whole: bool) -> impl Strategy<Value = f64> {
     (0u32..40).prop_map(move |value| if whole { f64::from(value) } else { f64::from(value) / 7.0 })
 }
@@ -250,7 +250,7 @@ fn any_dag(whole: bool) -> impl Strategy<Value = TaskDag> {
     })
 }
 
-/// A schedule of a program on a machine, tasks anywhere and in any order that can be.
+/// A random valid schedule of a program on a machine.
 pub(crate) fn any_case() -> impl Strategy<Value = Case> {
     let model = prop_oneof![Just(DelayModel::Overlap), Just(DelayModel::Receive)];
     let choices = prop::collection::vec((any::<u32>(), any::<u32>()), 12);
@@ -274,7 +274,7 @@ pub(crate) fn any_case() -> impl Strategy<Value = Case> {
         })
 }
 
-/// The tasks as nearly in an order as dependencies let them be.
+/// The tasks in the topological order closest to a given order.
 fn admissible(dag: &TaskDag, wanted: &[u32]) -> Vec<u32> {
     let mut order: Vec<u32> = Vec::new();
     while order.len() < wanted.len() {

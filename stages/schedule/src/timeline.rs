@@ -1,38 +1,38 @@
-//! A plan and when its tasks are done, which changes in small steps.
+//! A plan with its finish times, updated incrementally.
 
 use crate::Plan;
 use crate::costs::Costs;
 
-/// Most tasks that are sorted by insertion, which is quick for few and where most stand right.
+/// Maximum number of tasks that are sorted by insertion, which is fast for few or mostly sorted tasks.
 const INSERTED: usize = 256;
 
-/// A plan and when all its tasks are done. Steps change the plan; [`Timeline::commit`] then computes only what they change, and
-/// takes them back if the makespan comes out too late.
+/// A plan with all finish times. Steps change the plan; [`Timeline::commit`] then recomputes only what they affect, and reverts
+/// them if the makespan is too large.
 #[derive(Debug, Clone)]
 pub(crate) struct Timeline<'c, C> {
     costs: &'c C,
     order: Vec<u32>,
-    /// Where every task stands in the order.
+    /// The position of every task in the order.
     place: Vec<u32>,
     on: Vec<u32>,
-    /// The task before and after every task on its processor. Entry `tasks + p` is processor `p` itself: it is before the first and
-    /// after the last of its tasks.
+    /// Predecessor and successor of every task on its processor. Entry `tasks + p` is a sentinel for processor `p`: before the
+    /// first and after the last of its tasks.
     before: Vec<u32>,
     after: Vec<u32>,
-    /// When every task is done; of a processor, when it can begin.
+    /// Finish time of every task; for a processor, its availability.
     finish: Vec<i64>,
     makespan: i64,
-    /// What the steps so far changed, first to last.
+    /// The steps so far, in sequence.
     steps: Vec<Step>,
     /// Tasks whose time may have changed because of the steps.
     touched: Vec<u32>,
-    /// Times before they were changed.
+    /// Previous values of changed times.
     changed: Vec<(u32, i64)>,
-    /// Places whose tasks have to be looked at, a bit for each.
+    /// Bit set of positions whose tasks have to be updated.
     dirty: Vec<u64>,
 }
 
-/// Where a task was before a step.
+/// The place of a task before a step.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Transferred { task: u32, from: u32 },
@@ -40,7 +40,7 @@ enum Step {
 }
 
 impl<'c, C: Costs> Timeline<'c, C> {
-    /// The timeline of an admissible plan.
+    /// The timeline of a feasible plan.
     pub(crate) fn new(costs: &'c C, plan: &Plan) -> Self {
         let (tasks, processors) = (plan.order.len(), costs.problem().processors());
         let mut finish = vec![0; tasks];
@@ -97,7 +97,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         Plan { order: self.order.clone(), processor: self.on.clone() }
     }
 
-    /// When the last task is done.
+    /// The makespan.
     pub(crate) fn makespan(&self) -> i64 {
         self.makespan
     }
@@ -116,26 +116,26 @@ impl<'c, C: Costs> Timeline<'c, C> {
         self.on[task as usize]
     }
 
-    /// The task at a place of the order.
+    /// The task at a position of the order.
     #[inline]
     pub(crate) fn at(&self, place: usize) -> u32 {
         self.order[place]
     }
 
-    /// Where a task stands in the order.
+    /// The position of a task in the order.
     #[inline]
     pub(crate) fn place(&self, task: u32) -> usize {
         self.place[task as usize] as usize
     }
 
-    /// The task before a task on its processor.
+    /// The predecessor of a task on its processor.
     #[inline]
     pub(crate) fn before(&self, task: u32) -> Option<u32> {
         let before = self.before[task as usize];
         ((before as usize) < self.order.len()).then_some(before)
     }
 
-    /// The first and the last place that a task could take while all others stay in their order.
+    /// The first and the last position that a task can take while all others keep their order.
     #[inline]
     pub(crate) fn window(&self, task: u32) -> (usize, usize) {
         let graph = self.costs.graph();
@@ -149,12 +149,12 @@ impl<'c, C: Costs> Timeline<'c, C> {
         (first as usize, last as usize)
     }
 
-    /// The parent of a task whose result comes last.
+    /// The parent of a task whose result arrives last.
     pub(crate) fn last_parent(&self, task: u32) -> Option<u32> {
         self.costs.last_parent(task, &self.finish, &self.on).map(|(parent, _)| parent)
     }
 
-    /// The tasks that the makespan follows from, last to first.
+    /// The critical path, last to first.
     pub(crate) fn critical_path(&self, path: &mut Vec<u32>) {
         path.clear();
         let tasks = self.order.len();
@@ -170,7 +170,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         }
     }
 
-    /// Moves a task to a processor; it keeps its place in the order.
+    /// Moves a task to a processor; it keeps its position in the order.
     #[inline]
     pub(crate) fn transfer(&mut self, task: u32, processor: u32) {
         let from = self.on[task as usize];
@@ -180,7 +180,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         }
     }
 
-    /// Moves a task to a place within its window.
+    /// Moves a task to a position within its window.
     #[inline]
     pub(crate) fn shift(&mut self, task: u32, place: usize) {
         let from = self.place[task as usize];
@@ -231,7 +231,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         }
     }
 
-    /// Takes a task off its processor.
+    /// Removes a task from its processor.
     #[inline]
     fn take_out(&mut self, task: u32) {
         let (before, after) = (self.before[task as usize], self.after[task as usize]);
@@ -239,7 +239,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         self.touch(after);
     }
 
-    /// Gives a task its turn on its processor by its place.
+    /// Inserts a task into its processor by its position.
     #[inline]
     fn put_in(&mut self, task: u32) {
         let before = self.turn_before(task);
@@ -250,7 +250,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         self.touch(after);
     }
 
-    /// The last task on the processor of a task that stands before it in the order, or the processor.
+    /// The last task on the processor of a task that precedes it in the order, or the processor sentinel.
     #[inline]
     fn turn_before(&self, task: u32) -> u32 {
         let tasks = self.order.len();
@@ -276,12 +276,12 @@ impl<'c, C: Costs> Timeline<'c, C> {
         head as u32
     }
 
-    /// Whether there were steps that are not committed.
+    /// Whether there are uncommitted steps.
     pub(crate) fn is_changed(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    /// Computes the times behind the steps; takes the steps back if the makespan is above a limit, and says whether it is not.
+    /// Recomputes the times after the steps; reverts them if the makespan exceeds a limit. Returns whether they were kept.
     pub(crate) fn commit(&mut self, limit: i64) -> bool {
         for index in 0..self.touched.len() {
             self.mark(self.touched[index]);
@@ -310,7 +310,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         self.dirty[place as usize / 64] |= 1 << (place % 64);
     }
 
-    /// Looks at all marked places, first to last; `false` if a task is done too late, and then the rest is not looked at.
+    /// Updates all marked positions in order; returns `false` early if a task finishes too late.
     fn sweep(&mut self, limit: i64) -> bool {
         let graph = self.costs.graph();
         for word in 0..self.dirty.len() {
@@ -342,14 +342,14 @@ impl<'c, C: Costs> Timeline<'c, C> {
         true
     }
 
-    /// When the last task is done, as the times are.
+    /// The makespan of the current times.
     fn last(&self) -> i64 {
         let tasks = self.order.len();
         let lasts = self.before[tasks..].iter().filter(|&&last| (last as usize) < tasks);
         lasts.map(|&last| self.finish[last as usize]).max().unwrap_or(0)
     }
 
-    /// Takes back the steps that are not committed.
+    /// Reverts the uncommitted steps.
     pub(crate) fn take_back(&mut self) {
         for &(task, finish) in self.changed.iter().rev() {
             self.finish[task as usize] = finish;
@@ -367,8 +367,7 @@ impl<'c, C: Costs> Timeline<'c, C> {
         self.touched.clear();
     }
 
-    /// Puts the tasks in the order in which they begin, which changes nothing else: tasks that then change their processor take
-    /// their turns where they belong by time.
+    /// Sorts the order by start times, which changes nothing else: tasks that later change their processor are inserted by time.
     pub(crate) fn sort(&mut self) {
         let key = |timeline: &Self, task: u32| {
             let finish = timeline.finish[task as usize];

@@ -8,7 +8,7 @@ use hopmap_schedule::formats::grf::{Grf, GrfEdge, GrfNode};
 use hopmap_schedule::formats::{stg, wfformat};
 use proptest::prelude::*;
 
-/// Work of tasks, and what goes from task to task.
+/// Work of tasks, and messages between them.
 type Graph = (Vec<u32>, BTreeMap<(usize, usize), u32>);
 
 fn any_graph() -> impl Strategy<Value = Graph> {
@@ -42,7 +42,7 @@ fn grf((work, edges): &Graph) -> TaskDag {
     Grf::read(text.as_bytes()).unwrap().task_dag(1.0).unwrap()
 }
 
-/// With the edges first, so that nodes come up in another order unless they are named before.
+/// Edges first, so that nodes appear in another order unless they are listed before.
 fn dot((work, edges): &Graph) -> TaskDag {
     let names: Vec<String> = (0..work.len()).map(|task| format!("t{task}")).collect();
     let mut text = format!("digraph {{ {} ", names.join("; "));
@@ -62,7 +62,7 @@ fn stg_of((work, edges): &Graph) -> TaskDag {
     stg::read(text.as_bytes()).unwrap()
 }
 
-/// With a file for every edge; half of the edges are named by the parent only, the others by the child only.
+/// With a file for every edge; half of the edges are listed only by the parent, the others only by the child.
 fn wfformat_of((work, edges): &Graph) -> TaskDag {
     let listed = |of: &dyn Fn(usize, usize) -> Option<String>| -> Vec<String> {
         edges.keys().filter_map(|&(from, to)| of(from, to)).collect()

@@ -1,4 +1,4 @@
-//! What real PARUS schedules take in truth, from the folder named by `HOPMAP_DATA`.
+//! True makespans of schedules of PARUS, from the folder named by `HOPMAP_DATA`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ fn data() -> Option<PathBuf> {
     given_data().map(|folder| folder.join("schedule").join("parus"))
 }
 
-/// A schedule of a folder, checked by the files of PARUS beside it: its first process is the coordinator.
+/// A schedule of a folder, checked with the files of PARUS in it: its first process is the coordinator.
 fn checked(folder: &Path, schedule: &str, model: &str) -> Result<Schedule, String> {
     ordered(folder, schedule, model, false)
 }
 
-/// The same, in an order that PARUS accepts if that is asked for.
+/// The same, optionally in an order that PARUS accepts.
 fn ordered(folder: &Path, schedule: &str, model: &str, parus_order: bool) -> Result<Schedule, String> {
     let params: CheckParams = serde_json::from_value(serde_json::json!({
         "path": folder.join(schedule),
@@ -35,7 +35,7 @@ fn ordered(folder: &Path, schedule: &str, model: &str, parus_order: bool) -> Res
     check::check(&dag, &machine, &params, None, &Context::detached()).map_err(|error| error.to_string())
 }
 
-/// Makespan, and what PARUS takes for it: of its corrected program both are known from what it printed.
+/// The makespan, and the value that PARUS reports: for its corrected program both are known from its output.
 #[test]
 fn schedules_of_parus_have_their_true_makespans() {
     let Some(data) = data() else { return };
@@ -60,9 +60,9 @@ fn schedules_of_parus_have_their_true_makespans() {
     }
 }
 
-/// What `check_schedule` of PARUS said of its own schedules.
+/// The verdict of `check_schedule` of PARUS on its own schedules.
 #[test]
-fn what_parus_accepts_is_known() {
+fn the_verdict_of_parus_is_reproduced() {
     let Some(data) = data() else { return };
     for (folder, schedule, accepts) in [
         ("r10c01p2", "old.sch", true),
@@ -78,10 +78,10 @@ fn what_parus_accepts_is_known() {
     }
 }
 
-/// Those that `check_schedule` refuses get an order that it takes, no worse than what was found when this was written; the others stay as
-/// they are. No schedule takes less than the optimum, 57 and 66 in the model `overlap`.
+/// Schedules that `check_schedule` rejects get an accepted order, no worse than the one found when this was written; the others
+/// are unchanged. No schedule is shorter than the optimum, 57 and 66 in the model `overlap`.
 #[test]
-fn refused_schedules_get_an_order_that_parus_accepts() {
+fn rejected_schedules_get_an_order_that_parus_accepts() {
     let Some(data) = data() else { return };
     for (folder, model, accepted, least, most) in [
         ("r10c01p2", "receive", true, 0.0, f64::INFINITY),
@@ -103,16 +103,16 @@ fn refused_schedules_get_an_order_that_parus_accepts() {
 }
 
 #[test]
-fn a_sch_of_another_graph_is_refused() {
+fn a_sch_of_another_graph_is_rejected() {
     let Some(data) = data() else { return };
     let folder = data.join("r10c01p2");
-    for (other, said) in [
-        ("../r16c10p6/old.sch", "of the schedule is no task of the program"),
-        ("../stg50_rand0000_p4/parus.sch", "of the schedule is no task of the program"),
+    for (other, expected) in [
+        ("../r16c10p6/old.sch", "of the schedule is not a task of the program"),
+        ("../stg50_rand0000_p4/parus.sch", "of the schedule is not a task of the program"),
     ] {
         let error = checked(&folder, other, "overlap").unwrap_err();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     let error = checked(&data.join("stg50_rand0000_p4"), "../r10c01p2/old.sch", "overlap").unwrap_err();
-    assert!(error.contains("is not in the schedule, nor are"), "{error}");
+    assert!(error.contains("is not in the schedule, and neither are"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Damages graphs, schedules and parameters: whatever the bytes are, reading ends in an error or in something that holds together.
+//! Damages graphs, schedules and parameters: for any bytes, reading returns an error or a consistent result.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
@@ -58,7 +58,7 @@ fn graph() -> String {
     Grf { header: "a.h".into(), nodes, edges, ..Grf::default() }.write()
 }
 
-/// A whole file of a kind.
+/// An intact file of a kind.
 fn sample(kind: usize, random: &mut Random) -> Vec<u8> {
     let text = match kind {
         0 => graph(),
@@ -84,7 +84,7 @@ fn telling(kind: usize) -> &'static [u8] {
 }
 
 #[test]
-fn whole_files_are_read() {
+fn intact_files_are_read() {
     for kind in 0..body::KINDS {
         for seed in 0..8 {
             assert!(body::file(kind, &sample(kind, &mut Random(seed))), "{kind}");
@@ -93,7 +93,7 @@ fn whole_files_are_read() {
 }
 
 #[test]
-fn damaged_files_end_in_an_error_or_in_what_holds() {
+fn damaged_files_give_an_error_or_a_consistent_result() {
     let mut read = [0u32; body::KINDS];
     for seed in seeds(7000, 2_000_000) {
         let mut random = Random(seed);
@@ -102,6 +102,6 @@ fn damaged_files_end_in_an_error_or_in_what_holds() {
         damage(&mut bytes, &mut random, telling(kind));
         read[kind] += u32::from(body::file(kind, &bytes));
     }
-    // Some damage does no harm: comments, weights, names.
+    // Some damage is harmless: comments, weights, names.
     assert!(only_seed().is_some() || read.iter().all(|&read| read > 0), "{read:?}");
 }

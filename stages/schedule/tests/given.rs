@@ -1,4 +1,4 @@
-//! Graphs and schedules of others, from the folder named by `HOPMAP_DATA`.
+//! Published graphs and schedules, from the folder named by `HOPMAP_DATA`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn import(file: &Path) -> TaskDag {
     dag
 }
 
-/// The number behind the last of several texts that come one after the other.
+/// The number after the last of several texts in sequence.
 fn number_after(text: &str, keys: &[&str]) -> f64 {
     let rest = keys.iter().fold(text, |rest, key| rest.split_once(key).unwrap().1);
     let end = rest.find(|char: char| !(char.is_ascii_digit() || char == '.')).unwrap_or(rest.len());
@@ -109,7 +109,7 @@ fn plain(dag: &TaskDag) -> Plain {
     (dag.tasks.iter().map(|task| task.work).collect(), edges)
 }
 
-/// Works and edges of tasks whose names are numbers from 0, by these.
+/// Works and edges, sorted by task names, which are numbers from 0.
 fn by_names(dag: &TaskDag) -> Plain {
     let number = |task: u32| dag.name(task).parse::<u32>().unwrap();
     let mut work = vec![0.0; dag.tasks.len()];
@@ -121,7 +121,7 @@ fn by_names(dag: &TaskDag) -> Plain {
     (work, edges)
 }
 
-/// The graph behind a `.grf`: numbers of tasks and edges, works, and edges.
+/// The graph from which a `.grf` was made: numbers of tasks and edges, works, and edges.
 fn of_dag(file: &Path) -> Plain {
     let text = fs::read_to_string(file).unwrap();
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().unwrap());
@@ -136,13 +136,13 @@ fn of_dag(file: &Path) -> Plain {
 const PARUS: [&str; 3] = ["r10c01p2", "r16c10p6", "stg50_rand0000_p4"];
 
 #[test]
-fn graphs_of_parus_are_those_that_they_were_made_of() {
+fn graphs_of_parus_match_their_originals() {
     let Some(data) = data() else { return };
     for name in PARUS {
         let folder = data.join("parus").join(name);
         let dag = import(&folder.join("graph.grf"));
         assert_eq!(plain(&dag), of_dag(&folder.join("g.dag")), "{name}");
-        // They count from 1.
+        // Numbering starts from 1.
         let names: Vec<String> = (1..=dag.tasks.len()).map(|number| number.to_string()).collect();
         assert_eq!(dag.names, names);
     }
@@ -153,7 +153,7 @@ fn graphs_of_parus_are_those_that_they_were_made_of() {
 }
 
 #[test]
-fn graphs_of_parus_are_written_as_they_were() {
+fn graphs_of_parus_round_trip() {
     let Some(data) = data() else { return };
     for name in PARUS {
         let text = fs::read_to_string(data.join("parus").join(name).join("graph.grf")).unwrap();
@@ -162,7 +162,7 @@ fn graphs_of_parus_are_written_as_they_were() {
 }
 
 #[test]
-fn schedules_are_written_as_graph2sch_wrote_them() {
+fn schedules_match_the_output_of_graph2sch() {
     let Some(data) = data() else { return };
     for name in PARUS {
         let folder = data.join("parus").join(name);
@@ -173,7 +173,7 @@ fn schedules_are_written_as_graph2sch_wrote_them() {
             let mut nodes: Vec<u64> = sch.processors.iter().flat_map(|one| one.nodes.clone()).collect();
             nodes.sort_unstable();
             assert_eq!(nodes, (1..=tasks).collect::<Vec<_>>(), "{name}/{file}");
-            // The old program indents by one more.
+            // The old program indents by one more space.
             let written = sch.write(|_| None);
             let plain = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
             match file {
@@ -197,7 +197,7 @@ fn measured_machines_are_read() {
             ..MachineParams::default()
         };
         let machine = params.machine(None, WorkUnit::Time).unwrap();
-        // A message of a length takes as long as it is, but for the coordinator, who is not there.
+        // The time of a message equals its length, except for the coordinator, which is excluded.
         assert_eq!(machine.processors.len() + 1, procs.durations.len());
         assert_eq!(machine.pace, vec![1.0; machine.processors.len()]);
         assert_eq!((machine.network.time(0, 1, 6), machine.network.time(1, 1, 6)), (6.0, 0.0));

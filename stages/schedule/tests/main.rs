@@ -1,7 +1,7 @@
-//! Tests of the crate from outside: one binary with a module per subject.
+//! Integration tests of the crate: one binary with a module per subject.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-#![allow(clippy::float_cmp, reason = "what is exact stays exact")]
+#![allow(clippy::float_cmp, reason = "the compared values are exact")]
 
 mod agree;
 mod checker;

@@ -1,4 +1,4 @@
-//! Graphs whose optimum is known, from the folder named by `HOPMAP_DATA`.
+//! Graphs with known optima, from the folder named by `HOPMAP_DATA`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn auto(evaluations: u64) -> AutoParams {
 }
 
 #[test]
-fn graphs_for_parus_are_solved_at_once() {
+fn graphs_of_parus_are_solved() {
     let Some(data) = data() else { return };
     // Measured on r16c10p6: one island finds the optimum with 9 of 16 seeds, four islands with all 16.
     let params = serde_json::json!({ "evaluations": 60_000, "islands": 4 });
@@ -49,7 +49,7 @@ fn graphs_for_parus_are_solved_at_once() {
 }
 
 #[test]
-fn nothing_is_better_than_a_proven_optimum_and_little_is_worse() {
+fn results_are_near_proven_optima_and_never_below() {
     let Some(data) = data() else { return };
     let mut files: Vec<_> =
         fs::read_dir(data.join("auckland")).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,10 +1,10 @@
-//! The searches for plans: the same for any number of threads, processes and interruptions, and better with more evaluations.
+//! Searches for plans: independent of the number of threads, of processes and of interruptions, and better with more evaluations.
 
 use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
 use hopmap_schedule::{AutoParams, GeneticParams, MachineParams, Plan, Problem, Scheduler, SearchResult};
 use hopmap_test_support::{Impatient, on_processes};
 
-/// Tasks in layers of eight, each of which waits for some of the layer before.
+/// Tasks in layers of eight, each of which depends on some of the layer before.
 fn problem(tasks: u32, model: DelayModel, speeds: &[f64]) -> Problem {
     let work = |task: u32| Task { rank: None, work: f64::from(3 + task * 7 % 11) };
     let mut dependencies = Vec::new();
@@ -53,7 +53,7 @@ fn problems() -> [Problem; 3] {
 }
 
 #[test]
-fn any_number_of_threads_and_processes_gives_the_same() {
+fn results_are_independent_of_threads_and_processes() {
     for problem in problems() {
         for scheduler in schedulers(1500) {
             let alone = scheduler.schedule(&problem, &Context::detached()).unwrap();
@@ -75,7 +75,7 @@ fn any_number_of_threads_and_processes_gives_the_same() {
 }
 
 #[test]
-fn a_stopped_search_goes_on_where_it_was() {
+fn a_stopped_search_resumes() {
     let problem = problem(60, DelayModel::Overlap, &[]);
     for scheduler in schedulers(60_000) {
         let folder = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ fn a_stopped_search_goes_on_where_it_was() {
 }
 
 #[test]
-fn more_evaluations_make_better_plans() {
+fn more_evaluations_give_better_plans() {
     let problem = problem(60, DelayModel::Overlap, &[]);
     for (little, much) in schedulers(150).into_iter().zip(schedulers(20_000)) {
         let [little, much] = [little, much].map(|one| one.schedule(&problem, &Context::detached()).unwrap());
@@ -104,7 +104,7 @@ fn more_evaluations_make_better_plans() {
 }
 
 #[test]
-fn large_programs_take_what_they_are_given() {
+fn large_programs_respect_their_budget() {
     let problem = problem(20_000, DelayModel::Overlap, &[]);
     for scheduler in [
         auto(serde_json::json!({ "evaluations": 2000, "islands": 1 })),

@@ -1,6 +1,6 @@
-//! Constraints of the compact program. Entries of tables: (6) to (9), (16) and (17) without sums over all links. Cuts that make it quicker to
-//! solve: what every solution keeps and the relaxation does not (partners are spread over hosts, and hosts over switches). Cycles of the
-//! channel dependency graph, forbidden one after the other.
+//! Constraints of the compact program. Table entries: (6) to (9), (16) and (17) without sums over all links. Cuts: constraints
+//! that every solution satisfies but the relaxation does not (partners are spread over hosts, and hosts over switches). Cycles of
+//! the channel dependency graph, forbidden one by one.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::shape::{NO_WAY, Shape};
 use crate::linear::{Domain, Sense};
 
 impl Model<'_> {
-    /// Routes follow tables, and entries cost.
+    /// Routes follow tables, and entries have a cost.
     pub(super) fn tables(&mut self) {
         match self.shape.exclusive {
             true => self.tables_of_parties(),
@@ -17,7 +17,7 @@ impl Model<'_> {
         }
     }
 
-    /// Every destination is alone on its host: entries are those for the party.
+    /// Every destination is alone on its host: entries belong to the party.
     fn tables_of_parties(&mut self) {
         let shape = self.shape;
         let weight = shape.problem.rules.weights.table_entries;
@@ -43,12 +43,12 @@ impl Model<'_> {
                     self.constrain("table", entries.plus(&here, 1.0), Sense::AtMost, 1.0);
                 }
             }
-            // The last entry, at the switch of the host; of type 2 it is that of the arc that comes in.
+            // The last entry, at the switch of the host; in a switch of type 2, for the incoming arc.
             let last = self
                 .among(destination, |place| shape.places[place].switch.is_some_and(|it| !shape.is_two(it)));
             self.charge(&last, weight);
         }
-        // The first entry, at a switch of type 2 that of the port of the host.
+        // The first entry; in a switch of type 2, for the port of the host.
         for commodity in &shape.commodities {
             let first = self.among(commodity.source, |place| {
                 shape.places[place].switch.is_some_and(|it| shape.is_two(it))
@@ -57,7 +57,8 @@ impl Model<'_> {
         }
     }
 
-    /// What leaves a switch of type 1 by an arc needs an entry there, what enters one of type 2 by it needs one there.
+    /// Traffic that leaves a switch of type 1 on an arc needs an entry there; traffic that enters a switch of type 2 on it needs
+    /// one in that switch.
     fn entry_of_party(&mut self, arc: usize, destination: usize, commodities: &[usize]) {
         let ends = self.shape.arcs[arc];
         let entries = f64::from(u8::from(!self.shape.is_two(ends.from)))
@@ -75,7 +76,7 @@ impl Model<'_> {
         }
     }
 
-    /// All that enters a switch of type 2 by an arc for the same destination leaves by the same.
+    /// All traffic for one destination that enters a switch of type 2 on one arc leaves on the same arc.
     fn turns(&mut self, switch: usize, destination: usize, commodities: &[usize]) {
         let shape = self.shape;
         if commodities.len() < 2 {
@@ -101,7 +102,7 @@ impl Model<'_> {
         }
     }
 
-    /// Hosts hold several destinations: entries are those for the host (16), (17).
+    /// Hosts hold several destinations: entries belong to the host (16), (17).
     fn tables_of_hosts(&mut self) {
         let shape = self.shape;
         for place in 0..shape.places.len() {
@@ -129,7 +130,7 @@ impl Model<'_> {
         }
     }
 
-    /// The entry for a host at its own switch, of type 1.
+    /// The entry for a host at its own switch of type 1.
     fn last_entry(&mut self, place: usize, commodities: &[(usize, Sum)]) {
         let entry = self.entry_variable(Meaning::Arrives { destination: place });
         for (commodity, there) in commodities {
@@ -141,14 +142,14 @@ impl Model<'_> {
         }
     }
 
-    /// A variable that costs an entry.
+    /// A variable for an entry, with its cost.
     fn entry_variable(&mut self, meaning: Meaning) -> usize {
         let variable = self.variable(meaning, Domain::Binary);
         self.charge(&Sum::each([&variable]), self.shape.problem.rules.weights.table_entries);
         variable
     }
 
-    /// The table of a switch of type 1 for a host elsewhere.
+    /// The table of a switch of type 1 for a remote host.
     fn table_of_switch(&mut self, switch: usize, place: usize, commodities: &[(usize, Sum)]) {
         let shape = self.shape;
         let mut one = Sum::default();
@@ -166,7 +167,7 @@ impl Model<'_> {
         self.constrain("table", one, Sense::AtMost, 1.0);
     }
 
-    /// The tables of the ports of a switch of type 2 for a host.
+    /// The tables of the input ports of a switch of type 2 for a host.
     fn tables_of_ports(&mut self, switch: usize, place: usize, commodities: &[(usize, Sum)]) {
         let shape = self.shape;
         for &input in &shape.entering[switch] {
@@ -183,7 +184,7 @@ impl Model<'_> {
         }
     }
 
-    /// The table of a port: `enters` says whether a commodity comes in by it.
+    /// The table of an input port: `enters` is whether a commodity arrives there.
     fn table_of_port(
         &mut self,
         switch: usize,
@@ -229,7 +230,7 @@ impl Model<'_> {
 }
 
 impl Model<'_> {
-    /// Cuts from distances and from how many fit where.
+    /// Cuts from distances and from capacities of switches.
     pub(super) fn cuts(&mut self) {
         if self.shape.parties.iter().all(|party| party.places.len() <= 1) {
             return;
@@ -242,7 +243,7 @@ impl Model<'_> {
         self.stars();
     }
 
-    /// Parties are not further apart than the longest route reaches.
+    /// The distance of parties is at most the longest route.
     fn within_reach(&mut self) {
         let Some(most) = self.window.most else { return };
         let shape = self.shape;
@@ -267,7 +268,7 @@ impl Model<'_> {
         }
     }
 
-    /// What leaves its switch takes an arc, and beside a party at a switch there is room for one less than hosts are there.
+    /// Traffic to another switch uses an arc, and besides a given party a switch has room for one party less than it has hosts.
     fn within_switches(&mut self) {
         let shape = self.shape;
         let rooms = rooms(shape);
@@ -276,7 +277,7 @@ impl Model<'_> {
             let pair = (own.source.min(own.destination), own.source.max(own.destination));
             pairs.entry(pair).or_default().push(number);
         }
-        let mut beside: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
+        let mut others: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
         for (&(first, second), commodities) in &pairs {
             for switch in 0..shape.switches.len() {
                 let [a, b] = [first, second].map(|party| self.at_switch(party, switch));
@@ -288,7 +289,7 @@ impl Model<'_> {
                     both = both.with(variable, 1.0);
                     for (party, at) in [(first, a), (second, b)] {
                         self.constrain("both", both.clone().plus(&at, -1.0), Sense::AtMost, 0.0);
-                        let sum = beside.entry((party, switch)).or_default();
+                        let sum = others.entry((party, switch)).or_default();
                         *sum = std::mem::take(sum).with(variable, 1.0);
                     }
                 }
@@ -302,7 +303,7 @@ impl Model<'_> {
                 }
             }
         }
-        for ((party, switch), sum) in beside {
+        for ((party, switch), sum) in others {
             let room = rooms[switch].saturating_sub(1) as f64;
             if sum.terms.len() as f64 > room {
                 let sum = sum.plus(&self.at_switch(party, switch), -room);
@@ -311,7 +312,8 @@ impl Model<'_> {
         }
     }
 
-    /// The routes to a party come from as many switches as its sources need beside its own; each has an entry for it.
+    /// The sources of a party need a minimum number of other switches; routes arrive from at least that many, each with an entry
+    /// for the party.
     fn trees(&mut self) {
         let shape = self.shape;
         if (0..shape.switches.len()).any(|switch| shape.is_two(switch)) {
@@ -327,7 +329,7 @@ impl Model<'_> {
         }
     }
 
-    /// The routes of a party are together as long as they are if its partners are as near as they can be.
+    /// The total length of the routes of a party is at least the sum with all partners as near as possible.
     fn stars(&mut self) {
         let shape = self.shape;
         let most = self.window.most.unwrap_or(NO_WAY);
@@ -352,7 +354,7 @@ impl Model<'_> {
     }
 }
 
-/// How many hosts each switch has.
+/// Number of hosts of each switch.
 fn rooms(shape: &Shape<'_>) -> Vec<usize> {
     let mut rooms = vec![0; shape.switches.len()];
     for place in &shape.places {
@@ -363,7 +365,7 @@ fn rooms(shape: &Shape<'_>) -> Vec<usize> {
     rooms
 }
 
-/// How many switches beside its own the sources of a party alone on its host need at least.
+/// Minimum number of other switches that the sources of a party need, if the party is alone on its host.
 pub(super) fn switches_needed(shape: &Shape<'_>, party: usize, place: usize) -> usize {
     let Some(own) = shape.places[place].switch else { return 0 };
     let mut rooms = rooms(shape);
@@ -382,15 +384,15 @@ pub(super) fn switches_needed(shape: &Shape<'_>, party: usize, place: usize) -> 
     needed
 }
 
-/// The least that the routes of a party at a place are long together, if none is longer than `most`; nothing if its partners do not fit
-/// that near.
+/// Minimum total length of the routes of a party at a place, if none is longer than `most`; none if its partners do not fit
+/// within that distance.
 pub(super) fn star(shape: &Shape<'_>, party: usize, place: usize, most: usize) -> Option<usize> {
     let mut partners: BTreeMap<usize, usize> = BTreeMap::new();
     for partner in shape.commodities.iter().filter_map(|own| own.partner(party)) {
         *partners.entry(partner).or_default() += 1;
     }
     let mut partners: Vec<usize> = partners.into_values().collect();
-    // Those with most routes are nearest.
+    // Partners with the most routes are nearest.
     partners.sort_unstable_by(|a, b| b.cmp(a));
     let mut seats: Vec<(usize, usize)> = Vec::new();
     for (number, other) in shape.places.iter().enumerate() {
@@ -422,7 +424,7 @@ pub(super) fn star(shape: &Shape<'_>, party: usize, place: usize, most: usize) -
 }
 
 impl Model<'_> {
-    /// Forbids that routes go on from each of these links to the next, and from the last to the first.
+    /// Forbids that routes use every pair of consecutive links of this cycle.
     pub(super) fn forbid(&mut self, cycle: &[u32]) {
         let arc = |link: &u32| self.shape.arcs.iter().position(|arc| arc.link == *link);
         let Some(arcs) = cycle.iter().map(arc).collect::<Option<Vec<usize>>>() else { return };
@@ -435,7 +437,7 @@ impl Model<'_> {
         self.constrain("cycle", sum, Sense::AtMost, most);
     }
 
-    /// A variable that is 1 if some route goes on from an arc to another.
+    /// A variable that is 1 if some route continues from one arc to another.
     fn going_on(&mut self, arc: usize, next: usize) -> usize {
         if let Some(&variable) = self.goes_on.get(&(arc, next)) {
             return variable;
@@ -446,7 +448,7 @@ impl Model<'_> {
         for commodity in 0..self.shape.commodities.len() {
             let both = [arc, next].map(|arc| self.takes[commodity].get(&arc).copied());
             let [Some(first), Some(second)] = both else { continue };
-            // Where one table decides, an entry says where all goes on.
+            // With one table per switch, an entry determines the next arc of all routes.
             let destination = self.shape.commodities[commodity].destination;
             let entry = self
                 .entries

@@ -1,4 +1,5 @@
-//! The compact program: where parties are, which arcs their commodities take, and what hosts hold (13).
+//! Variables and capacity constraints of the compact program: positions of parties, arcs of commodities, and capacity of hosts
+//! (13).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use super::shape::Shape;
 use crate::linear::{Domain, LinearProgram, Sense};
 use crate::problem::{TOLERANCE, devices_of, gcd};
 
-/// How long the longest route may be.
+/// The window of the longest route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) least: usize,
@@ -18,47 +19,47 @@ pub(super) struct Window {
 pub(super) struct Model<'a> {
     pub(super) shape: &'a Shape<'a>,
     pub(super) program: LinearProgram,
-    /// What each variable says.
+    /// The meaning of each variable.
     pub(super) meanings: Vec<Meaning>,
-    /// What every solution costs beside the variables.
+    /// Constant cost.
     pub(super) constant: f64,
     pub(super) window: Window,
-    /// The variable of each place of a party; none for parties that have only one.
+    /// The variable of each place of a party; none for parties with only one place.
     pub(super) at: Vec<BTreeMap<usize, usize>>,
     /// The variable of each arc of a commodity.
     pub(super) takes: Vec<BTreeMap<usize, usize>>,
     /// Commodities within a host, by place and commodity; for parties alone on their hosts those within a switch, by switch.
     pub(super) together: BTreeMap<(usize, usize), usize>,
-    /// The entry of an arc for a destination, where one table decides.
+    /// The entry of an arc for a destination, if the switch has one table.
     pub(super) entries: BTreeMap<(usize, usize), usize>,
-    /// Pairs of arcs that some route takes one after the other.
+    /// Pairs of arcs that some route uses in sequence.
     pub(super) goes_on: BTreeMap<(usize, usize), usize>,
 }
 
-/// What a variable says. Destinations are parties that are alone on their hosts, or else places.
+/// The meaning of a variable. Destinations are parties that are alone on their hosts, otherwise places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The length of the longest route.
     Longest,
     /// Whether a party is at a place.
     At { party: usize, place: usize },
-    /// Whether a commodity takes an arc.
+    /// Whether a commodity uses an arc.
     Takes { commodity: usize, arc: usize },
     /// Whether both ends of a commodity are on a host.
     OnHost { commodity: usize, place: usize },
     /// Whether both ends of a commodity are at a switch.
     AtSwitch { commodity: usize, switch: usize },
-    /// Whether something for a destination takes an arc.
+    /// Whether traffic for a destination uses an arc.
     Entry { arc: usize, destination: usize },
-    /// Whether something for a destination comes by a way into a switch and leaves by an arc, or for its host.
+    /// Whether traffic for a destination enters a switch at a given input and leaves on an arc, or to its host.
     Turn { input: Input, output: Option<usize>, destination: usize },
-    /// Whether something arrives at a destination.
+    /// Whether traffic arrives at a destination.
     Arrives { destination: usize },
-    /// Whether some route takes two arcs one after the other.
+    /// Whether some route uses two arcs in sequence.
     GoesOn { arc: usize, next: usize },
 }
 
-/// The way into a switch.
+/// The input of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     /// An arc.
@@ -67,7 +68,7 @@ pub(super) enum Input {
     Host(usize),
 }
 
-/// Variables with factors, and a constant.
+/// A linear expression: variables with coefficients, and a constant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sum {
     pub(super) terms: Vec<(usize, f64)>,
@@ -99,14 +100,14 @@ impl Sum {
         self
     }
 
-    /// Whether it is 0 whatever the variables are.
+    /// Whether the expression is 0 for all values of the variables.
     pub(super) fn is_nothing(&self) -> bool {
         self.terms.is_empty() && self.constant == 0.0
     }
 }
 
 impl<'a> Model<'a> {
-    /// The program of a shape with longest routes in a window.
+    /// The program of a shape whose longest route is in a window.
     pub(super) fn new(shape: &'a Shape<'a>, window: Window) -> Self {
         let mut own = Self {
             shape,
@@ -148,7 +149,7 @@ impl<'a> Model<'a> {
 
     pub(super) fn constrain(&mut self, what: &str, mut sum: Sum, sense: Sense, bound: f64) {
         let name = format!("{what}_{}", self.program.constraints.len());
-        // The same variable twice is one term.
+        // Merges terms of the same variable.
         sum.terms.sort_unstable_by_key(|term| term.0);
         let mut terms: Vec<(usize, f64)> = Vec::with_capacity(sum.terms.len());
         for (variable, factor) in sum.terms {
@@ -161,7 +162,7 @@ impl<'a> Model<'a> {
         self.program.constrain(name, terms, sense, bound - sum.constant);
     }
 
-    /// Adds to the cost.
+    /// Adds an expression to the cost.
     pub(super) fn charge(&mut self, sum: &Sum, weight: f64) {
         for &(variable, factor) in &sum.terms {
             self.program.variables[variable].cost += factor * weight;
@@ -178,7 +179,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Whether a party is at some of the places.
+    /// Whether a party is at one of the places.
     pub(super) fn among(&self, party: usize, is_one: impl Fn(usize) -> bool) -> Sum {
         let places = self.shape.parties[party].places.iter().filter(|&&place| is_one(place));
         places.fold(Sum::default(), |sum, &place| sum.plus(&self.at(party, place), 1.0))
@@ -189,7 +190,7 @@ impl<'a> Model<'a> {
         self.among(party, |place| self.shape.places[place].switch == Some(switch))
     }
 
-    /// The arcs of a commodity that are among others.
+    /// The arcs of a commodity within a set.
     pub(super) fn taken(&self, commodity: usize, arcs: &[usize]) -> Sum {
         Sum::each(arcs.iter().filter_map(|arc| self.takes[commodity].get(arc)))
     }
@@ -209,7 +210,7 @@ impl<'a> Model<'a> {
         arcs.plus(&Sum::constant(2.0), 1.0).plus(&self.inside(commodity), -2.0)
     }
 
-    /// (12), and places have room for so many; processes elsewhere than at home cost.
+    /// (12), the capacity of places, and the cost of moved processes.
     fn parties(&mut self) {
         let shape = self.shape;
         for (party, own) in shape.parties.iter().enumerate() {
@@ -241,7 +242,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Arcs of commodities, (15), (4) and (5).
+    /// Arcs of commodities: (15), (4) and (5).
     fn routes(&mut self) {
         let shape = self.shape;
         let most = self.window.most.map_or(super::shape::NO_WAY, |most| most.saturating_sub(2));
@@ -273,7 +274,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The objective but for tables, and (10).
+    /// The objective without tables, and (10).
     fn lengths(&mut self) {
         let shape = self.shape;
         let weights = shape.problem.rules.weights;
@@ -288,7 +289,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// (2), and the limit of what arrives at switches.
+    /// (2), and the limit on the incoming load of switches.
     fn capacity(&mut self) {
         let shape = self.shape;
         let load = |own: &Self, arcs: &[usize]| {
@@ -321,7 +322,7 @@ impl<'a> Model<'a> {
         Sum::each(here.filter_map(|&place| self.together.get(&(place, commodity))))
     }
 
-    /// A load of at most `most`, in units in which factors are small: bandwidths are billions, and solvers round.
+    /// Limits a load to `most`, scaled to small coefficients: bandwidths are in the billions, and solvers round.
     pub(super) fn carries(&mut self, what: &str, mut sum: Sum, most: f64) {
         sum.terms.retain(|term| term.1 != 0.0);
         if !most.is_finite() || sum.terms.is_empty() && sum.constant <= most * (1.0 + TOLERANCE) {
@@ -351,7 +352,7 @@ pub(super) fn switches_of(shape: &Shape<'_>, party: usize) -> Vec<usize> {
 }
 
 impl Model<'_> {
-    /// What hosts and their cables have room for, where several parties fit on one. Places are single hosts then.
+    /// The capacity of hosts and their cables if several parties fit on one host. Places are then single hosts.
     pub(super) fn hosts(&mut self) {
         if self.shape.exclusive {
             return;
@@ -384,7 +385,7 @@ impl Model<'_> {
         }
     }
 
-    /// (13) and the same for devices; and what a process has beside it has to fit with it.
+    /// (13) and the same for devices; partners on the host of a process must fit with it.
     fn fits(&mut self, place: usize) {
         let problem = self.shape.problem;
         let host = self.shape.places[place].hosts[0] as usize;
@@ -419,23 +420,23 @@ impl Model<'_> {
         }
     }
 
-    /// What is on a host together with a process it has streams with needs no more than what the process leaves.
+    /// The partners on the host of a process need no more than the process leaves.
     fn fits_beside(&mut self, party: usize, place: usize, needs: &BTreeMap<usize, f64>, there: f64) {
-        let mut beside: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut partners: BTreeMap<usize, usize> = BTreeMap::new();
         for (commodity, own) in self.shape.commodities.iter().enumerate() {
             if let Some(other) = own.partner(party)
                 && let Some(&variable) = self.together.get(&(place, commodity))
             {
-                beside.entry(other).or_insert(variable);
+                partners.entry(other).or_insert(variable);
             }
         }
         let terms: Vec<(usize, f64)> =
-            beside.iter().filter_map(|(other, &variable)| Some((variable, *needs.get(other)?))).collect();
+            partners.iter().filter_map(|(other, &variable)| Some((variable, *needs.get(other)?))).collect();
         if terms.is_empty() {
             return;
         }
         let room = there - needs.get(&party).copied().unwrap_or_default() + there * TOLERANCE;
-        // In parts of the room, so that factors are about one.
+        // Relative to the capacity, so that coefficients are about one.
         let unit = there.abs().max(f64::MIN_POSITIVE);
         let terms = terms.into_iter().map(|(variable, need)| (variable, need / unit)).collect();
         let sum = Sum::of(terms).plus(&self.at(party, place), -room / unit);
@@ -464,7 +465,7 @@ impl Model<'_> {
         }
     }
 
-    /// Of alike hosts each holds a process below all those of the next.
+    /// Symmetry breaking: each host holds a process with a lower number than those of the next alike host.
     fn alike_in_order(&mut self) {
         let shape = self.shape;
         let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

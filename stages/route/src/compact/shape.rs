@@ -1,5 +1,5 @@
-//! A problem with hosts as parts of their switches: what is the same for the program becomes one, and of several switches from which the
-//! machine looks the same one is enough.
+//! Reduces a problem with hosts as parts of their switches: equivalent hosts are merged, and of several symmetric switches one
+//! suffices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,71 +7,71 @@ use hopmap_model::{LinkState, NodeKind};
 
 use crate::problem::{Problem, TOLERANCE, devices_of};
 
-/// Switches further apart than any others: there is no way.
+/// Distance between switches that are not connected.
 pub(super) const NO_WAY: usize = usize::MAX / 4;
 
-/// A problem in which every host that matters has one cable, to a switch.
+/// A problem in which every relevant host has one cable, to a switch.
 #[derive(Debug, Clone)]
 pub(super) struct Shape<'a> {
     pub(super) problem: &'a Problem<'a>,
-    /// Node ids.
+    /// Node ids of the switches.
     pub(super) switches: Vec<u32>,
-    /// Links from switch to switch.
+    /// Links between switches.
     pub(super) arcs: Vec<Arc>,
-    /// Arcs that leave each switch.
+    /// Outgoing arcs of each switch.
     pub(super) leaving: Vec<Vec<usize>>,
-    /// Arcs that enter each switch.
+    /// Incoming arcs of each switch.
     pub(super) entering: Vec<Vec<usize>>,
-    /// Fewest arcs from switch to switch.
+    /// Distances between switches in arcs.
     pub(super) distances: Vec<Vec<usize>>,
-    /// Where parties can be.
+    /// Candidate places of parties.
     pub(super) places: Vec<Place>,
-    /// What sends and receives: processes, or hosts where the mapping is given.
+    /// Senders and receivers: processes, or hosts if the mapping is given.
     pub(super) parties: Vec<Party>,
-    /// What parties send to each other.
+    /// The traffic between parties.
     pub(super) commodities: Vec<Commodity>,
-    /// Whether no two parties fit on the same host. Then places are all alike hosts of a switch, else single hosts.
+    /// Whether no two parties fit on the same host. Then a place is a group of alike hosts of a switch, otherwise a single host.
     pub(super) exclusive: bool,
-    /// How many parties fit on a host of each place at most, as far as performance goes.
+    /// Upper bound, by performance, on the number of parties that fit on a host of each place.
     pub(super) seats: Vec<usize>,
 }
 
-/// A link from a switch to another.
+/// A link between two switches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arc {
     pub(super) link: u32,
     /// Index of the switch.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// What it can carry.
+    /// Usable bandwidth.
     pub(super) capacity: f64,
 }
 
-/// Hosts that are alike for all parties.
+/// Hosts that are equivalent for all parties.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// Index of their switch; hosts without a cable have none.
     pub(super) switch: Option<usize>,
     /// Node ids.
     pub(super) hosts: Vec<u32>,
-    /// The link by which each of them sends, and what it can carry.
+    /// The outgoing link of each host, and its usable bandwidth.
     pub(super) sends: Option<f64>,
-    /// The same of the link by which it receives.
+    /// The same for the incoming link.
     pub(super) receives: Option<f64>,
-    /// Places with the same number are alike.
+    /// Places with the same number are equivalent.
     pub(super) class: usize,
 }
 
-/// A process, or a host where the mapping is given.
+/// A process, or a host if the mapping is given.
 #[derive(Debug, Clone)]
 pub(super) struct Party {
     /// The rank, or the node id of the host.
     pub(super) id: u32,
-    /// Where it can be.
+    /// Its candidate places.
     pub(super) places: Vec<usize>,
 }
 
-/// All that a party sends to another: it takes one way, for it enters the same switch for the same destination.
+/// All traffic from one party to another. It uses one route, because it enters the same switch for the same destination.
 #[derive(Debug, Clone)]
 pub(super) struct Commodity {
     pub(super) source: usize,
@@ -82,12 +82,12 @@ pub(super) struct Commodity {
 }
 
 impl Commodity {
-    /// The party that sends and the one that receives.
+    /// The sending and the receiving party.
     pub(super) fn ends(&self) -> [usize; 2] {
         [self.source, self.destination]
     }
 
-    /// The party at the other end, if one is at an end.
+    /// The party at the other end, if the given one is at an end.
     pub(super) fn partner(&self, party: usize) -> Option<usize> {
         match party {
             _ if self.source == party => Some(self.destination),
@@ -106,7 +106,7 @@ struct Cable {
 }
 
 impl<'a> Shape<'a> {
-    /// The shape of a problem; nothing if a host that matters has several cables, or one to another host.
+    /// The shape of a problem; none if a relevant host has several cables, or one to another host.
     pub(super) fn new(problem: &'a Problem<'a>) -> Option<Self> {
         let switches = problem.switches();
         let index: BTreeMap<u32, usize> = switches.iter().copied().zip(0..).collect();
@@ -154,17 +154,17 @@ impl<'a> Shape<'a> {
         Some(own)
     }
 
-    /// Whether a switch has a table for every port.
+    /// Whether a switch has a table per input port.
     pub(super) fn is_two(&self, switch: usize) -> bool {
         self.problem.is_type_two(self.switches[switch])
     }
 
-    /// Commodities that a party sends.
+    /// Outgoing commodities of a party.
     pub(super) fn sent(&self, party: usize) -> impl Iterator<Item = &Commodity> {
         self.commodities.iter().filter(move |commodity| commodity.source == party)
     }
 
-    /// Commodities for a party.
+    /// Incoming commodities of a party.
     pub(super) fn received(&self, party: usize) -> impl Iterator<Item = &Commodity> {
         self.commodities.iter().filter(move |commodity| commodity.destination == party)
     }
@@ -186,7 +186,7 @@ impl<'a> Shape<'a> {
         fits.count()
     }
 
-    /// Constraints of the program of this shape, roughly, and what it takes to find them.
+    /// Approximate number of constraints of the program of this shape, and the work to generate them.
     pub(super) fn size(&self) -> usize {
         let (arcs, commodities) = (self.arcs.len(), self.commodities.len());
         let turns = |switch: usize| self.entering[switch].len() * self.leaving[switch].len();
@@ -204,12 +204,12 @@ impl<'a> Shape<'a> {
                 commodities.saturating_mul(self.places.len()).saturating_mul(ways)
             }
         };
-        // No constraints, but what is looked at for cuts.
+        // Not constraints, but the work to generate cuts.
         let pairs = self.parties.len().saturating_mul(self.places.len()).saturating_mul(self.places.len());
         routes.saturating_add(entries).saturating_add(pairs / 64)
     }
 
-    /// Parties alone on their hosts take all that they send through one cable: places with narrower ones are none.
+    /// A party alone on its host sends all its traffic through one cable: drops places with narrower cables.
     fn forget_narrow_places(&mut self) {
         for party in 0..self.parties.len() {
             let [sends, receives] = [0, 1].map(|end| {
@@ -229,7 +229,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Parties and the hosts on which each can be.
+/// Parties and their candidate hosts.
 fn wanted(problem: &Problem<'_>) -> (Vec<u32>, Vec<Vec<u32>>) {
     if problem.mapped.is_none() {
         return ((0..problem.allowed.len() as u32).collect(), problem.allowed.clone());
@@ -270,7 +270,7 @@ fn distances(switches: usize, arcs: &[Arc], leaving: &[Vec<usize>]) -> Vec<Vec<u
     (0..switches).map(from).collect()
 }
 
-/// The cables of all hosts; nothing for hosts with several.
+/// The cables of all hosts; none if a host has several.
 fn cables(problem: &Problem<'_>) -> Vec<Option<Cable>> {
     let nodes = &problem.system.nodes;
     let mut cables = vec![Some(Cable { switch: None, sends: None, receives: None }); nodes.len()];
@@ -291,7 +291,7 @@ fn cables(problem: &Problem<'_>) -> Vec<Option<Cable>> {
     cables
 }
 
-/// What makes hosts alike.
+/// The properties that make hosts equivalent.
 type Key = (Option<usize>, Option<u64>, Option<u64>, Vec<bool>, Vec<u64>, Option<u32>);
 
 fn places(
@@ -335,7 +335,7 @@ fn places(
     Some(places)
 }
 
-/// Devices that some process asks for.
+/// Devices that some process needs.
 fn device_kinds<'p>(problem: &Problem<'p>) -> BTreeSet<&'p String> {
     problem.graph.demands.processes.iter().flat_map(|process| process.devices.keys()).collect()
 }
@@ -378,7 +378,7 @@ fn is_exclusive(problem: &Problem<'_>) -> bool {
             a.performance + b.performance <= room
                 && a.devices.keys().all(|device| asks(device).iter().sum::<u64>() <= devices_of(node, device))
         };
-        // The two that ask for least fit together if any do, as far as performance goes.
+        // If any two fit together by performance, the two with the smallest demands do.
         let mut least: Vec<f64> = own.iter().map(|&process| processes[process].performance).collect();
         least.sort_by(f64::total_cmp);
         let may = least.len() > 1 && least[0] + least[1] <= room;
@@ -386,25 +386,25 @@ fn is_exclusive(problem: &Problem<'_>) -> bool {
     })
 }
 
-/// Switches that are tried before it is given up to find out from which switches a machine looks the same.
+/// Maximum number of switches that are tried in the search for symmetries of one switch.
 const MOST_TRIES: usize = 100_000;
-/// Switches of a machine for which it is tried.
+/// Maximum number of switches of a machine for which symmetries are sought.
 const MOST_SWITCHES: usize = 256;
 
-/// A party that need not be at switches from which the machine looks as from another one.
+/// A party that can be excluded from switches that are symmetric to another one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Symmetry {
     /// The party.
     pub(super) party: usize,
-    /// Places at which it need not be.
+    /// Excluded places.
     pub(super) left_out: Vec<usize>,
 }
 
-/// What a switch is apart from its arcs: its type, and what its hosts are.
+/// The properties of a switch apart from its arcs: its type and its hosts.
 type Look = (bool, Vec<(Option<u64>, Option<u64>, usize, Vec<usize>, Vec<u64>)>);
 
 impl Symmetry {
-    /// What looks the same in a shape.
+    /// The symmetries of a shape.
     pub(super) fn new(shape: &Shape<'_>) -> Self {
         let degree = |party: usize| shape.sent(party).count() + shape.received(party).count();
         let is_small = shape.switches.len() <= MOST_SWITCHES;
@@ -431,9 +431,9 @@ impl Symmetry {
 /// The switches of a machine and the arcs between them.
 struct Machine {
     looks: Vec<Look>,
-    /// Capacities of the arcs from switch to switch, in order.
+    /// Capacities of the arcs between two switches, sorted.
     arcs: BTreeMap<(usize, usize), Vec<u64>>,
-    /// Switches in an order in which each is next to one before if it can be.
+    /// Switches in an order in which each is adjacent to an earlier one if possible.
     neighbours: Vec<BTreeSet<usize>>,
 }
 
@@ -454,14 +454,14 @@ impl Machine {
         }
     }
 
-    /// Whether some exchange of switches brings one to the place of another and changes nothing. If that takes too long to find out, not.
+    /// Whether an automorphism maps one switch to another. False if the search takes too long.
     fn looks_the_same(&self, first: usize, second: usize, tries: &mut usize) -> bool {
         let order = self.order(first);
         let mut image = vec![None; self.looks.len()];
         self.extends(&order, 0, Some(second), &mut image, tries)
     }
 
-    /// All switches, beginning with one, and neighbours of those before as long as there are some.
+    /// All switches in breadth-first order from one of them, then the remaining ones.
     fn order(&self, first: usize) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.looks.len());
         let mut is_in = vec![false; self.looks.len()];
@@ -514,7 +514,7 @@ impl Machine {
         false
     }
 
-    /// Whether the arcs between a switch and those before it are those between their images.
+    /// Whether the arcs between a switch and the earlier ones match those between their images.
     fn fits(&self, before: &[usize], switch: usize, other: usize, image: &[Option<usize>]) -> bool {
         before.iter().all(|&earlier| {
             image[earlier].is_some_and(|there| {
@@ -538,7 +538,7 @@ fn look(shape: &Shape<'_>, switch: usize) -> Look {
             let kinds = device_kinds(problem);
             room.extend(kinds.into_iter().map(|kind| devices_of(&problem.system.nodes[host], kind)));
         }
-        // Homes are unlike all other hosts.
+        // A preferred host is equivalent to no other.
         let is_home = |host: &&u32| homes.is_some_and(|home| home.hosts.contains(host));
         room.extend(place.hosts.iter().filter(is_home).map(|&host| u64::from(host)));
         let bits = |capacity: Option<f64>| capacity.map(f64::to_bits);

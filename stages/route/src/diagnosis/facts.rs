@@ -1,5 +1,5 @@
-//! What is wrong whatever the routes: what processes ask for that hosts do not have, and streams that cannot get where they belong, each
-//! alone or all that pass the same place.
+//! Violations that do not depend on routes: demands that no host meets, and streams that cannot be delivered, alone or together
+//! at one bottleneck.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::instance::slots_of;
 use crate::network::only_neighbours;
 use crate::problem::{Flow, Plan, Problem, TOLERANCE, devices_of};
 
-/// Capabilities, devices and hosts that are not there. They are no longer asked for in `changed`.
+/// Missing capabilities, devices and hosts; removes these demands from `changed`.
 pub(super) fn lacking(problem: &Problem<'_>, changed: &mut Changed) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (process, demand) in changed.graph.demands.processes.iter_mut().enumerate() {
@@ -25,18 +25,18 @@ pub(super) fn lacking(problem: &Problem<'_>, changed: &mut Changed) -> Vec<Cause
     causes
 }
 
-/// What no host has that a process could be on, or its own one where that is given.
+/// Demands that no candidate host meets, or that the given host does not meet.
 fn lacks(problem: &Problem<'_>, demand: &mut ProcessDemand, own: Option<&Node>, causes: &mut Vec<Cause>) {
     let name = demand.name.clone();
-    let mut tell = |words: String| causes.push(cause(Part::Process, &name, words));
+    let mut fault = |words: String| causes.push(cause(Part::Process, &name, words));
     let hosts = || problem.hosts.iter().map(|&host| &problem.system.nodes[host as usize]);
     if let Some(wanted) = demand.host.clone() {
         let elsewhere = own.filter(|own| own.name != wanted);
         if let Some(own) = elsewhere {
-            tell(format!("process {name} is on host {} and has to be on {wanted}", own.name));
+            fault(format!("process {name} is on host {}, but is fixed to {wanted}", own.name));
             demand.host = None;
         } else if !hosts().any(|host| host.name == wanted) {
-            tell(format!("process {name} has to be on {wanted}, which is no host"));
+            fault(format!("process {name} is fixed to {wanted}, which is not a host"));
             demand.host = None;
         }
     }
@@ -52,14 +52,14 @@ fn lacks(problem: &Problem<'_>, demand: &mut ProcessDemand, own: Option<&Node>, 
     demand.capabilities.retain(|wanted| {
         let is_there = could.iter().any(|host| host.traits.capabilities.contains(wanted));
         if !is_there {
-            tell(format!("process {name} needs `{wanted}`, which {who}"));
+            fault(format!("process {name} needs `{wanted}`, which {who}"));
         }
         is_there
     });
     demand.devices.retain(|device, count| {
         let is_there = could.iter().any(|host| devices_of(host, device) >= u64::from(*count));
         if !is_there {
-            tell(format!("process {name} needs {count} of `{device}`, which {who}"));
+            fault(format!("process {name} needs {count} of `{device}`, which {who}"));
         }
         is_there
     });
@@ -71,13 +71,13 @@ fn lacks(problem: &Problem<'_>, demand: &mut ProcessDemand, own: Option<&Node>, 
         let devices = demand.devices.iter().map(|(device, count)| format!("{count} of `{device}`"));
         let all: Vec<String> =
             demand.capabilities.iter().map(|wanted| format!("`{wanted}`")).chain(devices).collect();
-        tell(format!("no host has all that process {name} needs: {}", all.join(", ")));
+        fault(format!("no host has everything that process {name} needs: {}", all.join(", ")));
         demand.capabilities.clear();
         demand.devices.clear();
     }
 }
 
-/// Devices of a host of which the processes that are there, or have to be, need more than there are.
+/// Devices of a host that the processes fixed to it need in larger numbers.
 fn devices_of_hosts(problem: &Problem<'_>, changed: &mut Changed, causes: &mut Vec<Cause>) {
     let at: Vec<Option<u32>> = known_hosts(problem, changed);
     let mut wanted: BTreeMap<(u32, String), u64> = BTreeMap::new();
@@ -93,7 +93,7 @@ fn devices_of_hosts(problem: &Problem<'_>, changed: &mut Changed, causes: &mut V
         let there = devices_of(node, &device);
         if count > there {
             let words =
-                format!("the processes on host {} need {count} of `{device}`, and it has {there}", node.name);
+                format!("the processes on host {} need {count} of `{device}`, but it has {there}", node.name);
             causes.push(cause(Part::Host, &node.name, words));
             let own = changed.graph.demands.processes.iter_mut().zip(&at);
             own.filter(|(_, at)| **at == Some(host)).for_each(|(demand, _)| {
@@ -113,8 +113,9 @@ fn devices_of_all(problem: &Problem<'_>, changed: &mut Changed, causes: &mut Vec
         let hosts = problem.hosts.iter().map(|&host| &problem.system.nodes[host as usize]);
         let there: u64 = hosts.map(|host| devices_of(host, &device)).sum();
         if count > there {
-            let words =
-                format!("all processes need {count} of `{device}`, and all hosts together have {there}");
+            let words = format!(
+                "all processes together need {count} of `{device}`, but all hosts together have {there}"
+            );
             causes.push(cause(Part::Host, "all hosts", words));
             changed.graph.demands.processes.iter_mut().for_each(|demand| {
                 demand.devices.remove(&device);
@@ -123,7 +124,7 @@ fn devices_of_all(problem: &Problem<'_>, changed: &mut Changed, causes: &mut Vec
     }
 }
 
-/// The host of every process that can only be on one.
+/// The host of every process that has only one candidate.
 fn known_hosts(problem: &Problem<'_>, changed: &Changed) -> Vec<Option<u32>> {
     let names: BTreeMap<&str, u32> =
         problem.hosts.iter().map(|&host| (problem.system.nodes[host as usize].name.as_str(), host)).collect();
@@ -134,7 +135,7 @@ fn known_hosts(problem: &Problem<'_>, changed: &Changed) -> Vec<Option<u32>> {
     }
 }
 
-/// Performance of which there is too little, whatever the streams and wherever processes are that may choose.
+/// Insufficient performance for every choice of hosts, regardless of streams.
 pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
     if problem.mapped.is_some() {
         return Vec::new();
@@ -149,7 +150,7 @@ pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
         if is_more(demand.performance, most) {
             let (name, [needed, there]) = (&demand.name, [demand.performance, most].map(amount));
             let words = format!(
-                "process {name} needs a performance of {needed}, and no host that it may be on can give more than {there}"
+                "process {name} needs a performance of {needed}, but its candidate hosts provide at most {there}"
             );
             causes.push(short(Part::Process, name, most, demand.performance, words));
         }
@@ -165,7 +166,7 @@ pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
             let name = &problem.system.nodes[host as usize].name;
             let [all, most] = [needed, there].map(amount);
             let words = format!(
-                "the processes that can only be on host {name} need a performance of {all}, and it can give {most}"
+                "the processes that can only run on host {name} need a performance of {all}, but it provides {most}"
             );
             causes.push(short(Part::Host, name, there, needed, words));
         }
@@ -174,8 +175,9 @@ pub(super) fn too_weak(problem: &Problem<'_>) -> Vec<Cause> {
     let there: f64 = problem.hosts.iter().map(|&host| problem.performance[host as usize]).sum();
     if is_more(needed, there) {
         let [all, most] = [needed, there].map(amount);
-        let words =
-            format!("all processes need a performance of {all}, and all hosts together can give {most}");
+        let words = format!(
+            "all processes together need a performance of {all}, but all hosts together provide {most}"
+        );
         causes.push(short(Part::Host, "all hosts", there, needed, words));
     }
     causes
@@ -185,38 +187,38 @@ fn is_more(needed: f64, there: f64) -> bool {
     needed > there * (1.0 + TOLERANCE)
 }
 
-/// Pairs of hosts of one stream that are looked at.
+/// Maximum number of host pairs that are checked per stream.
 const MOST_PAIRS: usize = 10_000;
-/// Nodes of a machine in which ways are looked for; it takes the square of it.
+/// Maximum number of nodes of a machine in which paths are computed; memory is quadratic.
 const MOST_NODES: usize = 4096;
 
-/// Hosts that are named.
+/// Maximum number of hosts in a message.
 const MOST_NAMES: usize = 6;
 
-/// A host or switch that links lead to, or away from, which carry too little together.
+/// A host or switch whose incoming or outgoing links have too little bandwidth in total.
 struct Crowd {
     node: u32,
     is_in: bool,
     links: Vec<u32>,
-    /// The hosts inside of the streams that have to take the links.
+    /// The hosts inside, of the streams that must use the links.
     hosts: BTreeSet<u32>,
     there: f64,
     needed: f64,
 }
 
-/// The ways of a problem.
+/// Shortest and widest paths of a problem.
 pub(super) struct Reachability<'a> {
     problem: &'a Problem<'a>,
-    /// By host, the best ways to every node.
+    /// By host, the best paths to every node.
     from: BTreeMap<u32, Vec<Option<Best>>>,
 }
 
-/// The best ways to a node.
+/// The best paths to a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Best {
-    /// Links of the shortest one.
+    /// Hop count of the shortest path.
     hops: u32,
-    /// What the widest one carries.
+    /// Bandwidth of the widest path.
     width: f64,
 }
 
@@ -225,7 +227,7 @@ impl<'a> Reachability<'a> {
         Self { problem, from: BTreeMap::new() }
     }
 
-    /// Streams that no way connects.
+    /// Streams without a connecting path.
     pub(super) fn unconnected(&mut self) -> Vec<Cause> {
         let mut causes = Vec::new();
         for flow in &self.problem.flows {
@@ -233,14 +235,14 @@ impl<'a> Reachability<'a> {
                 && pairs.iter().all(|&pair| self.best(pair).is_none())
             {
                 let name = self.name(flow, pairs.first().copied());
-                let words = format!("no way leads where {name} would have to go");
+                let words = format!("no path for {name}");
                 causes.push(cause(Part::Stream, &self.short_name(flow), words));
             }
         }
         causes
     }
 
-    /// Streams that no way can carry, each alone.
+    /// Streams that no path can carry, each considered alone.
     pub(super) fn alone(&mut self) -> Vec<Cause> {
         let rules = self.problem.rules;
         let mut causes = Vec::new();
@@ -250,33 +252,34 @@ impl<'a> Reachability<'a> {
             let width = best.iter().map(|best| best.width).fold(0.0, f64::max);
             let Some(hops) = best.iter().map(|best| best.hops).min() else { continue };
             let name = self.name(flow, pairs.first().copied());
-            let mut tell = |there: f64, needed: f64, words: String| {
+            let mut fault = |there: f64, needed: f64, words: String| {
                 causes.push(short(Part::Stream, &self.short_name(flow), there, needed, words));
             };
             if flow.bandwidth > width * (1.0 + TOLERANCE) {
                 let [needed, there] = [flow.bandwidth, width].map(amount);
-                let words = format!("{name} takes {needed}, and no way carries more than {there}");
-                tell(width, flow.bandwidth, words);
+                let words = format!("{name} needs {needed}, but no path carries more than {there}");
+                fault(width, flow.bandwidth, words);
             }
             if let Some(most) = rules.max_hops.filter(|&most| hops > most) {
-                let words = format!("{name} takes {hops} hops at least, and `max_hops` is {most}");
-                tell(f64::from(most), f64::from(hops), words);
+                let words = format!("{name} needs at least {hops} hops, but `max_hops` is {most}");
+                fault(f64::from(most), f64::from(hops), words);
             }
             if let Some(most) = rules.switch_load.filter(|most| flow.bandwidth > most * (1.0 + TOLERANCE)) {
                 let [needed, there] = [flow.bandwidth, most].map(amount);
-                let words = format!("{name} takes {needed}, and `switch_load` is {there}");
-                tell(most, flow.bandwidth, words);
+                let words = format!("{name} needs {needed}, but `switch_load` is {there}");
+                fault(most, flow.bandwidth, words);
             }
         }
         causes
     }
 
-    /// Hosts, and switches with the hosts that only they have, that streams have to enter or leave by links that carry less together.
+    /// Bottlenecks: hosts, and switches with the hosts attached only to them, whose links cannot carry the streams that must
+    /// cross them.
     pub(super) fn together(&self) -> Vec<Cause> {
         self.crowds().into_iter().map(|crowd| self.crowded(&crowd)).collect()
     }
 
-    /// What some link carries at least more than it can, however streams go.
+    /// Lower bound of the excess of some link, for all routes.
     pub(super) fn least_excess(&mut self) -> f64 {
         let mut least = 0.0_f64;
         for flow in &self.problem.flows {
@@ -285,12 +288,12 @@ impl<'a> Reachability<'a> {
                 least = least.max(flow.bandwidth - widths.fold(0.0, f64::max));
             }
         }
-        // The excess of a place is that of its links together.
+        // The excess of a bottleneck is that of its links together.
         let of_links = |crowd: &Crowd| (crowd.needed - crowd.there) / crowd.links.len() as f64;
         self.crowds().iter().map(of_links).fold(least, f64::max)
     }
 
-    /// Places whose links carry too little together.
+    /// Bottlenecks whose links carry too little in total.
     fn crowds(&self) -> Vec<Crowd> {
         let problem = self.problem;
         let mut crowds = Vec::new();
@@ -312,7 +315,7 @@ impl<'a> Reachability<'a> {
                     .map(|(index, _)| index)
                     .collect();
                 let there: f64 = links.iter().map(|&link| problem.capacity[link as usize]).sum();
-                // Without any link they are told as unconnected.
+                // Bottlenecks without any link are reported as unconnected.
                 if !links.is_empty() && needed > there * (1.0 + TOLERANCE) {
                     let hosts = flows.iter().map(|&((from, to), _)| if is_in { to } else { from }).collect();
                     crowds.push(Crowd { node, is_in, links, hosts, there, needed });
@@ -331,27 +334,27 @@ impl<'a> Reachability<'a> {
         if problem.network.is_host(crowd.node) {
             let [link] = crowd.links.as_slice() else {
                 let words = format!(
-                    "the links {into} host {name} carry {there} together, and the streams {of} it take {needed}"
+                    "the links {into} host {name} carry {there} in total, but the streams {of} it need {needed}"
                 );
-                // The amounts of a host are those of its performance.
+                // The amounts of a cause of a host are performances.
                 return cause(Part::Host, name, words);
             };
             let link = problem.network.name_of(*link);
             let words =
-                format!("link {link} carries {there}, and the streams {of} host {name} take {needed}");
+                format!("link {link} carries {there}, but the streams {of} host {name} need {needed}");
             return short(Part::Link, &link, crowd.there, crowd.needed, words);
         }
         let names: Vec<&str> = crowd.hosts.iter().take(MOST_NAMES).map(|&host| of_node(host)).collect();
         let more = crowd.hosts.len().saturating_sub(MOST_NAMES);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         let words = format!(
-            "the links {into} switch {name} carry {there} together, and the streams {of} {}{rest} take {needed}",
+            "the links {into} switch {name} carry {there} in total, but the streams {of} {}{rest} need {needed}",
             names.join(", ")
         );
         short(Part::Switch, name, crowd.there, crowd.needed, words)
     }
 
-    /// The hosts that a flow can join; nothing if it can stay inside one, or if there are too many to look at.
+    /// The pairs of hosts that a flow can connect; none if it can stay inside one host, or if there are too many pairs.
     fn pairs(&self, flow: &Flow) -> Option<Vec<(u32, u32)>> {
         let problem = self.problem;
         if problem.system.nodes.len() > MOST_NODES {
@@ -377,11 +380,11 @@ impl<'a> Reachability<'a> {
         }
         let pairs = sources.iter().flat_map(|&from| destinations.iter().map(move |&to| (from, to)));
         let pairs: Vec<(u32, u32)> = pairs.filter(|(from, to)| from != to).collect();
-        // A process that fits nowhere is told as such.
+        // Processes without a candidate host are reported separately.
         (!pairs.is_empty()).then_some(pairs)
     }
 
-    /// The hosts that a flow joins, if it can be no others.
+    /// The only pair of hosts that a flow can connect, if there is just one.
     fn known(&self, flow: &Flow) -> Option<(u32, u32)> {
         let problem = self.problem;
         if problem.mapped.is_some() {
@@ -399,12 +402,12 @@ impl<'a> Reachability<'a> {
         self.from.entry(from).or_insert_with(|| ways_from(problem, from))[to as usize]
     }
 
-    /// A flow in words.
+    /// Describes a flow.
     fn name(&self, flow: &Flow, pair: Option<(u32, u32)>) -> String {
         let name = |node: u32| &self.problem.system.nodes[node as usize].name;
         match (&self.problem.mapped, pair) {
             (Some(_), Some((from, to))) if flow.streams.len() > 1 => {
-                format!("what goes from {} to {} in {} streams", name(from), name(to), flow.streams.len())
+                format!("the traffic from {} to {} in {} streams", name(from), name(to), flow.streams.len())
             }
             (Some(_), Some((from, to))) => {
                 format!("stream {} from {} to {}", self.short_name(flow), name(from), name(to))
@@ -424,7 +427,7 @@ impl<'a> Reachability<'a> {
     }
 }
 
-/// The hosts and switches of a machine that is not too large, each with the nodes that are inside: itself, and the hosts that have no other
+/// The hosts and switches of a machine of limited size, each with the nodes inside: itself, and the hosts that have no other
 /// switch.
 fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)> + use<'a> {
     let nodes = problem.system.nodes.len();
@@ -442,7 +445,7 @@ fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)
     })
 }
 
-/// The best ways from a host to every node, through switches alone.
+/// The best paths from a host to every node, through switches only.
 fn ways_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
     let mut best: Vec<Option<Best>> = vec![None; problem.system.nodes.len()];
     best[from as usize] = Some(Best { hops: 0, width: f64::INFINITY });
@@ -469,7 +472,7 @@ fn ways_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
     best
 }
 
-/// A program, a machine and rules that are not quite those that were asked about.
+/// A modified copy of the program, machine and rules of a problem.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) graph: TaskGraph,
@@ -478,12 +481,12 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Nothing changed yet.
+    /// An unmodified copy.
     pub(super) fn of(problem: &Problem<'_>) -> Self {
         Self { graph: problem.graph.clone(), system: problem.system.clone(), rules: problem.rules }
     }
 
-    /// What is asked about them; processes are where they are in the original.
+    /// The modified problem; the mapping is that of the original.
     pub(super) fn problem(&self, original: &Problem<'_>) -> Result<Problem<'_>> {
         let problem = Problem::new(&self.graph, &self.system, None, self.rules)?;
         Ok(match &original.mapped {
@@ -492,7 +495,7 @@ impl Changed {
         })
     }
 
-    /// The same with tables for every port in some switches.
+    /// A copy in which some switches have a table per input port.
     pub(super) fn with_type_two(&self, switches: &[u32]) -> Self {
         let mut changed = self.clone();
         for &switch in switches {
@@ -501,7 +504,7 @@ impl Changed {
         changed
     }
 
-    /// The same with links and hosts that have as much as is needed of them.
+    /// A copy in which links and hosts have the required capacity.
     pub(super) fn with_amounts(&self, links: &[(u32, f64)], hosts: &[(u32, f64)]) -> Self {
         let mut changed = self.clone();
         for &(link, needed) in links {
@@ -513,7 +516,7 @@ impl Changed {
         changed
     }
 
-    /// Whether the check finds nothing wrong with a plan.
+    /// Whether a plan passes the checker.
     pub(super) fn passes(&self, original: &Problem<'_>, plan: &Plan) -> Result<bool> {
         let mut roomy = self.clone();
         roomy.system = with_slots(&self.system, &plan.hosts);
@@ -522,7 +525,7 @@ impl Changed {
     }
 }
 
-/// The machine with a slot for every process that is on a host: a host that would have to be stronger has more of them.
+/// The machine with a slot for every process on a host: hosts that need more performance also need more slots.
 fn with_slots(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
     let mut counts = vec![0_u32; system.nodes.len()];
     hosts.iter().for_each(|&host| counts[host as usize] += 1);
@@ -536,13 +539,13 @@ pub(super) fn cause(part: Part, name: &str, words: String) -> Cause {
     Cause { remedy: 0, part, name: name.to_owned(), there: None, needed: None, words }
 }
 
-/// A cause with what is there and what is needed.
+/// A cause with the available and the required amount.
 pub(super) fn short(part: Part, name: &str, there: f64, needed: f64, words: String) -> Cause {
     let [there, needed] = [there, needed].map(|amount| Some(amount).filter(|amount| amount.is_finite()));
     Cause { there, needed, ..cause(part, name, words) }
 }
 
-/// A number without the last digits, which are rounding.
+/// Rounds away the last digits of a number.
 pub(super) fn amount(value: f64) -> String {
     let rounded = format!("{value:.8e}").parse::<f64>().unwrap_or(value);
     rounded.to_string()

@@ -1,9 +1,7 @@
-//! Remedies, each of which is enough: links and hosts that would have to have more, switches that would have to have a table for every port,
-//! and rules that would have to be weaker.
+//! Sufficient remedies: links and hosts with more capacity, switches with a table per input port, and weaker rules.
 //!
-//! Links and hosts are those of the paper's modified program: what links carry and what processes need may exceed what there is, and the
-//! largest excess of a link and the largest excess of a host are as small as can be. Hosts come first: what they lack as long as nothing is
-//! sent. Then links.
+//! Links and hosts follow the paper's modified program: loads may exceed capacities, and the largest excess of a link and of a
+//! host is minimised. Hosts come first, with the excess that they have without any streams; then links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,42 +14,42 @@ use crate::paper::{self, Excess, Formulation};
 use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::{Goal, Rules};
 
-/// Constraints of programs that are given to the solver for the fewest links and hosts.
+/// Largest number of constraints in programs that minimise the number of links and hosts.
 const MOST_CONSTRAINTS: usize = 8000;
-/// The same where the mapping is given, which is easier.
+/// The same for a given mapping, which is easier.
 const MOST_CONSTRAINTS_MAPPED: usize = 60_000;
-/// Nodes of the search for the fewest.
+/// Node limit of the search for the fewest components.
 const MOST_NODES: u64 = 500;
-/// Links that are tried to be left as they are, one after the other.
+/// Maximum number of links that are tried at their original bandwidth, one after the other.
 const MOST_TRIES: usize = 24;
 
-/// A problem without an answer, and what remedies of it are looked for with.
+/// An infeasible problem, and the context of the search for remedies.
 pub(super) struct Inquiry<'i> {
     pub(super) asked: &'i Problem<'i>,
     pub(super) changed: &'i Changed,
     pub(super) seeker: &'i Seeker<'i>,
 }
 
-/// What links and hosts are short of.
+/// Missing capacity of links and hosts.
 pub(super) struct Shortage {
-    /// Index of each link that is short, and the bandwidth that it would need.
+    /// Link index and required bandwidth of each link with a shortage.
     pub(super) links: Vec<(u32, f64)>,
-    /// Node id of each host that is short, and the performance that it would need.
+    /// Node id and required performance of each host with a shortage.
     hosts: Vec<(u32, f64)>,
-    /// The largest that a link and a host are short of.
+    /// The largest shortage of a link and of a host.
     most: Excess,
-    /// Whether less of links, and of hosts, is known to be too little.
+    /// Whether the shortages of links, and of hosts, are proven minimal.
     is_least: [bool; 2],
-    /// Whether fewer parts are known to be too few.
+    /// Whether the number of components is proven minimal.
     is_fewest: bool,
 }
 
 impl Shortage {
-    /// A sentence for each link and host.
+    /// One cause for each link and host.
     pub(super) fn causes(&self, problem: &Problem<'_>) -> Vec<Cause> {
-        let found = self.is_least.map(|is_least| if is_least { "" } else { " (found; less may do)" });
+        let found = self.is_least.map(|is_least| if is_least { "" } else { " (not proven minimal)" });
         let free = |slack: f64| match slack > 0.0 {
-            true => format!(", of which {} stays free", amount(slack)),
+            true => format!(", {} of it reserved as slack", amount(slack)),
             false => String::new(),
         };
         let link = |&(link, needed): &(u32, f64)| {
@@ -60,7 +58,7 @@ impl Shortage {
             let slack = problem.rules.bandwidth_slack;
             let [load, all, more] = [needed * (1.0 - slack), there, needed - there].map(amount);
             let (free, found) = (free(slack), found[0]);
-            let words = format!("link {name} carries {load} of {all}{free}: {more} more would do{found}");
+            let words = format!("link {name} needs {load}, but has {all}{free}: add {more}{found}");
             short(Part::Link, &name, there, needed, words)
         };
         let host = |&(host, needed): &(u32, f64)| {
@@ -70,7 +68,7 @@ impl Shortage {
             let [demand, all, more] = [needed * (1.0 - slack), there, needed - there].map(amount);
             let (free, found) = (free(slack), found[1]);
             let words = format!(
-                "the processes on host {name} need a performance of {demand}, and it has {all}{free}: {more} more would do{found}"
+                "the processes on host {name} need a performance of {demand}, but it has {all}{free}: add {more}{found}"
             );
             short(Part::Host, name, there, needed, words)
         };
@@ -90,7 +88,7 @@ impl Shortage {
 }
 
 impl Inquiry<'_> {
-    /// What links and hosts are short of together: hosts of as little as can be, then links.
+    /// Shortages of links and hosts together: hosts are minimised first, then links.
     pub(super) fn of_links_and_hosts(&self) -> Result<Option<Shortage>> {
         let asked = self.asked;
         let Some(hosts) = self.weakness()? else { return Ok(None) };
@@ -106,14 +104,14 @@ impl Inquiry<'_> {
         self.fewest(links.plan, most, is_least)
     }
 
-    /// What hosts alone are short of, with links as they are.
+    /// Shortages of hosts alone, with unchanged links.
     pub(super) fn of_hosts(&self) -> Result<Option<Shortage>> {
         let Some(hosts) = self.least_weakness(self.asked)? else { return Ok(None) };
         let is_least = [true, hosts.is_proven()];
         self.fewest(hosts.plan, Excess { link: 0.0, host: hosts.value }, is_least)
     }
 
-    /// What a host is short of at least, if nothing is sent.
+    /// Lower bound of the shortage of a host without streams.
     fn weakness(&self) -> Result<Option<Least>> {
         if let Some(hosts) = &self.asked.mapped {
             let plan = Plan { hosts: hosts.clone(), routes: Vec::new() };
@@ -130,7 +128,7 @@ impl Inquiry<'_> {
         }
     }
 
-    /// What a host is short of at least.
+    /// Lower bound of the shortage of a host.
     fn least_weakness(&self, problem: &Problem<'_>) -> Result<Option<Least>> {
         let strong = stronger(problem, f64::INFINITY);
         let Sought::Plan(plan) = self.seeker.seek(&strong)? else { return Ok(None) };
@@ -139,7 +137,7 @@ impl Inquiry<'_> {
         least(self.seeker, plan, 0.0, f64::MIN_POSITIVE, &measure, &under).map(Some)
     }
 
-    /// As few links and hosts as can be found, none of which is short of more.
+    /// Minimises the number of links and hosts, without increasing the shortage of any.
     fn fewest(&self, mut plan: Plan, most: Excess, is_least: [bool; 2]) -> Result<Option<Shortage>> {
         let asked = self.asked;
         let room = |most: f64| most * (1.0 + TOLERANCE);
@@ -171,7 +169,8 @@ impl Inquiry<'_> {
         Ok(is_cure.then_some(Shortage { links, hosts, most, is_least, is_fewest }))
     }
 
-    /// The best plan by a program of the paper with another aim, and whether it is proven; nothing if the program is not small.
+    /// The best plan by a program of the paper with another objective, and whether it is proven; none if the program is too
+    /// large.
     fn by_program(
         &self,
         problem: &Problem<'_>,
@@ -192,7 +191,7 @@ impl Inquiry<'_> {
         Ok(plan.map(|plan| (plan, found.proven)))
     }
 
-    /// Leaves one link after the other as it is, as long as the others are enough.
+    /// Resets links to their original bandwidth one by one, as long as the others suffice.
     fn links_by_trying(&self, plan: Plan, most: Excess) -> Result<Plan> {
         let asked = self.asked;
         let held = stronger(asked, most.host * (1.0 + TOLERANCE));
@@ -232,7 +231,7 @@ pub(super) fn is_small(problem: &Problem<'_>) -> bool {
     }
 }
 
-/// The problem with so much more of every link.
+/// The problem with the bandwidth of every link increased.
 fn wider<'a>(problem: &Problem<'a>, more: f64) -> Problem<'a> {
     let mut wide = problem.clone();
     for (capacity, link) in wide.capacity.iter_mut().zip(&problem.system.links) {
@@ -243,7 +242,7 @@ fn wider<'a>(problem: &Problem<'a>, more: f64) -> Problem<'a> {
     wide
 }
 
-/// The problem with so much more of every host.
+/// The problem with the performance of every host increased.
 fn stronger<'a>(problem: &Problem<'a>, more: f64) -> Problem<'a> {
     let mut strong = problem.clone();
     strong.performance.iter_mut().for_each(|performance| *performance += more);
@@ -251,27 +250,27 @@ fn stronger<'a>(problem: &Problem<'a>, more: f64) -> Problem<'a> {
     strong
 }
 
-/// Where more is used than there is, but for rounding.
+/// Components whose use exceeds their capacity by more than rounding.
 fn over<'u>(used: &'u [f64], there: &'u [f64]) -> impl Iterator<Item = usize> + 'u {
     let both = used.iter().zip(there).enumerate();
     both.filter(|(_, (used, there))| **used > **there * (1.0 + TOLERANCE)).map(|(index, _)| index)
 }
 
-/// By how much what is used exceeds what there is where it does most.
+/// The largest excess of use over capacity.
 fn largest_excess(used: &[f64], there: &[f64]) -> f64 {
     over(used, there).map(|index| used[index] - there[index]).fold(0.0, f64::max)
 }
 
-/// By how much a plan exceeds the host that it exceeds most.
+/// The largest excess of a plan at a host.
 fn host_excess(problem: &Problem<'_>, plan: &Plan) -> f64 {
     largest_excess(&performance(problem, &plan.hosts), &problem.performance)
 }
 
-/// A rule, and how far it would have to be weakened for an answer to exist.
+/// The weakest relaxation of a rule for which a solution exists.
 type Weaker = Option<(Rules, Plan, Cause)>;
 
 impl Inquiry<'_> {
-    /// Every rule that is in the way alone.
+    /// Every rule whose relaxation alone suffices.
     pub(super) fn rules(&self) -> Result<Vec<Cause>> {
         let attempts: [&dyn Fn() -> Result<Weaker>; 5] = [
             &|| self.deadlock_free(),
@@ -294,7 +293,7 @@ impl Inquiry<'_> {
         Ok(causes)
     }
 
-    /// What is asked under other rules.
+    /// The problem under other rules.
     fn under(&self, rules: Rules) -> Changed {
         Changed { rules, ..self.changed.clone() }
     }
@@ -304,10 +303,10 @@ impl Inquiry<'_> {
         self.asked.switches().into_iter().filter(|&switch| !self.asked.is_type_two(switch)).collect()
     }
 
-    /// What would have to be different without any of the rules; for where no single thing helps.
+    /// Relaxes all rules together, for problems in which no single change suffices.
     pub(super) fn all(&self) -> Result<Vec<Cause>> {
         let rules = self.asked.rules;
-        // Rules that are in force, and what they are about.
+        // The active rules and the components that they concern.
         let in_force = [
             (rules.deadlock_free, "deadlock_free", Part::Link),
             (rules.max_hops.is_some(), "max_hops", Part::Stream),
@@ -316,7 +315,7 @@ impl Inquiry<'_> {
             (rules.switch_load.is_some(), "switch_load", Part::Switch),
         ];
         let in_force = in_force.into_iter().filter(|(is_there, ..)| *is_there);
-        let left_out = |name: &str| format!("`{name}` would have to be left out");
+        let left_out = |name: &str| format!("remove `{name}`");
         let mut causes: Vec<Cause> =
             in_force.map(|(_, name, part)| cause(part, name, left_out(name))).collect();
         let mut bare = self.under(Rules::from(rules.weights));
@@ -334,7 +333,7 @@ impl Inquiry<'_> {
             };
             if let Some(short) = short {
                 if is_typed {
-                    let words = "all switches would have to be of type 2".to_owned();
+                    let words = "make all switches type 2".to_owned();
                     causes.push(cause(Part::Switch, "all switches", words));
                 }
                 causes.extend(short);
@@ -344,7 +343,7 @@ impl Inquiry<'_> {
         Ok(Vec::new())
     }
 
-    /// Any plan of a problem whose mapping holds.
+    /// Any plan of a problem whose mapping is valid.
     fn plan(&self, problem: &Problem<'_>) -> Result<Option<Plan>> {
         if !problem.holds_mapping() || self.seeker.is_over() {
             return Ok(None);
@@ -360,7 +359,7 @@ impl Inquiry<'_> {
             return Ok(None);
         }
         let rules = Rules { deadlock_free: false, ..self.asked.rules };
-        let words = "without `deadlock_free` there is an answer".to_owned();
+        let words = "feasible without `deadlock_free`".to_owned();
         let found = self.plan(&self.under(rules).problem(self.asked)?)?;
         Ok(found.map(|plan| (rules, plan, cause(Part::Link, "deadlock_free", words))))
     }
@@ -370,7 +369,7 @@ impl Inquiry<'_> {
         let mut weaker = self.changed.clone();
         weaker.rules.max_hops = None;
         let mut best: Option<(u32, Plan)> = None;
-        // Shorter and shorter, until nothing is found.
+        // Decrease the limit until no solution is found.
         while let Some(plan) = self.plan(&weaker.problem(self.asked)?)? {
             let longest = plan.longest() as u32;
             best = Some((longest, plan));
@@ -380,13 +379,13 @@ impl Inquiry<'_> {
             weaker.rules.max_hops = Some(longest - 1);
         }
         Ok(best.map(|(longest, plan)| {
-            let words = format!("with `max_hops` = {longest} instead of {most} there is an answer");
+            let words = format!("feasible with `max_hops` = {longest} instead of {most}");
             let rules = Rules { max_hops: Some(longest), ..self.asked.rules };
             (rules, plan, short(Part::Stream, "max_hops", f64::from(most), f64::from(longest), words))
         }))
     }
 
-    /// The rule that limits what a goal makes as good as can be.
+    /// Relaxes the rule that limits the measure of a goal.
     fn goal(&self, goal: Goal) -> Result<Weaker> {
         let rules = self.asked.rules;
         let (part, name, given) = match goal {
@@ -408,15 +407,15 @@ impl Inquiry<'_> {
         let best = tightest(&problem, goal, self.seeker, plan)?;
         let value = match goal {
             Goal::SwitchLoad => best.value,
-            // Rounding does not make what stays free more.
+            // Rounding does not increase the slack.
             _ => (1.0 - best.value * (1.0 + TOLERANCE / 2.0)).max(0.0),
         };
         let [now, before] = [value, given].map(amount);
-        let words = format!("with `{name}` = {now} instead of {before} there is an answer");
+        let words = format!("feasible with `{name}` = {now} instead of {before}");
         Ok(Some((with(Some(value)), best.plan, short(part, name, given, value, words))))
     }
 
-    /// As few switches as can be found that would have to be of type 2, if that is enough.
+    /// A minimal set of switches that suffices when they are of type 2.
     pub(super) fn of_type_two(&self) -> Result<Vec<Cause>> {
         let (asked, ones) = (self.asked, self.of_type_one());
         if ones.is_empty() || !asked.holds_mapping() {
@@ -426,7 +425,7 @@ impl Inquiry<'_> {
         let loose = all.problem(asked)?;
         let Sought::Plan(mut plan) = self.seeker.seek(&loose)? else { return Ok(Vec::new()) };
         let mut is_fewest = false;
-        // Tables of ports make the program some times larger.
+        // Tables per input port make the program several times larger.
         match self.by_program(&loose, &|formulation| formulation.few_of_type_two(&ones), &|_| true)? {
             Some((fewer, proven)) => (plan, is_fewest) = (fewer, proven),
             None => plan = self.switches_by_trying(plan)?,
@@ -436,15 +435,15 @@ impl Inquiry<'_> {
         if needed.is_empty() || !self.changed.with_type_two(&needed).passes(asked, &plan)? {
             return Ok(Vec::new());
         }
-        let found = if is_fewest { "" } else { " (found; fewer may do)" };
-        let tell = |&switch: &u32| {
+        let found = if is_fewest { "" } else { " (not proven minimal)" };
+        let cause_of = |&switch: &u32| {
             let name = &asked.system.nodes[switch as usize].name;
-            cause(Part::Switch, name, format!("switch {name} would have to be of type 2{found}"))
+            cause(Part::Switch, name, format!("make switch {name} type 2{found}"))
         };
-        Ok(needed.iter().map(tell).collect())
+        Ok(needed.iter().map(cause_of).collect())
     }
 
-    /// Makes one switch after the other of type 1 again, as long as the others are enough.
+    /// Resets switches to type 1 one by one, as long as the others suffice.
     fn switches_by_trying(&self, plan: Plan) -> Result<Plan> {
         let mut best = plan;
         for switch in split(self.asked, &best) {
@@ -464,7 +463,7 @@ impl Inquiry<'_> {
     }
 }
 
-/// Switches of type 1 that a plan sends what is for one host out of in several ways.
+/// Switches of type 1 at which a plan uses several output ports for one destination.
 fn split(asked: &Problem<'_>, plan: &Plan) -> Vec<u32> {
     let mut out: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     let mut switches = BTreeSet::new();

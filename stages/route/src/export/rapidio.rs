@@ -1,5 +1,6 @@
-//! Tables of `RapidIO` switches: the configuration of the fabric management daemon (`RapidIO/rapidio_sw`, `fabric_management/libcfg`; the one
-//! format that knows both types of switches), lines of the `routes` files of Linux's devices, and writes to the registers of switches.
+//! Tables of `RapidIO` switches: the configuration of the fabric management daemon (`RapidIO/rapidio_sw`,
+//! `fabric_management/libcfg`), which is the only format for both types of switches; lines of the `routes` files of Linux
+//! devices; and register writes of switches.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -10,9 +11,9 @@ use crate::error::{Result, fail};
 use crate::network::nodes_of;
 use crate::{Family, RouteError};
 
-/// Device ids of 8 bits; the last one means everybody.
+/// Device ids of 8 bits; the last one is the broadcast id.
 const MOST_IDS: u32 = 0xfe;
-/// What the daemon is told of every port; it trains its links itself.
+/// Lane configuration of every port for the daemon, which trains its links itself.
 const LANES: &str = "4x 4x 5p0 IDLE1 EM_ON";
 /// The hop count of the host that manages the fabric.
 const MASTER_HOPS: u32 = 255;
@@ -24,7 +25,8 @@ pub(super) fn write(system: &SystemGraph, tables: &Tables) -> Result<String> {
     }
     let master =
         (0..).zip(&system.nodes).find(|(_, node)| node.kind == NodeKind::Host).map(|(id, _): (u32, _)| id);
-    let master = master.ok_or_else(|| RouteError::new("there is no host to manage the fabric", "add one"))?;
+    let master = master
+        .ok_or_else(|| RouteError::new("the machine has no host to manage the fabric", "add a host"))?;
     let hops = switches_before(system, master);
     let mut text = String::new();
     let id = ids.of(master);
@@ -57,7 +59,7 @@ pub(super) fn write(system: &SystemGraph, tables: &Tables) -> Result<String> {
     Ok(text)
 }
 
-/// A component tag that no other node has.
+/// A unique component tag of a node.
 fn tag(id: u32) -> u32 {
     (id << 16) | id
 }
@@ -67,13 +69,13 @@ fn check_name(name: &str) -> Result<()> {
     match !name.is_empty() && name.chars().all(is_word) {
         true => Ok(()),
         false => fail(
-            format!("the name `{name}` cannot stand in this file"),
-            "names here are letters, digits, `_` and `-`: rename the node in the instance",
+            format!("the name `{name}` is not allowed in this format"),
+            "rename the node in the instance: only letters, digits, `_` and `-` are allowed",
         ),
     }
 }
 
-/// For every node the switches between it and the master, itself included if it is one.
+/// For every node the switches between it and the master, including itself if it is a switch.
 fn switches_before(system: &SystemGraph, master: u32) -> BTreeMap<u32, u32> {
     let mut hops = BTreeMap::from([(master, 0)]);
     let mut queue = VecDeque::from([master]);
@@ -90,14 +92,14 @@ fn switches_before(system: &SystemGraph, master: u32) -> BTreeMap<u32, u32> {
     hops
 }
 
-/// The ports of a node, rising.
+/// The ports of a node, ascending.
 fn ports(system: &SystemGraph, node: u32) -> Result<Vec<u32>> {
     let mut ports = Vec::new();
     for link in system.links.iter().filter(|link| link.source == node || link.destination == node) {
         let Some(port) = (if link.source == node { link.source_port } else { link.destination_port }) else {
             return fail(
-                format!("a link of `{}` does not say its port", system.nodes[node as usize].name),
-                "tables name ports: the machine has to know them",
+                format!("a link of `{}` has no port", system.nodes[node as usize].name),
+                "tables refer to ports, so every link needs one",
             );
         };
         ports.push(port);
@@ -136,7 +138,7 @@ fn switch(
     inputs.dedup();
     if !inputs.is_empty() && switch.traits.switch_type == Some(SwitchType::One) {
         return fail(
-            format!("switch `{}` is of type 1 and has a table for a port", switch.name),
+            format!("switch `{}` is of type 1, but has a table for a port", switch.name),
             "check the tables with route/check",
         );
     }
@@ -148,7 +150,7 @@ fn switch(
     Ok(())
 }
 
-/// Every cable once: of two opposite links the first.
+/// Every cable once: the first of two opposite links.
 fn cables(system: &SystemGraph) -> impl Iterator<Item = &Link> {
     let links = (0..).zip(&system.links);
     links
@@ -160,11 +162,11 @@ fn cables(system: &SystemGraph) -> impl Iterator<Item = &Link> {
         .map(|(_, link)| link)
 }
 
-/// Device ids of hosts and switches: hosts from 1 in the order of nodes, switches behind them.
+/// Device ids of hosts and switches: hosts from 1 in node order, then switches.
 struct DeviceIds(BTreeMap<u32, u32>);
 
 impl DeviceIds {
-    /// At most so many ids.
+    /// Maximum number of ids.
     fn new(system: &SystemGraph, most: u32) -> Result<Self> {
         let all = nodes_of(system, NodeKind::Host).chain(nodes_of(system, NodeKind::Switch));
         let ids: BTreeMap<u32, u32> = all.zip(1..).collect();
@@ -186,10 +188,10 @@ impl DeviceIds {
 const MOST_WIDE_IDS: u32 = 0xfffe;
 /// Ids of the tables of RXS.
 const MOST_RXS_IDS: u32 = 0xff;
-/// Ports are written with two hexadecimal digits, the last of which mean that there is none.
+/// Ports are written with two hexadecimal digits; the highest values mean "no port".
 const MOST_PORTS: u32 = 0xdd;
 
-/// For every switch what `/sys/bus/rapidio/devices/*/routes` shows: device id and output port, hexadecimal.
+/// For every switch the contents of `/sys/bus/rapidio/devices/*/routes`: device id and output port, hexadecimal.
 pub(super) fn routes(system: &SystemGraph, tables: &Tables) -> Result<String> {
     let ids = DeviceIds::new(system, MOST_WIDE_IDS)?;
     let mut text = String::new();
@@ -205,7 +207,7 @@ pub(super) fn routes(system: &SystemGraph, tables: &Tables) -> Result<String> {
     Ok(text)
 }
 
-/// For every switch the writes that set its tables: the switch, the register, the value.
+/// For every switch the writes that set its tables: switch, register, value.
 pub(super) fn registers(system: &SystemGraph, tables: &Tables, family: Family) -> Result<String> {
     let most = if family == Family::Rxs { MOST_RXS_IDS } else { MOST_WIDE_IDS };
     let ids = DeviceIds::new(system, most)?;
@@ -219,7 +221,8 @@ pub(super) fn registers(system: &SystemGraph, tables: &Tables, family: Family) -
             };
             match (family, entry.input_port) {
                 (Family::Cps, input) => {
-                    // Which table the two registers of the standard go to: 0 for that of the switch, else the port and one.
+                    // The selector for the two registers of the standard: 0 for the table of the switch, otherwise the port plus
+                    // one.
                     let select = input.map_or(0, |port| port + 1);
                     if selected.replace(select) != Some(select) {
                         set(0x01_0070, select);
@@ -253,7 +256,7 @@ fn switches<'a>(system: &'a SystemGraph, tables: &'a Tables) -> Result<Vec<Switc
     if let Some(entry) = tables.entries.iter().find(|entry| ports(entry) > MOST_PORTS) {
         return fail(
             format!("switch `{}` has a port {}", system.nodes[entry.switch as usize].name, ports(entry)),
-            "ports of these switches go to 221",
+            "the ports of these switches are numbered up to 221",
         );
     }
     let own = |id: u32| {

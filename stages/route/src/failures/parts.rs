@@ -1,4 +1,4 @@
-//! The parts of a machine, and machines without one of them.
+//! The components of a machine, and machines without one of them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::{Fallible, Network};
 use hopmap_model::{Link, LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
 
-/// A part that fails.
+/// A component that fails.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Element {
     pub(crate) part: Part,
@@ -18,7 +18,7 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// The machine without it; nodes and links keep their numbers.
+    /// The machine without the component; nodes and links keep their numbers.
     pub(crate) fn without(&self, system: &SystemGraph) -> SystemGraph {
         let mut system = system.clone();
         for &link in &self.links {
@@ -29,14 +29,14 @@ impl Element {
         if let Some(node) = self.node.and_then(|node| system.nodes.get_mut(node as usize)) {
             node.state = NodeState::Down;
             if self.part == Part::Host {
-                // What nobody can use, so that all that looks at the machine alone sees it too.
+                // Also removes what becomes unusable, so that code that sees only the machine ignores it.
                 node.traits = NodeTraits { performance: Some(0.0), ..NodeTraits::default() };
             }
         }
         system
     }
 
-    /// Keeps processes off the host that fails, if it is one.
+    /// Keeps processes off the failed host, if the component is a host.
     pub(crate) fn close(&self, problem: &mut Problem<'_>) {
         if let Some(failed) = self.host() {
             problem.allowed.iter_mut().for_each(|hosts| hosts.retain(|&host| host != failed));
@@ -44,19 +44,19 @@ impl Element {
         }
     }
 
-    /// The host that fails, if it is one.
+    /// The failed host, if the component is a host.
     pub(crate) fn host(&self) -> Option<u32> {
         self.node.filter(|_| self.part == Part::Host)
     }
 
-    /// Whether processes on hosts or routes need it.
+    /// Whether processes on hosts or routes need the component.
     pub(crate) fn is_used(&self, hosts: &[u32], routes: &[Route]) -> bool {
         let holds = self.host().is_some_and(|host| hosts.contains(&host));
         holds || routes.iter().flat_map(|route| &route.links).any(|link| self.links.contains(link))
     }
 }
 
-/// All parts of some kinds: cables by their first link, switches and hosts by number.
+/// All components of the given kinds: cables by their first link, switches and hosts by number.
 pub(crate) fn elements(system: &SystemGraph, of: &[Fallible]) -> Vec<Element> {
     let mut elements = Vec::new();
     if of.contains(&Fallible::Link) {
@@ -81,7 +81,7 @@ fn links_at(system: &SystemGraph, node: u32) -> Vec<u32> {
     (0..).zip(&system.links).filter(|(_, link)| at(link)).map(|(index, _)| index).collect()
 }
 
-/// Cables: two links between the same ports in opposite directions, or a link that has no other.
+/// Cables: two links between the same ports in opposite directions, or a link without a counterpart.
 fn cables(system: &SystemGraph) -> Vec<Element> {
     let network = Network::new(system);
     let up = || (0..).zip(&system.links).filter(|(_, link)| link.state == LinkState::Up);

@@ -1,5 +1,5 @@
-//! Routes that keep capacities, out of trees that need not: destinations whose ways cross what is overloaded get another tree, and then
-//! every destination the best one that the others leave room for.
+//! Converts trees to routes that respect capacities: destinations that cross overloaded links get another tree, then every
+//! destination gets the best tree that the others leave room for.
 
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
@@ -8,20 +8,20 @@ use super::lower::{Ask, Forbidden, Prices, Trees};
 use super::model::Model;
 use crate::problem::TOLERANCE;
 
-/// Rounds of other trees where links are overloaded.
+/// Rounds of rerouting while links are overloaded.
 const ROUNDS: usize = 12;
-/// Rounds in which what is overloaded has to become less.
+/// Rounds within which the overload has to decrease.
 const HOPE: usize = 3;
-/// Rounds of better trees for every destination.
+/// Rounds of improving the tree of every destination.
 const BETTER: usize = 3;
-/// Destinations that are laid anew together.
+/// Number of destinations that are rerouted together.
 const TOGETHER: usize = 4;
-/// Times that some destinations are laid anew, at most.
+/// Maximum number of such rerouting attempts.
 const SHAKES: usize = 20_000;
-/// Contradictions of a tree that are mended one by one.
+/// Maximum number of contradictions of a tree that are repaired one by one.
 const MENDS: usize = 12;
 
-/// Ways of all flows, by part and flow, and what they load.
+/// Routes of all flows, by part and flow, and their loads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoutingState {
     pub ways: Vec<Vec<Vec<u32>>>,
@@ -37,7 +37,7 @@ impl RoutingState {
         Self { ways, loads }
     }
 
-    /// The way of every flow of the problem.
+    /// The route of every flow of the problem.
     pub(super) fn by_flow(&self, model: &Model<'_>) -> Vec<Vec<u32>> {
         let mut ways = vec![Vec::new(); model.problem.flows.len()];
         for (graph, of_part) in model.parts.iter().zip(&self.ways) {
@@ -48,7 +48,7 @@ impl RoutingState {
         ways
     }
 
-    /// What lengths and entries of a destination cost.
+    /// Cost of lengths and entries of a destination.
     fn cost(&self, model: &Model<'_>, group: usize) -> f64 {
         let weights = model.problem.rules.weights;
         let mut entries = std::collections::BTreeSet::new();
@@ -64,12 +64,12 @@ impl RoutingState {
         self.loads[index] > model.fabric.most(index) * (1.0 + TOLERANCE)
     }
 
-    /// The links of the ways to a destination.
+    /// The links of the routes to a destination.
     fn links<'s>(&'s self, model: &'s Model<'_>, group: usize) -> impl Iterator<Item = u32> + 's {
         model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten().copied()
     }
 
-    /// Whether a way of a destination crosses what is overloaded.
+    /// Whether a route to a destination crosses an overloaded link.
     fn is_contested(&self, model: &Model<'_>, group: usize) -> bool {
         let is_over = |link: u32| {
             self.is_over(model, link as usize) || self.is_over(model, model.fabric.place_of_head(link))
@@ -77,12 +77,12 @@ impl RoutingState {
         self.links(model, group).any(is_over)
     }
 
-    /// The ways of some parts.
+    /// The routes of some parts.
     fn ways_of(&self, parts: &[usize]) -> Vec<Vec<Vec<u32>>> {
         parts.iter().map(|&part| self.ways[part].clone()).collect()
     }
 
-    /// Puts the ways of some parts back.
+    /// Restores the routes of some parts.
     fn restore(&mut self, model: &Model<'_>, parts: &[usize], ways: Vec<Vec<Vec<u32>>>) {
         for (&part, ways) in parts.iter().zip(ways) {
             self.lift(model, part);
@@ -101,7 +101,7 @@ impl RoutingState {
     }
 }
 
-/// A link of a way, and the one before, where another way to the same destination goes on in another way from the same table.
+/// A link of a route and its predecessor, if another route to the same destination continues differently from the same table.
 pub(super) fn contradiction<'w>(
     model: &Model<'_>,
     ways: impl Iterator<Item = &'w Vec<u32>>,
@@ -115,7 +115,7 @@ pub(super) fn contradiction<'w>(
     None
 }
 
-/// Forbids all but one link to follow another.
+/// Forbids all successors of a link but one.
 pub(super) fn force(model: &Model<'_>, (link, next): (u32, u32), forbidden: &mut Forbidden) {
     let node = model.fabric.tail[next as usize];
     let others = model.fabric.leaving(node).iter().copied().filter(|&other| other != next);
@@ -126,8 +126,8 @@ pub(super) fn force(model: &Model<'_>, (link, next): (u32, u32), forbidden: &mut
     }
 }
 
-/// Lays the trees of a destination; false, and nothing changed, if there are none. `price` is what a link costs for a bandwidth beside what
-/// the loads say.
+/// Computes the trees of a destination; false and unchanged if there are none. `price` is the cost of a link for a bandwidth, in
+/// addition to the cost of loads.
 fn lay(
     model: &Model<'_>,
     trees: &mut Trees,
@@ -147,7 +147,7 @@ fn lay(
             break;
         };
         if parts.len() > 1 {
-            // The next ones follow what the tables say by now.
+            // Later parts follow the tables so far.
             ways.iter()
                 .flat_map(|way| way.windows(2))
                 .for_each(|pair| force(model, (pair[0], pair[1]), &mut forbidden));
@@ -160,7 +160,7 @@ fn lay(
     is_laid
 }
 
-/// A tree of a part that agrees with tables.
+/// A tree of a part that agrees with the tables.
 fn tree(
     model: &Model<'_>,
     search: &mut Trees,
@@ -186,7 +186,7 @@ fn tree(
     None
 }
 
-/// By how much a link, and the switch at its end, exceed what they can carry with a bandwidth more, in parts of it.
+/// Relative overload of a link, and of the switch at its end, with additional bandwidth.
 fn overload(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 {
     let part = |index: usize| {
         let most = model.fabric.most(index);
@@ -200,12 +200,12 @@ fn overload(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 
     part(link as usize) + part(model.fabric.place_of_head(link))
 }
 
-/// What a link costs that must not be overloaded.
+/// Cost of a link that must not be overloaded.
 fn hard(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 {
     if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
 }
 
-/// Changes ways until nothing is overloaded; false if that does not succeed. `prices` say what is contested.
+/// Changes routes until nothing is overloaded; false on failure. `prices` mark contested links.
 pub(super) fn repair(
     model: &Model<'_>,
     trees: &mut Trees,
@@ -249,7 +249,7 @@ pub(super) fn repair(
                 history[place.index] += 1.0;
             }
         }
-        // What stays as bad as it was will not come right.
+        // No progress over these rounds: give up.
         if round >= HOPE && excess > 0.7 * worst {
             return false;
         }
@@ -259,7 +259,7 @@ pub(super) fn repair(
     false
 }
 
-/// Gives every destination the best tree that the others leave room for, until none gets better.
+/// Gives every destination the best tree that the others leave room for, until none improves.
 pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, routing_state: &mut RoutingState, max_hops: u32) {
     let price = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     for _ in 0..BETTER {
@@ -269,7 +269,7 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, routing_state: &mut 
             let old = routing_state.ways_of(&model.groups[group]);
             let changed = lay(model, trees, routing_state, (group, max_hops), &price);
             let gain = before - routing_state.cost(model, group);
-            // Flows that pass a link apart from each other may be too much for it together.
+            // Flows that cross a link separately may overload it together.
             let is_kept = !routing_state.is_contested(model, group) && keeps_order(model, routing_state);
             let is_worth = gain > 1e-9 * before.abs() && is_kept;
             if changed && !is_worth {
@@ -284,8 +284,8 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, routing_state: &mut 
     }
 }
 
-/// Lays some destinations anew that share what is dear, in another order and under other prices, and keeps what costs no more; until so
-/// much work is done.
+/// Reroutes groups of destinations that share expensive links, in another order and under other prices. Keeps results that cost
+/// no more; ends after a fixed amount of work.
 pub(super) fn shake(
     model: &Model<'_>,
     trees: &mut Trees,
@@ -317,7 +317,7 @@ pub(super) fn shake(
     }
 }
 
-/// Lays destinations one after the other, and each once more; keeps it if it costs no more than before.
+/// Reroutes destinations in turn, and each once more; keeps the result if it costs no more than before.
 fn relay(
     model: &Model<'_>,
     trees: &mut Trees,
@@ -346,7 +346,7 @@ fn relay(
     }
 }
 
-/// Whether no links wait for each other, where they must not.
+/// Whether no cycle of waiting links exists, if that is required.
 fn keeps_order(model: &Model<'_>, routing_state: &RoutingState) -> bool {
     let ways = routing_state.ways.iter().flatten().map(Vec::as_slice);
     !model.problem.rules.deadlock_free || crate::network::cycle(model.fabric.head.len(), ways).is_empty()

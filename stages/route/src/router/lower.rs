@@ -1,40 +1,41 @@
-//! What no routes can cost less than: links that are contested have prices, and every destination has its cheapest tree under them
-//! (Lagrangian relaxation; Held and Karp, "The traveling-salesman problem and minimum spanning trees: part II", 1971).
+//! Lower bounds: contested links have prices, and every destination has its cheapest tree under them (Lagrangian relaxation; Held
+//! and Karp, "The traveling-salesman problem and minimum spanning trees: part II", 1971).
 //!
-//! A tree is found by dynamic programming over sets of flows that grow together on their way (Dreyfus and Wagner, "The Steiner problem
-//! in graphs", 1971), where a link costs what it costs for all that take it. It costs no more than any routes that agree with tables, and may
-//! itself contradict a table: two sets of flows can pass a switch apart from each other. Who needs tables looks at that.
+//! A tree is found by dynamic programming over sets of flows that merge on their routes (Dreyfus and Wagner, "The Steiner problem
+//! in graphs", 1971); the cost of a link does not depend on the number of flows in a set. The tree costs no more than any routes
+//! that agree with tables. It may contradict a table, because two sets of flows can pass a switch separately; the caller checks
+//! that.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::model::{FAR, Graph, Model};
 
-/// Steps without a better bound before steps get shorter.
+/// Steps without improvement before the step length is reduced.
 const PATIENCE: u32 = 4;
-/// Steps shorter than this part of the first ones do not help any more.
+/// Relative step length at which the search ends.
 const SHORTEST_STEP: f64 = 0.02;
-/// Steps between looks whether the prices prove that there are no routes.
+/// Steps between checks whether the prices prove infeasibility.
 const LOOK: u32 = 4;
 
-/// What is asked for.
+/// The task of a bound.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// Most hops of a route.
+    /// Maximum hops of a route.
     pub max_hops: u32,
-    /// What is forbidden, by destination.
+    /// Forbidden links, by destination.
     pub forbidden: &'a [Forbidden],
-    /// Nothing that costs as much is asked for.
+    /// Cutoff: nothing that costs as much is sought.
     pub cutoff: f64,
-    /// Most steps.
+    /// Maximum number of steps.
     pub steps: u32,
-    /// The trees under the first prices; empty if they are not known.
+    /// The trees under the initial prices; empty if unknown.
     pub start: &'a [Tree],
-    /// The destinations to which that does not apply, because something else was forbidden.
+    /// The destinations for which these trees are invalid, because more was forbidden.
     pub stale: Stale,
 }
 
-/// Destinations for which something was forbidden since trees were found.
+/// Destinations whose restrictions changed since the trees were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stale {
     /// All.
@@ -43,28 +44,28 @@ pub(super) enum Stale {
     One(usize),
 }
 
-/// A bound, and the trees of which it is made.
+/// A lower bound and its trees.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lower {
-    /// Lengths and entries of routes cost no less.
+    /// Lower bound of the cost of lengths and entries.
     pub value: f64,
     /// The tree of every part under the prices.
     pub trees: Vec<Tree>,
-    /// What links and nodes carry of them.
+    /// Their loads of links and nodes.
     pub loads: Vec<f64>,
 }
 
-/// Prices of contested places, by index of link and node, for what they can carry as a whole.
+/// Prices of contested places by index of link and node, each for its full capacity.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Prices(pub Vec<f64>);
 
 impl Prices {
-    /// Nothing is dear.
+    /// All prices are zero.
     pub(super) fn zero(model: &Model<'_>) -> Self {
         Self(model.fabric.no_loads())
     }
 
-    /// What a link costs for a bandwidth.
+    /// The price of a link for a bandwidth.
     pub(super) fn of(&self, model: &Model<'_>, link: u32, bandwidth: f64) -> f64 {
         let part = |index: usize| match self.0[index] {
             price if price > 0.0 => price / model.fabric.most(index) * bandwidth,
@@ -74,8 +75,8 @@ impl Prices {
     }
 }
 
-/// The best bound that some steps find, with the prices that give it; nothing if there are no routes. `look` sees the trees of every step
-/// and answers with the cutoff.
+/// The best bound within the step limit, with its prices; none if infeasible. `look` receives the trees of every step and returns
+/// the cutoff.
 pub(super) fn bound(
     model: &Model<'_>,
     trees: &mut Trees,
@@ -117,7 +118,8 @@ pub(super) fn bound(
     Some(best)
 }
 
-/// Finds the trees under prices. Those stay as they are that got dearer nowhere, while nothing else got cheaper.
+/// Finds the trees under prices. Trees remain valid if none of their links became more expensive and no other link became
+/// cheaper.
 fn relax(
     model: &Model<'_>,
     search: &mut Trees,
@@ -155,7 +157,7 @@ fn relax(
     Some(())
 }
 
-/// Moves prices towards where links carry what they can. Nothing moves if trees keep all that is contested.
+/// Moves prices along the subgradient. Nothing moves if the trees respect all contested capacities.
 fn move_prices(model: &Model<'_>, now: &Lower, prices: &mut Prices, stride: f64, cutoff: f64) -> bool {
     let over = |index: usize, most: f64| now.loads[index] / most - 1.0;
     let mut norm = 0.0;
@@ -177,7 +179,7 @@ fn move_prices(model: &Model<'_>, now: &Lower, prices: &mut Prices, stride: f64,
     true
 }
 
-/// Whether prices prove that there are no routes: whatever way flows take, they need more than there is.
+/// Whether prices prove infeasibility: on all routes, flows need more than the capacity.
 fn is_impossible(model: &Model<'_>, trees: &mut Trees, question: &Question<'_>, prices: &Prices) -> bool {
     let there: f64 = model.places.iter().map(|place| prices.0[place.index]).sum();
     let mut needed = 0.0;
@@ -192,29 +194,29 @@ fn is_impossible(model: &Model<'_>, trees: &mut Trees, question: &Question<'_>, 
     needed > there * (1.0 + 1e-6) + 1e-9
 }
 
-/// Marks the set of flows that joined others at a link.
+/// Marks the set of flows that merged with others at a link.
 const JOINED: u32 = 1 << 31;
-/// Nothing before: a route begins.
+/// No predecessor: the start of a route.
 const BEGIN: u32 = JOINED - 1;
-/// Part of a cost by which it may exceed a known one: rounding.
+/// Relative tolerance over a known cost: rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// What is asked for.
+/// The task of a tree search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a> {
-    /// What a hop of a flow costs.
+    /// Cost of a hop of a flow.
     pub hop: f64,
-    /// What each link costs, whatever takes it.
+    /// Fixed cost of each link.
     pub fixed: &'a [f64],
-    /// Most hops of a route that every link of it can be part of.
+    /// Maximum hops of a route through each link.
     pub max_hops: u32,
-    /// Links, by their number in the machine, that nothing may take, and pairs of which the second may not follow the first.
+    /// Forbidden links, by their number in the machine, and forbidden pairs of consecutive links.
     pub forbidden: &'a Forbidden,
-    /// A cost that is known to be possible.
+    /// A cost known to be attainable.
     pub upper: f64,
 }
 
-/// Links that nothing may take, and pairs of which the second may not follow the first.
+/// Forbidden links, and forbidden pairs of consecutive links.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Forbidden {
     pub links: Vec<u32>,
@@ -229,23 +231,22 @@ pub(super) struct Tree {
     pub ways: Vec<Vec<u32>>,
 }
 
-/// Finds trees; buffers are used again.
+/// Finds trees, with reusable buffers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trees {
-    /// By set of flows and link: the cost when they are all at its beginning, and where they come from. The last column is the
-    /// destination.
+    /// By set of flows and link: the cost when all are at its start, and the predecessor. The last column is the destination.
     cost: Vec<f64>,
     back: Vec<u32>,
-    /// By flow and link: what a flow costs alone from the beginning of the link on.
+    /// By flow and link: the cost of the flow alone from the start of the link.
     alone: Vec<f64>,
     blocked: Vec<bool>,
     queue: BinaryHeap<(Reverse<u64>, Reverse<u32>)>,
-    /// Links that were looked at.
+    /// Number of examined links.
     pub work: u64,
 }
 
 impl Trees {
-    /// The cheapest tree, first among those that cost no more than is known to be possible.
+    /// The cheapest tree; the first search is limited to the known attainable cost.
     pub(super) fn cheapest(
         &mut self,
         graph: &Graph,
@@ -256,8 +257,8 @@ impl Trees {
         tree.or_else(|| self.solve(graph, &Ask { upper: f64::INFINITY, ..*ask }, &price))
     }
 
-    /// The cheapest tree, if it does not cost more than is known to be possible. `price` is what a link costs for a bandwidth, beside
-    /// hops; for two bandwidths together no less than for each alone.
+    /// The cheapest tree, if it costs at most the known attainable cost. `price` is the cost of a link for a bandwidth, in
+    /// addition to hops; it must be superadditive: no less for two bandwidths together than for each alone.
     fn solve(&mut self, graph: &Graph, ask: &Ask<'_>, price: &impl Fn(u32, f64) -> f64) -> Option<Tree> {
         let (flows, links) = (graph.ends.len(), graph.links.len());
         let at_least = self.alone(graph, ask, price)?;
@@ -286,7 +287,7 @@ impl Trees {
         (cost < f64::INFINITY).then(|| Tree { cost, ways: self.ways(graph, all) })
     }
 
-    /// What every flow costs alone from every link on; and from its source, if all get to the destination.
+    /// The cost of every flow alone from every link; and from its source, if all flows reach the destination.
     pub(super) fn alone(
         &mut self,
         graph: &Graph,
@@ -332,7 +333,7 @@ impl Trees {
         }
     }
 
-    /// Whether all flows of a set may take a link.
+    /// Whether all flows of a set may use a link.
     fn may_take(&self, graph: &Graph, ask: &Ask<'_>, set: usize, link: u32) -> bool {
         let links = graph.links.len();
         let may = |flow: usize| {
@@ -342,7 +343,7 @@ impl Trees {
         !self.blocked[link as usize] && (0..graph.ends.len()).all(may)
     }
 
-    /// Joins every two sets of flows that make up a set, wherever they meet.
+    /// Merges every two sets of flows that make up a set, wherever they meet.
     fn join(&mut self, set: usize, columns: usize) {
         let lowest = set & set.wrapping_neg();
         let (before, from_here) = self.cost.split_at_mut(set * columns);
@@ -364,7 +365,7 @@ impl Trees {
         }
     }
 
-    /// Moves a set of flows from link to link.
+    /// Propagates a set of flows from link to link.
     fn move_on(
         &mut self,
         graph: &Graph,
@@ -413,7 +414,7 @@ impl Trees {
         }
     }
 
-    /// The way of every flow, back from the destination.
+    /// Reconstructs the route of every flow from the destination.
     fn ways(&self, graph: &Graph, all: usize) -> Vec<Vec<u32>> {
         let columns = graph.links.len() + 1;
         let mut ways = vec![Vec::new(); graph.ends.len()];
@@ -434,7 +435,7 @@ impl Trees {
     }
 }
 
-/// What ways of all flows cost, where a link costs what `price` says for all that it carries; infinite for no ways.
+/// The cost of routes of all flows, where a link costs `price` of its load; infinite without routes.
 pub(super) fn cost(
     graph: &Graph,
     ways: &[Vec<u32>],

@@ -1,5 +1,4 @@
-//! What the search for best routes knows of a problem before it begins: the links in flat arrays, and for every destination those by
-//! which flows get there.
+//! Precomputed data of the router: links in flat arrays, and for every destination the links that lead there.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +6,23 @@ use hopmap_model::LinkState;
 
 use crate::problem::{Problem, TOLERANCE};
 
-/// No way: farther than anything.
+/// Infinite distance.
 pub(super) const FAR: u32 = u32::MAX;
 
-/// The links of a machine in flat arrays, and what they may carry.
+/// The links of a machine in flat arrays, with their capacities.
 #[derive(Debug, Clone)]
 pub(super) struct Fabric {
-    /// Node id of the end of every link.
+    /// Node id of the destination of every link.
     pub head: Vec<u32>,
-    /// Node id of the beginning of every link.
+    /// Node id of the source of every link.
     pub tail: Vec<u32>,
-    /// Whether a node is a host.
+    /// Whether each node is a host.
     pub is_host: Vec<bool>,
-    /// Whether a switch has a table for every port.
+    /// Whether each switch has a table per input port.
     pub is_two: Vec<bool>,
-    /// What every link may carry.
+    /// Usable bandwidth of every link.
     pub capacity: Vec<f64>,
-    /// What may arrive at a node.
+    /// Limit on the incoming load of a node.
     pub switch_load: f64,
     leaving: Rows,
     arriving: Rows,
@@ -74,17 +73,17 @@ impl Fabric {
         }
     }
 
-    /// The links that leave a node.
+    /// Outgoing links of a node.
     pub(super) fn leaving(&self, node: u32) -> &[u32] {
         self.leaving.row(node)
     }
 
-    /// The links that arrive at a node.
+    /// Incoming links of a node.
     pub(super) fn arriving(&self, node: u32) -> &[u32] {
         self.arriving.row(node)
     }
 
-    /// Whether a link, and the switch at its end, can carry a bandwidth if they carry nothing else.
+    /// Whether a link, and the switch at its end, can carry a bandwidth if otherwise idle.
     pub(super) fn carries(&self, link: u32, bandwidth: f64) -> bool {
         let at_switch = self.is_host[self.head[link as usize] as usize]
             || bandwidth <= self.switch_load * (1.0 + TOLERANCE);
@@ -96,7 +95,7 @@ impl Fabric {
         self.leaving(self.tail[link as usize]).contains(&link)
     }
 
-    /// Hops through switches from a host to every node, or from every node to a host, over links that pass a test.
+    /// Distances through switches from a host to every node, or from every node to a host, over links that satisfy a predicate.
     pub(super) fn hops(&self, host: u32, is_from: bool, passes: impl Fn(u32) -> bool) -> Vec<u32> {
         let (links, ends) = if is_from { (&self.leaving, &self.head) } else { (&self.arriving, &self.tail) };
         let mut hops = vec![FAR; self.is_host.len()];
@@ -116,17 +115,17 @@ impl Fabric {
         hops
     }
 
-    /// The place of the node at the end of a link: nodes come after all links.
+    /// The index of the node at the end of a link: nodes follow all links.
     pub(super) fn place_of_head(&self, link: u32) -> usize {
         self.head.len() + self.head[link as usize] as usize
     }
 
-    /// Whether a link is a place, or arrives there.
+    /// Whether a link is the place, or arrives there.
     pub(super) fn is_at(&self, link: u32, place: usize) -> bool {
         link as usize == place || self.place_of_head(link) == place
     }
 
-    /// What a link, or after all links a node, can carry.
+    /// Capacity of a link or, after all links, of a node.
     pub(super) fn most(&self, place: usize) -> f64 {
         match place.checked_sub(self.head.len()) {
             None => self.capacity[place],
@@ -135,12 +134,12 @@ impl Fabric {
         }
     }
 
-    /// Loads of nothing, by link and after them by node.
+    /// Zero loads, by link and then by node.
     pub(super) fn no_loads(&self) -> Vec<f64> {
         vec![0.0; self.head.len() + self.is_host.len()]
     }
 
-    /// Adds a bandwidth to what the links and nodes of a way carry.
+    /// Adds a bandwidth to the loads of the links and nodes of a route.
     pub(super) fn load(&self, loads: &mut [f64], way: &[u32], bandwidth: f64) {
         for &link in way {
             loads[link as usize] += bandwidth;
@@ -149,7 +148,7 @@ impl Fabric {
     }
 }
 
-/// Most flows of a tree that is optimized as a whole; the work is three times as much for one more.
+/// Maximum number of flows of a tree that is optimised jointly; each further flow triples the work.
 pub(super) const MOST_FLOWS: usize = 11;
 
 /// A flow between hosts.
@@ -161,28 +160,28 @@ pub(super) struct End {
     pub bandwidth: f64,
 }
 
-/// Some flows to one destination, and the links that they can take; links are numbered anew.
+/// Some flows to one destination, and their usable links, renumbered.
 #[derive(Debug, Clone)]
 pub(super) struct Graph {
     pub ends: Vec<End>,
     /// The links by their number in the machine.
     pub links: Vec<u32>,
-    /// The links by which each flow can leave its source.
+    /// The first links of each flow.
     pub first: Vec<Vec<u32>>,
-    /// The links that can follow each link, and those that it can follow.
+    /// Successors and predecessors of each link.
     pub follow: Vec<Vec<u32>>,
     pub before: Vec<Vec<u32>>,
     /// Whether a link arrives at the destination.
     pub arrives: Vec<bool>,
-    /// Fewest hops of a route of each flow by way of each link, at `flow * links + link`.
+    /// Minimum hops of a route of each flow through each link, at `flow * links + link`.
     pub shortest: Vec<u32>,
-    /// What the entries cost that a link needs, whatever takes it: that of the switch of type 1 which it leaves, and that of the port of a
-    /// switch of type 2 at which it arrives.
+    /// Cost of the entries that a link needs for any flow: that of the switch of type 1 at its source, and that of the port of a
+    /// switch of type 2 at its end.
     pub fixed: Vec<f64>,
 }
 
 impl Graph {
-    /// The graph of flows to one destination, over links that can carry them and routes of at most so many hops.
+    /// The graph of flows to one destination, over links with sufficient bandwidth and within a hop limit.
     pub(super) fn new(fabric: &Fabric, ends: &[End], entry: f64, max_hops: u32) -> Self {
         let destination = ends.first().map_or(0, |end| end.destination);
         let all = fabric.head.len();
@@ -253,12 +252,12 @@ impl Graph {
         }
     }
 
-    /// Whether every flow has a way.
+    /// Whether every flow has a route.
     pub(super) fn is_joined(&self) -> bool {
         self.first.iter().all(|first| !first.is_empty())
     }
 
-    /// Fewest hops of the flow that has the most.
+    /// Minimum hops of the farthest flow.
     pub(super) fn longest(&self) -> u32 {
         let links = self.links.len();
         let fewest = |flow: usize| {
@@ -269,43 +268,43 @@ impl Graph {
     }
 }
 
-/// Costs of sets of flows at links that are remembered at a time.
+/// Maximum number of cached costs of sets of flows at links.
 const MOST_CELLS: usize = 1 << 23;
 
-/// A problem whose mapping is given, by destinations.
+/// A problem with a given mapping, by destinations.
 #[derive(Debug, Clone)]
 pub(super) struct Model<'a> {
     pub problem: &'a Problem<'a>,
     pub hosts: &'a [u32],
     pub fabric: Fabric,
-    /// Flows to the same destination, a few at a time.
+    /// Flows to the same destination, a few per part.
     pub parts: Vec<Graph>,
     /// The parts of each destination.
     pub groups: Vec<Vec<usize>>,
     /// The destination of each part.
     pub group_of: Vec<usize>,
-    /// What a link of a part costs whatever takes it, so that parts of one destination together pay no more than one.
+    /// Fixed cost of a link of a part, shared so that the parts of one destination pay it once.
     pub fixed: Vec<Vec<f64>>,
-    /// What may be contested.
+    /// Places that may be contested.
     pub places: Vec<Place>,
-    /// Longest of the shortest routes.
+    /// The longest of the shortest routes.
     pub least_longest: u32,
-    /// Most links that a route can have.
+    /// Maximum links of a route.
     pub max_hops: u32,
-    /// What any plan costs beside lengths and entries.
+    /// Constant cost, apart from lengths and entries.
     pub offset: f64,
 }
 
-/// A link, or after all links a node, that may have to carry more than it can.
+/// A link or, after all links, a node that may become overloaded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Place {
     pub index: usize,
-    /// What it can carry.
+    /// Its capacity.
     pub most: f64,
 }
 
 impl<'a> Model<'a> {
-    /// The model of a problem for processes on these hosts.
+    /// The model of a problem for a given mapping.
     pub(super) fn new(problem: &'a Problem<'a>, hosts: &'a [u32]) -> Self {
         let fabric = Fabric::new(problem);
         let switches = fabric.is_host.iter().filter(|is_host| !**is_host).count() as u32;
@@ -354,13 +353,13 @@ impl<'a> Model<'a> {
         self.groups.push((first..self.parts.len()).collect());
     }
 
-    /// Flows of a tree that is optimized as a whole: fewer where there are very many links.
+    /// Maximum flows of a tree that is optimised jointly: fewer if there are very many links.
     fn most_together(&self) -> usize {
         let links = self.fabric.head.len().max(1);
         (1..=MOST_FLOWS).rev().find(|&flows| links << flows <= MOST_CELLS).unwrap_or(1)
     }
 
-    /// Links and switches that would carry more than they can if all flows took them that can.
+    /// Links and switches that would be overloaded if every flow that can use them did.
     fn places(&self) -> Vec<Place> {
         let links = self.fabric.head.len();
         let mut loads = self.fabric.no_loads();
@@ -384,14 +383,14 @@ impl<'a> Model<'a> {
         loads.iter().enumerate().filter_map(place).collect()
     }
 
-    /// Adds what flows of a part carry on their ways.
+    /// Adds the loads of the flows of a part.
     pub(super) fn load(&self, loads: &mut [f64], graph: &Graph, ways: &[Vec<u32>], sign: f64) {
         for (end, way) in graph.ends.iter().zip(ways) {
             self.fabric.load(loads, way, sign * end.bandwidth);
         }
     }
 
-    /// The table that decides what follows a link: that of its end, or that of its port. Hosts decide by themselves.
+    /// The table that determines the successor of a link: that of its end node, or of its port. Hosts choose freely.
     pub(super) fn state(&self, link: u32) -> (u32, u32) {
         let node = self.fabric.head[link as usize];
         (node, if self.fabric.is_two[node as usize] { link } else { u32::MAX })

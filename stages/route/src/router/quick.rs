@@ -1,6 +1,6 @@
-//! Good routes quickly: every flow by the cheapest way that agrees with the tables so far, and again where links are overloaded, while
-//! what is contested becomes dearer: the negotiation of `PathFinder` (`McMurchie` and Ebeling, "A negotiation-based performance-driven
-//! router for FPGAs", 1995). Restrictions of turns leave no cycle in the channel dependency graph.
+//! Fast heuristic: every flow takes the cheapest path that agrees with the tables so far. Flows on overloaded links are rerouted
+//! while contested links become more expensive: the negotiation of `PathFinder` (`McMurchie` and Ebeling, "A negotiation-based
+//! performance-driven router for FPGAs", 1995). Turn restrictions keep the channel dependency graph acyclic.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,38 +11,38 @@ use super::model::{End, FAR, Fabric};
 use crate::network;
 use crate::problem::{Problem, TOLERANCE};
 
-/// Rounds of routing again what crosses overloaded links, for each limit of lengths.
+/// Rounds of rerouting flows on overloaded links, for each length limit.
 const ROUNDS: usize = 10;
-/// Rounds without less excess before that is given up.
+/// Rounds without less overload before the heuristic gives up.
 const PATIENCE: usize = 4;
-/// By how many hops the longest route may be longer than the longest of the shortest ones, one after the other, before any will do.
+/// Successive limits of the longest route, in hops above the longest shortest path; then unlimited.
 const LONGER: [u32; 2] = [0, 1];
-/// Excess of a flow without a way.
+/// Overload that an unrouted flow counts as.
 const NO_WAY: f64 = 10.0;
-/// Times that routes to a destination are laid anew, another flow first, because one found no way.
+/// Maximum attempts to reroute a destination in another order because a flow found no path.
 const ORDERS: usize = 8;
 
-/// Routes that were found quickly.
+/// The result of the heuristic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quick {
     /// The route of every flow.
     pub routes: Vec<Route>,
-    /// Whether they keep all rules.
+    /// Whether the routes satisfy all rules.
     pub keeps_rules: bool,
-    /// By how much links, switches and lengths exceed what they may be, in parts of it, summed; a flow without a way, and links that can
-    /// wait for each other where they must not, count as well. 0 where `keeps_rules`.
+    /// Sum of the relative overloads of links, switches and lengths. Unrouted flows and forbidden cycles of waiting links count
+    /// as well. 0 if `keeps_rules`.
     pub excess: f64,
 }
 
-/// Finds routes quickly for one mapping after the other.
+/// Finds routes quickly for a sequence of mappings.
 #[derive(Debug, Clone)]
 pub struct QuickRouter<'a> {
     problem: &'a Problem<'a>,
     fabric: Fabric,
     ways: PathSearch,
-    /// Hops from every node, by host and once it is asked for.
+    /// Distances from every node by host, computed on demand.
     hops: Vec<Option<Vec<u32>>>,
-    /// What a hop costs, and an entry of a table.
+    /// Cost of a hop, and of a table entry.
     hop: f64,
     entry: f64,
     flows: Vec<End>,
@@ -51,32 +51,32 @@ pub struct QuickRouter<'a> {
     history: Vec<f64>,
 }
 
-/// The ways of all flows, and what they load.
+/// The routes of all flows, and their loads.
 #[derive(Debug, Clone, Default)]
 struct RoutingState {
     ways: Vec<Vec<u32>>,
-    /// By link, and after them by node.
+    /// By link, and then by node.
     loads: Vec<f64>,
     excess: f64,
 }
 
-/// How routes are looked for.
+/// Settings of one attempt.
 #[derive(Clone, Copy)]
 struct RoutingOptions<'b> {
     max_hops: u32,
-    /// What an overload costs, in hops.
+    /// Cost of an overload, in hops.
     pressure: f64,
     bans: &'b [Vec<u32>],
 }
 
 impl<'a> QuickRouter<'a> {
-    /// A router of a problem.
+    /// A router for a problem.
     #[must_use]
     pub fn new(problem: &'a Problem<'a>) -> Self {
         let fabric = Fabric::new(problem);
         let weights = problem.rules.weights;
         let all = weights.longest_route + weights.total_hops + weights.table_entries;
-        // Even hops that cost nothing are not wasted.
+        // A minimum, so that free hops are not wasted.
         let hop = weights.total_hops + 1e-3 * if all > 0.0 { all } else { 1.0 };
         Self {
             problem,
@@ -92,7 +92,7 @@ impl<'a> QuickRouter<'a> {
         }
     }
 
-    /// Routes for processes on given hosts; the same whatever was asked before.
+    /// Routes for a given mapping; independent of earlier queries.
     #[must_use]
     pub fn route(&mut self, hosts: &[u32]) -> Quick {
         self.take(hosts);
@@ -112,7 +112,7 @@ impl<'a> QuickRouter<'a> {
         flows.map(|(flow, way)| self.problem.route(flow, hosts, way.clone())).collect()
     }
 
-    /// Takes the ends of all flows: those to one destination together, the farthest first.
+    /// Initialises the ends of all flows: grouped by destination, the farthest first.
     fn take(&mut self, hosts: &[u32]) {
         self.flows.clear();
         let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -139,13 +139,13 @@ impl<'a> QuickRouter<'a> {
         self.groups = demands.into_iter().map(|(_, group)| group).collect();
     }
 
-    /// Hops of a flow at least.
+    /// Minimum hops of a flow.
     fn far(&self, flow: u32) -> u32 {
         let End { source, destination, .. } = self.flows[flow as usize];
         self.hops[destination as usize].as_ref().map_or(FAR, |hops| hops[source as usize])
     }
 
-    /// Routes under bans: as short as possible first.
+    /// Routes under turn restrictions: the tightest length limit first.
     fn free(&mut self, most: u32, bans: &[Vec<u32>]) -> RoutingState {
         let farthest = self.groups.iter().flatten().map(|&flow| self.far(flow)).filter(|&far| far != FAR);
         let least = farthest.max().unwrap_or(0);
@@ -165,7 +165,7 @@ impl<'a> QuickRouter<'a> {
         best
     }
 
-    /// Lays all ways, and again those that cross what is overloaded.
+    /// Routes all flows, then reroutes those that cross overloaded links.
     fn negotiate(&mut self, max_hops: u32, bans: &[Vec<u32>], best: &mut RoutingState) {
         let groups = std::mem::take(&mut self.groups);
         self.history.fill(0.0);
@@ -197,7 +197,7 @@ impl<'a> QuickRouter<'a> {
         self.groups = groups;
     }
 
-    /// Sums the excess, makes what is overloaded dearer, and says whether other ways could help.
+    /// Sums the overloads, raises the cost of overloaded links, and returns whether other routes could help.
     fn look(&mut self, groups: &[Vec<u32>]) -> bool {
         let links = self.fabric.head.len();
         let mut is_contested = false;
@@ -232,12 +232,13 @@ impl<'a> QuickRouter<'a> {
         way.iter().any(is_over) || way.is_empty()
     }
 
-    /// By which part of what it may carry a link, or a switch, exceeds it with a bandwidth more.
+    /// Relative overload of a link or switch with additional bandwidth.
     fn over(&self, place: usize, more: f64) -> f64 {
         over(&self.fabric, &self.routing_state.loads, place, more)
     }
 
-    /// Lays the ways to a destination anew. If one finds none, because tables lead the others there, it is the first of the next order.
+    /// Reroutes all flows to a destination. If one finds no path because of the tables of the others, it comes first in the next
+    /// order.
     fn lay(&mut self, group: &[u32], options: RoutingOptions<'_>) {
         let mut order = group.to_vec();
         for _ in 0..ORDERS.min(group.len()) {
@@ -256,7 +257,7 @@ impl<'a> QuickRouter<'a> {
         }
     }
 
-    /// Takes away the way of a flow.
+    /// Removes the route of a flow.
     fn lift(&mut self, flow: u32) {
         let bandwidth = self.flows[flow as usize].bandwidth;
         self.fabric.load(&mut self.routing_state.loads, &self.routing_state.ways[flow as usize], -bandwidth);
@@ -296,7 +297,7 @@ impl<'a> QuickRouter<'a> {
         true
     }
 
-    /// Routes whose links cannot wait for each other in a cycle.
+    /// Routes without cycles of waiting links.
     fn without_cycles(&mut self, first: RoutingState, most: u32) -> RoutingState {
         let links = self.fabric.head.len();
         let cycle = |routing_state: &RoutingState| {
@@ -308,7 +309,7 @@ impl<'a> QuickRouter<'a> {
         let mut best = RoutingState { excess: f64::INFINITY, ..RoutingState::default() };
         let mut bans = vec![Vec::new(); links];
         let mut routing_state = first;
-        // A turn of every cycle is banned, until none is left or a flow finds no way.
+        // Forbids one turn of every cycle, until none is left or a flow finds no path.
         for _ in 0..4 * links {
             let cycle = cycle(&routing_state);
             if cycle.is_empty() {
@@ -335,22 +336,22 @@ impl<'a> QuickRouter<'a> {
     }
 }
 
-/// By which part of what it may carry a link, or after all links a switch, exceeds it with a bandwidth more.
+/// Relative overload of a link or, after all links, a switch, with additional bandwidth.
 fn over(fabric: &Fabric, loads: &[f64], place: usize, more: f64) -> f64 {
     let most = fabric.most(place);
     let load = loads[place] + more;
-    // Sums that come and go are rounded; whoever takes the routes compares sums that are made anew.
+    // Incremental sums are rounded; callers that compare results recompute the sums.
     if load <= most * (1.0 + TOLERANCE) { 0.0 } else { load / most.max(f64::MIN_POSITIVE) - 1.0 }
 }
 
 /// No link.
 const NONE: u32 = u32::MAX;
 
-/// Looks for ways to one destination after the other (A*: a link is cheapest that is nearest to the destination), and remembers what the
-/// tables say of the destination. Buffers are used again.
+/// Finds paths to one destination after the other (A*: expands the link nearest to the destination first) and stores the table
+/// entries for the destination. Buffers are reused.
 #[derive(Debug, Clone)]
 pub(super) struct PathSearch {
-    /// The way that was found last.
+    /// The last path found.
     pub path: Vec<u32>,
     cost: Vec<f64>,
     parent: Vec<u32>,
@@ -358,26 +359,26 @@ pub(super) struct PathSearch {
     seen: Vec<u32>,
     search: u32,
     queue: BinaryHeap<(Reverse<u64>, u32, Reverse<u32>)>,
-    /// The link that follows: by switch of type 1, and after them by link that arrives at a switch of type 2.
+    /// The successor of a link: by switch of type 1, and then by link that arrives at a switch of type 2.
     next: Vec<u32>,
     known: Vec<u32>,
     tree: u32,
 }
 
-/// What is asked for.
+/// The task of a path search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathQuery<'a> {
     pub source: u32,
     pub destination: u32,
-    /// Hops from every node to the destination, or fewer.
+    /// Lower bounds of the distance from every node to the destination.
     pub hops: &'a [u32],
-    /// Most links of the way.
+    /// Maximum links of the path.
     pub max_hops: u32,
-    /// What a hop costs at least.
+    /// Minimum cost of a hop.
     pub hop: f64,
-    /// What an entry of a table costs.
+    /// Cost of a table entry.
     pub entry: f64,
-    /// Links that may not follow each link; empty if all may.
+    /// Forbidden successors of each link; empty if all are allowed.
     pub bans: &'a [Vec<u32>],
 }
 
@@ -399,7 +400,7 @@ impl PathSearch {
         }
     }
 
-    /// Begins with empty tables.
+    /// Starts with empty tables.
     pub(super) fn clear(&mut self) {
         if self.tree == u32::MAX {
             self.known.fill(0);
@@ -408,13 +409,14 @@ impl PathSearch {
         self.tree += 1;
     }
 
-    /// Where in `next` it stands what follows a link.
+    /// The index in `next` of the successor of a link.
     fn state(fabric: &Fabric, link: u32) -> usize {
         let node = fabric.head[link as usize] as usize;
         if fabric.is_two[node] { fabric.is_host.len() + link as usize } else { node }
     }
 
-    /// Finds the cheapest way that agrees with the tables so far; false if there is none. `price` is what a link costs, with its hop.
+    /// Finds the cheapest path that agrees with the tables so far; false if there is none. `price` is the cost of a link,
+    /// including its hop.
     pub(super) fn find(
         &mut self,
         fabric: &Fabric,
@@ -454,7 +456,7 @@ impl PathSearch {
         false
     }
 
-    /// Reaches a link after another if that is allowed, and cheaper than before.
+    /// Reaches a link from another if that is allowed and cheaper than before.
     fn reach(&mut self, fabric: &Fabric, query: &PathQuery<'_>, (link, next): (u32, u32), cost: f64) {
         let head = fabric.head[next as usize];
         let rest = query.hops[head as usize];
@@ -476,7 +478,7 @@ impl PathSearch {
         self.queue.push((Reverse(key.to_bits()), length, Reverse(next)));
     }
 
-    /// Whether the way up to a link passes a node.
+    /// Whether the path up to a link passes a node.
     fn passes(&self, fabric: &Fabric, mut link: u32, node: u32) -> bool {
         while link != NONE {
             if fabric.tail[link as usize] == node {
@@ -496,7 +498,7 @@ impl PathSearch {
         self.path.reverse();
     }
 
-    /// Writes a way into the tables.
+    /// Writes the path into the tables.
     pub(super) fn enter(&mut self, fabric: &Fabric, path: &[u32]) {
         for pair in path.windows(2) {
             let state = Self::state(fabric, pair[0]);
@@ -506,10 +508,10 @@ impl PathSearch {
     }
 }
 
-/// Roots that are tried for an order of switches.
+/// Maximum number of roots that are tried for an order of switches.
 const ROOTS: usize = 3;
 
-/// The pair of links that follow each other in a cycle which the fewest ways take; the first of them.
+/// The first pair of consecutive links in a cycle that the fewest routes use.
 pub(super) fn rarest(cycle: &[u32], ways: &[Vec<u32>]) -> (u32, u32) {
     let pair = |at: usize| (cycle[at], cycle[(at + 1) % cycle.len()]);
     let mut taken: BTreeMap<(u32, u32), usize> = (0..cycle.len()).map(|at| (pair(at), 0)).collect();
@@ -522,8 +524,8 @@ pub(super) fn rarest(cycle: &[u32], ways: &[Vec<u32>]) -> (u32, u32) {
     rarest.unwrap_or_default()
 }
 
-/// Bans under which links never wait in a cycle, by link: up to a root and down again, and never up after down (Autonet, Schroeder and
-/// others 1991), for the switches from which the others are nearest; at last the same on the links of a tree alone.
+/// Turn restrictions without cycles, by link: up to a root and down again, never up after down (Autonet, Schroeder and others
+/// 1991), for the most central switches as roots; finally the same on the links of a spanning tree only.
 pub(super) fn rules(fabric: &Fabric) -> Vec<Vec<Vec<u32>>> {
     let nodes = fabric.is_host.len() as u32;
     let mut roots: Vec<(u32, u32)> = (0..nodes)
@@ -537,7 +539,7 @@ pub(super) fn rules(fabric: &Fabric) -> Vec<Vec<Vec<u32>>> {
     rules
 }
 
-/// Hops of every switch from a root, as far as it has any, whatever the direction of links; and the first neighbour on the way there.
+/// Distances of switches from a root, as far as it reaches them, for links in either direction; and the next hop towards it.
 fn levels(fabric: &Fabric, root: u32) -> (Vec<Option<u32>>, Vec<Option<u32>>) {
     let mut level = vec![None; fabric.is_host.len()];
     let mut parent = vec![None; fabric.is_host.len()];

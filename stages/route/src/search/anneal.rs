@@ -1,5 +1,5 @@
-//! Good mappings by simulated annealing (Metropolis acceptance, geometric cooling) on an estimate: every stream takes shortest paths, in
-//! equal parts where there are several.
+//! Simulated annealing of mappings (Metropolis acceptance, geometric cooling) on an estimate: every stream is spread evenly over
+//! its shortest paths.
 
 use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
@@ -7,27 +7,27 @@ use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 use super::model::{Entries, FAR, Model};
 use crate::engine::StopCondition;
 
-/// Islands of a round of annealing.
+/// Number of islands in a round of annealing.
 pub(super) const ISLANDS: u64 = 4;
-/// Mappings that an island hands over.
+/// Number of mappings that an island returns.
 const CANDIDATES: usize = 6;
-/// Proposals between two looks at the clock.
+/// Proposals between checks of the clock.
 const BREATH: u64 = 1024;
-/// Hosts that are proposed near another one.
+/// Number of hosts that are proposed near another one.
 const NEAR: usize = 12;
-/// Temperatures at the beginning and at the end, in what a link and an entry cost.
+/// Initial and final temperature, relative to the cost of a hop and an entry.
 const HOT: f64 = 1.5;
 const COLD: f64 = 0.12;
-/// Orders in which processes are put on hosts before giving up.
+/// Maximum number of orders in which the initial mapping is attempted.
 const MOST_STARTS: u64 = 60;
 
-/// What all islands know.
+/// Data shared by all islands.
 pub(super) struct Annealer<'m, 'a> {
     model: &'m Model<'a>,
     ways: &'m ShortestPaths,
     /// Hosts near each class.
     near: Vec<Vec<u32>>,
-    /// Mappings to begin with.
+    /// Initial mappings.
     pub(super) starts: Vec<Vec<u32>>,
 }
 
@@ -46,7 +46,7 @@ impl<'m, 'a> Annealer<'m, 'a> {
         own
     }
 
-    /// Some mapping that fits on hosts, processes near those that they talk to; nothing if none was found.
+    /// A greedy feasible mapping with processes near their partners; none if none was found.
     fn start(&self, island: u64) -> Option<Vec<u32>> {
         (0..MOST_STARTS)
             .find_map(|number| self.placed(&mut stream(1000 + island * MOST_STARTS + number), number))
@@ -58,7 +58,7 @@ impl<'m, 'a> Annealer<'m, 'a> {
             .map(|process| {
                 let size = (model.needs[process].first().copied().unwrap_or_default() * 1e6) as i64;
                 let tie = random.index(1 << 20);
-                // Those that fit on few hosts first, and the largest; later tries look at what is large alone.
+                // Processes with the fewest hosts first, then the largest; later attempts order by size only.
                 let few = if number.is_multiple_of(2) { model.problem.allowed[process].len() } else { 0 };
                 (few, -size, tie, process)
             })
@@ -143,7 +143,7 @@ impl<'m, 'a> Annealer<'m, 'a> {
         best
     }
 
-    /// A process to another host, or two processes that change places; as two steps of which the second one may be the first again.
+    /// A move of one process, or a swap of two, as two steps; the second may equal the first.
     fn proposal(&self, state: &Estimate<'_, '_>, free: &[usize], random: &mut Pcg64) -> Option<Move> {
         let model = self.model;
         let process = free[random.index(free.len())];
@@ -171,33 +171,33 @@ impl<'m, 'a> Annealer<'m, 'a> {
     }
 }
 
-/// Processes and the hosts that they go to, one after the other.
+/// Processes and their new hosts, in sequence.
 type Move = [(usize, u32); 2];
 
-/// Classes between which shortest ways are kept at most.
+/// Maximum number of classes between which shortest paths are stored.
 const MOST_CLASSES: usize = 256;
-/// Links that a stream that cannot arrive counts as.
+/// Number of hops that an undeliverable stream counts as.
 const NO_WAY: f64 = 1000.0;
 
-/// Shortest ways between classes: links between switches and which part of a stream takes each.
+/// Shortest paths between classes: links between switches, with the fraction of a stream on each.
 pub(super) struct ShortestPaths {
     classes: usize,
     begins: Vec<u32>,
     parts: Vec<(u32, f64)>,
 }
 
-/// What the parts of a mapping's cost weigh while it is looked for.
+/// Weights of the parts of the cost during annealing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Aim {
-    /// Links that no route should have more than.
+    /// Hop limit of a route.
     pub(super) longest: u16,
-    /// A link beyond that.
+    /// Weight of each hop beyond the limit.
     pub(super) beyond: f64,
-    /// Everything that links carry beyond their capacity, in parts of it.
+    /// Weight of the total relative overload of links.
     pub(super) overload: f64,
 }
 
-/// A mapping with what it costs, changed process by process.
+/// A mapping with its cost, updated incrementally.
 pub(super) struct Estimate<'m, 'a> {
     model: &'m Model<'a>,
     ways: &'m ShortestPaths,
@@ -213,26 +213,26 @@ pub(super) struct Estimate<'m, 'a> {
     entries: EntryCounts,
 }
 
-/// What links carry.
+/// Loads of links.
 struct LinkLoads {
     links: Vec<f64>,
-    /// What leaves and enters every node that is a host.
+    /// Outgoing and incoming traffic of every host.
     ends: [Vec<f64>; 2],
-    /// What exceeds capacities, in parts of them.
+    /// Sum of the relative overloads.
     over: f64,
 }
 
-/// Entries of tables that the streams to every host need at least.
+/// Lower bound of the table entries for the streams to every host.
 struct EntryCounts {
     least: Vec<u32>,
     sum: u32,
     counter: Entries,
-    /// Hosts whose count may have changed.
+    /// Hosts whose entry count may have changed.
     touched: Vec<u32>,
 }
 
 impl ShortestPaths {
-    /// Shortest ways over links of any bandwidth.
+    /// Shortest paths over links of any bandwidth.
     pub(super) fn new(model: &Model<'_>) -> Self {
         let classes = model.classes.len();
         let mut own = Self { classes, begins: vec![0], parts: Vec::new() };
@@ -249,7 +249,7 @@ impl ShortestPaths {
         own
     }
 
-    /// Goes on from node to node in equal parts over all links that get closer.
+    /// Splits the stream evenly over all links that get closer, node by node.
     fn between(&mut self, model: &Model<'_>, from: usize, to: usize) {
         let distance = model.distance(0, from, to);
         if from == to || distance >= FAR {
@@ -292,7 +292,7 @@ impl ShortestPaths {
 }
 
 fn excess(load: f64, capacity: f64) -> f64 {
-    // What is left of sums that were taken away again is no load.
+    // Residues of removed loads are rounding.
     if load > capacity + 1e-9 * capacity.abs() { load / capacity.max(1e-9 * load) - 1.0 } else { 0.0 }
 }
 
@@ -335,7 +335,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
         own
     }
 
-    /// What the mapping costs.
+    /// The cost of the mapping.
     pub(super) fn cost(&self) -> f64 {
         let weights = self.model.weights;
         weights.total_hops * self.links
@@ -345,7 +345,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
             + self.moves
     }
 
-    /// Whether a process can go to a host, from which another one leaves.
+    /// Whether a process fits on a host that another process leaves.
     pub(super) fn has_room(&self, process: usize, host: u32, leaves: Option<usize>) -> bool {
         let model = self.model;
         if !model.may[process][model.class_of[host as usize]] {
@@ -363,7 +363,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
         }
     }
 
-    /// Puts a process on a host. [`Self::settle`] counts entries again.
+    /// Puts a process on a host. [`Self::settle`] updates the entry counts.
     pub(super) fn put(&mut self, process: usize, host: u32) {
         let model = self.model;
         let before = self.hosts[process];
@@ -383,7 +383,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
         self.entries.touched.extend(ends);
     }
 
-    /// Counts the entries of destinations that changed.
+    /// Recounts the entries of destinations that changed.
     pub(super) fn settle(&mut self) {
         let mut touched = std::mem::take(&mut self.entries.touched);
         touched.sort_unstable();
@@ -401,7 +401,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
         self.entries.touched = touched;
     }
 
-    /// Adds a stream to what is counted, or takes it away.
+    /// Adds a stream to the sums, or removes it.
     fn count(&mut self, edge: usize, sign: f64) {
         let edge = self.model.edges[edge];
         let (from, to) = (self.hosts[edge.source], self.hosts[edge.destination]);
@@ -430,17 +430,17 @@ impl<'m, 'a> Estimate<'m, 'a> {
     }
 }
 
-/// Names the streams of random numbers of the search.
+/// Names the random number streams of the search.
 const KIND: &str = "route/search";
-/// The seed; the problem has none.
+/// Seed of the search, which has no seed parameter.
 const SEED: u64 = 1;
 
-/// The random numbers of an island.
+/// The random number stream of an island.
 pub(super) fn stream(island: u64) -> Pcg64 {
     Pcg64::from_seed(seed_stream(KIND, SEED, island))
 }
 
-/// How much worse a proposal may be at a temperature: the rule of Metropolis.
+/// Largest cost increase that a proposal may have at a temperature (Metropolis).
 pub(super) fn slack(random: &mut Pcg64, temperature: f64) -> f64 {
     -libm::log((f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0) * temperature
 }

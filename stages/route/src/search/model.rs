@@ -1,30 +1,30 @@
-//! The numbers that the search works on: alike hosts as classes, how far classes are from each other, and how many entries of tables the
-//! routes to a host need at least.
+//! The numeric model of the search: alike hosts as classes, distances between classes, and lower bounds of the table entries of
+//! routes to a host.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::Weights;
 use crate::problem::{Problem, TOLERANCE, devices_of, gcd};
 
-/// A distance that is none.
+/// Infinite distance.
 pub(super) const FAR: u16 = u16::MAX / 4;
-/// Sets of links that distances are told apart for; bandwidths beyond use those of less.
+/// Maximum number of bandwidth levels with separate distances; higher bandwidths use a lower level.
 const MOST_KINDS: usize = 6;
-/// Distances that are kept at most.
+/// Maximum number of stored distances.
 const MOST_DISTANCES: usize = 1 << 25;
 
-/// Hosts that can stand for each other: the same links to the same nodes, the same means, and the same processes may be on them.
+/// Interchangeable hosts: the same links to the same nodes, the same capacities, and the same allowed processes.
 #[derive(Debug, Clone)]
 pub(super) struct Class {
     /// Node ids.
     pub(super) hosts: Vec<u32>,
-    /// Number of the switch that all routes from here begin at; of its own kind where there are several.
+    /// Number of the switch at which all their routes start; a separate number if there are several.
     pub(super) spot: usize,
-    /// Whether that switch has a table for every port.
+    /// Whether that switch has a table per input port.
     pub(super) is_type_two: bool,
-    /// Processes that fit on one of the hosts at most.
+    /// Maximum number of processes that fit on one of the hosts.
     pub(super) most: usize,
-    /// What all links of a host can take away, and bring.
+    /// Total outgoing and incoming bandwidth of a host.
     pub(super) capacity: [f64; 2],
 }
 
@@ -33,17 +33,17 @@ pub(super) struct Class {
 pub(super) struct Edge {
     /// Its number among the flows of the problem.
     pub(super) flow: usize,
-    /// The process that sends.
+    /// The sending process.
     pub(super) source: usize,
-    /// The process that receives.
+    /// The receiving process.
     pub(super) destination: usize,
-    /// Which links are wide enough: index into the distances.
+    /// The bandwidth level: index into the distances.
     pub(super) kind: usize,
-    /// What it takes of each link.
+    /// Bandwidth that it uses on each link.
     pub(super) bandwidth: f64,
 }
 
-/// A problem in the numbers of the search.
+/// The numeric form of a problem for the search.
 pub(super) struct Model<'a> {
     pub(super) problem: &'a Problem<'a>,
     pub(super) weights: Weights,
@@ -52,26 +52,26 @@ pub(super) struct Model<'a> {
     /// Class of every host, by node id.
     pub(super) class_of: Vec<usize>,
     pub(super) edges: Vec<Edge>,
-    /// Streams that each process sends.
+    /// Outgoing streams of each process.
     pub(super) sends: Vec<Vec<usize>>,
-    /// Streams that each process receives.
+    /// Incoming streams of each process.
     pub(super) receives: Vec<Vec<usize>>,
-    /// What each process needs of performance and of each device.
+    /// Demand of each process for performance and for each device.
     pub(super) needs: Vec<Vec<f64>>,
-    /// What each node has of them, rounding included.
+    /// Capacity of each node for them, with the rounding tolerance.
     pub(super) has: Vec<Vec<f64>>,
     /// Whether each process may be on hosts of each class.
     pub(super) may: Vec<Vec<bool>>,
-    /// Links from a class to another by the kind of the stream; of a class to itself: between two of its hosts.
+    /// Distances between classes by kind of stream; within a class, between two of its hosts.
     distances: Vec<Vec<u16>>,
-    /// A little less than the least difference of costs, where all weights are whole numbers.
+    /// Slightly less than the smallest difference of costs, if all weights are integers.
     grain: Option<f64>,
-    /// Links from a node to a host of a class, by the kind of the stream.
+    /// Distances from a node to a host of a class, by kind of stream.
     towards: Vec<Vec<u16>>,
 }
 
 impl<'a> Model<'a> {
-    /// The model of the second problem; nothing for machines that are too large for it.
+    /// The model of problem 2; none for machines that are too large.
     pub(super) fn new(problem: &'a Problem<'a>) -> Option<Self> {
         let (processes, nodes) = (problem.allowed.len(), problem.system.nodes.len());
         if processes.saturating_mul(problem.hosts.len()) > MOST_DISTANCES {
@@ -114,7 +114,7 @@ impl<'a> Model<'a> {
         Some(own)
     }
 
-    /// Whether a cost is less than another by what can make a difference.
+    /// Whether a cost is significantly less than another.
     #[inline]
     pub(super) fn improves(&self, cost: f64, than: f64) -> bool {
         match than.is_finite() {
@@ -123,13 +123,13 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Links from a class to another for a stream; between two hosts if it is the same class.
+    /// Distance between classes for a stream; between two hosts if the class is the same.
     #[inline]
     pub(super) fn distance(&self, kind: usize, from: usize, to: usize) -> u16 {
         self.distances[kind][from * self.classes.len() + to]
     }
 
-    /// Links from a host to another for a stream.
+    /// Distance between hosts for a stream.
     #[inline]
     pub(super) fn between(&self, kind: usize, from: u32, to: u32) -> u16 {
         match from == to {
@@ -138,57 +138,57 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Links from a switch to a host of a class for a stream.
+    /// Distance from a switch to a host of a class for a stream.
     #[inline]
     pub(super) fn towards(&self, kind: usize, class: usize, node: u32) -> u16 {
         self.towards[kind][class * self.problem.system.nodes.len() + node as usize]
     }
 
-    /// Links between the two classes that are farthest apart of those that are joined at all.
+    /// The largest finite distance between two classes.
     pub(super) fn farthest(&self) -> u16 {
         let all = self.distances.iter().flatten();
         all.copied().filter(|&distance| distance < FAR).max().unwrap_or_default()
     }
 
-    /// Links between the two classes that are nearest to each other.
+    /// The smallest distance between two classes.
     pub(super) fn nearest(&self) -> u16 {
         let all = self.distances.iter().flatten();
         all.copied().filter(|&distance| distance > 0).min().unwrap_or_default()
     }
 
-    /// Whether processes fit on a host beside what is used of it.
+    /// Whether processes fit into the remaining capacity of a host.
     #[inline]
     pub(super) fn fits(&self, host: u32, used: &[f64], process: usize) -> bool {
         let has = &self.has[host as usize];
         self.needs[process].iter().zip(used).zip(has).all(|((need, used), has)| need + used <= *has)
     }
 
-    /// Whether two processes can be on one host of a class.
+    /// Whether two processes fit on one host of a class.
     pub(super) fn can_share(&self, class: usize, first: usize, second: usize) -> bool {
         self.may[first][class]
             && self.may[second][class]
             && self.fits(self.classes[class].hosts[0], &self.needs[first], second)
     }
 
-    /// What a process pays that is on a host.
+    /// The move cost of a process on a host.
     #[inline]
     pub(super) fn move_cost(&self, process: usize, host: u32) -> f64 {
         let home = self.problem.home.as_ref();
         home.filter(|home| home.hosts[process] != host).map_or(0.0, |home| home.cost)
     }
 
-    /// What all processes pay that are on hosts.
+    /// The move costs of all processes.
     pub(super) fn moves(&self, hosts: &[u32]) -> f64 {
         hosts.iter().enumerate().map(|(process, &host)| self.move_cost(process, host)).sum()
     }
 
-    /// Streams of a process and the process at their other end.
+    /// Streams of a process with the process at their other end.
     pub(super) fn neighbours(&self, process: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let sends = self.sends[process].iter().map(|&edge| (edge, self.edges[edge].destination));
         sends.chain(self.receives[process].iter().map(|&edge| (edge, self.edges[edge].source)))
     }
 
-    /// Distances over links of some bandwidth at least.
+    /// Distances over links with at least a given bandwidth.
     fn measure(&mut self, width: f64) {
         let (links, nodes) = (&self.problem.system.links, self.problem.system.nodes.len());
         let mut entering: Vec<Vec<u32>> = vec![Vec::new(); nodes];
@@ -225,7 +225,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// A little less than the greatest common divisor of the weights.
+/// Slightly less than the greatest common divisor of the weights.
 fn grain(problem: &Problem<'_>) -> Option<f64> {
     let Weights { longest_route, total_hops, table_entries } = problem.rules.weights;
     let home = problem.home.as_ref().map_or(0.0, |home| home.cost);
@@ -236,7 +236,7 @@ fn grain(problem: &Problem<'_>) -> Option<f64> {
     (weights.iter().all(is_whole) && divisor > 0).then_some(divisor as f64 * (1.0 - 1e-6))
 }
 
-/// What processes need and nodes have: performance, then every device that somebody needs.
+/// Demands of processes and capacities of nodes: performance, then every device that some process needs.
 fn resources(problem: &Problem<'_>) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
     let demands = &problem.graph.demands.processes;
     let devices: BTreeSet<&String> = demands.iter().flat_map(|demand| demand.devices.keys()).collect();
@@ -252,7 +252,7 @@ fn resources(problem: &Problem<'_>) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
     (demands.iter().map(need).collect(), nodes.map(has).collect())
 }
 
-/// Hosts that can stand for each other, in the order of their first ones.
+/// Interchangeable hosts, in the order of the first host of each class.
 fn alike(problem: &Problem<'_>) -> Vec<Vec<u32>> {
     let mut joined: Vec<Vec<(u32, bool, u64)>> = vec![Vec::new(); problem.system.nodes.len()];
     for (link, capacity) in problem.system.links.iter().zip(&problem.capacity) {
@@ -320,7 +320,7 @@ fn class(problem: &Problem<'_>, hosts: Vec<u32>, needs: &[Vec<f64>], has: &[Vec<
     }
 }
 
-/// Streams between different processes, and the least bandwidth of the links that each kind of them may take.
+/// Streams between different processes, and the minimum bandwidth of links for each kind.
 fn edges(problem: &Problem<'_>) -> (Vec<Edge>, Vec<f64>) {
     let narrower = |bandwidth: f64| {
         let narrow = |capacity: &&f64| **capacity > 0.0 && bandwidth > **capacity * (1.0 + TOLERANCE);
@@ -347,16 +347,16 @@ fn of_processes(processes: usize, ends: impl Iterator<Item = usize>) -> Vec<Vec<
     edges
 }
 
-/// Counts entries; keeps its memory.
+/// Counts entries with reusable memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Entries {
-    /// Switches that routes begin at: links from there to the destination, the switch, and the host if it has a table for its port.
+    /// Start switches of routes: distance from there to the destination, the switch, and the host if its port has a table.
     firsts: Vec<(u16, usize, u32)>,
 }
 
 impl Entries {
-    /// Entries that routes from other hosts to a host of a class need at least, with the kinds of the streams. Every route passes a
-    /// switch at each distance from the destination below that of its first one.
+    /// Lower bound of the entries that routes to a host of a class need, given the kinds of the streams. Every route passes a
+    /// switch at each distance from the destination below that of its first switch.
     pub(super) fn least(
         &mut self,
         model: &Model<'_>,
@@ -382,7 +382,7 @@ impl Entries {
         }
         self.firsts.sort_unstable();
         self.firsts.dedup();
-        // At a distance where only switches with a table for every port are begun at, a route from farther needs one more.
+        // At a distance with only start switches that have a table per port, a route from farther away needs one more entry.
         let mut shared = 0;
         let mut last = 0;
         for (level, ..) in self.firsts.iter().filter(|(.., host)| *host == u32::MAX) {

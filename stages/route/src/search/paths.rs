@@ -1,4 +1,4 @@
-//! The best routes for processes that are where they are: depth first, stream after stream, with the tables that the ones before need.
+//! Optimal routes for a given mapping: depth-first search, stream by stream, with the table entries that earlier streams need.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use super::model::{Entries, FAR, Model};
 use crate::network;
 use crate::problem::TOLERANCE;
 
-/// Streams that are routed one by one at most.
+/// Maximum number of streams that are routed one by one.
 const MOST_TASKS: usize = 400;
-/// Links of all routes together at most: the search calls itself for each.
+/// Maximum total links of all routes: the search recurses for each.
 const MOST_LINKS: u32 = 1500;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Lengths of routes.
+/// Limits of the route length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lengths {
-    /// Most links of a route.
+    /// Maximum links of a route.
     pub(super) most: u16,
-    /// What the longest route counts at least.
+    /// Length that the longest route counts at least.
     pub(super) least: u16,
 }
 
-/// The best routes that were found.
+/// The best routes found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Paths {
     /// The objective, and the links of every flow.
     pub(super) best: Option<(f64, Vec<Vec<u32>>)>,
-    /// Whether nothing better is left.
+    /// Whether the search completed.
     pub(super) is_complete: bool,
-    /// Steps that were taken.
+    /// Number of steps.
     pub(super) steps: u64,
 }
 
@@ -45,14 +45,14 @@ struct Task {
     group: usize,
 }
 
-/// What a part of the routes costs.
+/// The cost of a partial solution.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     longest: u16,
     hops: u32,
-    /// Entries of destinations that are done.
+    /// Entries of completed destinations.
     done: u32,
-    /// Entries of the destination that is at work.
+    /// Entries of the current destination.
     entries: u32,
 }
 
@@ -60,9 +60,9 @@ struct Cost {
 struct Finder<'m, 'a> {
     model: &'m Model<'a>,
     tasks: Vec<Task>,
-    /// Links that the streams from each on need at least.
+    /// Lower bound of the links for the streams from each index on.
     hops_from: Vec<u32>,
-    /// Entries that the destinations of each group need at least, and those of all later groups.
+    /// Lower bound of the entries for the destinations of each group and all later groups.
     least: Vec<u32>,
     later: Vec<u32>,
     lengths: Lengths,
@@ -76,7 +76,7 @@ struct Finder<'m, 'a> {
     found: Paths,
 }
 
-/// The best routes that cost less than `below`, in so many steps at most.
+/// The best routes that cost less than `below`, within a step limit.
 pub(super) fn route(model: &Model<'_>, hosts: &[u32], lengths: Lengths, below: f64, steps: u64) -> Paths {
     let tasks = tasks(model, hosts);
     if tasks.len() > MOST_TASKS {
@@ -93,7 +93,7 @@ pub(super) fn route(model: &Model<'_>, hosts: &[u32], lengths: Lengths, below: f
     finder.found
 }
 
-/// Streams that take links: those to one destination together, the farthest first, destinations that get most first.
+/// Streams that use links: grouped by destination, the farthest first; destinations with the most traffic first.
 fn tasks(model: &Model<'_>, hosts: &[u32]) -> Vec<Task> {
     let mut groups: BTreeMap<u32, (f64, Vec<Task>)> = BTreeMap::new();
     for edge in &model.edges {
@@ -152,12 +152,12 @@ impl<'m, 'a> Finder<'m, 'a> {
         }
     }
 
-    /// The least length of the longest route.
+    /// Lower bound of the longest route.
     fn longest(&self) -> u16 {
         self.tasks.iter().map(|task| task.length).max().unwrap_or_default().max(self.lengths.least)
     }
 
-    /// What all routes cost at least if those before a task and a number of links of it cost so much.
+    /// Lower bound of the cost of all routes, given the cost of the earlier tasks and the number of links of the current one.
     fn bound(&self, index: usize, cost: Cost, links: u32) -> f64 {
         let weights = self.model.weights;
         let group = self.tasks.get(index).map_or(self.least.len(), |task| task.group);
@@ -193,7 +193,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         self.step(index, &task, task.source, cost);
     }
 
-    /// Goes on with the route of a task from a node.
+    /// Continues the route of a task from a node.
     fn step(&mut self, index: usize, task: &Task, node: u32, cost: Cost) {
         self.found.steps += 1;
         let links = cost.hops + self.ways[task.flow].len() as u32;
@@ -227,7 +227,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         }
     }
 
-    /// Takes a link, goes on, and gives the link back.
+    /// Takes a link, recurses, and releases the link.
     fn take(&mut self, index: usize, task: &Task, link: u32, key: Option<usize>, cost: Cost) {
         let to = self.model.problem.system.links[link as usize].destination;
         self.ways[task.flow].push(link);
@@ -250,7 +250,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         self.ways[task.flow].pop();
     }
 
-    /// What speaks for a link: how far its end is from the destination, whether the way from there is settled, and how full it gets.
+    /// Priority of a link: distance of its end to the destination, whether the rest of the path is settled, and its load.
     fn candidate(&self, task: &Task, link: u32) -> Option<(u16, bool, u64, u32)> {
         let Model { problem, class_of, .. } = self.model;
         let there = &problem.system.links[link as usize];
@@ -277,7 +277,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         (!is_bad).then_some((rest, !settled, full, link))
     }
 
-    /// Where the entry of a destination at a switch is that is entered by a link.
+    /// The index of the entry of a destination at a switch entered by a link.
     fn key(&self, group: usize, link: u32, node: u32) -> usize {
         let nodes = self.model.problem.system.nodes.len();
         let two = self.model.problem.is_type_two(node);

@@ -1,10 +1,10 @@
-//! The best mapping: branch and bound over classes of hosts.
+//! Branch and bound over classes of hosts for the best mapping.
 //!
-//! Every process has a set of classes where it may still be. Streams that may have so many links at most narrow these sets. The bound of a
-//! node is what the streams between placed processes cost, and the cheapest assignment of the other processes to what room there is:
-//! for each process and class the streams to placed processes, and half of what the streams to the others cost at least if these take
-//! the nearest places, as Gilmore and Lawler do for the quadratic assignment problem. What an assignment costs beyond that narrows
-//! the sets further. At a leaf the best routes are looked for.
+//! Every process has a set of candidate classes. The hop limit of streams narrows these sets. The bound of a node is the cost of
+//! the streams between placed processes plus the cheapest assignment of the other processes to the remaining capacity. The
+//! assignment cost of a process and class consists of its streams to placed processes and half of the minimum cost of its other
+//! streams, as Gilmore and Lawler do for the quadratic assignment problem. Reduced costs narrow the sets further. At a leaf the
+//! best routes are computed.
 
 mod bound;
 mod tables;
@@ -18,23 +18,23 @@ use super::paths::Lengths;
 use crate::engine::StopCondition;
 use tables::{Symmetry, Tables, bits};
 
-/// Classes at most; sets of them are bits of a number.
+/// Maximum number of classes; sets of them are bit masks.
 pub(super) const MOST_CLASSES: usize = 128;
-/// Steps of the search for routes at a leaf.
+/// Steps of the route search at a leaf.
 const LEAF_STEPS: u64 = 50_000;
-/// Steps of that search that are as much work as a node.
+/// Steps of that search that count as one node.
 const STEPS_OF_NODE: u64 = 64;
-/// Processes at most: the search calls itself for each.
+/// Maximum number of processes: the search recurses for each.
 const MOST_PROCESSES: usize = 400;
-/// Placed classes up to which symmetry is looked at.
+/// Maximum number of placed classes for which symmetries are used.
 const SYMMETRIC: u32 = 4;
-/// Work of a search without limits at most, and before it may give up: nodes times processes times classes.
+/// Maximum work of a search without limits, and the work before it may give up: nodes times processes times classes.
 const MOST_WORK: u64 = 400_000_000;
 const FIRST_WORK: u64 = 10_000_000;
-/// Nodes of a short look, and its work.
+/// Node limit of a short search, and its work limit.
 const PROBE: u64 = 100;
 const PROBE_WORK: u64 = 1_000_000;
-/// A search gives up that has done less than this part of what it has to have done by then.
+/// A search gives up if its progress is below this fraction of the expected progress.
 const HOPE: f64 = 0.5;
 /// No host yet.
 const NOWHERE: u32 = u32::MAX;
@@ -43,23 +43,23 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Clone)]
 struct Node {
     hosts: Vec<u32>,
-    /// Classes where each process may be; of a placed one its own.
+    /// Candidate classes of each process; for a placed process its own.
     sets: Vec<u128>,
-    /// Processes that fit into each class yet, at most.
+    /// Maximum number of further processes in each class.
     room: Vec<usize>,
     placed: u128,
-    /// Processes whose class is a choice, not a consequence.
+    /// Processes whose class was chosen by branching, not implied.
     is_settled: Vec<bool>,
 }
 
 /// The processes on every node.
 struct Occupancy {
     on: Vec<Vec<usize>>,
-    /// What they need of performance and of each device.
+    /// Their demands for performance and for each device.
     used: Vec<Vec<f64>>,
 }
 
-/// Memory that a bound needs, kept from one node to the next.
+/// Buffers of the bound, reused from node to node.
 #[derive(Default)]
 struct Scratch {
     counter: Entries,
@@ -71,29 +71,29 @@ struct Scratch {
     alone: Vec<f64>,
 }
 
-/// The best plan, and what is not known to be worse.
+/// The incumbent and a bound on the rest.
 pub(super) struct Incumbent {
-    /// What the best plan costs that is known.
+    /// Cost of the incumbent.
     pub(super) cost: f64,
-    /// The hosts and routes of that plan, if it was found here.
+    /// Hosts and routes of the incumbent, if it was found here.
     pub(super) plan: Option<(Vec<u32>, Vec<Vec<u32>>)>,
-    /// No plan of those that were left out costs less.
+    /// Lower bound of the plans that were skipped.
     pub(super) open: f64,
 }
 
-/// How far a search has come, and when it ends.
+/// Progress and limits of a search.
 #[derive(Default)]
 pub(super) struct Progress {
     pub(super) nodes: u64,
     leaves: u64,
     /// Nodes before this search.
     begin: u64,
-    /// Nodes at the next look at the clock.
+    /// Node count at the next check of the clock.
     next_look: u64,
     most_nodes: u64,
-    /// Part of the tree that is done, if all branches of a node are alike.
+    /// Completed fraction of the tree, if all branches of a node have the same size.
     done: f64,
-    /// Whether to give up where `done` makes it hopeless to come to the end.
+    /// Whether to give up when `done` shows that the search will not complete.
     gives_up: bool,
     is_stopped: bool,
 }
@@ -103,10 +103,10 @@ pub(super) struct Tree<'m, 'a> {
     model: &'m Model<'a>,
     tables: Tables,
     symmetry: Symmetry,
-    /// Orbits of classes under symmetries that keep a set of them in place.
+    /// Orbits of classes under the symmetries that fix a set of them.
     orbits: BTreeMap<u128, Option<Rc<Vec<usize>>>>,
     lengths: Lengths,
-    /// For streams of each kind the classes that are near enough from each class, and to it.
+    /// For streams of each kind, the classes that are near enough from each class, and to it.
     reach: [Vec<Vec<u128>>; 2],
     occupancy: Occupancy,
     scratch: Scratch,
@@ -115,7 +115,7 @@ pub(super) struct Tree<'m, 'a> {
 }
 
 impl<'m, 'a> Tree<'m, 'a> {
-    /// A search below a cost; nothing for too many classes or processes.
+    /// A search below a cost; none if there are too many classes or processes.
     pub(super) fn new(model: &'m Model<'a>, cost: f64) -> Option<Self> {
         let classes = model.classes.len();
         if classes > MOST_CLASSES || classes == 0 || model.processes > MOST_PROCESSES {
@@ -137,17 +137,17 @@ impl<'m, 'a> Tree<'m, 'a> {
         })
     }
 
-    /// Looks at all mappings whose routes have at most so many links, the longest counting as `least` at least. Whether it came to the
-    /// end; else `open` is a bound of what it left out.
+    /// Searches all mappings whose routes are within a hop limit; the longest route counts as at least `least`. Returns whether
+    /// the search completed; otherwise `open` bounds the skipped mappings.
     pub(super) fn search(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
-        // Without limits it gives up where they would be needed.
+        // A search without limits gives up when it would need them.
         self.progress.gives_up = stop.limits.nodes.is_none() && stop.limits.seconds.is_none();
         self.progress.most_nodes =
             if self.progress.gives_up { self.progress.nodes + self.affordable(MOST_WORK) } else { u64::MAX };
         self.look(lengths, stop)
     }
 
-    /// Has a short look whether there are mappings with such routes; whether it came to the end.
+    /// Searches briefly for mappings with such routes; returns whether the search completed.
     pub(super) fn probe(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
         self.progress.gives_up = false;
         self.progress.most_nodes = self.progress.nodes + PROBE.min(self.affordable(PROBE_WORK));
@@ -169,7 +169,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         self.incumbent.open.is_infinite()
     }
 
-    /// The bound of all mappings with such routes; infinite if there are none.
+    /// Lower bound of all mappings with such routes; infinite if there are none.
     pub(super) fn root_bound(&mut self, lengths: Lengths) -> f64 {
         self.lengths = lengths;
         self.measure();
@@ -177,15 +177,15 @@ impl<'m, 'a> Tree<'m, 'a> {
         bound.unwrap_or(f64::INFINITY)
     }
 
-    /// Nodes for so much work.
+    /// Number of nodes for an amount of work.
     fn affordable(&self, work: u64) -> u64 {
         let size = self.model.processes * self.model.classes.len() + 4 * self.model.edges.len();
-        // Where several processes fit on a host, they stay in the bound until all have a class.
+        // If several processes fit on a host, they are part of the bound until all have a class.
         let factor = if self.tables.is_single { 1 } else { 4 };
         work / (factor * (size as u64 + 50))
     }
 
-    /// Whether to stop: the limits, or no hope to come to the end.
+    /// Whether to stop: at the limits, or when the search will not complete.
     fn is_over(&mut self, stop: &StopCondition<'_>) -> bool {
         if self.progress.nodes < self.progress.next_look {
             return false;
@@ -225,7 +225,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         node.sets.iter().all(|set| *set != 0).then_some(node)
     }
 
-    /// Whether the links of a host of a class carry what a process sends to and gets from those that cannot be on the same host.
+    /// Whether the links of a host of a class carry the traffic between a process and its partners that must be on other hosts.
     fn carries(&self, process: usize, class: usize) -> bool {
         let model = self.model;
         let apart = |edges: &[usize]| -> f64 {
@@ -239,7 +239,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             && apart(&model.receives[process]) <= back * (1.0 + 1e-9)
     }
 
-    /// Looks at everything below a node.
+    /// Searches the subtree of a node.
     fn explore(&mut self, node: &Node, bound: f64, part: f64, stop: &StopCondition<'_>) {
         self.progress.nodes += 1;
         let most = stop.limits.nodes.unwrap_or(u64::MAX).min(self.progress.most_nodes);
@@ -256,8 +256,8 @@ impl<'m, 'a> Tree<'m, 'a> {
         self.branches(node.clone(), process, bound, part, stop);
     }
 
-    /// Looks at a process in one class after the other. What was looked at needs not be looked at again for classes and processes that can
-    /// stand for these.
+    /// Branches over the classes of a process. Classes and processes that are interchangeable with ones already searched are
+    /// skipped.
     fn branches(&mut self, mut node: Node, process: usize, bound: f64, part: f64, stop: &StopCondition<'_>) {
         let is_alone = self.tables.neighbours[process].is_empty() && self.model.problem.home.is_none();
         let leaves = self.progress.leaves;
@@ -268,7 +268,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             if node.sets[process] >> class & 1 == 0 {
                 continue;
             }
-            // Where several processes fit on a host, hosts come after all classes.
+            // If several processes fit on a host, hosts are chosen after all classes.
             if self.tables.is_single || node.is_settled[process] || node.sets[process].is_power_of_two() {
                 let hosts = self.hosts_in(class, process);
                 let part = part / hosts.len().max(1) as f64;
@@ -277,7 +277,7 @@ impl<'m, 'a> Tree<'m, 'a> {
                     self.below(&node, (process, class, Some(host)), bound, part, stop);
                     self.put(process, host, false);
                     if is_alone && self.progress.leaves > leaves {
-                        // Where processes without streams are makes no difference.
+                        // The hosts of processes without streams do not matter.
                         return;
                     }
                 }
@@ -288,7 +288,7 @@ impl<'m, 'a> Tree<'m, 'a> {
                 }
             }
             if self.progress.is_stopped {
-                // Whatever is left here is no better than this node.
+                // The rest is bounded by this node.
                 self.incumbent.open = self.incumbent.open.min(bound);
                 return;
             }
@@ -298,7 +298,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         }
     }
 
-    /// Looks at what is below a choice.
+    /// Searches the subtree of a choice.
     fn below(
         &mut self,
         node: &Node,
@@ -322,7 +322,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         }
     }
 
-    /// Takes out a class that was looked at, and what is like it. Whether something is left.
+    /// Removes a searched class and its equivalents. Returns whether candidates remain.
     fn forget(&self, node: &mut Node, process: usize, class: usize, orbits: Option<&Vec<usize>>) -> bool {
         let same = |other: &usize| match orbits {
             Some(orbits) => orbits[*other] == orbits[class],
@@ -336,8 +336,8 @@ impl<'m, 'a> Tree<'m, 'a> {
         node.sets[process] != 0 && self.tables.alike[process].iter().all(|&other| node.sets[other] != 0)
     }
 
-    /// The process that is placed next: of those with streams that with the fewest classes, then that with the most placed neighbours.
-    /// Where several fit on a host, those that may be in several classes come first.
+    /// The next process to place: among those with streams the one with the fewest classes, then with the most placed neighbours.
+    /// If several fit on a host, processes with several candidate classes come first.
     fn choice(&self, node: &Node) -> Option<usize> {
         let waiting = (0..self.model.processes).filter(|&process| node.hosts[process] == NOWHERE);
         waiting.min_by_key(|&process| {
@@ -358,7 +358,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         values.into_iter().map(|(_, class)| class).collect()
     }
 
-    /// Hosts of a class that differ for a process: those that are in use and one that is not.
+    /// Hosts of a class that differ for a process: those in use and one free host.
     fn hosts_in(&self, class: usize, process: usize) -> Vec<u32> {
         let mut hosts = Vec::new();
         let mut has_fresh = false;
@@ -370,7 +370,7 @@ impl<'m, 'a> Tree<'m, 'a> {
                 has_fresh |= is_fresh;
             }
         }
-        // Beside others first.
+        // Hosts with other processes first.
         hosts.sort_by_key(|&host| self.occupancy.on[host as usize].is_empty());
         hosts
     }
@@ -383,13 +383,13 @@ impl<'m, 'a> Tree<'m, 'a> {
         } else {
             on.pop();
         }
-        // Sums anew: what is taken away again leaves rounding behind.
+        // Recomputes sums: incremental updates accumulate rounding.
         for (resource, used) in used.enumerate() {
             *used = on.iter().map(|&process| self.model.needs[process][resource]).sum();
         }
     }
 
-    /// Takes a class out of the sets of processes that fit on none of its hosts any more.
+    /// Removes a class from the candidates of processes that fit on none of its hosts any more.
     fn fill(&self, node: &mut Node, class: usize) {
         for process in 0..self.model.processes {
             let fits = |&host: &u32| self.model.fits(host, &self.occupancy.used[host as usize], process);
@@ -425,14 +425,14 @@ impl<'m, 'a> Tree<'m, 'a> {
     }
 }
 
-/// A choice that there is not.
+/// A missing choice.
 pub(super) const NEVER: f64 = f64::INFINITY;
 
-/// The cheapest assignment of rows to columns that hold several; shortest augmenting paths. Keeps its memory.
+/// Minimum-cost assignment of rows to columns with capacities, by shortest augmenting paths. Reuses its buffers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Assignment {
     columns: usize,
-    /// Prices of rows and columns.
+    /// Dual prices of rows and columns.
     rows: Vec<f64>,
     prices: Vec<f64>,
     /// The rows in every column, and the column of every row.
@@ -444,7 +444,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// The least cost of an assignment, `costs` row by row; nothing if there is none.
+    /// The minimum cost of an assignment; `costs` is row-major; none if infeasible.
     pub(super) fn solve(&mut self, costs: &[f64], room: &[usize]) -> Option<f64> {
         self.columns = room.len();
         let rows = costs.len().checked_div(self.columns).unwrap_or_default();
@@ -463,7 +463,7 @@ impl Assignment {
         Some(self.rows.iter().sum::<f64>() + full.sum::<f64>())
     }
 
-    /// By how much the least cost grows at least if a row goes to a column.
+    /// Reduced cost: a lower bound of the increase if a row is assigned to a column.
     pub(super) fn extra(&self, costs: &[f64], row: usize, column: usize) -> f64 {
         (costs[row * self.columns + column] - self.rows[row] - self.prices[column]).max(0.0)
     }
@@ -476,7 +476,7 @@ impl Assignment {
         self.before.resize(columns, usize::MAX);
         self.is_done.clear();
         self.is_done.resize(columns, false);
-        // The row's own price is what the shortest path to a free column is.
+        // The price of the row is the length of the shortest path to a free column.
         for column in 0..columns {
             self.distance[column] = costs[row * columns + column] - self.prices[column];
             self.before[column] = row;
@@ -540,7 +540,7 @@ impl Assignment {
 mod tests {
     use super::*;
 
-    /// The least cost over all assignments.
+    /// The minimum over all assignments, by enumeration.
     fn least(costs: &[f64], room: &mut [usize], row: usize) -> f64 {
         let columns = room.len();
         if row * columns == costs.len() {
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_least_of_all_assignments() {
+    fn assignment_matches_enumeration() {
         let mut state = 7_u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

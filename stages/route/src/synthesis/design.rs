@@ -1,5 +1,5 @@
-//! Components and the cables between them: well-known shapes (stars, lines, rings, meshes, tori, fat trees), the machine that they are, and
-//! the cheapest boards.
+//! Components with cables: well-known topologies (star, line, ring, mesh, torus, fat tree), conversion to a machine, and the
+//! cheapest boards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::instance::{cable, slots, without_slots};
 pub(super) struct Design<'a> {
     /// Hosts, then switches.
     pub(super) units: &'a [Component],
-    /// How many cables join two units, the lesser one first.
+    /// Number of cables between two units, the lower index first.
     pub(super) cables: BTreeMap<(usize, usize), u32>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Design<'a> {
         Self { units, cables: BTreeMap::new() }
     }
 
-    /// Says how many cables join two units.
+    /// Sets the number of cables between two units.
     pub(super) fn join(&mut self, a: usize, b: usize, cables: u32) {
         match cables {
             0 => self.cables.remove(&(a.min(b), a.max(b))),
@@ -30,7 +30,7 @@ impl<'a> Design<'a> {
         };
     }
 
-    /// Joins two units by one cable more.
+    /// Adds a cable between two units.
     pub(super) fn add(&mut self, a: usize, b: usize) {
         *self.cables.entry((a.min(b), a.max(b))).or_default() += 1;
     }
@@ -39,7 +39,7 @@ impl<'a> Design<'a> {
         self.cables.get(&(a.min(b), a.max(b))).copied().unwrap_or_default()
     }
 
-    /// Units that cables join a unit to, and how many.
+    /// Neighbours of a unit, with the number of cables.
     fn neighbours(&self, unit: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let other = move |(&(a, b), &cables): (&(usize, usize), &u32)| match (a == unit, b == unit) {
             (true, _) => Some((b, cables)),
@@ -53,7 +53,7 @@ impl<'a> Design<'a> {
         self.neighbours(unit).map(|(_, cables)| cables).sum()
     }
 
-    /// Ports of a unit without a cable.
+    /// Free ports of a unit.
     pub(super) fn free(&self, unit: usize) -> u32 {
         self.units[unit].ports.saturating_sub(self.used(unit))
     }
@@ -68,29 +68,29 @@ impl<'a> Design<'a> {
     }
 }
 
-/// What is chosen from an inventory, without cables between it: components, or boards with known contents. The units that cables can join
-/// are the components or the connectors of boards.
+/// Components chosen from an inventory, still without cables: single components, or boards with known contents. The units that
+/// cables connect are the components or the connectors of boards.
 #[derive(Debug, Clone)]
 pub(super) struct Assembly {
-    /// How many there are of every kind of the inventory.
+    /// Number of components of every kind of the inventory.
     pub(super) counts: Vec<usize>,
-    /// What all of it costs.
+    /// Total cost.
     pub(super) cost: f64,
     /// The type of every board with known contents.
     pub(super) kinds: Vec<usize>,
     pub(super) units: Vec<Component>,
-    /// The board of every unit; a component is on none but its own.
+    /// The board of every unit; a single component is its own board.
     pub(super) board_of: Vec<usize>,
     /// The node of every unit, and its ports if they are not numbered from 0.
     ports: Vec<(u32, Option<Vec<u32>>)>,
-    /// A number for every node, the same for a place on boards of a type.
+    /// A number for every node, equal for the same place on boards of a type.
     classes: Vec<usize>,
     /// The machine without cables.
     pub(super) parts: SystemGraph,
 }
 
 impl Assembly {
-    /// The first ones of every kind.
+    /// The first components of every kind.
     pub(super) fn new(inventory: &Inventory, counts: &[usize]) -> Self {
         if inventory.fixed_boards.is_empty() {
             let first = inventory.classes().zip(counts).flat_map(|(class, &count)| &class[..count]);
@@ -149,23 +149,23 @@ impl Assembly {
         self.units[unit].node.kind == NodeKind::Host
     }
 
-    /// Whether a cable may join units: of different boards, not of two hosts.
+    /// Whether a cable may connect two units: of different boards, and not two hosts.
     pub(super) fn may_join(&self, a: usize, b: usize) -> bool {
         self.board_of[a] != self.board_of[b] && !(self.is_host(a) && self.is_host(b))
     }
 
-    /// The nodes of a pair of units, the lesser one first.
+    /// The nodes of a pair of units, the lower id first.
     pub(super) fn nodes(&self, (a, b): (usize, usize)) -> (usize, usize) {
         let (a, b) = (self.ports[a].0 as usize, self.ports[b].0 as usize);
         (a.min(b), a.max(b))
     }
 
-    /// The lesser bandwidth of the ports of two units.
+    /// The smaller port bandwidth of two units.
     pub(super) fn width(&self, a: usize, b: usize) -> f64 {
         self.units[a].bandwidth.min(self.units[b].bandwidth)
     }
 
-    /// The machine: what is there without cables, then the cables in the order of the design at the first ports of units.
+    /// The machine: fixed links, then the cables in the order of the design at the first ports of units.
     pub(super) fn system(&self, design: &Design<'_>, demands: &Demands) -> SystemGraph {
         let mut system = self.parts.clone();
         let mut next = vec![0; self.units.len()];
@@ -209,7 +209,7 @@ impl Assembly {
     }
 }
 
-/// Every list with each of the values behind it that can come next.
+/// Every list extended by each of its possible next values.
 pub(super) fn extended<T: Copy>(lists: &[Vec<T>], next: impl Fn(&[T]) -> Vec<T>) -> Vec<Vec<T>> {
     let longer = |list: &Vec<T>| {
         let list = list.clone();
@@ -218,7 +218,7 @@ pub(super) fn extended<T: Copy>(lists: &[Vec<T>], next: impl Fn(&[T]) -> Vec<T>)
     lists.iter().flat_map(longer).collect()
 }
 
-/// All orders of things that keep classes in place; nothing if there are more than `most`.
+/// All permutations that preserve classes; none if there are more than `most`.
 pub(super) fn orders(classes: &[usize], most: usize) -> Option<Vec<Vec<usize>>> {
     let mut orders = vec![Vec::new()];
     for class in classes {
@@ -233,9 +233,8 @@ pub(super) fn orders(classes: &[usize], most: usize) -> Option<Vec<Vec<usize>>> 
     Some(orders)
 }
 
-/// Machines of some units in which switches are joined in well-known ways: a star, a line, a ring, meshes, tori, fat trees and
-/// all with all. Hosts are spread evenly; those with several ports go to several switches. With `thick` what ports are left take
-/// parallel cables.
+/// Machines in which switches form well-known topologies: star, line, ring, meshes, tori, fat trees and complete graph. Hosts are
+/// spread evenly; those with several ports connect to several switches. With `thick`, the remaining ports get parallel cables.
 pub(super) fn families(units: &[Component], thick: bool) -> Vec<Design<'_>> {
     let of = |kind: NodeKind| -> Vec<usize> {
         (0..units.len()).filter(|&unit| units[unit].node.kind == kind).collect()
@@ -254,7 +253,7 @@ pub(super) fn families(units: &[Component], thick: bool) -> Vec<Design<'_>> {
         }
     }
     for spines in 1..count.div_ceil(2) {
-        // The first switches hold hosts, the last ones join them.
+        // The first switches are leaves with hosts, the last ones form the spine.
         let leaves = count - spines;
         let joins = |spine: usize| (0..leaves).map(move |leaf| (leaf, leaves + spine));
         shapes.push(((0..spines).flat_map(joins).collect(), leaves));
@@ -268,7 +267,7 @@ pub(super) fn families(units: &[Component], thick: bool) -> Vec<Design<'_>> {
     designs.filter(|design| seen.insert(design.cables.clone())).collect()
 }
 
-/// A grid of switches, closed in both directions if it is a torus.
+/// A grid of switches; a torus if both dimensions wrap around.
 fn grid(rows: usize, columns: usize, torus: bool) -> Vec<(usize, usize)> {
     let mut shape = BTreeSet::new();
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
@@ -281,7 +280,7 @@ fn grid(rows: usize, columns: usize, torus: bool) -> Vec<(usize, usize)> {
     shape.into_iter().collect()
 }
 
-/// Units joined in a shape; nothing if the ports do not suffice.
+/// Units connected in a topology; none if there are too few ports.
 fn joined<'a>(
     units: &'a [Component],
     hosts: &[usize],
@@ -296,7 +295,7 @@ fn joined<'a>(
         for (place, &host) in
             hosts.iter().enumerate().filter(|(_, host)| units[**host].ports as usize > round)
         {
-            // In blocks, so that hosts that stand together are near each other.
+            // In blocks, so that consecutive hosts are near each other.
             let wanted = (place * leaves.len() / hosts.len() + round) % leaves.len().max(1);
             let near = (0..leaves.len()).map(|step| leaves[(wanted + step) % leaves.len()]);
             let free =
@@ -315,7 +314,7 @@ fn joined<'a>(
     design.fits_ports().then_some(design)
 }
 
-/// Gives pairs parallel cables in turn, as long as there are ports.
+/// Adds parallel cables to pairs in turn, as long as there are ports.
 fn thicken(design: &mut Design<'_>, shape: &[(usize, usize)]) {
     loop {
         let before = design.count();
@@ -330,27 +329,27 @@ fn thicken(design: &mut Design<'_>, shape: &[(usize, usize)]) {
     }
 }
 
-/// Steps of a search for the cheapest boards.
+/// Step limit of the search for the cheapest boards.
 const MOST_STEPS: u32 = 100_000;
 
-/// Which board every unit is on.
+/// An assignment of units to boards.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Packing {
     pub(super) cost: f64,
-    /// Type and number of the board of every unit; empty where a kit has no boards.
+    /// Type and number of the board of every unit; empty if the inventory has no boards.
     pub(super) boards: Vec<(usize, usize)>,
-    /// Whether there is surely no cheaper one.
+    /// Whether it is proven cheapest.
     pub(super) proven: bool,
 }
 
-/// What boards for so many chips cost at least.
+/// Lower bound of the cost of boards for a number of chips.
 pub(super) fn least(types: &[BoardType], chips: usize) -> f64 {
-    // Chips at the price that they have on the board where they are cheapest.
+    // Chips at the price on the board where they are cheapest.
     let price = types.iter().map(|board| board.cost / board.chips as f64).fold(f64::INFINITY, f64::min);
     if types.is_empty() { 0.0 } else { price * chips as f64 }
 }
 
-/// The cheapest boards; nothing and whether that is proven where units do not fit.
+/// The cheapest boards; none, and whether that is proven, if the units do not fit.
 pub(super) fn pack(types: &[BoardType], design: &Design<'_>) -> Result<Packing, bool> {
     if types.is_empty() {
         return Ok(Packing { proven: true, ..Packing::default() });
@@ -364,7 +363,7 @@ pub(super) fn pack(types: &[BoardType], design: &Design<'_>) -> Result<Packing, 
 struct Search<'a> {
     types: &'a [BoardType],
     design: &'a Design<'a>,
-    /// Type and number, chips, and cables to other boards of the boards in use.
+    /// Boards in use: type and number, chips, and cables to other boards.
     open: Vec<((usize, usize), usize, u32)>,
     /// The open board of every unit so far.
     of: Vec<usize>,

@@ -1,10 +1,11 @@
-//! All ways to join components or boards, as far as they can be better than what is known.
+//! Enumerates all cablings of components or boards that can improve on the best known machine.
 //!
-//! Of components the cables of hosts are settled first, one of all ways that differ only in the order of switches. Then pairs of switches
-//! are settled, one after the other; of boards pairs of connectors, all those between the first boards before those of the next one. Of
-//! machines that differ only in the order of alike boards the one is looked at whose numbers of cables come last in the order of words; then
-//! the same is true of its first boards, and others are left early. At every step the machine is looked at in which all pairs that are not
-//! settled have as many cables as ports allow: more cables never make anything worse, so what does not do there does not do at all.
+//! For components, the cables of hosts come first, up to permutations of switches. Then the cables of each pair of switches are
+//! decided in turn. For boards these are pairs of connectors, and those between the first boards come before those of the next
+//! one. Of machines that differ only in the order of alike boards, only the one with the lexicographically largest cable counts
+//! is examined; the same holds for its first boards, so others are pruned early. At every step a relaxed machine is tested in
+//! which all undecided pairs have as many cables as ports allow. More cables never hurt, so if that machine is insufficient, the
+//! branch is pruned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +14,14 @@ use hopmap_model::Error;
 use super::design::{Assembly, Design, extended, least, orders};
 use super::judge::Judge;
 
-/// Most switches whose orders are compared.
+/// Maximum number of switches for which permutations are compared.
 const MOST_SWITCHES: usize = 6;
-/// Most ways to join a host to switches.
+/// Maximum number of ways to connect a host to switches.
 const MOST_PATTERNS: usize = 5_000;
-/// Most orders of alike boards that are compared.
+/// Maximum number of permutations of alike boards that are compared.
 const MOST_ORDERS: usize = 5040;
 
-/// All ways to join some components or boards.
+/// The enumeration of cablings of given components or boards.
 pub(super) struct Exact<'a, 'j> {
     assembly: &'a Assembly,
     judge: &'a mut Judge<'j>,
@@ -29,22 +30,22 @@ pub(super) struct Exact<'a, 'j> {
     hosts: usize,
     /// The units of every board; every switch on its own.
     groups: Vec<Vec<usize>>,
-    /// Pairs of units that cables can join, apart from hosts that are components.
+    /// Pairs of units that cables can connect, except hosts that are components.
     pairs: Vec<(usize, usize)>,
-    /// Orders of the first groups that keep types in place, by their number; of switches only those of all.
+    /// Permutations of the first groups that preserve types, by number of groups; for switches only of all groups.
     orders: Vec<Vec<Vec<usize>>>,
-    /// Cables between two units that can be of use: one for every stream.
+    /// Maximum useful number of cables between two units: one for every stream.
     most: u32,
-    /// What it costs at least without cables.
+    /// Lower bound of the cost without cables.
     least: f64,
-    /// What is known of machines with all loose cables.
+    /// Results for machines with all loose cables.
     known: BTreeMap<Vec<u32>, bool>,
-    /// Machines that were offered.
+    /// Number of complete machines.
     offered: BTreeSet<Vec<u32>>,
 }
 
 impl<'a, 'j> Exact<'a, 'j> {
-    /// Nothing where what is alike has too many orders.
+    /// None if alike components have too many permutations.
     pub(super) fn new(assembly: &'a Assembly, judge: &'a mut Judge<'j>) -> Option<Self> {
         let (count, is_fixed) = (assembly.units.len(), judge.inventory.is_fixed());
         let (mut hosts, mut pairs) = (0, Vec::new());
@@ -84,7 +85,7 @@ impl<'a, 'j> Exact<'a, 'j> {
         })
     }
 
-    /// Goes through all ways; false if there are too many.
+    /// Enumerates all cablings; false if there are too many.
     pub(super) fn search(&mut self) -> Result<bool, Error> {
         let assembly = self.assembly;
         let mut design = Design::new(&assembly.units);
@@ -97,7 +98,7 @@ impl<'a, 'j> Exact<'a, 'j> {
         self.join_hosts(&mut design, 0, 0, &patterns)
     }
 
-    /// Joins the hosts from one on; those of a class in ascending order of patterns.
+    /// Connects the hosts from a given one on; those of a class in ascending order of patterns.
     fn join_hosts(
         &mut self,
         design: &mut Design<'a>,
@@ -109,7 +110,7 @@ impl<'a, 'j> Exact<'a, 'j> {
             return Ok(false);
         }
         if host == self.hosts {
-            // Of all orders of switches only the first one is looked at.
+            // Only the first of all permutations of switches is examined.
             let is_first = self.canonical(design) == self.key(design, &self.own_order());
             return if is_first { self.settle(design, 0) } else { Ok(true) };
         }
@@ -122,17 +123,17 @@ impl<'a, 'j> Exact<'a, 'j> {
             switches.clone().zip(pattern).for_each(|(switch, &cables)| design.join(host, switch, cables));
             let next = host + 1;
             let alike = units.get(next).is_some_and(|unit| unit.class == units[host].class);
-            let whole = !design.fits_ports()
+            let is_complete = !design.fits_ports()
                 || self.join_hosts(design, next, if alike { number } else { 0 }, patterns)?;
             switches.zip(pattern).for_each(|(switch, _)| design.join(host, switch, 0));
-            if !whole {
+            if !is_complete {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Settles the cables of the pairs from one on.
+    /// Decides the cables of the pairs from a given one on.
     fn settle(&mut self, design: &mut Design<'a>, at: usize) -> Result<bool, Error> {
         let cost = self.least + self.judge.inventory.cable_cost * f64::from(design.count());
         let is_many = self.judge.inventory.cables.is_some_and(|most| design.count() > most);
@@ -161,19 +162,19 @@ impl<'a, 'j> Exact<'a, 'j> {
         let (a, b) = self.pairs[at];
         let most = full.between(a, b);
         for step in 0..=most {
-            // Where cables are free the most of them first.
+            // If cables are free, the largest number comes first.
             design.join(a, b, if are_free { most - step } else { step });
-            let whole = self.settle(design, at + 1)?;
+            let is_complete = self.settle(design, at + 1)?;
             design.join(a, b, 0);
-            if !whole {
+            if !is_complete {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether free cables could be added between boards, so that another machine is no worse. Where processes have to stay when something
-    /// fails, more cables may lead to another mapping, which may survive less.
+    /// Whether free cables between boards could be added without making the machine worse. If processes have to stay after a
+    /// failure, more cables may lead to another mapping that survives fewer failures.
     fn is_part(&self, design: &Design<'_>) -> bool {
         let is_loose = |&(a, b): &(usize, usize)| {
             design.free(a) > 0 && design.free(b) > 0 && design.between(a, b) < self.most
@@ -182,7 +183,7 @@ impl<'a, 'j> Exact<'a, 'j> {
         self.is_fixed && is_no_worse && self.pairs.iter().any(is_loose)
     }
 
-    /// Whether no order of the boards that are settled has a later word; true while pairs of a board are left.
+    /// Whether no permutation of the decided boards is lexicographically larger; true while pairs of a board are undecided.
     fn is_last_word(&self, design: &Design<'_>, at: usize) -> bool {
         let board = |pair: &(usize, usize)| self.assembly.board_of[pair.1];
         let last = at.checked_sub(1).and_then(|last| self.pairs.get(last)).map(board);
@@ -199,15 +200,15 @@ impl<'a, 'j> Exact<'a, 'j> {
         (0..self.groups.len()).collect()
     }
 
-    /// The same for designs that differ only in the order of what is alike.
+    /// A canonical form: equal for designs that differ only in the order of alike components.
     fn canonical(&self, design: &Design<'_>) -> Vec<u32> {
         let keys = self.orders.last().into_iter().flatten().map(|order| self.key(design, order));
         let key = if self.is_fixed { keys.max() } else { keys.min() };
         key.unwrap_or_default()
     }
 
-    /// How many cables join the units of groups in an order, pairs of boards in the order in which they are settled; before them hosts of a
-    /// class sorted by what they are joined to.
+    /// Cable counts between the units of permuted groups, for boards in the order in which pairs are decided; before them the
+    /// sorted patterns of the hosts of each class.
     fn key(&self, design: &Design<'_>, order: &[usize]) -> Vec<u32> {
         let units = &self.assembly.units;
         let row = |host: usize| -> Vec<u32> {
@@ -230,11 +231,11 @@ impl<'a, 'j> Exact<'a, 'j> {
         key
     }
 
-    /// Whether a machine with all loose cables may do; machines that differ only in the order of switches are looked at once.
+    /// Whether a machine with all loose cables may be sufficient; cached up to permutations of switches.
     fn may_do(&mut self, full: &Design<'_>, design: &Design<'_>, at: usize) -> Result<bool, Error> {
         let own = self.own_order();
         let mut key = if self.is_fixed { self.key(full, &own) } else { self.canonical(full) };
-        // Which cables are loose matters only to their failures.
+        // Loose cables matter only for failures.
         if !self.judge.survives.is_empty() {
             if !self.is_fixed {
                 key.extend(self.key(design, &own));
@@ -252,12 +253,12 @@ impl<'a, 'j> Exact<'a, 'j> {
     }
 }
 
-/// Every unit of one group with every unit of another.
+/// All pairs of a unit of one group and a unit of another.
 fn both<'a>(first: &'a [usize], second: &'a [usize]) -> impl Iterator<Item = (usize, usize)> + 'a {
     first.iter().flat_map(|&a| second.iter().map(move |&b| (a, b)))
 }
 
-/// How many cables a host may have to each switch, at most so many in all; nothing if there are too many ways.
+/// Possible cable counts of a host to each switch, with a maximum total; none if there are too many.
 fn patterns(switches: usize, ports: u32) -> Option<Vec<Vec<u32>>> {
     let mut patterns = vec![Vec::new()];
     for _ in 0..switches {

@@ -1,4 +1,4 @@
-//! What an inventory has, with names for all of it: components, boards that hold some of them, and boards with known contents.
+//! The components of an inventory, with their names: components, boards that hold some of them, and boards with known contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,28 +13,28 @@ use crate::RouteError;
 use crate::error::{Result, fail, is_above_zero, is_amount};
 use crate::instance::{CableRow, HostRow, Ports, SwitchRow, host, network, parse_as, switch};
 
-/// Most nodes, switches or boards of a kit.
+/// Maximum number of nodes, switches or boards of an inventory.
 const MOST: u32 = 1 << 12;
-/// Most bytes of a file.
+/// Maximum file size in bytes.
 const MOST_BYTES: u64 = 1 << 24;
-/// Most nodes and switches on all boards of a kit.
+/// Maximum number of nodes and switches on all boards.
 const MOST_CHIPS: usize = 1 << 16;
-/// Most connectors of a board.
+/// Maximum number of connectors of a board.
 const MOST_CONNECTORS: usize = 1 << 12;
 
 /// A node or a switch.
 #[derive(Debug, Clone)]
 pub(super) struct Component {
-    /// Units of a class are alike but for their names.
+    /// Units of a class differ only in their names.
     pub(super) class: usize,
     pub(super) node: Node,
     pub(super) ports: u32,
-    /// Of each port.
+    /// Bandwidth of each port.
     pub(super) bandwidth: f64,
     pub(super) cost: f64,
 }
 
-/// Boards that are alike.
+/// Identical boards.
 #[derive(Debug, Clone)]
 pub(super) struct BoardType {
     pub(super) names: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct Inventory {
     pub(super) nodes: Vec<Vec<Component>>,
     switches: Vec<Vec<Component>>,
     pub(super) boards: Vec<BoardType>,
-    /// Boards with known contents; then there are no others, and no nodes and switches beside them.
+    /// Boards with known contents; then there are no other boards and no separate nodes and switches.
     pub(super) fixed_boards: Vec<FixedBoard>,
     pub(super) cable_cost: f64,
     pub(super) cables: Option<u32>,
@@ -62,7 +62,7 @@ impl Inventory {
     }
 
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, FileError> {
-        let help = "a kit has `nodes`, `switches` and perhaps `boards`, as JSON or TOML";
+        let help = "an inventory has `nodes`, `switches` and optionally `boards`, as JSON or TOML";
         let file: File = parse_as(bytes, help).map_err(|error| error.in_file(path))?;
         Self::build(&file).map_err(|error| FileError::new(error.problem, error.help).in_file(path))
     }
@@ -106,7 +106,7 @@ impl Inventory {
         Ok(Self { nodes, switches, boards, fixed_boards, cable_cost: file.cable_cost, cables: file.cables })
     }
 
-    /// Whether it has boards with known contents.
+    /// Whether it consists of boards with known contents.
     pub(super) fn is_fixed(&self) -> bool {
         !self.fixed_boards.is_empty()
     }
@@ -116,7 +116,7 @@ impl Inventory {
         self.nodes.iter().chain(&self.switches)
     }
 
-    /// As many of every kind as there are.
+    /// The maximum number of components of every kind.
     pub(super) fn all(&self) -> Vec<usize> {
         match self.is_fixed() {
             true => self.fixed_boards.iter().map(|kind| kind.names.len()).collect(),
@@ -124,13 +124,13 @@ impl Inventory {
         }
     }
 
-    /// Whether there is a host of this name.
+    /// Whether the inventory has a host of this name.
     pub(super) fn has_host(&self, name: &str) -> bool {
         let unit = self.by_name().get(name).is_some_and(|unit| unit.node.kind == NodeKind::Host);
         unit || self.fixed_boards.iter().any(|kind| kind.number_of(name).is_some())
     }
 
-    /// Parts that processes name: they are not like the others of their kind.
+    /// Separates components to which processes are fixed from the others of their kind.
     pub(super) fn set_apart(&mut self, names: &BTreeSet<&str>) {
         let mut class = self.by_name().values().map(|unit| unit.class).max().unwrap_or_default();
         let mut apart = Vec::new();
@@ -152,7 +152,7 @@ impl Inventory {
     }
 }
 
-/// The names of units that are alike: the name where there is one of them, else numbered from 0.
+/// The names of alike units: the plain name if there is only one, otherwise numbered from 0.
 fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec<String>> {
     let name_of = |number: u32| if count == 1 { name.to_owned() } else { format!("{name}{number}") };
     let all: Vec<String> = (0..count).map(name_of).collect();
@@ -160,7 +160,7 @@ fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec
         None => Ok(all),
         Some(twice) => fail(
             format!("two units are called `{twice}`"),
-            "units of which there are several are numbered from 0; names tell them apart",
+            "names must be unique; units of a kind are numbered from 0",
         ),
     }
 }
@@ -174,8 +174,8 @@ fn check(file: &File) -> Result<()> {
     };
     if let Some(board) = file.boards.iter().find(is_partial) {
         return fail(
-            format!("board `{}` says only part of what it is", board.name),
-            "either `chips` and a number of `connectors`, or `nodes`, `switches`, `links` and a list of `connectors`",
+            format!("board `{}` is incomplete", board.name),
+            "specify either `chips` and a number of `connectors`, or `nodes`, `switches`, `links` and a list of `connectors`",
         );
     }
     let fixed = file.boards.iter().find(|board| board.chips.is_none());
@@ -184,12 +184,14 @@ fn check(file: &File) -> Result<()> {
         || !file.switches.is_empty();
     if let Some(BoardRow { name, .. }) = fixed.filter(|_| are_mixed) {
         return fail(
-            format!("the kit has boards with known contents, as `{name}`, and parts without a board"),
-            "either all boards say what is on them and there are no other parts, or no board does",
+            format!(
+                "the inventory mixes boards with known contents, such as `{name}`, with other components"
+            ),
+            "either specify the contents of all boards and no other components, or of no board",
         );
     }
     if fixed.is_none() && file.nodes.is_empty() {
-        return fail("the kit has no nodes", "processes need hosts: add `nodes`");
+        return fail("the inventory has no nodes", "processes need hosts: add `nodes`");
     }
     for row in &file.nodes {
         check_row("node", &row.name, row.count, row.cost, Some((row.ports, row.bandwidth)))?;
@@ -204,7 +206,7 @@ fn check(file: &File) -> Result<()> {
     for row in &file.boards {
         check_row("board", &row.name, row.count, row.cost, None)?;
         if row.chips == Some(0) {
-            return fail(format!("board `{}` has room for no chip", row.name), "`chips` is 1 or more");
+            return fail(format!("board `{}` has no room for chips", row.name), "`chips` is 1 or more");
         }
     }
     match is_amount(file.cable_cost) {
@@ -213,7 +215,7 @@ fn check(file: &File) -> Result<()> {
     }
 }
 
-/// Refuses a part without a name, of no number or cost, or with ports that carry nothing.
+/// Rejects components without a name, with an invalid number or cost, or with ports without bandwidth.
 fn check_row(what: &str, name: &str, count: u32, cost: f64, ports: Option<(u32, f64)>) -> Result<()> {
     if name.trim().is_empty() {
         return fail(format!("a {what} has no name"), "give it one");
@@ -232,25 +234,25 @@ fn check_row(what: &str, name: &str, count: u32, cost: f64, ports: Option<(u32, 
     if is_amount(cost) { Ok(()) } else { fail(format!("`{name}` costs {cost}"), "a cost is 0 or more") }
 }
 
-/// Boards that are alike.
+/// Identical boards with known contents.
 #[derive(Debug, Clone)]
 pub(super) struct FixedBoard {
     pub(super) names: Vec<String>,
-    /// Its nodes, called as on the board, and the links between them.
+    /// Its nodes, with the names on the board, and the links between them.
     pub(super) inside: SystemGraph,
     pub(super) connectors: Vec<Group>,
-    /// Of one board.
+    /// Cost of one board.
     pub(super) cost: f64,
-    /// Whether processes name hosts of it, so that no machine does without it.
+    /// Whether processes are fixed to hosts of it, so that every machine includes it.
     pub(super) is_named: bool,
 }
 
-/// Connectors that are alike: at one chip, with one bandwidth.
+/// Identical connectors: at one chip, with one bandwidth.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     /// The chip, by its number on the board.
     pub(super) node: u32,
-    /// Of each connector.
+    /// Bandwidth of each connector.
     pub(super) bandwidth: f64,
     pub(super) ports: Vec<u32>,
 }
@@ -263,8 +265,8 @@ impl FixedBoard {
         let inside = network(&board.nodes, &board.switches, &board.links).map_err(on_board)?;
         if inside.nodes.is_empty() {
             return fail(
-                format!("board `{}` has nothing on it", board.name),
-                "`nodes` and `switches` say what is on it, or `chips` how much fits on it",
+                format!("board `{}` is empty", board.name),
+                "specify its contents with `nodes` and `switches`, or its capacity with `chips`",
             );
         }
         let connectors = groups(&inside, connectors).map_err(on_board)?;
@@ -276,7 +278,7 @@ impl FixedBoard {
         format!("{}_{}", self.names[number], node.name)
     }
 
-    /// Which of the boards has the host of this name, if any.
+    /// The board that has the host of this name, if any.
     pub(super) fn number_of(&self, host: &str) -> Option<usize> {
         let is_there = |board: &String| {
             let chip = host.strip_prefix(board.as_str()).and_then(|rest| rest.strip_prefix('_'));
@@ -287,7 +289,7 @@ impl FixedBoard {
         self.names.iter().position(is_there)
     }
 
-    /// The boards that processes name each on their own, and the others.
+    /// The boards to which processes are fixed, one by one, and the others.
     pub(super) fn apart(&self, hosts: &BTreeSet<&str>) -> Vec<Self> {
         let fixed: BTreeSet<usize> = hosts.iter().filter_map(|host| self.number_of(host)).collect();
         let of = |numbers: Vec<usize>, is_named: bool| {
@@ -302,37 +304,37 @@ impl FixedBoard {
         kinds
     }
 
-    /// Whether cables can be plugged into boards of this type.
+    /// Whether boards of this type have connectors.
     pub(super) fn has_connectors(&self) -> bool {
         !self.connectors.is_empty()
     }
 
-    /// What the hosts of one board do in all.
+    /// Total performance of the hosts of one board.
     pub(super) fn performance(&self) -> f64 {
         self.inside.nodes.iter().filter_map(|node| node.traits.performance).sum()
     }
 }
 
-/// Connectors by chip and bandwidth; those that do not say a port are at the lowest ones that are free, in their order.
+/// Connectors by chip and bandwidth; those without a port are at the lowest free ones, in their order.
 fn groups(inside: &SystemGraph, connectors: &[Connector]) -> Result<Vec<Group>> {
     if connectors.len() > MOST_CONNECTORS {
-        let help = format!("at most {MOST_CONNECTORS} are looked at");
+        let help = format!("at most {MOST_CONNECTORS} are supported");
         return fail(format!("{} connectors", connectors.len()), help);
     }
     let mut ports = Ports::of(&inside.links);
     let mut chips = Vec::new();
     for Connector { at, bandwidth, port } in connectors {
         let Some(node) = inside.nodes.iter().position(|node| node.name == *at) else {
-            let help = "connectors are at `nodes` or `switches` of the board";
+            let help = "`at` must name one of the `nodes` or `switches` of the board";
             return fail(format!("a connector is at `{at}`, which is not on the board"), help);
         };
         if !is_above_zero(*bandwidth) {
-            let help = "it is above 0; leave out connectors that carry nothing";
+            let help = "it is above 0; omit connectors without bandwidth";
             return fail(format!("a connector of `{at}` has a bandwidth of {bandwidth}"), help);
         }
         if let Some(port) = port.filter(|&port| !ports.taken.insert((node as u32, port))) {
-            let help = "a port has one link or one connector";
-            return fail(format!("port {port} of `{at}` is taken twice"), help);
+            let help = "a port takes one link or one connector";
+            return fail(format!("port {port} of `{at}` is used twice"), help);
         }
         chips.push(node as u32);
     }
@@ -349,16 +351,16 @@ fn groups(inside: &SystemGraph, connectors: &[Connector]) -> Result<Vec<Group>> 
     Ok(groups)
 }
 
-/// Refuses boards that together have too many chips, or two of the same name.
+/// Rejects boards with too many chips in total, or with duplicate chip names.
 fn check_fixed_boards(kinds: &[FixedBoard]) -> Result<()> {
     let chips: usize = kinds.iter().map(|kind| kind.names.len() * kind.inside.nodes.len()).sum();
     if chips > MOST_CHIPS {
-        let help = format!("at most {MOST_CHIPS} are looked at: lower `count`");
-        return fail(format!("the boards of the kit have {chips} nodes and switches"), help);
+        let help = format!("at most {MOST_CHIPS} are supported: reduce `count`");
+        return fail(format!("the boards of the inventory have {chips} nodes and switches"), help);
     }
     let mut nodes = kinds.iter().flat_map(|kind| &kind.inside.nodes);
     if !kinds.is_empty() && !nodes.any(|node| node.kind == NodeKind::Host) {
-        return fail("no board of the kit has a node", "processes need hosts: add `nodes` to a board");
+        return fail("no board of the inventory has a node", "processes need hosts: add `nodes` to a board");
     }
     let mut names = BTreeSet::new();
     for kind in kinds {
@@ -366,7 +368,7 @@ fn check_fixed_boards(kinds: &[FixedBoard]) -> Result<()> {
             (0..kind.names.len()).flat_map(|number| kind.inside.nodes.iter().map(move |node| (number, node)));
         for name in chips.map(|(number, node)| kind.chip(number, node)) {
             if names.contains(&name) {
-                let help = "chips are called by their board and their name on it; names tell them apart";
+                let help = "a chip is named after its board and its name on it; these names must be unique";
                 return fail(format!("two chips are called `{name}`"), help);
             }
             names.insert(name);
@@ -375,7 +377,7 @@ fn check_fixed_boards(kinds: &[FixedBoard]) -> Result<()> {
     Ok(())
 }
 
-/// A kit as it is written.
+/// The file format of an inventory.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -385,12 +387,12 @@ struct File {
     switches: Vec<SwitchTypeRow>,
     #[serde(default)]
     boards: Vec<BoardRow>,
-    /// What a cable costs.
+    /// Cost of a cable.
     #[serde(default)]
     cable_cost: f64,
-    /// How many cables there are.
+    /// Maximum number of cables.
     cables: Option<u32>,
-    /// For people.
+    /// A comment.
     #[serde(rename = "note")]
     _note: Option<IgnoredAny>,
 }
@@ -427,14 +429,14 @@ struct SwitchTypeRow {
     cost: f64,
 }
 
-/// A board: either how much fits on it, or all that is on it.
+/// A board: either its capacity, or its contents.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BoardRow {
     name: String,
     #[serde(default = "one")]
     count: u32,
-    /// Most nodes and switches on it.
+    /// Maximum number of nodes and switches on it.
     chips: Option<u32>,
     #[serde(default)]
     connectors: Connectors,
@@ -448,12 +450,12 @@ struct BoardRow {
     links: Vec<CableRow>,
 }
 
-/// What cables to other boards are plugged into.
+/// Connectors for cables to other boards.
 #[derive(Debug, Clone)]
 pub(super) enum Connectors {
-    /// Most cables to other boards.
+    /// Maximum number of cables to other boards.
     Most(u32),
-    /// Each connector, on a board with known contents.
+    /// Each connector of a board with known contents.
     Each(Vec<Connector>),
 }
 
@@ -480,7 +482,7 @@ impl<'de> Deserialize<'de> for Connectors {
     }
 }
 
-/// Unlike an untagged enumeration, it says what is wrong with a connector.
+/// Unlike an untagged enum, this reports the error in a connector.
 struct ConnectorsVisitor;
 
 impl<'de> Visitor<'de> for ConnectorsVisitor {

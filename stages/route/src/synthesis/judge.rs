@@ -1,4 +1,4 @@
-//! Whether a machine does, whatever single part of it fails, what is best on it, and which of two machines is better.
+//! Evaluates machines: feasibility, survival of single failures, best solution, and comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,28 +15,28 @@ use crate::{Fallible, Method, Rules, Weights, solver};
 /// Pairs of nodes.
 pub(super) type Pairs = BTreeSet<(usize, usize)>;
 
-/// What looks at machines, and how many it has looked at.
+/// Evaluates machines and counts them.
 pub(super) struct Judge<'a> {
     pub(super) graph: &'a TaskGraph,
     pub(super) rules: Rules,
     pub(super) method: Method,
     pub(super) limits: Limits,
-    /// What any one of which may fail.
+    /// Components of which any single one may fail.
     pub(super) survives: &'a [Fallible],
-    /// Whether processes may go elsewhere then.
+    /// Whether processes may move after a failure.
     pub(super) remap: bool,
-    /// Machines that may still be looked at.
+    /// Remaining number of machines to examine.
     pub(super) left: u64,
     pub(super) looked: u64,
-    /// Whether something was not found out within the limits.
+    /// Whether some result remained unknown within the limits.
     pub(super) unsure: bool,
-    /// The part whose failure was not survived last.
+    /// The component whose failure was not survived last.
     pub(super) killer: Option<(Part, String)>,
     pub(super) should_stop: &'a (dyn Fn() -> bool + Sync),
     pub(super) inventory: &'a Inventory,
     /// The best machine so far.
     pub(super) found: Option<Candidate>,
-    /// Told how many machines were looked at.
+    /// Progress callback with the number of examined machines.
     pub(super) progress: &'a dyn Fn(u64),
 }
 
@@ -58,13 +58,13 @@ impl Judge<'_> {
         solve_from(problem, None, self.method, solver.as_deref(), &stop)
     }
 
-    /// Rules under which all answers cost the same, to know whether there is one.
+    /// Rules under which all solutions cost the same, for tests of feasibility.
     fn any(&self) -> Rules {
         Rules { weights: Weights::default(), ..self.rules }
     }
 
-    /// Whether a machine may do: false if it surely does not. `loose` are pairs of nodes that may have fewer cables in the end,
-    /// so that the failure of one of them says nothing.
+    /// Whether a machine may be sufficient: false if it is proven insufficient. Pairs of nodes in `loose` may have fewer cables
+    /// in the end, so the failure of one of these cables proves nothing.
     pub(super) fn may_do(&mut self, system: &SystemGraph, loose: &Pairs) -> Result<bool, Error> {
         self.count();
         let problem = Problem::new(self.graph, system, None, self.any())?;
@@ -86,7 +86,7 @@ impl Judge<'_> {
         Ok(true)
     }
 
-    /// The least objective (11) on a machine, if every failure is survived.
+    /// The optimal objective (11) on a machine, if every failure is survived.
     pub(super) fn best(&mut self, system: &SystemGraph) -> Result<Option<f64>, Error> {
         self.count();
         let problem = Problem::new(self.graph, system, None, self.rules)?;
@@ -98,7 +98,7 @@ impl Judge<'_> {
             if survived == Some(true) {
                 continue;
             }
-            // Another mapping might do where this one does not.
+            // Another mapping might survive where this one does not.
             let is_sure = self.outlives(system, plan, &element, true)? == Some(false);
             self.unsure |= !is_sure;
             self.killer = Some((element.part, element.name));
@@ -107,19 +107,19 @@ impl Judge<'_> {
         Ok(Some(problem.cost(plan)))
     }
 
-    /// The answer on a machine.
+    /// The solution on a machine.
     pub(super) fn answer(&self, system: &SystemGraph) -> Result<Option<Answer>, Error> {
         let problem = Problem::new(self.graph, system, None, self.rules)?;
         let solver = solver::default();
         let stop = match (self.should_stop)() {
-            // Its plan was found before, and is found again in about the same time.
+            // The plan was found before, so it will be found again in about the same time.
             true => StopCondition::new(Limits { seconds: Some(LAST_SECONDS), ..self.limits }, &|| false),
             false => StopCondition::new(self.limits, self.should_stop),
         };
         answer(&problem, None, self.method, solver.as_deref(), &stop)
     }
 
-    /// What may fail, the part first that was fatal last.
+    /// Components that may fail; the last fatal one first.
     fn elements(&self, system: &SystemGraph) -> Vec<Element> {
         let mut elements = elements(system, self.survives);
         let is_other = |element: &Element| {
@@ -129,7 +129,7 @@ impl Judge<'_> {
         elements
     }
 
-    /// Whether there is an answer without a part; nothing if that was not found out.
+    /// Whether a solution exists without a component; none if unknown.
     fn outlives(
         &self,
         system: &SystemGraph,
@@ -157,50 +157,50 @@ impl Judge<'_> {
     }
 }
 
-/// Seconds in which the routes of a machine are found again after somebody asked to stop.
+/// Time in seconds to recompute the routes of a machine after a stop request.
 const LAST_SECONDS: f64 = 10.0;
-/// Part of a cost by which two count as the same: rounding.
+/// Relative tolerance between equal costs: rounding.
 const TOLERANCE: f64 = 1e-9;
 
-/// A machine that does.
+/// A sufficient machine.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
-    /// What its units, cables and boards cost.
+    /// Cost of its units, cables and boards.
     pub(super) cost: f64,
     /// The objective (11).
     pub(super) objective: f64,
-    /// How many there are of every kind.
+    /// Number of components of every kind.
     pub(super) counts: Vec<usize>,
-    /// How many cables join two units of the assembly.
+    /// Number of cables between each two units of the assembly.
     pub(super) cables: BTreeMap<(usize, usize), u32>,
 }
 
-/// Whether a cost is above another one.
+/// Whether a cost is significantly above another.
 pub(super) fn above(cost: f64, other: f64) -> bool {
-    // A part of what has no end has no end either, and their sum is no number.
+    // Fractions of infinity are infinite, and their sum may be NaN.
     let part = if other.is_finite() { TOLERANCE * other.abs().max(1.0) } else { 0.0 };
     cost > other + part
 }
 
-/// Whether a cost and an objective are better than the best ones.
+/// Whether a cost and an objective are better than the best known ones.
 fn is_better(best: Option<(f64, f64)>, (cost, objective): (f64, f64)) -> bool {
     best.is_none_or(|best| above(best.0, cost) || (!above(cost, best.0) && above(best.1, objective)))
 }
 
 impl Candidate {
-    /// Whether it is better than the best one.
+    /// Whether it is better than the best known one.
     pub(super) fn is_better_than(&self, best: Option<&Self>) -> bool {
         is_better(best.map(|best| (best.cost, best.objective)), (self.cost, self.objective))
     }
 }
 
 impl Judge<'_> {
-    /// Whether what costs at least so much is of no use.
+    /// Whether designs of at least this cost can be discarded.
     pub(super) fn is_dear(&self, cost: f64) -> bool {
         self.found.as_ref().is_some_and(|best| above(cost, best.cost))
     }
 
-    /// Takes a design as the best machine if it is.
+    /// Keeps a design as the best machine if it is.
     pub(super) fn offer(&mut self, assembly: &Assembly, design: &Design<'_>) -> Result<(), Error> {
         let known = self.found.as_ref().map(|best| (best.cost, best.objective));
         if let Some(better) = self.better(known, assembly, design)? {
@@ -244,10 +244,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_machines_at_the_same_cost_the_objective_decides() {
+    fn equal_costs_are_compared_by_objective() {
         assert!(is_better(None, (1.0, 2.0)));
         assert!(is_better(Some((1.0, 2.0)), (1.0, 1.0)) && !is_better(Some((1.0, 2.0)), (1.0, 2.0)));
-        // What the objective is at best before it is known.
+        // The unknown objective is assumed to be minimal.
         assert!(is_better(Some((1.0, 2.0)), (1.0, f64::NEG_INFINITY)));
         assert!(!is_better(Some((1.0, 2.0)), (1.1, f64::NEG_INFINITY)));
     }

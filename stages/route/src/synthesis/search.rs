@@ -1,5 +1,5 @@
-//! The best machine from an inventory: cheap choices of components or boards first, well-known shapes, then all designs, then steps from the
-//! best one.
+//! Search for the best machine: cheap choices of components or boards first, well-known topologies, then exhaustive enumeration,
+//! then local search from the best machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,32 +14,32 @@ use crate::Rules;
 use crate::error::fail;
 use crate::problem::TOLERANCE;
 
-/// Most choices of units or boards.
+/// Maximum number of choices of units or boards.
 const MOST_CHOICES: usize = 200_000;
-/// Most boards that are joined in well-known ways.
+/// Maximum number of boards in well-known topologies.
 const MOST_BOARDS: usize = 128;
 
-/// The best machine with its cost, and whether there is surely no better one, or none at all.
+/// The best machine with its cost, and whether optimality or infeasibility is proven.
 pub(super) fn search(judge: &mut Judge<'_>, seed: u64) -> Result<(Option<(SystemGraph, f64)>, bool), Error> {
     let (all, inventory) = (judge.left, judge.inventory);
-    // A quarter of what may be looked at is for well-known ways.
+    // A quarter of the candidates is for well-known topologies.
     judge.left = all / 4;
     let possible = well_known(judge)?;
     judge.left = all.saturating_sub(judge.looked) * 3 / 4;
     judge.unsure = false;
-    let mut whole = true;
+    let mut is_complete = true;
     for (cost, counts) in &possible {
         if judge.is_dear(*cost) {
             break;
         }
-        whole &= !judge.is_over();
-        if whole {
+        is_complete &= !judge.is_over();
+        if is_complete {
             let assembly = Assembly::new(inventory, counts);
             let exact = Exact::new(&assembly, judge);
-            whole &= exact.map_or(Ok(false), |mut exact| exact.search())?;
+            is_complete &= exact.map_or(Ok(false), |mut exact| exact.search())?;
         }
     }
-    let proven = whole && !judge.unsure;
+    let proven = is_complete && !judge.unsure;
     judge.left = all.saturating_sub(judge.looked);
     if !proven {
         let mut random = Pcg64::from_seed(seed_stream("route/build", seed, 0));
@@ -51,14 +51,14 @@ pub(super) fn search(judge: &mut Judge<'_>, seed: u64) -> Result<(Option<(System
     Ok((judge.found.take().map(|best| finished(best, judge)), proven))
 }
 
-/// A choice: how many of every kind there are, and what they cost at least.
+/// A choice: the number of components of every kind, and a lower bound of its cost.
 type Choice = (f64, Vec<usize>);
 
-/// All choices, the cheap ones first: of those that are alike the first ones.
+/// All choices, the cheapest first; of alike components the first ones are used.
 fn choices(judge: &Judge<'_>) -> Result<Vec<Choice>, Error> {
     let inventory = judge.inventory;
     let processes = &judge.graph.demands.processes;
-    // Parts that processes name are there.
+    // Components to which processes are fixed are always included.
     let is_named =
         |unit: &Component| processes.iter().any(|process| process.host.as_ref() == Some(&unit.node.name));
     let (what, ranges): (&str, Vec<_>) = match inventory.is_fixed() {
@@ -75,13 +75,13 @@ fn choices(judge: &Judge<'_>) -> Result<Vec<Choice>, Error> {
     for range in ranges {
         if choices.len() * range.clone().count() > MOST_CHOICES {
             return fail(
-                format!("the kit leaves more than {MOST_CHOICES} choices of {what}"),
-                "fewer of each, or fewer kinds",
+                format!("the inventory allows more than {MOST_CHOICES} choices of {what}"),
+                "use fewer components of each kind, or fewer kinds",
             );
         }
         choices = extended(&choices, |_| range.clone().collect());
     }
-    // A host without a process is of no use, unless another one may fail.
+    // A host without a process is useless, unless another one may fail.
     let processes = judge.graph.ranks();
     let most = if judge.survives.is_empty() { processes } else { processes * 2 + 1 };
     let is_useful = |choice: &Vec<usize>| {
@@ -96,7 +96,7 @@ fn choices(judge: &Judge<'_>) -> Result<Vec<Choice>, Error> {
     Ok(choices)
 }
 
-/// What a choice costs at least.
+/// Lower bound of the cost of a choice.
 fn least_cost(inventory: &Inventory, counts: &[usize]) -> f64 {
     if inventory.is_fixed() {
         let boards = inventory.fixed_boards.iter().zip(counts);
@@ -106,7 +106,7 @@ fn least_cost(inventory: &Inventory, counts: &[usize]) -> f64 {
     units.map(|unit| unit.cost).sum::<f64>() + least(&inventory.boards, counts.iter().sum())
 }
 
-/// Joins units in well-known ways; the choices that may do.
+/// Tries well-known topologies; returns the choices that may be sufficient.
 fn well_known(judge: &mut Judge<'_>) -> Result<Vec<Choice>, Error> {
     let inventory = judge.inventory;
     let needed: f64 = judge.graph.demands.processes.iter().map(|demand| demand.performance).sum();
@@ -146,7 +146,7 @@ fn well_known(judge: &mut Judge<'_>) -> Result<Vec<Choice>, Error> {
     Ok(possible)
 }
 
-/// Whether hosts could do if one switch without limits joined them all.
+/// Whether hosts would suffice if one ideal switch connected them all.
 fn is_possible(
     judge: &mut Judge<'_>,
     hosts: &[Component],
@@ -171,20 +171,20 @@ fn is_possible(
     Ok(possible)
 }
 
-/// The machine in which one switch joins all hosts, each by a cable with the bandwidth of all its ports.
+/// The machine in which one ideal switch connects all hosts, each by a cable with the bandwidth of all its ports.
 pub(super) fn star(hosts: &[Component], demands: &Demands) -> SystemGraph {
     let node = Node::switch("the network");
     let switch = Component { class: 0, node, ports: u32::MAX, bandwidth: f64::INFINITY, cost: 0.0 };
     let assembly = Assembly::of(hosts.iter().cloned().chain([switch]).collect());
     let mut design = Design::new(&assembly.units);
-    // A host on a board may have no link at all.
+    // A host on a board may have no links.
     let is_joined = |host: &usize| hosts[*host].bandwidth > 0.0;
     (0..hosts.len()).filter(is_joined).for_each(|host| design.add(host, hosts.len()));
     assembly.system(&design, demands)
 }
 
-/// Boards joined in well-known ways, as if each were a switch, in their order and the other way round. Where cables are free, all
-/// connectors that are left take parallel ones; else there are machines with and without such.
+/// Boards in well-known topologies, each treated as a switch, in both orders. If cables are free, all remaining connectors get
+/// parallel ones; otherwise both variants are tried.
 fn shapes(assembly: &Assembly, are_free: bool) -> Vec<Design<'_>> {
     let count = assembly.kinds.len();
     if count > MOST_BOARDS {
@@ -214,8 +214,8 @@ fn shapes(assembly: &Assembly, are_free: bool) -> Vec<Design<'_>> {
     designs
 }
 
-/// The cables of a shape at connectors: the widest ones first, and those between the same chips last. Nothing if two boards that
-/// have to be joined cannot be.
+/// The cables of a topology at connectors: the widest ones first, and those between the same chips last. None if two adjacent
+/// boards cannot be connected.
 fn plug<'a>(assembly: &'a Assembly, shape: &Design<'_>, order: &[usize]) -> Option<Design<'a>> {
     let mut design = Design::new(&assembly.units);
     let units =
@@ -239,7 +239,7 @@ fn plug<'a>(assembly: &'a Assembly, shape: &Design<'_>, order: &[usize]) -> Opti
     Some(design)
 }
 
-/// Joins connectors by chance until a machine does, if none is known.
+/// Random cabling until a machine is sufficient, if none is known.
 fn fill(judge: &mut Judge<'_>, possible: &[Choice], random: &mut Pcg64) -> Result<(), Error> {
     let inventory = judge.inventory;
     for (_, counts) in possible.iter().cycle() {
@@ -263,12 +263,12 @@ fn fill(judge: &mut Judge<'_>, possible: &[Choice], random: &mut Pcg64) -> Resul
     Ok(())
 }
 
-/// Climbs from the best machine: a cable goes elsewhere, or between boards is left out, if that is no worse.
+/// Local search from the best machine: a cable is moved, or a cable between boards removed, if the machine does not get worse.
 fn climb(judge: &mut Judge<'_>, random: &mut Pcg64) -> Result<(), Error> {
     let inventory = judge.inventory;
     let Some(mut here) = judge.found.clone() else { return Ok(()) };
     let assembly = Assembly::new(inventory, &here.counts);
-    // As many tries that lead nowhere as there are steps left end it.
+    // Ends when the unsuccessful attempts equal the remaining steps.
     for _ in 0..judge.left {
         if judge.is_over() || here.cables.is_empty() {
             break;
@@ -301,8 +301,8 @@ fn climb(judge: &mut Judge<'_>, random: &mut Pcg64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The machine and its cost, with the names of boards, and without cables that no route takes if nothing may fail; a cable of a host
-/// stays.
+/// The machine and its cost, with the names of boards. If nothing may fail, cables without routes are removed, except those of
+/// hosts.
 fn finished(best: Candidate, judge: &Judge<'_>) -> (SystemGraph, f64) {
     let inventory = judge.inventory;
     let mut assembly = Assembly::new(inventory, &best.counts);
@@ -310,7 +310,7 @@ fn finished(best: Candidate, judge: &Judge<'_>) -> (SystemGraph, f64) {
     let design = Design { units: &units, cables: best.cables };
     let packing = pack(&inventory.boards, &design).unwrap_or_default();
     for (node, &(kind, number)) in assembly.parts.nodes.iter_mut().zip(&packing.boards) {
-        // Hosts that processes name keep their names.
+        // Hosts to which processes are fixed keep their names.
         if !judge.graph.demands.processes.iter().any(|process| process.host.as_ref() == Some(&node.name)) {
             node.name = format!("{}_{}", inventory.boards[kind].names[number], node.name);
         }
@@ -322,7 +322,7 @@ fn finished(best: Candidate, judge: &Judge<'_>) -> (SystemGraph, f64) {
     let Ok(Some(answer)) = judge.answer(&system) else { return (system, best.cost) };
     let mut used = vec![false; design.count() as usize];
     for &link in answer.routes.routes.iter().flat_map(|route| &route.links) {
-        // The two directions of a cable follow each other.
+        // The two directions of a cable are adjacent.
         let cable = (link as usize).checked_sub(assembly.parts.links.len()).map(|link| link / 2);
         cable.and_then(|cable| used.get_mut(cable)).into_iter().for_each(|used| *used = true);
     }
@@ -338,7 +338,7 @@ fn finished(best: Candidate, judge: &Judge<'_>) -> (SystemGraph, f64) {
         false => best.cost - inventory.cable_cost * f64::from(design.count() - thin.count()),
     };
     let thinned = assembly.system(&thin, &judge.graph.demands);
-    // Limits may keep the search from what it has just found.
+    // Limits may prevent the search from finding its own result again.
     match judge.answer(&thinned) {
         Ok(Some(_)) => (thinned, cost),
         Ok(None) | Err(_) => (system, best.cost),

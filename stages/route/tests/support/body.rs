@@ -1,4 +1,4 @@
-//! What is done with files that may hold anything, by tests and by the fuzz target.
+//! The body of tests and fuzz targets for files with arbitrary contents.
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use hopmap_route::{Instance, Rules, Weights, check, export};
 /// Kinds of files.
 pub(crate) const KINDS: usize = 3;
 
-/// Links times streams of a program that is formulated; a damaged number can ask for many.
+/// Limit of links times streams of a program that is formulated; a damaged number can ask for many.
 const SMALL: usize = 10_000;
 
-/// Reads an instance or a kit, or writes tables into a dump of forwarding tables: an error with words in it, or what holds together. Says which.
+/// Reads an instance or an inventory, or writes tables into a dump of forwarding tables. Returns whether that succeeded; panics if the
+/// error has no message or the result is inconsistent.
 pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
     match kind % KINDS {
         0 => match Instance::parse(bytes, Path::new("instance")) {
@@ -22,7 +23,7 @@ pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
                 false
             }
         },
-        1 => hopmap_route::check_kit(bytes, Path::new("kit")).is_ok(),
+        1 => hopmap_route::check_inventory(bytes, Path::new("kit")).is_ok(),
         _ => {
             let Ok(Instance { system, tables, .. }) =
                 Instance::parse(network.as_bytes(), Path::new("network"))
@@ -37,7 +38,7 @@ pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
 
 fn holds(instance: &Instance) -> bool {
     let Instance { graph, system, mapping, tables } = instance;
-    let sound = graph.check().is_ok() && system.check().is_ok();
+    let is_consistent = graph.check().is_ok() && system.check().is_ok();
     let weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
     if system.links.len() * graph.demands.streams.len() < SMALL
         && system.nodes.len() < SMALL
@@ -48,5 +49,5 @@ fn holds(instance: &Instance) -> bool {
     if let (Some(mapping), Some(tables)) = (mapping, tables) {
         let _ = check::check(graph, system, mapping, tables, None, &Rules::from(weights), false);
     }
-    sound
+    is_consistent
 }

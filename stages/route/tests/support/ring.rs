@@ -1,10 +1,10 @@
-//! Rings of switches, whose optima are known.
+//! Rings of switches with known optima.
 
 use std::path::Path;
 
 use hopmap_route::Instance;
 
-/// A ring of switches of type 1 with a host at each, and streams from every host to the next but one.
+/// A ring of switches of type 1 with a host at each, and a stream from every host to the second next.
 pub(crate) fn ring(size: usize) -> Instance {
     let all = |what: &dyn Fn(usize) -> String| (0..size).map(what).collect::<Vec<_>>().join(",");
     let text = format!(

@@ -18,13 +18,13 @@ pub(crate) struct Mesh {
     pub(crate) hosts: usize,
     /// Processes, no more than there are hosts.
     pub(crate) processes: usize,
-    /// Streams between different processes, no two between the same ones in the same direction.
+    /// Streams between different processes, at most one per ordered pair.
     pub(crate) streams: usize,
     /// Bandwidth of links between switches; links of hosts have twice that, streams take 10 to 40.
     pub(crate) bandwidth: usize,
     /// Type of the switches.
     pub(crate) switch_type: usize,
-    /// What other streams are drawn with.
+    /// Random seed of the streams.
     pub(crate) seed: u64,
 }
 

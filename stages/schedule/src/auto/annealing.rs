@@ -1,4 +1,4 @@
-//! Simulated annealing of one plan: temperatures, acceptance, and the moves that proposals make.
+//! Simulated annealing of one plan: temperatures, acceptance, and moves.
 
 use hopmap_islands::{Candidate, Meter};
 use hopmap_random::{Pcg64, Rng, index_below};
@@ -8,27 +8,27 @@ use crate::Plan;
 use crate::costs::Costs;
 use crate::timeline::Timeline;
 
-/// Proposals between two temperatures.
+/// Proposals between two temperature updates.
 const STEP: u64 = 64;
 
-/// Tasks of which a step takes long enough to look at the clock behind each.
+/// Number of tasks above which the clock is checked after every step.
 const SLOW: usize = 1000;
-/// Most tasks of a cluster or a segment.
+/// Maximum number of tasks of a cluster or a segment.
 const MOST: usize = 64;
-/// Draws that an acceptance tells apart; a power of two.
+/// Number of precomputed acceptance thresholds; a power of two.
 const DRAWS: usize = 4096;
 
-/// A cycle of annealing between two steps.
+/// An annealing cycle between two steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Cycle {
-    /// The plan as it is.
+    /// The current plan.
     pub(super) plan: Plan,
-    /// The best of the cycle.
+    /// The best plan of the cycle.
     pub(super) best: Candidate<Plan>,
-    /// Temperatures in ticks: where it began, and where it ends.
+    /// Initial and final temperature in ticks.
     hot: f64,
     cold: f64,
-    /// Proposals in all, and so far.
+    /// Planned and completed number of proposals.
     length: u64,
     done: u64,
 }
@@ -38,12 +38,12 @@ impl Cycle {
         Self { plan: start.solution.clone(), best: start, hot, cold, length: length.max(1), done: 0 }
     }
 
-    /// Whether it begins hot.
+    /// Whether it starts hot.
     pub(super) fn is_hot(&self) -> bool {
         self.hot > self.cold
     }
 
-    /// Whether it is cold.
+    /// Whether the final temperature is reached.
     pub(super) fn is_over(&self) -> bool {
         self.done >= self.length
     }
@@ -55,8 +55,8 @@ impl Cycle {
         }
     }
 
-    /// Goes on until the cycle is over, about so many evaluations are spent, or the makespan is a bound; `false` if the meter
-    /// stopped it.
+    /// Continues until the cycle ends, about the given number of evaluations is spent, or the makespan equals a bound; `false` if
+    /// the meter stopped it.
     pub(super) fn run<C: Costs>(
         &mut self,
         timeline: &mut Timeline<'_, C>,
@@ -108,13 +108,13 @@ impl Cycle {
                 }
             }
         }
-        // Where nothing can change the budget has to come to its end nevertheless.
+        // If no proposal changes anything, the budget must still be consumed.
         !is_idle || meter.take()
     }
 }
 
-/// How much worse a proposal may be at a temperature of 1: −ln of a number between 0 and 1, which is the rule of Metropolis when it
-/// is drawn before the proposal is evaluated.
+/// Acceptance threshold at temperature 1: −ln of a uniform number in (0, 1], which is the Metropolis rule if drawn before the
+/// evaluation.
 #[derive(Debug, Clone)]
 pub(super) struct Acceptance {
     draws: Vec<f64>,
@@ -126,17 +126,17 @@ impl Acceptance {
         Self { draws: (0..DRAWS).map(draw).collect() }
     }
 
-    /// How much worse a proposal may be, of random bits.
+    /// Acceptance threshold from random bits.
     #[inline]
     fn slack(&self, bits: u32, temperature: f64) -> i64 {
         (self.draws[bits as usize % DRAWS] * temperature) as i64
     }
 }
 
-/// Draws proposals, and keeps what it needs for that.
+/// Draws proposals, with reusable buffers.
 #[derive(Debug, Clone)]
 pub(super) struct Moves {
-    /// The critical path, if it is that of the plan as it is.
+    /// The critical path, if it is that of the current plan.
     path: Vec<u32>,
     is_known: bool,
     cluster: Vec<u32>,
@@ -147,13 +147,13 @@ impl Moves {
         Self { path: Vec::new(), is_known: false, cluster: Vec::new() }
     }
 
-    /// Notes that the plan changed.
+    /// Marks the plan as changed.
     #[inline]
     pub(super) fn note_change(&mut self) {
         self.is_known = false;
     }
 
-    /// Draws a proposal and takes its steps.
+    /// Draws a proposal and applies its steps.
     pub(super) fn propose<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, random: &mut Pcg64) {
         let bits = random.next_u64();
         let task = self.draw_task(timeline, bits as u32);
@@ -170,7 +170,7 @@ impl Moves {
         }
     }
 
-    /// A task: every other time one of the critical path.
+    /// A task; with probability 1/2 one of the critical path.
     #[inline]
     fn draw_task<C: Costs>(&mut self, timeline: &Timeline<'_, C>, bits: u32) -> u32 {
         let (is_critical, bits) = (bits & 1 == 0, bits & !1);
@@ -184,7 +184,7 @@ impl Moves {
         self.path[index_below(bits, self.path.len())]
     }
 
-    /// A task, the parent whose result comes last, the one that this one waits for, and so on.
+    /// A task, its critical parent, the critical parent of that, and so on.
     fn move_chain<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
         let bits = random.next_u32();
         let processor = if bits & 1 == 0 { timeline.on(task) } else { target(timeline, task, random) };
@@ -200,7 +200,7 @@ impl Moves {
         }
     }
 
-    /// A connected set of tasks on one processor goes to another.
+    /// Moves a connected set of tasks on one processor to another.
     fn move_neighbours<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
         let own = timeline.on(task);
         let bits = random.next_u32();
@@ -228,7 +228,7 @@ impl Moves {
     }
 }
 
-/// A task goes to another processor, and mostly to another place.
+/// Moves a task to another processor, and usually to another position.
 fn move_task<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, bits: u32, random: &mut Pcg64) {
     let processor = target(timeline, task, random);
     timeline.transfer(task, processor);
@@ -237,7 +237,7 @@ fn move_task<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, bits: u32, ran
     }
 }
 
-/// A task and some of its parents, or all, go to one processor.
+/// Moves a task and some or all of its parents to one processor.
 fn move_family<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
     let bits = random.next_u64();
     let processor = if bits & 1 == 0 { timeline.on(task) } else { target(timeline, task, random) };
@@ -252,7 +252,7 @@ fn move_family<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut
     }
 }
 
-/// A processor for a task: that of a relative, or any.
+/// A processor for a task: that of a neighbour in the graph, or any.
 fn target<C: Costs>(timeline: &Timeline<'_, C>, task: u32, random: &mut Pcg64) -> u32 {
     let bits = random.next_u64();
     let graph = timeline.costs().graph();
@@ -275,14 +275,14 @@ fn target<C: Costs>(timeline: &Timeline<'_, C>, task: u32, random: &mut Pcg64) -
     processor + u32::from(processor >= timeline.on(task))
 }
 
-/// A task goes to another place.
+/// Moves a task to another position.
 #[inline]
 fn shift<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, bits: u32) {
     let (first, last) = timeline.window(task);
     timeline.shift(task, first + index_below(bits, last - first + 1));
 }
 
-/// Two tasks change processors and, as far as they can, places.
+/// Swaps the processors of two tasks and, as far as possible, their positions.
 fn exchange<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
     let other = index_below(random.next_u32(), timeline.tasks()) as u32;
     let [one, two] = [timeline.on(task), timeline.on(other)];
@@ -295,7 +295,7 @@ fn exchange<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pc
     }
 }
 
-/// What two processors have to do changes sides, from one place of the order on.
+/// Swaps the tasks of two processors from one position of the order on.
 fn swap_segments<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
     let one = timeline.on(task);
     let two = target(timeline, task, random);

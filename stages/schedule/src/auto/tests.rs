@@ -84,13 +84,13 @@ fn default_budgets_shrink_with_the_number_of_tasks() {
 }
 
 #[test]
-fn a_plan_as_good_as_the_bound_ends_the_search() {
+fn a_plan_that_equals_the_bound_ends_the_search() {
     let found = found(&diamond(), u64::MAX, 1);
     assert!(found.is_proven() && found.complete);
 }
 
 #[test]
-fn senseless_budgets_are_refused() {
+fn invalid_budgets_are_rejected() {
     let refused = |value| auto(value).check().unwrap_err().to_string();
     assert_eq!(refused(serde_json::json!({ "evaluations": 0 })), "evaluations is 0");
     assert_eq!(refused(serde_json::json!({ "islands": 0 })), "islands is 0");

@@ -1,4 +1,4 @@
-//! No bound is above an optimum.
+//! Lower bounds never exceed the optimum.
 
 use proptest::prelude::*;
 
@@ -20,22 +20,22 @@ fn work_and_chains_count() {
 }
 
 #[test]
-fn parents_that_must_stay_take_turns() {
-    // Both messages take longer than both tasks: 0, 1 and 2 run on one processor, or one message is waited for.
+fn parents_on_the_same_processor_are_sequenced() {
+    // Both messages take longer than both tasks: 0, 1 and 2 run on one processor, or one message delays 2.
     let edges = [(0, 2, 10), (1, 2, 10)];
     assert_eq!(bound(&[5, 6, 1], &edges, 2, DelayModel::Overlap), 12);
     assert_eq!(bound(&[5, 6, 1], &edges, 2, DelayModel::Receive), 12);
     let edges = [(0, 2, 3), (1, 2, 3)];
     assert_eq!(bound(&[5, 6, 1], &edges, 2, DelayModel::Overlap), 9);
     assert_eq!(bound(&[5, 6, 1], &edges, 2, DelayModel::Receive), 10);
-    // The same from the end.
+    // The same for the reversed problem.
     let edges = [(0, 1, 10), (0, 2, 10)];
     assert_eq!(bound(&[1, 5, 6], &edges, 2, DelayModel::Overlap), 12);
 }
 
 #[test]
 fn intervals_count() {
-    // Between the first and the last task there are three of 4 on two processors.
+    // Between the first and the last task there are three tasks of work 4 on two processors.
     let edges = [(0, 1, 0), (0, 2, 0), (0, 3, 0), (1, 4, 0), (2, 4, 0), (3, 4, 0)];
     assert_eq!(bound(&[3, 4, 4, 4, 3], &edges, 2, DelayModel::Overlap), 14);
 }

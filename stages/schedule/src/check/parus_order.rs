@@ -1,10 +1,10 @@
 //! Orders that `check_schedule` of PARUS accepts.
 //!
-//! It lets all processors take their first turns, one processor after the other, then all their second ones, and refuses a task before
-//! which something that it waits for has had no turn, though the processes that run the schedule would wait for it. Where it refuses
-//! an order, the processors first change their numbers, which costs nothing where they are alike. Else tasks are dealt turn by turn as
-//! PARUS reads them, which gives only orders that it accepts, and threshold accepting (Dueck and Scheuer 1990) over the processors and
-//! priorities that they are dealt by looks for the one with the least makespan.
+//! In each round every processor takes its next turn, in the order of processors. The check rejects a task if one of its
+//! predecessors has not had its turn yet, although the processes of a real run would wait. If an order is rejected, first the
+//! processors are renumbered, which costs nothing if they are identical. Otherwise tasks are dealt turn by turn as PARUS reads
+//! them, which gives only accepted orders. Threshold accepting (Dueck and Scheuer 1990) over processors and priorities of the
+//! dealing minimises the makespan.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -14,16 +14,16 @@ use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use super::program::{Program, earliest_times};
 
-/// The kind of the stage, by which the search draws its seed.
+/// The kind of the stage, from which the search derives its random stream.
 pub(crate) const KIND: &str = "schedule/check";
-/// Steps of the search, and tasks that all of them together deal.
+/// Steps of the search, and total number of dealt tasks.
 const MOST_STEPS: usize = 20_000;
 const MOST_DEALT: usize = 4_000_000;
-/// By which part of the makespan a step may be worse at the beginning.
+/// Initial threshold relative to the makespan.
 const FIRST_THRESHOLD: f64 = 0.05;
 
-/// Whether `check_schedule` takes the order: of every two tasks of which one waits for the other, it comes in a later turn, or in the same
-/// turn of a later processor.
+/// Whether `check_schedule` accepts the order: a task comes in a later turn than its predecessors, or in the same turn of a later
+/// processor.
 pub(crate) fn accepts(dag: &TaskDag, turns: &[Vec<u32>]) -> bool {
     let place = places(dag, turns);
     dag.dependencies.iter().all(|edge| place[edge.source as usize] < place[edge.destination as usize])
@@ -38,7 +38,7 @@ fn places(dag: &TaskDag, turns: &[Vec<u32>]) -> Vec<(usize, usize)> {
     places
 }
 
-/// The schedule itself if PARUS accepts its order, else the best one found that it does accept. Where ranks stay together on their
+/// The schedule itself if PARUS accepts its order, otherwise the best accepted one found. If ranks stay together on their
 /// processors there may be none.
 pub(super) fn ordered(program: &Program<'_>, schedule: Schedule, stays: bool, cx: &Context<'_>) -> Schedule {
     let turns = schedule.turns();
@@ -54,15 +54,15 @@ pub(super) fn ordered(program: &Program<'_>, schedule: Schedule, stays: bool, cx
         search(program, &turns, given, &mut best);
     }
     let Some((makespan, tasks)) = best else {
-        cx.log("`check_schedule` of PARUS refuses this order, and ranks that stay together leave no other");
+        cx.log("`check_schedule` of PARUS rejects this order, and ranks that stay together allow no other");
         return schedule;
     };
     cx.log(format_args!(
-        "`check_schedule` of PARUS refuses this order; in one that it accepts the makespan is {makespan} in place of {given}"
+        "`check_schedule` of PARUS rejects this order; the makespan of an accepted one is {makespan} instead of {given}"
     ));
     let mut metrics = schedule.metrics;
     metrics.retain(|name, _| matches!(name.as_str(), "lower_bound" | "evaluations"));
-    // What a schedule says of `available` may be rounded up, and the new times are from the machine.
+    // `available` in a schedule may be rounded up, but the new times are from the machine.
     Schedule {
         tasks,
         processors: program.machine.processors.clone(),
@@ -72,12 +72,12 @@ pub(super) fn ordered(program: &Program<'_>, schedule: Schedule, stays: bool, cx
     }
 }
 
-/// Whether nothing is lost.
+/// Whether the original makespan is reached.
 fn is_enough(best: Option<&(f64, Vec<ScheduledTask>)>, given: f64) -> bool {
     best.is_some_and(|(makespan, _)| *makespan <= given * (1.0 + 1e-12))
 }
 
-/// Keeps an order if it is better; gives its makespan.
+/// Keeps an order if it is better; returns its makespan.
 fn keep(best: &mut Option<(f64, Vec<ScheduledTask>)>, program: &Program<'_>, turns: &[Vec<u32>]) -> f64 {
     let Ok(tasks) = earliest_times(program, turns) else { return f64::INFINITY };
     let makespan = tasks.iter().map(|task| task.finish).fold(0.0, f64::max);
@@ -87,7 +87,7 @@ fn keep(best: &mut Option<(f64, Vec<ScheduledTask>)>, program: &Program<'_>, tur
     makespan
 }
 
-/// The same turns on processors with other numbers: of tasks in the same turn those that others wait for come first.
+/// The same turns on renumbered processors: of tasks in the same turn, predecessors come first.
 fn renumbered(dag: &TaskDag, turns: &[Vec<u32>]) -> Option<Vec<Vec<u32>>> {
     let place = places(dag, turns);
     let mut before = vec![BTreeSet::new(); turns.len()];
@@ -111,7 +111,7 @@ fn renumbered(dag: &TaskDag, turns: &[Vec<u32>]) -> Option<Vec<Vec<u32>>> {
     Some(numbered)
 }
 
-/// How tasks are dealt: the processor of each, and whose turn is first.
+/// Settings of the dealing: the processor of each task, and the priorities.
 #[derive(Clone)]
 struct Hand {
     on: Vec<u32>,
@@ -119,7 +119,7 @@ struct Hand {
 }
 
 impl Hand {
-    /// Tasks as they were dealt, turn by turn.
+    /// Tasks in the order in which they were dealt.
     fn of(turns: &[Vec<u32>], tasks: usize) -> Self {
         let mut hand = Self { on: vec![0; tasks], priority: vec![0; tasks] };
         let longest = turns.iter().map(Vec::len).max().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Hand {
         hand
     }
 
-    /// Moves a task, or lets two tasks or two processors change places.
+    /// Moves a task, or swaps two tasks or two processors.
     fn change(&mut self, processors: usize, random: &mut Pcg64) {
         let tasks = self.on.len();
         match random.below(3) {
@@ -153,13 +153,13 @@ impl Hand {
         }
     }
 
-    /// Deals turn by turn: every processor gets the first of its tasks that wait for nothing. One that has none gets no more turns,
-    /// for PARUS knows no empty ones, and what is left of its tasks goes to those that run out of their own.
+    /// Deals turn by turn: every processor gets the first of its ready tasks. One without a ready task gets no more turns,
+    /// because PARUS has no empty ones; its remaining tasks go to processors that run out of their own.
     fn deal(&self, program: &Program<'_>, starts: &[usize], processors: usize) -> Vec<Vec<u32>> {
         let dag = program.dag;
         let mut waiting: Vec<usize> =
             (0..self.on.len() as u32).map(|task| program.messages(task).len()).collect();
-        // The last heap is of tasks whose processors get no more turns.
+        // The last heap contains tasks of processors that get no more turns.
         let mut ready = vec![BinaryHeap::new(); processors + 1];
         let mut is_open = vec![true; processors];
         let entry = |task: u32| Reverse((self.priority[task as usize], task));
@@ -194,7 +194,7 @@ impl Hand {
     }
 }
 
-/// Looks for orders, beginning with those nearest to the given one and with all tasks on one processor.
+/// Searches for orders, starting from those nearest to the given one and from all tasks on one processor.
 fn search(
     program: &Program<'_>,
     turns: &[Vec<u32>],
@@ -227,7 +227,7 @@ fn search(
     }
 }
 
-/// The processors of an order, with the tasks by when they can begin at the earliest.
+/// The processors of an order, and the tasks by earliest start.
 fn by_start(program: &Program<'_>, turns: &[Vec<u32>], tasks: usize) -> Hand {
     let mut hand = Hand::of(turns, tasks);
     if let Ok(times) = earliest_times(program, turns) {

@@ -1,5 +1,5 @@
-//! What a schedule is checked against: how long everything takes, computed in doubles from what the machine says, and the earliest times of
-//! tasks whose processors and turns are settled, also in a file of PARUS, which says nothing else.
+//! The reference of the checker: times in doubles from the machine, and the earliest times of tasks with given processors and
+//! turns, as in a file of PARUS, which contains nothing else.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display};
@@ -13,11 +13,11 @@ use crate::export::node_numbers;
 use crate::formats::read_file;
 use crate::formats::sch::Sch;
 
-/// Tasks of a cycle that are named.
+/// Maximum number of named tasks of a cycle.
 const MOST_NAMED: usize = 12;
-const ANOTHER_GRAPH: &str = "the `.sch` is for another graph: import the `.grf` that it was made from";
+const ANOTHER_GRAPH: &str = "the `.sch` file belongs to another graph: import its `.grf` file";
 
-/// The finest ticks of a schedule, and the most ticks that there are in all: 10⁻¹² units and 2⁵².
+/// The finest ticks of a schedule, and the maximum total number of ticks: 10⁻¹² units and 2⁵².
 const FINEST: f64 = 1e-12;
 const MOST_TICKS: f64 = (1u64 << 52) as f64;
 
@@ -26,9 +26,9 @@ pub(super) struct Program<'a> {
     pub(super) dag: &'a TaskDag,
     pub(super) machine: &'a Machine,
     pub(super) model: DelayModel,
-    /// How far a time may be from what it should be. Nothing, if every time is whole. Else a tick and the last digits of a double:
-    /// schedulers have as many ticks in a unit, a power of ten and at most 10¹², as let everything together take at most 2⁵² of them, so
-    /// that a tick is less than 10 · total / 2⁵²; they round what a task and what a message takes by half a tick each.
+    /// Tolerance of a time. Zero if all times are integers; otherwise one tick plus the last digits of a double. Schedulers use
+    /// the largest power of ten, at most 10¹², of ticks per unit such that all times together take at most 2⁵² ticks, so a tick
+    /// is less than 10 · total / 2⁵². They round execution and message times by at most half a tick each.
     pub(super) tolerance: f64,
     starts: Vec<usize>,
     messages: Vec<Dependency>,
@@ -44,17 +44,17 @@ impl<'a> Program<'a> {
         Self { dag, machine, model, tolerance: tolerance(dag, machine), starts, messages }
     }
 
-    /// The messages to a task.
+    /// Incoming messages of a task.
     pub(super) fn messages(&self, task: u32) -> &[Dependency] {
         &self.messages[self.starts[task as usize]..self.starts[task as usize + 1]]
     }
 
-    /// What a task takes on a processor.
+    /// Execution time of a task on a processor.
     pub(super) fn work(&self, task: u32, processor: u32) -> f64 {
         self.dag.tasks[task as usize].work * self.machine.pace[processor as usize]
     }
 
-    /// What a message takes that the model charges for.
+    /// Message time that the model charges.
     pub(super) fn transfer(&self, bytes: u64, from: u32, to: u32) -> f64 {
         match self.model {
             DelayModel::Overlap if from == to => 0.0,
@@ -62,7 +62,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What messages call a task.
+    /// Name of a task in messages.
     pub(super) fn name(&self, task: u32) -> impl Display {
         fmt::from_fn(move |f| write!(f, "task `{}`", self.dag.name(task)))
     }
@@ -88,7 +88,7 @@ fn tolerance(dag: &TaskDag, machine: &Machine) -> f64 {
     if whole { 0.0 } else { FINEST.max(10.0 * total / MOST_TICKS) + 4.0 * f64::EPSILON * total }
 }
 
-/// All times that messages of a size take, some of them several times.
+/// All times of messages of a size, with duplicates.
 fn all_transfers(machine: &Machine, bytes: u64) -> Vec<f64> {
     match &machine.network {
         Network::Linear { classes, .. } => {
@@ -102,7 +102,7 @@ fn all_transfers(machine: &Machine, bytes: u64) -> Vec<f64> {
     }
 }
 
-/// What a message takes, as the machine says it, also from a processor to itself.
+/// Message time on the machine, also from a processor to itself.
 pub(super) fn transfer(machine: &Machine, bytes: u64, from: u32, to: u32) -> f64 {
     match &machine.network {
         Network::Linear { distances, classes } => {
@@ -115,7 +115,7 @@ pub(super) fn transfer(machine: &Machine, bytes: u64, from: u32, to: u32) -> f64
     }
 }
 
-/// The class of two processors, by what the machine says of its kinds of distances.
+/// The distance class of two processors.
 fn class_of(distances: &Distances, from: usize, to: usize) -> u32 {
     let meet = |tree: &Tree| {
         let level = tree.levels.iter().find(|level| level.groups[from] == level.groups[to]);
@@ -132,7 +132,7 @@ fn class_of(distances: &Distances, from: usize, to: usize) -> u32 {
     }
 }
 
-/// What a message takes between two processors for which some lengths were measured.
+/// Measured message time between two processors, interpolated.
 fn interpolated(measured: &Measured, bytes: u64, pair: usize) -> f64 {
     let (lengths, times, lookup) = measured.parts();
     let longer =
@@ -152,7 +152,7 @@ fn interpolated(measured: &Measured, bytes: u64, pair: usize) -> f64 {
     }
 }
 
-/// When every task runs at the earliest, if the tasks of each processor run in this order. Fails if that is no order in which they can.
+/// Earliest times of tasks with given orders on each processor. Fails if the orders form a cycle.
 pub(super) fn earliest_times(
     program: &Program<'_>,
     turns: &[Vec<u32>],
@@ -193,7 +193,7 @@ pub(super) fn earliest_times(
     if done == count { Ok(tasks) } else { Err(report_cycle(program, &waiting, &before)) }
 }
 
-/// Sets when a task runs, as all that it waits for is settled.
+/// Sets the times of a task whose predecessors are settled.
 fn set_times(program: &Program<'_>, tasks: &mut [ScheduledTask], task: u32, before: Option<u32>) {
     let processor = tasks[task as usize].processor;
     let mut start = program.machine.processors[processor as usize].available;
@@ -211,7 +211,7 @@ fn set_times(program: &Program<'_>, tasks: &mut [ScheduledTask], task: u32, befo
     (settled.start, settled.finish, settled.waits_for) = (start, finish, waits_for);
 }
 
-/// From when on a task may begin as far as each message to it goes, with the task that sends it.
+/// Earliest start of a task with respect to each message to it, with the sender.
 pub(super) fn arrivals(
     program: &Program<'_>,
     tasks: &[ScheduledTask],
@@ -228,7 +228,7 @@ pub(super) fn arrivals(
     })
 }
 
-/// How long a task keeps its processor: where that receives, for the longest message to the task, too.
+/// Time for which a task occupies its processor, including the longest message if the model receives.
 pub(super) fn takes(program: &Program<'_>, task: u32, on: &dyn Fn(u32) -> u32) -> f64 {
     let own = on(task);
     let work = program.work(task, own);
@@ -242,7 +242,7 @@ pub(super) fn takes(program: &Program<'_>, task: u32, on: &dyn Fn(u32) -> u32) -
     }
 }
 
-/// Some tasks that wait for each other: going back from one that still waits to another that does comes round.
+/// A cycle of waiting tasks, found backwards from one of them.
 fn report_cycle(program: &Program<'_>, waiting: &[usize], before: &[Option<u32>]) -> InvalidInput {
     let still = |task: &u32| waiting[*task as usize] > 0;
     let mut path: Vec<u32> = (0..waiting.len() as u32).find(|task| still(task)).into_iter().collect();
@@ -259,12 +259,12 @@ fn report_cycle(program: &Program<'_>, waiting: &[usize], before: &[Option<u32>]
     path.reverse();
     let shown = path.iter().take(MOST_NAMED).map(|&task| format!("`{}`", program.dag.name(task)));
     let names = shown.collect::<Vec<_>>().join(", ");
-    let more = if path.len() > MOST_NAMED { ", and so on" } else { "" };
+    let more = if path.len() > MOST_NAMED { ", …" } else { "" };
     InvalidInput::new(
         format!(
-            "the order cannot be kept: tasks {names}{more} wait for each other, each for the one before it and the first for the last"
+            "the order is infeasible: tasks {names}{more} form a cycle in which each waits for the previous one"
         ),
-        "on its processor a task stands before one that it waits for, by way of others: the schedule is for another graph, or was changed",
+        "a task precedes one of its direct or indirect predecessors on a processor: the schedule belongs to another graph, or was modified",
     )
 }
 
@@ -298,24 +298,24 @@ fn turns_of_sch(program: &Program<'_>, sch: &Sch) -> Result<Vec<Vec<u32>>, Inval
         let index = name.checked_sub(1).filter(|&index| index < processors as u64);
         let Some(turns) = index.and_then(|index| turns.get_mut(index as usize)) else {
             return invalid(
-                format!("there is no processor {name}: the machine has {processors}, counted from 1"),
-                "describe the machine that the `.sch` was made for with `processors`, `procs`, `network` or a `system`; \
-                 process 0 of PARUS is its coordinator and runs no task (`coordinator = true`)",
+                format!("processor {name} does not exist: the machine has {processors}, counted from 1"),
+                "describe the machine of the `.sch` file with `processors`, `procs`, `network` or a `system`; \
+                 process 0 of PARUS is its coordinator and runs no tasks (`coordinator = true`)",
             );
         };
         let task = |node: &u64| {
             task_of.remove(node).ok_or_else(|| {
                 let problem = match numbers.contains(node) {
-                    true => format!("node {node} stands twice in the schedule"),
-                    false => format!("node {node} of the schedule is no task of the program"),
+                    true => format!("the schedule contains node {node} twice"),
+                    false => format!("node {node} of the schedule is not a task of the program"),
                 };
                 InvalidInput::new(problem, ANOTHER_GRAPH)
             })
         };
         let tasks = processor.nodes.iter().map(task).collect::<Result<Vec<u32>, _>>()?;
         if turns.replace(tasks).is_some() {
-            let problem = format!("processor {name} stands twice in the schedule");
-            return invalid(problem, "leave one of them out, or give it another name");
+            let problem = format!("the schedule contains processor {name} twice");
+            return invalid(problem, "remove or rename one of them");
         }
     }
     let Some(&task) = task_of.values().min() else {
@@ -323,7 +323,7 @@ fn turns_of_sch(program: &Program<'_>, sch: &Sch) -> Result<Vec<Vec<u32>>, Inval
     };
     let others = match task_of.len() - 1 {
         0 => String::new(),
-        count => format!(", nor are {count} others"),
+        count => format!(", and neither are {count} others"),
     };
     invalid(format!("{} is not in the schedule{others}", program.name(task)), ANOTHER_GRAPH)
 }

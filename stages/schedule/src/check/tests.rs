@@ -11,7 +11,7 @@ fn params(text: serde_json::Value) -> CheckParams {
     serde_json::from_value(text).unwrap()
 }
 
-/// Two processors between which a byte takes a unit of time.
+/// Two processors; a byte between them takes one unit of time.
 fn machine(processors: usize) -> Machine {
     let linear = |per_byte| Linear { latency: 0.0, per_byte };
     Machine {
@@ -79,24 +79,25 @@ fn a_sch_gets_the_earliest_times_of_both_models() {
 }
 
 #[test]
-fn a_sch_that_does_not_fit_is_refused() {
+fn a_sch_that_does_not_fit_is_rejected() {
     let refused = |lists: &[&[u64]]| of_sch(lists, "overlap").unwrap_err();
-    assert_eq!(refused(&[&[7, 3, 9, 5, 4], &[]]), "node 4 of the schedule is no task of the program");
-    assert_eq!(refused(&[&[7, 3], &[3, 9, 5]]), "node 3 stands twice in the schedule");
-    assert_eq!(refused(&[&[7], &[5]]), "task `3` is not in the schedule, nor are 1 others");
+    assert_eq!(refused(&[&[7, 3, 9, 5, 4], &[]]), "node 4 of the schedule is not a task of the program");
+    assert_eq!(refused(&[&[7, 3], &[3, 9, 5]]), "the schedule contains node 3 twice");
+    assert_eq!(refused(&[&[7], &[5]]), "task `3` is not in the schedule, and neither are 1 others");
     assert_eq!(
         refused(&[&[7, 3, 9], &[], &[5]]),
-        "there is no processor 3: the machine has 2, counted from 1"
+        "processor 3 does not exist: the machine has 2, counted from 1"
     );
     let cycle = refused(&[&[5, 7], &[3, 9]]);
     assert!(
-        cycle.starts_with("the order cannot be kept: tasks") && cycle.contains("tasks `7`, `3`, `5` wait"),
+        cycle.starts_with("the order is infeasible: tasks")
+            && cycle.contains("tasks `7`, `3`, `5` form a cycle"),
         "{cycle}"
     );
 }
 
-/// What `check_schedule` of PARUS does, step by step: all processors take a turn one after the other, as long as any has one, and what a
-/// task waits for must have been sent by then.
+/// `check_schedule` of PARUS, step by step: in each round every processor with tasks left takes a turn, and the predecessors of a
+/// task must have been sent by then.
 fn parus_takes(dag: &TaskDag, turns: &[Vec<u32>]) -> bool {
     let mut sent = std::collections::HashSet::new();
     let mut next = vec![0; turns.len()];
@@ -134,7 +135,7 @@ fn in_parus_order(program: &Program<'_>, turns: &[Vec<u32>]) -> Schedule {
     ordered
 }
 
-/// All tasks on one processor after the other.
+/// All tasks in sequence on one processor.
 fn splits(order: &[u32], processors: usize) -> Vec<Vec<Vec<u32>>> {
     let Some((&first, rest)) = order.split_first() else { return vec![vec![Vec::new(); processors]] };
     let with_first = |turns: &Vec<Vec<u32>>, processor: usize| {
@@ -149,7 +150,7 @@ fn splits(order: &[u32], processors: usize) -> Vec<Vec<Vec<u32>>> {
 }
 
 #[test]
-fn processors_change_their_numbers_so_that_parus_accepts_the_same_starts() {
+fn processors_are_renumbered_so_that_parus_accepts_the_same_starts() {
     let (dag, machine) = (diamond(), machine(2));
     let program = Program::new(&dag, &machine, hopmap_model::DelayModel::Receive);
     // `9` on the first processor waits for `7`, which has its first turn on the second.
@@ -160,12 +161,12 @@ fn processors_change_their_numbers_so_that_parus_accepts_the_same_starts() {
     let starts =
         |tasks: &[hopmap_model::ScheduledTask]| tasks.iter().map(|task| task.start).collect::<Vec<_>>();
     assert_eq!(starts(&ordered.tasks), starts(&program::earliest_times(&program, &turns).unwrap()));
-    // What was claimed of another order is claimed no more.
+    // The claims about the previous order are dropped.
     assert_eq!(ordered.metrics.keys().collect::<Vec<_>>(), ["lower_bound"]);
 }
 
 #[test]
-fn where_no_order_of_the_same_starts_is_accepted_the_best_that_is_comes() {
+fn without_an_accepted_order_of_the_same_starts_the_best_accepted_one_is_used() {
     // The last task is alone on a processor and waits for a chain of three on the other, which has had more turns by then.
     let edge = |source, destination, bytes| Dependency { source, destination, bytes };
     let dag = TaskDag {
@@ -192,13 +193,13 @@ fn where_no_order_of_the_same_starts_is_accepted_the_best_that_is_comes() {
                 .fold(0.0, f64::max)
         };
         let best = accepted.map(makespan).fold(f64::INFINITY, f64::min);
-        // The search ends where nothing is lost.
+        // The search ends when the original makespan is reached.
         let given = makespan(turns.to_vec());
         assert!((best..=best.max(given)).contains(&found), "{model:?}: {found}, {best}, {given}");
     }
 }
 
-/// The diamond on two processors with its times, as a scheduler would give it.
+/// The diamond on two processors with its times, as a scheduler would return it.
 fn diamond_case() -> (TaskDag, Machine, Schedule) {
     let schedule = of_sch(&[&[7, 9, 5], &[3]], "overlap").unwrap();
     (diamond(), machine(2), schedule)
@@ -218,41 +219,41 @@ fn wrong(change: impl FnOnce(&mut TaskDag, &mut Machine, &mut Schedule)) -> Stri
 }
 
 #[test]
-fn every_false_claim_is_named() {
+fn every_false_claim_is_reported() {
     assert!(checked(|_, _, _| {}, &params(serde_json::json!({}))).is_ok());
     let metric = |schedule: &mut Schedule, name: &str, value| {
         schedule.metrics.insert(name.to_owned(), value);
     };
-    for (message, said) in [
+    for (message, actual) in [
         (
-            "has 4 tasks and the program 1",
+            "has 4 tasks, but the program has 1",
             wrong(|dag, _, _| *dag = TaskDag { tasks: vec![dag.tasks[0]], ..TaskDag::default() }),
         ),
         ("task `x` of the program is task `9`", wrong(|dag, _, _| dag.names[2] = "x".into())),
         ("task `9` belongs to another rank", wrong(|dag, _, _| dag.tasks[2].rank = Some(1))),
-        ("2 processors and the machine 3", wrong(|_, machine, _| *machine = self::machine(3))),
+        ("2 processors, but the machine has 3", wrong(|_, machine, _| *machine = self::machine(3))),
         (
             "processor `x` of the machine is `p1`",
             wrong(|_, machine, _| machine.processors[1].name = "x".into()),
         ),
-        ("from 0 in the schedule, and from 1", wrong(|_, machine, _| machine.processors[1].available = 1.0)),
+        ("from 0 in the schedule, but from 1", wrong(|_, machine, _| machine.processors[1].available = 1.0)),
         ("task `9` runs on processor 7", wrong(|_, _, one| one.tasks[2].processor = 7)),
         ("task `9` runs from 2 to NaN", wrong(|_, _, one| one.tasks[2].finish = f64::NAN)),
-        ("task `7` begins at -1, before", wrong(|_, _, one| one.tasks[0].start = -1.0)),
-        ("turn 1 is nobody's", wrong(|_, _, one| one.tasks[2].turn = 5)),
-        ("task `9` begins at 1 while task `7`", wrong(|_, _, one| one.tasks[2].start = 1.0)),
+        ("task `7` starts at -1, but its processor", wrong(|_, _, one| one.tasks[0].start = -1.0)),
+        ("no task has turn 1", wrong(|_, _, one| one.tasks[2].turn = 5)),
+        ("task `9` starts at 1, but task `7`", wrong(|_, _, one| one.tasks[2].start = 1.0)),
         (
-            "task `3` begins at 2, and may not before 3 because of task `7`",
+            "task `3` starts at 2, but task `7` allows no start before 3",
             wrong(|_, _, one| one.tasks[1].start = 2.0),
         ),
-        ("task `3` takes 3, and runs from 4 to 6", wrong(|_, _, one| one.tasks[1].start = 4.0)),
-        ("for task `9` is not true", wrong(|_, _, one| one.tasks[3].waits_for = Some(2))),
-        ("which there is none of", wrong(|_, _, one| one.tasks[3].waits_for = Some(9))),
-        ("waits for nothing", wrong(|_, _, one| one.tasks[3].waits_for = None)),
-        ("makespan is said to be 8", wrong(|_, _, one| metric(one, "makespan", 8.0))),
-        ("makespan is said to be NaN", wrong(|_, _, one| metric(one, "makespan", f64::NAN))),
-        ("idle is said to be 0", wrong(|_, _, one| metric(one, "idle", 0.0))),
-        ("lower bound is said to be 10", wrong(|_, _, one| metric(one, "lower_bound", 10.0))),
+        ("task `3` takes 3, but runs from 4 to 6", wrong(|_, _, one| one.tasks[1].start = 4.0)),
+        ("does not wait until then for task `9`", wrong(|_, _, one| one.tasks[3].waits_for = Some(2))),
+        ("which does not exist", wrong(|_, _, one| one.tasks[3].waits_for = Some(9))),
+        ("names no cause", wrong(|_, _, one| one.tasks[3].waits_for = None)),
+        ("the claimed makespan is 8", wrong(|_, _, one| metric(one, "makespan", 8.0))),
+        ("the claimed makespan is NaN", wrong(|_, _, one| metric(one, "makespan", f64::NAN))),
+        ("the claimed idle is 0", wrong(|_, _, one| metric(one, "idle", 0.0))),
+        ("the claimed lower bound 10", wrong(|_, _, one| metric(one, "lower_bound", 10.0))),
         ("optimal without a lower bound", wrong(|_, _, one| metric(one, "proven", 1.0))),
         (
             "lower bound 6 is below the makespan 9",
@@ -262,21 +263,21 @@ fn every_false_claim_is_named() {
             }),
         ),
         (
-            "the gap is said to be 0.1 and is 0.5",
+            "the claimed gap is 0.1, but its value is 0.5",
             wrong(|_, _, one| {
                 metric(one, "lower_bound", 6.0);
                 metric(one, "gap", 0.1);
             }),
         ),
     ] {
-        assert!(said.contains(message), "{message}: {said}");
+        assert!(actual.contains(message), "{message}: {actual}");
     }
     let model = checked(|_, _, _| {}, &params(serde_json::json!({ "model": "receive" })));
-    assert!(model.unwrap_err().contains("of the model `overlap`, and is checked by `receive`"));
+    assert!(model.unwrap_err().contains("uses the model `overlap`, but the check uses `receive`"));
 }
 
 #[test]
-fn ranks_stay_together_where_they_have_to() {
+fn ranks_must_stay_together_unless_free() {
     let ranks = |ranks: [u32; 4]| {
         move |dag: &mut TaskDag, _: &mut Machine, schedule: &mut Schedule| {
             for (task, rank) in ranks.into_iter().enumerate() {
@@ -288,16 +289,16 @@ fn ranks_stay_together_where_they_have_to() {
     assert!(checked(ranks([0, 1, 0, 0]), &together()).is_ok());
     let scattered = checked(ranks([0, 0, 0, 0]), &together()).unwrap_err();
     assert!(
-        scattered.contains("task `3` of rank 0 runs on `p1`, and others of the rank on `p0`"),
+        scattered.contains("task `3` of rank 0 runs on `p1`; other tasks of the rank run on `p0`"),
         "{scattered}"
     );
     let crowded = checked(ranks([0, 1, 2, 0]), &together()).unwrap_err();
-    assert!(crowded.contains("task `9` of rank 2 runs on `p0`, as rank 0 does"), "{crowded}");
+    assert!(crowded.contains("task `9` of rank 2 runs on `p0`, which rank 0 also uses"), "{crowded}");
     assert!(checked(ranks([0, 1, 2, 0]), &params(serde_json::json!({ "ranks": "free" }))).is_ok());
 }
 
 #[test]
-fn there_is_one_schedule_to_check() {
+fn exactly_one_schedule_is_required() {
     let (dag, machine, schedule) = diamond_case();
     let with = |params: serde_json::Value, given: Option<&Schedule>| {
         check(&dag, &machine, &self::params(params), given, &Context::detached()).unwrap_err().to_string()
@@ -306,13 +307,13 @@ fn there_is_one_schedule_to_check() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("one.sch");
     let params = serde_json::json!({ "path": file });
-    assert!(with(params.clone(), Some(&schedule)).contains("a `path` beside it"));
+    assert!(with(params.clone(), Some(&schedule)).contains("cannot be combined with a `path`"));
     assert!(with(params.clone(), None).contains("cannot be read"));
     std::fs::write(&file, "<SCHEDULE_BEGIN>").unwrap();
     assert!(with(params, None).contains("one.sch:1: "));
 }
 
-/// What else lies between the earliest times and those of a schedule is told, and allowed.
+/// Later times than the earliest ones are reported, but allowed.
 #[test]
 fn later_than_needed_is_allowed() {
     let later = checked(
@@ -374,7 +375,7 @@ proptest! {
         let program = Program::new(&case.dag, &case.machine, case.model);
         let given: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
         let found = program::schedule_of_sch(&program, &sch(&given));
-        // Whatever stands first on its processor runs once all that it waits for did, until nothing can.
+        // The first task of a processor runs once its predecessors are done, until no task can.
         let mut done = Vec::new();
         loop {
             let is_ready = |node: u64| {
@@ -401,7 +402,8 @@ proptest! {
             0 => task.start -= by,
             1 => task.start += by,
             2 => task.finish += by,
-            // The task begins when it can: to do so earlier is never right, nor what it is said to wait for if it begins later.
+            // A task that starts at its earliest time: an earlier start is invalid, and so is the stated cause if it starts
+            // later.
             _ => (task.start, task.finish) = (task.start - by, task.finish - by),
         }
         prop_assert!(!accepts(&case, &schedule));
@@ -426,11 +428,11 @@ proptest! {
         let turns = case.schedule.turns();
         prop_assert_eq!(parus_order::accepts(&case.dag, &turns), parus_takes(&case.dag, &turns));
         let params = CheckParams { parus_order: true, ..case.params() };
-        // What is said of these schedules is no bound of others.
+        // The claims about these schedules are not bounds of others.
         let given = Schedule { metrics: std::collections::BTreeMap::default(), ..case.schedule.clone() };
         let ordered = check(&case.dag, &case.machine, &params, Some(&given), &Context::detached()).unwrap();
         prop_assert!(parus_takes(&case.dag, &ordered.turns()));
-        // It is a schedule like any other.
+        // It is a valid schedule.
         let again = check(&case.dag, &case.machine, &case.params(), Some(&ordered), &Context::detached());
         prop_assert!(again.unwrap().metrics["parus_accepts"] > 0.0);
         if parus_takes(&case.dag, &turns) {
@@ -460,7 +462,7 @@ proptest! {
         if is_too_early {
             prop_assert!(!accepts(&case, &schedule));
         } else if claim {
-            // Whatever is later than it has to be waits for nothing.
+            // A task that starts later than necessary names no cause.
             let problem = crate::Problem::new(&case.dag, &case.machine, case.model).unwrap();
             let exact = plan.schedule(&problem, &case.dag, &case.machine.processors);
             if exact.tasks.iter().zip(&schedule.tasks).all(|(a, b)| (a.start, a.finish) == (b.start, b.finish)) {

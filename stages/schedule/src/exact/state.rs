@@ -1,49 +1,48 @@
-//! A partial schedule that grows in the order in which tasks begin.
+//! A partial schedule that grows in the order in which tasks start.
 
 use hopmap_model::DelayModel;
 
 use crate::bounds::Relaxed;
 use crate::{Plan, Problem};
 
-/// Most tasks that are searched: one bit each.
+/// Maximum number of tasks: one bit each.
 pub(super) const MOST_TASKS: usize = 128;
 
-/// Most numbers that are kept for all states on the way to a leaf.
+/// Memory limit: numbers stored for all states on the path to a leaf.
 const MOST_WINDOWS: usize = 1 << 23;
 
-/// Whether a problem is small enough to be searched.
+/// Whether a problem is small enough for the search.
 pub(super) fn is_small(problem: &Problem) -> bool {
     let (tasks, processors) = (problem.tasks(), problem.processors());
     let columns = if problem.is_alike() { processors.min(tasks) } else { processors };
     tasks <= MOST_TASKS && (tasks + 1) * tasks * columns <= MOST_WINDOWS
 }
 
-/// What never changes in a search.
+/// Invariants of a search.
 #[derive(Debug)]
 pub(super) struct Fixed<'p> {
     pub(super) problem: &'p Problem,
     pub(super) receives: bool,
-    /// Whether processors can change their names. Then only one of those that run nothing yet is looked at.
+    /// Whether processors are interchangeable; then only one of the empty ones is tried.
     pub(super) alike: bool,
-    /// Whether no message takes time and processors are alike.
+    /// Whether messages take no time and processors are identical.
     pub(super) silent: bool,
     pub(super) tasks: usize,
-    /// Number of processors that may run something.
+    /// Maximum number of processors in use.
     pub(super) processors: usize,
-    /// What task `t` takes on processor `p`, at `t * processors + p`.
+    /// Execution time of task `t` on processor `p`, at `t * processors + p`.
     pub(super) work: Vec<i64>,
-    /// The place of every task in the order of the problem.
+    /// The position of every task in the topological order.
     pub(super) place: Vec<usize>,
-    /// The place of every task among all by how much follows it: of neighbours that could change places the first comes first.
+    /// The rank of every task by remaining time: of swappable neighbours, the first one comes first.
     pub(super) rank: Vec<usize>,
     pub(super) relaxed: Relaxed,
-    /// For every task the one before it that is the same in everything.
+    /// For every task the previous one that is identical in all respects.
     pub(super) twin: Vec<Option<u32>>,
-    /// Where one task or none sends to all others, one or none waits for all, and nothing else does: the others in the order that
-    /// is as good as any on every processor.
+    /// For a fork, a join or a fork-join of independent tasks: an order of these tasks that is optimal on every processor.
     pub(super) row: Option<Vec<u32>>,
-    /// For every task the others, one bit each, for which it may end later if they end earlier: all that wait for it wait for those
-    /// as long.
+    /// For every task the set of others that may finish later if this one finishes earlier: all their successors wait at least as
+    /// long for this task.
     pub(super) yields: Vec<u128>,
 }
 
@@ -80,7 +79,7 @@ impl<'p> Fixed<'p> {
     }
 }
 
-/// The place of every task by what follows it, then by what its longest message takes, then in the order of the problem.
+/// The rank of every task by remaining time, then by its longest message, then by position.
 fn ranks(relaxed: &Relaxed, place: &[usize]) -> Vec<usize> {
     let mut tasks: Vec<usize> = (0..place.len()).collect();
     let longest = |task: usize| relaxed.children[task].iter().map(|link| link.far).max().unwrap_or(-1);
@@ -90,7 +89,7 @@ fn ranks(relaxed: &Relaxed, place: &[usize]) -> Vec<usize> {
     ranks
 }
 
-/// For every task the others for which it may end later if they end earlier.
+/// For every task the set of others that may finish later if this one finishes earlier.
 fn yields(problem: &Problem, relaxed: &Relaxed) -> Vec<u128> {
     let uniform = problem.delays().uniform().is_some();
     let waits = |other: usize, task: u32, far: i64| {
@@ -107,8 +106,8 @@ fn yields(problem: &Problem, relaxed: &Relaxed) -> Vec<u128> {
     (0..problem.tasks()).map(of).collect()
 }
 
-/// The order of the tasks of a fork, a join or both: what arrives first elsewhere first, if those whose messages take longer come
-/// before others (the fixed task order of Sinnen 2014).
+/// The order of the tasks of a fork, a join or both: by arrival on other processors, if that is also the order of decreasing
+/// outgoing messages (the fixed task order of Sinnen 2014).
 fn row(relaxed: &Relaxed) -> Option<Vec<u32>> {
     let tasks = relaxed.work.len();
     let alone = |task: usize| relaxed.parents[task].len() <= 1 && relaxed.children[task].len() <= 1;
@@ -140,7 +139,7 @@ fn row(relaxed: &Relaxed) -> Option<Vec<u32>> {
     falls.then(|| middle.into_iter().map(|task| task as u32).collect())
 }
 
-/// For every task the one before it, in the order of the problem, that takes as long everywhere and has the same messages.
+/// For every task the previous one with the same execution times and messages.
 fn twins(problem: &Problem) -> Vec<Option<u32>> {
     let same = |a: u32, b: u32| {
         problem.works(a) == problem.works(b)
@@ -154,31 +153,31 @@ fn twins(problem: &Problem) -> Vec<Option<u32>> {
     twins
 }
 
-/// The last task of a processor, and what it found there.
+/// The last task of a processor, and its options there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Last {
     pub(super) task: u32,
-    /// When the processor was free before it.
+    /// When the processor became free before it.
     pub(super) free: i64,
-    /// When it could have begun there.
+    /// Its earliest start there.
     pub(super) ready: i64,
-    /// How long it keeps the processor.
+    /// How long it occupies the processor.
     pub(super) takes: i64,
 }
 
-/// A task on a processor.
+/// A candidate: a task on a processor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub(super) task: u32,
     pub(super) processor: usize,
-    /// When it could begin if nothing else ran there.
+    /// Its earliest start if nothing else ran there.
     pub(super) ready: i64,
     pub(super) start: i64,
     pub(super) takes: i64,
 }
 
 impl Step {
-    /// When it begins; of tasks that begin together those that take no time come first, and then the order of the problem counts.
+    /// Its start; ties go to tasks without duration, then to the topological order.
     pub(super) fn turn(&self, fixed: &Fixed<'_>) -> (i64, usize) {
         let later = if self.takes > 0 { fixed.tasks } else { 0 };
         (self.start, fixed.place[self.task as usize] + later)
@@ -194,10 +193,10 @@ pub(super) struct State {
     pub(super) on: Vec<u32>,
     pub(super) free: Vec<i64>,
     pub(super) last: Vec<Option<Last>>,
-    /// Number of processors that run something; of those that are alike the first.
+    /// Number of processors in use; identical ones are used in order.
     pub(super) used: usize,
-    /// Beginning and place of the task that began last: all that follow begin later, or at the same time in a later place. Nothing
-    /// where tasks come in a row.
+    /// Start and position of the last task: all later ones start later, or at the same time in a later position. None if tasks
+    /// have a fixed order.
     pub(super) began: (i64, usize),
     pub(super) steps: Vec<(Step, (i64, usize), Option<Last>)>,
 }
@@ -222,12 +221,12 @@ impl State {
         self.done >> task & 1 == 1
     }
 
-    /// Number of processors that are looked at: those that run something, and one of those that do not.
+    /// Number of processors to try: those in use, and one empty one.
     pub(super) fn columns(&self, fixed: &Fixed<'_>) -> usize {
         fixed.processors.min(self.used + usize::from(fixed.alike))
     }
 
-    /// What a task would find on a processor.
+    /// The options of a task on a processor.
     pub(super) fn step(&self, fixed: &Fixed<'_>, task: u32, processor: usize) -> Step {
         let (mut ready, mut receives) = (0, 0);
         for message in fixed.problem.parents(task) {
@@ -243,7 +242,7 @@ impl State {
         Step { task, processor, ready, start, takes: receives + fixed.work(task as usize, processor) }
     }
 
-    /// The task that comes next where the order of tasks does not matter.
+    /// The next task if the order of tasks does not matter.
     pub(super) fn next_in_row(&self, fixed: &Fixed<'_>) -> Option<u32> {
         let next = fixed.row.as_ref()?.iter().copied().find(|&task| !self.is_done(task as usize))?;
         (self.waits[next as usize] == 0).then_some(next)
@@ -283,14 +282,14 @@ impl State {
         }
     }
 
-    /// The plan that all steps are.
+    /// The plan of all steps.
     pub(super) fn plan(&self) -> Plan {
         Plan { order: self.steps.iter().map(|(step, ..)| step.task).collect(), processor: self.on.clone() }
     }
 
-    /// A number that two states share only if they can go on in the same ways, but for an accident that even with the half that
-    /// is kept is one in more than 2⁶⁴: the same tasks are done, and what is left of them on the processors is the same, whatever
-    /// these are called if they are alike.
+    /// A hash that two states share only if they have the same continuations, except for collisions with a probability below 2⁻⁶⁴
+    /// even with the stored half. It covers the set of completed tasks and the remaining effects on processors, independent of
+    /// the names of identical processors.
     pub(super) fn key(&self, fixed: &Fixed<'_>) -> u128 {
         let began = self.began.0;
         let soonest = self.free.iter().copied().min().unwrap_or(0);
@@ -306,7 +305,7 @@ impl State {
         };
         for (processor, mixer) in mixers.iter_mut().enumerate().take(self.used) {
             mixer.take(name(processor));
-            // What lies before the last beginning is gone.
+            // The times before the last start do not matter.
             mixer.take_time(if self.free[processor] < began { i64::MIN } else { self.free[processor] });
             if let Some(last) = &self.last[processor]
                 && fixed.row.is_none()
@@ -330,7 +329,7 @@ impl State {
         mixers.iter().fold(all.end(), |sum, mixer| sum.wrapping_add(mixer.end()))
     }
 
-    /// What tasks that are left wait for: the last message to each, and the last from any other processor than that one's.
+    /// Dependencies of remaining tasks: the last message to each, and the last one from any other processor.
     fn arrivals(&self, fixed: &Fixed<'_>, soonest: i64, mixers: &mut [Mixer]) {
         for task in (0..fixed.tasks).filter(|&task| !self.is_done(task)) {
             let (mut last, mut other) = ((i64::MIN, u32::MAX), i64::MIN);
@@ -347,7 +346,7 @@ impl State {
                     other = other.max(arrives);
                 }
             }
-            // A message that is there before anything can begin is as good as none.
+            // A message that arrives before any possible start is irrelevant.
             if last.0 > soonest && last.0 >= self.began.0 {
                 let mixer = &mut mixers[last.1 as usize];
                 mixer.take(!(task as u64));
@@ -358,7 +357,7 @@ impl State {
         }
     }
 
-    /// Which tasks that others wait for were done where and when.
+    /// Processors and finish times of completed tasks with remaining successors.
     fn messages(&self, fixed: &Fixed<'_>, mixers: &mut [Mixer]) {
         for task in (0..fixed.tasks).filter(|&task| self.is_done(task)) {
             let mut children = fixed.relaxed.children[task].iter();

@@ -1,4 +1,4 @@
-//! What is called optimal is, by another search that leaves nothing out.
+//! Proven optima agree with an exhaustive search.
 
 use hopmap_test_support::soak;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn params(json: &str) -> ExactParams {
     serde_json::from_str(json).unwrap()
 }
 
-/// Ten tasks of different lengths on three processors, which no bound settles.
+/// Ten tasks of different lengths on three processors, which no bound proves.
 fn ten() -> Problem {
     let work = vec![7, 9, 4, 8, 6, 5, 9, 3, 7, 4];
     let edges = vec![
@@ -43,14 +43,14 @@ fn a_budget_ends_the_search_and_leaves_a_bound() {
 }
 
 #[test]
-fn a_search_that_is_told_to_stop_is_not_complete() {
+fn a_stopped_search_is_not_complete() {
     let problem = ten();
     let found = search(&problem, &Plan::serial(&problem, 0), u64::MAX, || true);
     assert!(!found.complete && !found.is_proven() && found.evaluations == 0);
 }
 
 #[test]
-fn of_large_problems_there_is_a_bound() {
+fn large_problems_get_a_bound() {
     let program = Program { work: vec![3; 200], edges: Vec::new() };
     let problem = program.problem(&alike(7), hopmap_model::DelayModel::Overlap);
     let found = search(&problem, &Plan::serial(&problem, 0), u64::MAX, || false);
@@ -58,7 +58,7 @@ fn of_large_problems_there_is_a_bound() {
 }
 
 #[test]
-fn budgets_without_anything_are_refused() {
+fn empty_budgets_are_rejected() {
     for json in [r#"{"max_search_nodes": 0}"#, r#"{"time_limit_s": 0}"#, r#"{"time_limit_s": -1}"#] {
         assert!(params(json).check().is_err(), "{json}");
     }
@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(found.makespan, optimum(&problem));
     }
 
-    /// Trees, forks and joins have many tasks that are as good as others.
+    /// Trees, forks and joins have many equivalent tasks.
     #[test]
     fn what_is_proven_of_trees_is_the_optimum(
         work in prop::collection::vec(0u32..4, 6..8),

@@ -1,30 +1,30 @@
-//! When every task that is left can be done on every processor, and whether all of them have room.
+//! Earliest finish times of the remaining tasks on every processor, and a capacity test.
 
 use super::state::{Fixed, MOST_TASKS, State};
 
-/// What cannot be.
+/// Infinite time.
 pub(super) const NEVER: i64 = i64::MAX / 4;
 
-/// When tasks can be done, and what follows them at least, processor by processor.
+/// Earliest finish and remaining times of tasks, per processor.
 #[derive(Debug, Clone)]
 pub(super) struct Windows {
-    /// When task `t` can be done on processor `p` at the earliest, at `t * processors + p`, or never.
+    /// Earliest finish of task `t` on processor `p`, at `t * processors + p`, or infinite.
     pub(super) finish: Vec<i64>,
-    /// The earliest over all processors.
+    /// The earliest finish over all processors.
     soonest: Vec<i64>,
-    /// What follows task `t` at least if it runs on processor `p`, at `t * processors + p`.
+    /// Lower bound of the remaining time after task `t` on processor `p`, at `t * processors + p`.
     pub(super) tail: Vec<i64>,
-    /// The least of what a task and all that follows it take.
+    /// Lower bound of the time of a task and all that follows.
     least: Vec<i64>,
     receives: Vec<i64>,
     group: Vec<Member>,
 }
 
-/// A task beside the one that is looked at: one before it, or one after it.
+/// A neighbour of the current task: a predecessor or a successor.
 #[derive(Debug, Clone, Copy)]
 struct Member {
     task: usize,
-    /// How late it makes the one that is looked at if it runs elsewhere.
+    /// Its effect on the current task if it runs on another processor.
     apart: i64,
 }
 
@@ -41,14 +41,14 @@ impl Windows {
         }
     }
 
-    /// Lets a processor that runs nothing know what the one before it knew when it ran nothing.
+    /// Copies the windows of the previous empty processor to the next one.
     pub(super) fn split(&mut self, fixed: &Fixed<'_>, opened: usize) {
         for row in self.tail.chunks_mut(fixed.processors) {
             row[opened] = row[opened - 1];
         }
     }
 
-    /// Finds what every task that is left can still do. Whether each of them can run anywhere.
+    /// Updates the windows of all remaining tasks. Returns whether each has a possible processor.
     pub(super) fn narrow(&mut self, fixed: &Fixed<'_>, state: &State, limit: i64) -> bool {
         self.forward(fixed, state, limit) && self.backward(fixed, state, limit)
     }
@@ -85,7 +85,7 @@ impl Windows {
         true
     }
 
-    /// Lets a task wait for those before it, one by one, and collects those that could also be on its processor.
+    /// Applies the predecessors of a task one by one, and collects those that could share its processor.
     fn senders(&mut self, fixed: &Fixed<'_>, state: &State, task: usize, columns: usize) {
         let row = task * fixed.processors;
         self.group.clear();
@@ -126,7 +126,7 @@ impl Windows {
         }
     }
 
-    /// Of those before a task which are left, the ones whose messages would come last run on its processor, one after the other.
+    /// The remaining predecessors with the latest messages run in sequence on the processor of the task.
     fn stay(&mut self, fixed: &Fixed<'_>, row: usize, columns: usize) {
         if self.group.len() < 2 {
             return;
@@ -194,8 +194,8 @@ impl Windows {
         true
     }
 
-    /// What those that wait for a task on a processor take at least: the ones that would be done last elsewhere run on the same
-    /// processor, one after the other.
+    /// Lower bound of the time of the successors of a task on a processor: those that would finish last elsewhere run in sequence
+    /// on the same processor.
     fn follow(&self, fixed: &Fixed<'_>, group: &[Member], processor: usize) -> i64 {
         let (mut tail, mut sum, mut last, mut best) = (NEVER, 0, 0, NEVER);
         for count in 0..=group.len() {
@@ -219,17 +219,17 @@ impl Windows {
     }
 }
 
-/// A task that is left.
+/// A remaining task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Left {
-    /// When it can begin.
+    /// Its earliest start.
     head: i64,
     work: i64,
-    /// When it has to be done.
+    /// Its deadline.
     due: i64,
 }
 
-/// Whether what is left may have room before a limit, on single processors and on all together.
+/// Whether the remaining tasks may fit before a limit, on single processors and on all together.
 pub(super) fn has_room(fixed: &Fixed<'_>, state: &State, windows: &Windows, limit: i64) -> bool {
     let columns = state.columns(fixed);
     let mut left = [Left::default(); MOST_TASKS];
@@ -252,7 +252,7 @@ pub(super) fn has_room(fixed: &Fixed<'_>, state: &State, windows: &Windows, limi
         }
         left[count] = all;
         count += 1;
-        // The column of a processor that runs nothing yet stands for all of those.
+        // The column of one empty processor represents all of them.
         if places == 1 && (place < state.used || state.used + 1 == fixed.processors) {
             bound[settled] = (place, all);
             settled += 1;
@@ -261,7 +261,7 @@ pub(super) fn has_room(fixed: &Fixed<'_>, state: &State, windows: &Windows, limi
     alone(&mut bound[..settled]) && together(fixed, state, &mut left[..count], limit)
 }
 
-/// Whether every processor has room for the tasks that can only run there.
+/// Whether every processor has capacity for the tasks that can only run there.
 fn alone(bound: &mut [(usize, Left)]) -> bool {
     bound.sort_unstable_by_key(|(processor, left)| (*processor, left.due));
     let due = bound.chunk_by(|a, b| a.0 == b.0).all(|tasks| {
@@ -281,7 +281,7 @@ fn alone(bound: &mut [(usize, Left)]) -> bool {
     })
 }
 
-/// Whether the processors have room for what has to be done before every moment, and for what has to be done after it.
+/// Whether the processors have capacity for the work due before every time, and released after it.
 fn together(fixed: &Fixed<'_>, state: &State, left: &mut [Left], limit: i64) -> bool {
     let began = state.began.0;
     let before = |moment: i64| {

@@ -1,10 +1,10 @@
-//! Times without the noise of binary fractions: differences of them are what they are said to be.
+//! Decimal times without binary rounding noise in differences.
 
 use std::fmt::{Display, Formatter, Result};
 
 use hopmap_model::Schedule;
 
-/// A time in units of 10⁻¹², the finest ticks of schedulers; beyond 10²⁵ units the longest there is.
+/// A time in units of 10⁻¹², the finest ticks of schedulers; saturates at 10²⁵ units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Exact(i128);
 
@@ -27,7 +27,7 @@ impl Exact {
         }
     }
 
-    /// The time from another to this one.
+    /// The difference of two times.
     pub(super) fn since(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -37,7 +37,7 @@ impl Exact {
         self.0 as f64 / UNIT as f64
     }
 
-    /// Whole billionths, what is more left out.
+    /// Integer billionths, rounded down.
     pub(super) fn nanoseconds(self) -> i128 {
         self.0.div_euclid(1000)
     }
@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn times_are_what_they_are_written_as() {
+    fn times_are_exact_decimals() {
         let texts =
             [0.0, 57.0, 0.1, 2.3, 1e-12, 4e-13, 1.25e-7, 1e20].map(|time| Exact::of(time).to_string());
         assert_eq!(

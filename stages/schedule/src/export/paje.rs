@@ -1,11 +1,11 @@
-//! Traces of Pajé, which `ViTE` and `pajeng` draw: a container for every processor, a state for every task, a link for every message
+//! Traces of Pajé for `ViTE` and `pajeng`: a container for every processor, a state for every task, a link for every message
 //! between processors. See Schnorr, "Paje trace file format", 2014.
 
 use hopmap_model::{Schedule, TaskDag};
 
 use super::exact::{Exact, critical_tasks};
 
-/// The kinds of events with their fields. A time comes first in all that happen in time, as those who read the format expect.
+/// The kinds of events with their fields. In timed events the time comes first, as readers of the format expect.
 const HEADER: &str = include_str!("paje.header");
 
 /// The text.
@@ -24,8 +24,7 @@ pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
     text + &format!("5 {end} M m0\n")
 }
 
-/// All events with their times; what a processor does stands in the order of its turns, and what begins comes after what ends at the same
-/// moment.
+/// All events with their times. Events of a processor are in the order of its turns; at the same time, ends precede starts.
 fn events(schedule: &Schedule, dag: &TaskDag) -> Vec<(Exact, String)> {
     let mut events = Vec::with_capacity(2 * schedule.tasks.len() + 2 * dag.dependencies.len());
     let critical = critical_tasks(schedule);
@@ -49,7 +48,7 @@ fn events(schedule: &Schedule, dag: &TaskDag) -> Vec<(Exact, String)> {
     events
 }
 
-/// Text between quotes; the format knows no way to write a quote there.
+/// Text in quotes; the format cannot escape a quote.
 fn word(text: &str) -> String {
     text.replace(|letter: char| letter == '"' || letter.is_control(), "'")
 }

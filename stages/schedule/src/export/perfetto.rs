@@ -1,9 +1,9 @@
 //! Trace events in JSON as <https://ui.perfetto.dev> and `chrome://tracing` open them.
 //!
-//! A track for every processor, a complete event (`X`) for every task, and a flow (`s`, `f`) for every message between processors. The
-//! unit of time of the schedule is taken for a second; times are whole nanoseconds, since those programs keep no more, and the exact ones
-//! are among the arguments. A flow leaves a task in its last nanosecond: at its very end the task is over, and the flow would hang on
-//! what follows.
+//! A track for every processor, a complete event (`X`) for every task, and a flow (`s`, `f`) for every message between
+//! processors. One unit of time of the schedule is one second. Event times are integer nanoseconds, the resolution of these
+//! viewers; exact times are among the arguments. A flow leaves a task in its last nanosecond: at its very end the viewer would
+//! attach the flow to the next task.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use hopmap_model::{Dependency, Schedule, ScheduledTask, TaskDag};
 
 use super::exact::{Exact, critical_tasks};
 
-/// The text; events come task by task, so nothing of it is built before.
+/// The text; streamed task by task without an intermediate structure.
 pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
     let mut incoming = vec![Vec::new(); schedule.tasks.len()];
     for (id, message) in dag.dependencies.iter().enumerate() {
@@ -32,14 +32,14 @@ pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
             trace.message((id, message), is_sent, critical[message.destination as usize]);
         }
     }
-    // The last comma is one too many.
+    // Removes the last comma.
     trace.text.truncate(trace.text.trim_end_matches(['\n', ',']).len());
     trace.text.push_str("\n]}\n");
     trace.text
 }
 
-/// The tasks in the order of time. A flow hangs on the task of its processor that stands last before it, and begins before it ends: that
-/// matters where tasks take no time.
+/// The tasks in the order of time. A viewer attaches a flow to the last task of its processor that starts before it and has not
+/// ended; that matters for tasks without duration.
 fn in_time(schedule: &Schedule, dag: &TaskDag) -> Vec<u32> {
     let mut order = dag.order().unwrap_or_else(|_| (0..schedule.tasks.len() as u32).collect());
     order.sort_by(|&a, &b| {
@@ -60,8 +60,8 @@ fn microseconds(nanoseconds: i128) -> String {
     if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") }
 }
 
-/// A moment as microseconds. Perfetto multiplies the double by 1000 and cuts off what is behind the point: where that would be a nanosecond
-/// less, and the task before would reach into this one, half a nanosecond is added.
+/// A time stamp as microseconds with nanosecond digits. Perfetto multiplies the double by 1000 and truncates: if that would lose
+/// a nanosecond, so that the previous task overlaps this one, half a nanosecond is added.
 fn moment(nanoseconds: i128) -> String {
     let text = microseconds(nanoseconds);
     let read = text.parse::<f64>().unwrap_or(0.0) * 1000.0;
@@ -83,7 +83,7 @@ impl Trace<'_> {
         self.text.push_str(",\n");
     }
 
-    /// The names of the tracks, in the order of the processors. Thread 0 is that of the idle task elsewhere.
+    /// The names of the tracks, in the order of the processors. Thread 0 is the idle task in other traces.
     fn metadata(&mut self) {
         self.event(format_args!(
             "{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":\"schedule\"}}}}"
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_not_cut_to_the_nanosecond_before() {
+    fn time_stamps_are_not_truncated_to_the_previous_nanosecond() {
         let read = |nanoseconds: i128| (moment(nanoseconds).parse::<f64>().unwrap() * 1000.0) as i128;
         assert!(
             (0..200_000).map(|index| index * 7_919_001).all(|nanoseconds| read(nanoseconds) == nanoseconds)

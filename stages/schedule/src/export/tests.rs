@@ -50,7 +50,7 @@ fn text(format: ExportFormat) -> String {
 }
 
 #[test]
-fn a_sch_leads_back_to_ranks_and_segments() {
+fn a_sch_maps_nodes_to_ranks_and_segments() {
     let lines = text(ExportFormat::Sch);
     for line in
         ["// node 2: rank 0, segment 1", " nodes ( 0 2 )", "// node 1: rank 1, segment 0", " nodes ( 1 )"]
@@ -87,7 +87,7 @@ fn perfetto_has_a_track_for_every_processor_and_a_flow_for_every_message_between
     });
     assert_eq!(last["args"], arguments);
     assert_eq!(last["cat"], "task,critical");
-    // The task of 0.1 s ends where it is said to: no noise of doubles in the difference.
+    // The task of 0.1 s ends exactly at its time: differences have no rounding noise.
     assert_eq!(of("X")[1]["dur"], 100_000);
     let (out, into) = (of("s")[1], of("f")[1]);
     assert_eq!(
@@ -115,7 +115,7 @@ fn paje_events_are_in_the_order_of_time() {
 fn wfformat_has_the_program_and_its_execution() {
     let document: Value = serde_json::from_str(&text(ExportFormat::Wfformat)).unwrap();
     let workflow = &document["workflow"];
-    // A name that the format does not allow: none is used.
+    // A name that the format does not allow is replaced.
     let task = &workflow["specification"]["tasks"][2];
     assert_eq!((&task["id"], &task["name"]), (&"task_0002".into(), &"c".into()));
     assert_eq!(task["parents"], serde_json::json!(["task_0000", "task_0001"]));
@@ -132,7 +132,7 @@ fn wfformat_has_the_program_and_its_execution() {
 }
 
 #[test]
-fn what_is_written_as_wfformat_is_read_as_the_same_program() {
+fn wfformat_round_trips() {
     let read = crate::formats::wfformat::read(text(ExportFormat::Wfformat).as_bytes(), 1.0).unwrap();
     let (_, program) = small();
     assert_eq!(read.names, ["task_0000", "task_0001", "task_0002"]);
@@ -157,7 +157,7 @@ fn a_page_has_the_picture_and_its_tables() {
 }
 
 #[test]
-fn what_tells_of_messages_needs_the_program() {
+fn formats_with_messages_need_the_program() {
     let (schedule, mut program) = small();
     for (format, needs) in [
         (ExportFormat::Sch, false),
@@ -169,25 +169,25 @@ fn what_tells_of_messages_needs_the_program() {
     ] {
         let written = write(&schedule, None, &ExportParams { format });
         match needs {
-            true => assert!(written.unwrap_err().to_string().contains("tells of the messages"), "{format:?}"),
+            true => assert!(written.unwrap_err().to_string().contains("needs the messages"), "{format:?}"),
             false => assert!(written.is_ok(), "{format:?}"),
         }
     }
     program.tasks.pop();
     let wrong = write(&schedule, Some(&program), &ExportParams { format: ExportFormat::Paje });
-    assert!(wrong.unwrap_err().to_string().contains("3 tasks and the program 2"));
+    assert!(wrong.unwrap_err().to_string().contains("3 tasks, but the program has 2"));
 }
 
 #[test]
-fn a_schedule_that_contradicts_itself_is_not_written() {
+fn an_inconsistent_schedule_is_rejected() {
     let (mut schedule, _) = small();
     schedule.tasks[2].start = 1.0;
     assert!(write(&schedule, None, &ExportParams { format: ExportFormat::Sch }).is_err());
 }
 
-/// What `pj_dump` makes of a trace: a line for every container, state and link.
+/// The output of `pj_dump` for a trace: a line for every container, state and link.
 #[test]
-fn pajeng_takes_the_trace() {
+fn pajeng_reads_the_trace() {
     if !system_tests() {
         return;
     }

@@ -1,4 +1,5 @@
-//! `WfFormat` of `WfCommons`: the program as a specification, the schedule as its execution. Version 1.5, which 1.6 only adds to.
+//! `WfFormat` of `WfCommons`: the program as a specification, the schedule as its execution. Version 1.5, of which 1.6 is an
+//! extension.
 
 use std::collections::HashSet;
 
@@ -86,8 +87,8 @@ struct Cpu {
     core_count: u32,
 }
 
-/// The text. The unit of time is taken for a second, and the schedule begins with 1970; a message is a file that the one task writes and
-/// the other reads; a machine is a processor of one core.
+/// The text. One unit of time is one second, and the schedule starts at the Unix epoch. A message is a file that one task writes
+/// and the other reads; a machine is a processor of one core.
 pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> Result<String, Error> {
     let ids = task_ids(schedule);
     let files: Vec<String> = (0..dag.dependencies.len()).map(|index| format!("message_{index}")).collect();
@@ -159,7 +160,7 @@ fn execution<'a>(schedule: &Schedule, ids: &'a [String], machines: &'a [String])
     }
 }
 
-/// What tasks are called, if the format allows it and no two have one name, else `task_` and their numbers.
+/// The names of tasks if the format allows them and they are unique, otherwise `task_` and their numbers.
 fn task_ids(schedule: &Schedule) -> Vec<String> {
     let is_allowed = |name: &String| {
         let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.#".contains(letter);
@@ -174,7 +175,7 @@ fn task_ids(schedule: &Schedule) -> Vec<String> {
     (0..schedule.tasks.len()).map(|number| format!("task_{number:0digits$}")).collect()
 }
 
-/// The processors as names of hosts, which may have letters, digits, points and hyphens.
+/// The processors as host names of letters, digits, dots and hyphens.
 fn machine_names(schedule: &Schedule) -> Vec<String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '-';
     let name = |name: &str| name.replace(|letter| !allowed(letter), "-").trim_matches(['-', '.']).to_owned();
@@ -186,10 +187,10 @@ fn machine_names(schedule: &Schedule) -> Vec<String> {
     (0..names.len()).map(|index| format!("processor-{index}")).collect()
 }
 
-/// A time after the beginning of 1970, as ISO 8601 writes it (Hinnant, `chrono`-Compatible Low-Level Date Algorithms, `civil_from_days`).
+/// A time after the epoch in ISO 8601 (Hinnant, `chrono`-Compatible Low-Level Date Algorithms, `civil_from_days`).
 fn moment(time: Exact) -> String {
     const DAY: i128 = 86_400_000_000_000;
-    // A schedule that is longer than ten thousand years has no date.
+    // Schedules longer than ten thousand years have no date.
     let time = time.nanoseconds().clamp(0, DAY * 2_932_897 - 1);
     let (days, rest) = (time / DAY + 719_468, time % DAY);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_those_of_the_calendar() {
+    fn time_stamps_match_the_calendar() {
         assert_eq!(moment(Exact::of(0.0)), "1970-01-01T00:00:00.000000000Z");
         assert_eq!(moment(Exact::of(951_782_400.5)), "2000-02-29T00:00:00.500000000Z");
         assert_eq!(moment(Exact::of(1e300)), "9999-12-31T23:59:59.999999999Z");

@@ -1,6 +1,6 @@
 //! DOT of Graphviz: a directed graph with weights of nodes and edges, such as those of the University of Auckland with proven optima.
 //!
-//! The language is that of <https://graphviz.org/doc/info/lang.html>. Which attributes are the weights is said, or it is the first of
+//! The language is that of <https://graphviz.org/doc/info/lang.html>. The weights are the given attributes, or the first of
 //! [`WEIGHTS`] that any node, or any edge, has. If no edge has one, messages are empty; every node needs one.
 
 mod lexer;
@@ -14,28 +14,28 @@ use hopmap_text::{FileError, shown, utf8};
 use self::parser::{Attribute, Graph, Table};
 use super::common::{bytes_of_weight, finish, work_of_weight};
 
-/// Attributes that are weights where nobody says it: of the graphs of Auckland, of others, and of those for `SimGrid`.
+/// Default weight attributes: of the graphs of Auckland, of others, and of those for `SimGrid`.
 pub const WEIGHTS: [&str; 4] = ["Weight", "weight", "cost", "size"];
 
-/// What a DOT file is read as.
+/// How a DOT file is interpreted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DotOptions {
-    /// The attribute of nodes that is their work.
+    /// The node attribute that contains the work.
     pub node_weight: Option<String>,
-    /// The attribute of edges that is what they send.
+    /// The edge attribute that contains the message size.
     pub edge_weight: Option<String>,
-    /// What weights of edges are multiplied by.
+    /// Factor for edge weights.
     pub scale: f64,
 }
 
 /// A graph of tasks from DOT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dot {
-    /// The tasks, named as the nodes are, in the order in which they come up.
+    /// The tasks, named after the nodes, in order of appearance.
     pub dag: TaskDag,
-    /// The attribute that is the work of a node.
+    /// The node attribute that contains the work.
     pub node_weight: String,
-    /// The attribute that is what an edge sends, if edges have one.
+    /// The edge attribute that contains the message size, if edges have one.
     pub edge_weight: Option<String>,
 }
 
@@ -54,25 +54,22 @@ impl Dot {
     }
 }
 
-/// The attribute that is the work of nodes, and the work of every node.
+/// The node attribute that contains the work, and the work of every node.
 fn works(graph: &Graph) -> Result<(String, Vec<f64>), FileError> {
     if graph.names.is_empty() {
-        return Err(FileError::new(
-            "the graph has no nodes",
-            "nodes are tasks, and edges what they wait for",
-        ));
+        return Err(FileError::new("the graph has no nodes", "nodes are tasks, and edges are dependencies"));
     }
     let what = |node: usize| format!("node `{}`", shown(&graph.names[node]));
     let work = |value| work_of_weight(value).map_err(|problem| (problem, WEIGHT_HELP.to_owned()));
     weights(&graph.of_nodes, &graph.lines, what, ("node", 1), work)?.ok_or_else(|| {
         let problem = format!("no node has an attribute `{}`", graph.of_nodes.names.join("`, `"));
-        FileError::new(problem, "say with `node_weight` which attribute is the work of a node")
+        FileError::new(problem, "set `node_weight` to the attribute that contains the work of a node")
     })
 }
 
-const WEIGHT_HELP: &str = "weights are numbers from 0 to 2^53";
+const WEIGHT_HELP: &str = "weights must be numbers from 0 to 2^53";
 
-/// The attribute that is what edges send, if there is one, and the edges.
+/// The edge attribute that contains the message size, if there is one, and the edges.
 fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, Vec<Dependency>), FileError> {
     let name_of = |node: u32| shown(&graph.names[node as usize]);
     let what = |edge: usize| {
@@ -86,7 +83,7 @@ fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, 
         None => (None, vec![0; graph.edges.len()]),
     };
     if let (None, Some(wanted), false) = (&name, &options.edge_weight, graph.edges.is_empty()) {
-        let help = "leave `edge_weight` out if messages are empty";
+        let help = "omit `edge_weight` if messages are empty";
         return Err(FileError::new(format!("no edge has an attribute `{wanted}`"), help));
     }
     let edges = graph.edges.iter().zip(bytes);
@@ -94,7 +91,7 @@ fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, 
     Ok((name, edges.map(edge).collect()))
 }
 
-/// The attribute that counts and its value for every element, which is said in some line or is a default; nothing if no element has one.
+/// The weight attribute and its value for every element, set explicitly or by default; none if no element has one.
 fn weights<T>(
     table: &Table,
     lines: &[usize],
@@ -105,15 +102,15 @@ fn weights<T>(
     let Some((name, weights)) = table.weights(lines.len(), &what)? else { return Ok(None) };
     let weight = |(element, given): (usize, Option<Attribute>)| {
         let Some(Attribute { value, line }) = given else {
-            let help = format!("`{kind} [{name} = {default}]` before all {kind}s is a default");
-            let problem = format!("{} has no `{name}`, while others have", what(element));
+            let help = format!("set a default with `{kind} [{name} = {default}]` before all {kind}s");
+            let problem = format!("{} has no `{name}`, but others have one", what(element));
             return Err(FileError::at(lines[element], problem, help));
         };
         let wrong = |shown: &str, problem: String, help: String| {
             let problem = format!("`{name}` of {} is `{shown}`, which {problem}", what(element));
             FileError::at(line, problem, help)
         };
-        let value = value.map_err(|shown| wrong(&shown, "is no number".into(), WEIGHT_HELP.into()))?;
+        let value = value.map_err(|shown| wrong(&shown, "is not a number".into(), WEIGHT_HELP.into()))?;
         convert(value).map_err(|(problem, help)| wrong(&value.to_string(), problem, help))
     };
     let values = weights.into_iter().enumerate().map(weight).collect::<Result<_, _>>()?;

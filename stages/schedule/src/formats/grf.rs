@@ -1,7 +1,7 @@
-//! `.grf` of PARUS: a graph of tasks and what they send to each other.
+//! `.grf` of PARUS: a graph of tasks and messages.
 //!
-//! Reading is strict where PARUS is not: counts have to agree, numbers are unique, every edge joins two nodes that exist, and the
-//! lists of edges at the nodes say the same as the edges.
+//! Reading is stricter than in PARUS: counts must match, numbers are unique, every edge connects two existing nodes, and the
+//! lists of edges at the nodes match the edges.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use super::common::{bytes_of_weight, finish, list, text, value, words, work_of_w
 /// A task graph of PARUS.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grf {
-    /// The file with C code that stands before everything; these and other names of files may be empty.
+    /// The file with C code that precedes everything; this and other file names may be empty.
     pub header: String,
     /// The file with C code that runs first.
     pub root: String,
@@ -25,49 +25,49 @@ pub struct Grf {
     pub tail: String,
     /// The tasks.
     pub nodes: Vec<GrfNode>,
-    /// What goes from task to task.
+    /// The messages between tasks.
     pub edges: Vec<GrfEdge>,
 }
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GrfNode {
-    /// Its number, which is its name: numbers come in any order and with gaps.
+    /// Its number, which is its name: numbers are in any order, with gaps.
     pub number: u64,
-    /// Its type, 1 for most.
+    /// Its type, usually 1.
     pub kind: i64,
-    /// How much there is to do.
+    /// Its work.
     pub weight: u64,
-    /// The layer of a drawing that it stands in.
+    /// Its layer in a drawing.
     pub layer: i64,
-    /// Numbers of the edges that end here.
+    /// Numbers of incoming edges.
     pub input_edges: Vec<u64>,
-    /// Numbers of the edges that begin here.
+    /// Numbers of outgoing edges.
     pub output_edges: Vec<u64>,
     /// The file with C code before the body.
     pub head: String,
     /// The file with the C code of the task.
     pub body: String,
-    /// The file with C code behind the body.
+    /// The file with C code after the body.
     pub tail: String,
 }
 
-/// What goes from one task to another.
+/// A message between two tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GrfEdge {
     /// Its number, which is its name.
     pub number: u64,
-    /// How many bytes it is.
+    /// Its size in bytes.
     pub weight: u64,
     /// The type of its data, such as `GRAPH_DOUBLE`.
     pub kind: String,
-    /// Number of the node that sends.
+    /// Number of the sending node.
     pub sender: u64,
-    /// Number of the node that receives.
+    /// Number of the receiving node.
     pub receiver: u64,
-    /// Where the data lie at the node that sends.
+    /// Location of the data at the sender.
     pub sent: Vec<GrfChunk>,
-    /// Where the data lie at the node that receives: as many chunks as are sent.
+    /// Location of the data at the receiver: as many chunks as are sent.
     pub received: Vec<GrfChunk>,
 }
 
@@ -78,9 +78,9 @@ pub struct GrfChunk {
     pub name: String,
     /// Its type, such as `GRAPH_DOUBLE`.
     pub kind: String,
-    /// Where it begins, as a C expression.
+    /// Its start offset, as a C expression.
     pub left_offset: String,
-    /// Where it ends, as a C expression.
+    /// Its end offset, as a C expression.
     pub right_offset: String,
 }
 
@@ -130,11 +130,11 @@ impl Grf {
         Ok(graph)
     }
 
-    /// The file as PARUS writes it.
+    /// The file in the layout of PARUS.
     #[must_use]
     pub fn write(&self) -> String {
         let mut text = String::new();
-        // A text takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = self.write_to(&mut text);
         text
     }
@@ -176,7 +176,7 @@ impl Grf {
         to.write_str("<EDGES_END>\n\n<GRAPH_END>\n")
     }
 
-    /// The graph of tasks, in the order of the file, with their numbers as names; weights of edges are multiplied by `scale`.
+    /// The graph of tasks, in the order of the file, with their numbers as names; edge weights are multiplied by `scale`.
     pub fn task_dag(&self, scale: f64) -> Result<TaskDag, FileError> {
         let index: HashMap<u64, u32> =
             (0..).zip(&self.nodes).map(|(index, node)| (node.number, index)).collect();
@@ -185,13 +185,13 @@ impl Grf {
         };
         let work = self.nodes.iter().map(|node| {
             work_of_weight(node.weight as f64).map_err(|problem| {
-                wrong("node", node.number, node.weight, &problem, "weights are at most 2^53")
+                wrong("node", node.number, node.weight, &problem, "weights must be at most 2^53")
             })
         });
         let work = work.collect::<Result<_, _>>()?;
         let end = |edge: &GrfEdge, node: u64| {
-            let problem = || format!("edge {} joins node {node}, which is not there", edge.number);
-            index.get(&node).copied().ok_or_else(|| FileError::new(problem(), "is a node missing?"))
+            let problem = || format!("edge {} connects to node {node}, which does not exist", edge.number);
+            index.get(&node).copied().ok_or_else(|| FileError::new(problem(), "a node may be missing"))
         };
         let dependency = |edge: &GrfEdge| {
             let bytes = bytes_of_weight(edge.weight as f64, scale)
@@ -241,13 +241,13 @@ fn read_edge(words: &mut Words<'_>, lines: &mut Lines) -> Result<GrfEdge, FileEr
     Ok(edge)
 }
 
-/// A list of nodes that PARUS allows one of.
+/// A list of nodes in which PARUS allows only one.
 fn one_node(words: &mut Words<'_>, count_key: &str, list_key: &str) -> Result<u64, FileError> {
     match list(words, count_key, list_key)?[..] {
         [node] => Ok(node),
         ref nodes => {
             let count = nodes.len();
-            Err(words.error(format!("`{count_key}` is {count}: an edge joins one node to one other")))
+            Err(words.error(format!("`{count_key}` is {count}, but an edge connects exactly two nodes")))
         }
     }
 }
@@ -258,8 +258,8 @@ fn data_type(words: &mut Words<'_>) -> Result<String, FileError> {
     match TYPES.contains(&word.as_str()) {
         true => Ok(word),
         false => {
-            let problem = format!("there is no type `{}`", words.shown());
-            Err(words.error(problem).with_help(format!("the types: {}", TYPES.join(", "))))
+            let problem = format!("unknown type `{}`", words.shown());
+            Err(words.error(problem).with_help(format!("types: {}", TYPES.join(", "))))
         }
     }
 }
@@ -272,7 +272,7 @@ fn chunks(words: &mut Words<'_>, count: u64, [begin, end]: [&str; 2]) -> Result<
         let kind = data_type(words)?;
         let [left_offset, right_offset] = [text(words, "left_offset")?, text(words, "right_offset")?];
         if left_offset.is_empty() || right_offset.is_empty() {
-            return Err(words.error("the offsets of a chunk are not empty"));
+            return Err(words.error("the offsets of a chunk must not be empty"));
         }
         words.expect("<CHUNK_END>")?;
         Ok(GrfChunk { name, kind, left_offset, right_offset })
@@ -293,21 +293,20 @@ struct Lines {
 struct End {
     of: fn(&GrfEdge) -> u64,
     listed: fn(&GrfNode) -> &[u64],
-    /// What the list of it is called.
+    /// The name of its list.
     list: &'static str,
-    /// What the edge does there.
+    /// The verb for messages.
     does: &'static str,
 }
 
 const ENDS: [End; 2] = [
-    End { of: |edge| edge.sender, listed: |node| &node.output_edges, list: "output edges", does: "begins" },
+    End { of: |edge| edge.sender, listed: |node| &node.output_edges, list: "output edges", does: "starts" },
     End { of: |edge| edge.receiver, listed: |node| &node.input_edges, list: "input edges", does: "ends" },
 ];
 
-const HELP: &str =
-    "nodes list the edges that begin and end there, and edges the nodes that they join: both have to agree";
+const HELP: &str = "the lists of edges at the nodes must match the nodes of the edges";
 
-/// Checks that numbers are unique, that edges join nodes that exist, and that nodes list the edges that join them.
+/// Checks that numbers are unique, that edges connect existing nodes, and that nodes list their edges.
 fn check(graph: &Grf, lines: &Lines) -> Result<(), FileError> {
     let node_of = unique("node", graph.nodes.iter().map(|node| node.number).zip(&lines.nodes))?;
     let edge_of = unique("edge", graph.edges.iter().map(|edge| edge.number).zip(&lines.edges))?;
@@ -315,7 +314,8 @@ fn check(graph: &Grf, lines: &Lines) -> Result<(), FileError> {
         for (edge, &line) in graph.edges.iter().zip(&lines.edges) {
             let node = (end.of)(edge);
             if !node_of.contains_key(&node) {
-                let problem = format!("edge {} {} at node {node}, which is not there", edge.number, end.does);
+                let problem =
+                    format!("edge {} {} at node {node}, which does not exist", edge.number, end.does);
                 return Err(FileError::at(line, problem, HELP));
             }
         }
@@ -326,7 +326,7 @@ fn check(graph: &Grf, lines: &Lines) -> Result<(), FileError> {
                 let edge = index.and_then(|index| graph.edges.get(index));
                 if edge.is_none_or(|edge| (end.of)(edge) != node.number) {
                     let problem = format!(
-                        "edge {number} is among the {} of node {}, but no edge of that number {} there",
+                        "edge {number} is among the {} of node {}, but no such edge {} there",
                         end.list, node.number, end.does
                     );
                     return Err(FileError::at(line, problem, HELP));
@@ -342,7 +342,7 @@ fn check(graph: &Grf, lines: &Lines) -> Result<(), FileError> {
         if let Some(index) = is_listed.iter().position(|listed| !listed) {
             let edge = &graph.edges[index];
             let problem = format!(
-                "edge {} {} at node {}, which does not list it among its {}",
+                "edge {} {} at node {}, which does not list it in its {}",
                 edge.number,
                 end.does,
                 (end.of)(edge),
@@ -354,7 +354,7 @@ fn check(graph: &Grf, lines: &Lines) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Where every number stands, each once.
+/// The index of every number; rejects duplicates.
 fn unique<'a>(
     what: &str,
     numbers: impl Iterator<Item = (u64, &'a usize)>,
@@ -362,7 +362,7 @@ fn unique<'a>(
     let mut places = HashMap::new();
     for (index, (number, &line)) in numbers.enumerate() {
         if places.insert(number, index).is_some() {
-            return Err(FileError::at(line, format!("there are two {what}s {number}"), HELP));
+            return Err(FileError::at(line, format!("duplicate {what} {number}"), HELP));
         }
     }
     Ok(places)

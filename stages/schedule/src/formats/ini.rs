@@ -6,36 +6,36 @@
 //! creatures:start_part = 1 ;  ; the same key with its section before it
 //! ```
 //!
-//! What the two programs take where a key is missing, and what the file says that comes with them:
+//! Defaults of the two programs for missing keys, and the values in the file that comes with them:
 //!
 //! | key | new program | old program | file | what it is |
 //! |---|---|---|---|---|
 //! | `creatures:max` | 100 | 50 | 100 | schedules in a population |
-//! | `creatures:start_part` | 1, not used | 1 | 1 | part of them that the first population has |
-//! | `creatures:random_selecting` | 10 | 10 | 0.1 | new: how many of the best stay; old: how far chance worsens a schedule when it is selected |
+//! | `creatures:start_part` | 1, not used | 1 | 1 | fraction of them in the first population |
+//! | `creatures:random_selecting` | 10 | 10 | 0.1 | new: number of best schedules that survive; old: maximum random penalty in the selection |
 //! | `stop:max_cycles` | 128 | 128 | 128 | generations |
 //! | `stop:min_difference` | 0.01 | 0.01 | 0.0001 | a generation that improves by less is idle |
-//! | `stop:idle_iterations` | 25 | 5 | 32 | idle generations in a row that end the search |
-//! | `mutate_possibilities:avg` | 0.7 | 0.5 | 0.5 | part of the population that mutates |
+//! | `stop:idle_iterations` | 25 | 5 | 32 | consecutive idle generations that end the search |
+//! | `mutate_possibilities:avg` | 0.7 | 0.5 | 0.5 | fraction of the population that mutates |
 //! | `mutate_possibilities:processor` | 0.8 | 0.6 | 0.6 | probability that a gene changes its processor |
 //! | `mutate_possibilities:priority` | 0.4 | 0.2 | 0.2 | probability that a gene changes its place in the order |
-//! | `mutate_possibilities:avg_gens` | 0.3 | 0.2 | 0.2 as `gens` | part of the genes that a mutation changes |
-//! | `recombination:avg_possibility` | 0.7 | 0.5 | 0.6 | part of the population that is crossed |
-//! | `recombination:avg_points` | 6 | 2 | 2 | points of a crossover |
+//! | `mutate_possibilities:avg_gens` | 0.3 | 0.2 | 0.2 as `gens` | fraction of the genes that a mutation changes |
+//! | `recombination:avg_possibility` | 0.7 | 0.5 | 0.6 | fraction of the population that is crossed |
+//! | `recombination:avg_points` | 6 | 2 | 2 | number of crossover points |
 //!
-//! Both programs read `avg_gens` and pass over the `gens` of the file that comes with them, over misspelt keys and over values that are
-//! no numbers. Here both spellings count, and the rest are errors.
+//! Both programs read `avg_gens` and ignore `gens`, the spelling in their own file, as well as misspelt keys and non-numeric
+//! values. This reader accepts both spellings and rejects the rest.
 
 use hopmap_text::{FileError, closest, shown};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-/// The parameters in a `sch.ini`; nothing where the file does not say them.
+/// The parameters in a `sch.ini`; none if the file does not set them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SchIni {
     /// `creatures:max`: schedules in a population, at least 1.
     pub population: Option<u32>,
-    /// `creatures:start_part`: the part of them that the first population has, above 0 and up to 1.
+    /// `creatures:start_part`: fraction of them in the first population, above 0 and up to 1.
     pub start_part: Option<f64>,
     /// `creatures:random_selecting`.
     pub random_selecting: Option<RandomSelecting>,
@@ -43,28 +43,28 @@ pub struct SchIni {
     pub max_cycles: Option<u32>,
     /// `stop:min_difference`: a generation that improves by less is idle; at least 0.
     pub min_difference: Option<f64>,
-    /// `stop:idle_iterations`: idle generations in a row that end the search.
+    /// `stop:idle_iterations`: consecutive idle generations that end the search.
     pub idle_iterations: Option<u32>,
-    /// `mutate_possibilities:avg`: part of the population that mutates, 0 to 1.
+    /// `mutate_possibilities:avg`: fraction of the population that mutates, 0 to 1.
     pub mutation: Option<f64>,
     /// `mutate_possibilities:processor`: probability that a gene changes its processor.
     pub mutation_processor: Option<f64>,
     /// `mutate_possibilities:priority`: probability that a gene changes its place in the order.
     pub mutation_priority: Option<f64>,
-    /// `mutate_possibilities:avg_gens`, also spelt `gens`: part of the genes that a mutation changes, 0 to 1.
+    /// `mutate_possibilities:avg_gens`, also spelt `gens`: fraction of the genes that a mutation changes, 0 to 1.
     pub mutation_genes: Option<f64>,
-    /// `recombination:avg_possibility`: part of the population that is crossed, 0 to 1.
+    /// `recombination:avg_possibility`: fraction of the population that is crossed, 0 to 1.
     pub recombination: Option<f64>,
-    /// `recombination:avg_points`: points of a crossover, at least 1.
+    /// `recombination:avg_points`: number of crossover points, at least 1.
     pub crossover_points: Option<u32>,
 }
 
-/// What `creatures:random_selecting` means, which the two programs do not agree about.
+/// The meaning of `creatures:random_selecting`, which differs between the two programs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RandomSelecting {
-    /// Of the old program, a fraction below 1: when it is selected a schedule counts up to so much worse, by chance.
+    /// In the old program a fraction below 1: the maximum random penalty of a schedule in the selection.
     Penalty(f64),
-    /// Of the new program, a whole number: so many of the best always stay.
+    /// In the new program an integer: the number of best schedules that always survive.
     Elites(u32),
 }
 
@@ -84,7 +84,7 @@ const KEYS: [&str; 13] = [
     "recombination:avg_points",
 ];
 
-/// What a key is set to, and where.
+/// The value of a key, and its position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Value<'a> {
     key: &'static str,
@@ -123,7 +123,7 @@ impl SchIni {
     }
 }
 
-/// All keys that are set; of two spellings of one key, `avg_gens`.
+/// All keys that are set; `avg_gens` if both spellings are.
 fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, FileError> {
     let mut values: HashMap<&'static str, Value<'_>> = HashMap::new();
     let mut section = String::new();
@@ -149,8 +149,8 @@ fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, FileError> {
             let [was, is] = [first.text, value.text].map(shown);
             let problem = format!("`{other}` is `{is}` here, and `{name}` is `{was}` in line {}", first.line);
             let help = match name == other {
-                true => "say it once",
-                false => "both are the part of the genes that a mutation changes: leave one of them out",
+                true => "set it once",
+                false => "both are the fraction of the genes that a mutation changes: omit one of them",
             };
             return Err(FileError::at(line, problem, help));
         }
@@ -158,15 +158,14 @@ fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, FileError> {
     Ok(values)
 }
 
-/// The name of a section, behind its opening bracket.
+/// The name of a section, after its opening bracket.
 fn heading(text: &str, line: usize) -> Result<String, FileError> {
     let help = "write a section as `[creatures]`";
-    let (name, rest) = text
-        .split_once(']')
-        .ok_or_else(|| FileError::at(line, "the name of the section does not end", help))?;
+    let (name, rest) =
+        text.split_once(']').ok_or_else(|| FileError::at(line, "unterminated name of a section", help))?;
     let rest = rest.trim_start();
     if !(rest.is_empty() || rest.starts_with(['#', ';'])) {
-        return Err(FileError::at(line, format!("`{}` stands behind the section", shown(rest)), help));
+        return Err(FileError::at(line, format!("unexpected `{}` after the section", shown(rest)), help));
     }
     let name = name.trim().to_ascii_lowercase();
     let sections = ["creatures", "stop", "mutate_possibilities", "recombination"];
@@ -175,27 +174,27 @@ fn heading(text: &str, line: usize) -> Result<String, FileError> {
     }
     Err(FileError::at(
         line,
-        format!("there is no section `{}`", shown(&name)),
+        format!("unknown section `{}`", shown(&name)),
         suggestion(&name, &sections, "the sections"),
     ))
 }
 
-/// `key = value ;` with a comment or without.
+/// `key = value ;` with an optional comment.
 fn setting<'a>(text: &'a str, section: &str, line: usize) -> Result<Value<'a>, FileError> {
     let help = "write a line as `max = 100 ;`";
     let Some((name, value)) = text.split_once('=') else {
-        return Err(FileError::at(line, format!("`{}` sets nothing", shown(text)), help));
+        return Err(FileError::at(line, format!("`{}` is not an assignment", shown(text)), help));
     };
     let name = name.trim().to_ascii_lowercase();
     let full = if name.contains(':') { name.clone() } else { format!("{section}:{name}") };
     let Some(key) = KEYS.into_iter().find(|known| *known == full) else {
-        // The same key of another section is more likely than another key.
+        // The same key in another section is more likely than another key.
         let help = match KEYS.iter().find(|key| key.split(':').nth(1) == Some(&name)) {
-            Some(key) => format!("did you mean `{key}`? It belongs to another section"),
+            Some(key) => format!("did you mean `{key}`? it belongs to another section"),
             None => suggestion(&full, &KEYS, "the keys"),
         };
         let name = full.strip_prefix(':').unwrap_or(&full);
-        return Err(FileError::at(line, format!("there is no parameter `{}`", shown(name)), help));
+        return Err(FileError::at(line, format!("unknown parameter `{}`", shown(name)), help));
     };
     let value = value.trim_start();
     let quoted = ['"', '\''].iter().find_map(|&mark| value.strip_prefix(mark)?.split_once(mark));
@@ -216,7 +215,7 @@ fn suggestion(wrong: &str, known: &[&str], what: &str) -> String {
 impl Value<'_> {
     fn wrong(&self, expected: &str) -> FileError {
         let problem = format!("`{}` is `{}`", self.key, shown(self.text));
-        FileError::at(self.line, problem, format!("it is {expected}"))
+        FileError::at(self.line, problem, format!("it must be {expected}"))
     }
 
     fn number(&self, range: RangeInclusive<f64>) -> Result<f64, FileError> {
@@ -230,7 +229,7 @@ impl Value<'_> {
 
     fn count(&self, least: u32) -> Result<u32, FileError> {
         let count = self.text.parse().ok().filter(|count| *count >= least);
-        count.ok_or_else(|| self.wrong(&format!("a whole number of at least {least}")))
+        count.ok_or_else(|| self.wrong(&format!("an integer of at least {least}")))
     }
 
     fn random_selecting(&self) -> Result<RandomSelecting, FileError> {
@@ -240,7 +239,7 @@ impl Value<'_> {
         let penalty = self.text.parse().ok().filter(|penalty: &f64| (0.0..1.0).contains(penalty));
         penalty.map(RandomSelecting::Penalty).ok_or_else(|| {
             self.wrong(
-                "a whole number, how many of the best stay, or a fraction below 1, how far chance worsens a schedule that is selected",
+                "an integer (number of best schedules that survive), or a fraction below 1 (maximum random penalty)",
             )
         })
     }
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn both_programs_are_understood() {
+    fn parameters_of_both_programs_are_read() {
         let selecting = |value: &str| read(&format!("creatures:random_selecting = {value}"));
         assert_eq!(selecting("10").unwrap().random_selecting, Some(RandomSelecting::Elites(10)));
         assert_eq!(selecting("0.0 ;").unwrap().random_selecting, Some(RandomSelecting::Penalty(0.0)));
@@ -300,17 +299,17 @@ mod tests {
             (error.line, error.problem, error.help.unwrap())
         };
         let (line, problem, help) = error("[stop]\n\nmax_cycle = 3");
-        assert_eq!((line, problem.as_str()), (Some(3), "there is no parameter `stop:max_cycle`"));
+        assert_eq!((line, problem.as_str()), (Some(3), "unknown parameter `stop:max_cycle`"));
         assert_eq!(help, "did you mean `stop:max_cycles`?");
         assert!(error("[stop]\navg = 1").2.contains("`mutate_possibilities:avg`"));
         assert!(
             error("[creature]\n").2.contains("`creatures`") && error("[x]\n").2.starts_with("the sections")
         );
-        assert_eq!(error("max = 1").1, "there is no parameter `max`");
-        assert_eq!(error("max = 1").2, "did you mean `creatures:max`? It belongs to another section");
-        assert_eq!(error("[stop\n").1, "the name of the section does not end");
-        assert_eq!(error("[stop] x\n").1, "`x` stands behind the section");
-        assert_eq!(error("stop:max_cycles").1, "`stop:max_cycles` sets nothing");
+        assert_eq!(error("max = 1").1, "unknown parameter `max`");
+        assert_eq!(error("max = 1").2, "did you mean `creatures:max`? it belongs to another section");
+        assert_eq!(error("[stop\n").1, "unterminated name of a section");
+        assert_eq!(error("[stop] x\n").1, "unexpected `x` after the section");
+        assert_eq!(error("stop:max_cycles").1, "`stop:max_cycles` is not an assignment");
         for wrong in [
             "creatures:max = 0",
             "creatures:max = 1.5",
@@ -324,6 +323,6 @@ mod tests {
         ] {
             assert_eq!(error(wrong).0, Some(1), "{wrong}");
         }
-        assert!(error("stop:max_cycles = 1\nstop:max_cycles = 2").2.contains("say it once"));
+        assert!(error("stop:max_cycles = 1\nstop:max_cycles = 2").2.contains("set it once"));
     }
 }

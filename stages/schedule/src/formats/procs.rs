@@ -1,4 +1,4 @@
-//! `procs.vct` of PARUS: how long a test took on every process.
+//! `procs.vct` of PARUS: benchmark durations of every process.
 //!
 //! ```text
 //! processors 2
@@ -16,40 +16,41 @@ use hopmap_text::FileError;
 
 use super::common::{text, value, words};
 
-/// How long a test took on every process.
+/// Benchmark durations of every process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Procs {
     /// The host of every process.
     pub hosts: Vec<String>,
-    /// The size of the test, above 0.
+    /// The size of the benchmark, above 0.
     pub size: f64,
-    /// Seconds that it took on every process, above 0.
+    /// Duration in seconds on every process, above 0.
     pub durations: Vec<f64>,
 }
 
-/// Most processes.
+/// Maximum number of processes.
 const MOST_PROCESSES: usize = 1 << 14;
 
 impl Procs {
     /// Reads `procs.vct`.
     pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
-        let mut words = words(bytes, 299, "`proc_test` of PARUS writes such a file")?;
+        let mut words = words(bytes, 299, "the file must be an output of `proc_test` of PARUS")?;
         let processes: usize = value(&mut words, "processors")?;
         if !(1..=MOST_PROCESSES).contains(&processes) {
-            let problem = format!("there are {processes} processors, and there can be 1 to {MOST_PROCESSES}");
+            let problem =
+                format!("the file has {processes} processors, but 1 to {MOST_PROCESSES} are supported");
             return Err(words.error(problem));
         }
         text(&mut words, "test type")?;
         let size: f64 = value(&mut words, "test data size")?;
         if !(size.is_finite() && size > 0.0) {
-            return Err(words.error(format!("the size of the test is {size}, which should be above 0")));
+            return Err(words.error(format!("the size of the test is {size}, but it must be above 0")));
         }
         words.expect("hosts:")?;
         let mut hosts = Vec::new();
         for _ in 0..processes {
             let host = words.word()?;
             if host.eq_ignore_ascii_case("durations:") {
-                let problem = format!("there are {} hosts for {processes} processors", hosts.len());
+                let problem = format!("{} hosts for {processes} processors", hosts.len());
                 return Err(words.error(problem));
             }
             hosts.push(host.to_owned());
@@ -58,19 +59,19 @@ impl Procs {
         let mut durations = Vec::new();
         for process in 0..processes {
             if words.is_at_end()? {
-                let problem = format!("there are {process} durations for {processes} processors");
+                let problem = format!("{process} durations for {processes} processors");
                 return Err(words.error(problem));
             }
             let duration: f64 = words.number(format_args!("the duration of process {process}"))?;
             if !(duration.is_finite() && duration > 0.0) {
-                let problem = format!("the test took {duration} s on process {process}, which cannot be");
+                let problem = format!("invalid duration of {duration} s on process {process}");
                 return Err(words.error(problem));
             }
             durations.push(duration);
         }
         match words.next()? {
             false => Ok(Self { hosts, size, durations }),
-            true => Err(words.error(format!("`{}` stands behind {processes} durations", words.shown()))),
+            true => Err(words.error(format!("unexpected `{}` after {processes} durations", words.shown()))),
         }
     }
 }
@@ -95,16 +96,16 @@ mod tests {
             let error = Procs::read(TEXT.replacen(from, to, 1).as_bytes()).expect_err(to);
             format!("line {}: {}", error.line.unwrap_or_default(), error.problem)
         };
-        assert_eq!(problem("1.25", "0"), "line 11: the test took 0 s on process 0, which cannot be");
+        assert_eq!(problem("1.25", "0"), "line 11: invalid duration of 0 s on process 0");
         assert!(problem("1.25", "-1").contains("-1 s") && problem("1.25", "nan").contains("NaN s"));
-        assert_eq!(problem("\nb/", "\n/"), "line 10: there are 1 hosts for 2 processors");
-        assert_eq!(problem("1.5e0\n", ""), "line 11: there are 1 durations for 2 processors");
-        assert_eq!(problem("1.5e0", "1.5e0 9"), "line 12: `9` stands behind 2 durations");
+        assert_eq!(problem("\nb/", "\n/"), "line 10: 1 hosts for 2 processors");
+        assert_eq!(problem("1.5e0\n", ""), "line 11: 1 durations for 2 processors");
+        assert_eq!(problem("1.5e0", "1.5e0 9"), "line 12: unexpected `9` after 2 durations");
         assert_eq!(
             problem("1.5e0", "x"),
             "line 12: the duration of process 1 is `x`, which is not a valid number here"
         );
-        assert_eq!(problem("1000", "0"), "line 4: the size of the test is 0, which should be above 0");
+        assert_eq!(problem("1000", "0"), "line 4: the size of the test is 0, but it must be above 0");
         assert!(problem("processors 2", "processors 0").contains("1 to 16384"));
         assert_eq!(
             problem("processors 2", "processors -2"),

@@ -1,4 +1,4 @@
-//! `.sch` of PARUS: the tasks of every process in their turns.
+//! `.sch` of PARUS: the tasks of every process in their order.
 //!
 //! ```text
 //! <SCHEDULE_BEGIN>
@@ -21,30 +21,30 @@ use hopmap_text::FileError;
 
 use super::common::{list, value, words};
 
-/// A schedule as PARUS writes it: who runs what, in which order.
+/// A schedule of PARUS: the tasks of each process, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sch {
     /// The processes.
     pub processors: Vec<SchProcessor>,
 }
 
-/// A process and what it runs.
+/// A process and its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SchProcessor {
-    /// Its name: rank in MPI, which counts from 1, since process 0 is the coordinator of PARUS.
+    /// Its name: the MPI rank, from 1 because process 0 is the coordinator of PARUS.
     pub name: u64,
-    /// Numbers of the nodes that it runs, in their turns.
+    /// Numbers of its nodes, in order.
     pub nodes: Vec<u64>,
 }
 
 impl Sch {
-    /// Reads a `.sch` file. No node stands twice, and no two processes have one name.
+    /// Reads a `.sch` file. Nodes and names of processes are unique.
     pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
-        let mut words = words(bytes, 99, "`graph2sch` of PARUS writes such a file")?;
+        let mut words = words(bytes, 99, "the file must be an output of `graph2sch` of PARUS")?;
         words.expect("<SCHEDULE_BEGIN>")?;
         let count: u64 = value(&mut words, "num_processors")?;
         if count == 0 {
-            return Err(words.error("there are no processors"));
+            return Err(words.error("the schedule has no processors"));
         }
         let mut processors = Vec::new();
         let mut lines = HashMap::new();
@@ -53,13 +53,15 @@ impl Sch {
             words.expect("<PROCESSOR_BEGIN>")?;
             let name: u64 = value(&mut words, "name")?;
             if let Some(line) = lines.insert(name, words.line()) {
-                return Err(words.error(format!("there is a processor {name} in line {line} already")));
+                return Err(words.error(format!("processor {name} is already defined in line {line}")));
             }
             let nodes = list(&mut words, "num_nodes", "nodes")?;
             words.expect("<PROCESSOR_END>")?;
             for &node in &nodes {
                 if let Some(other) = runs_on.insert(node, name) {
-                    return Err(words.error(format!("node {node} runs twice: on {other} and on {name}")));
+                    return Err(
+                        words.error(format!("node {node} runs twice: on processors {other} and {name}"))
+                    );
                 }
             }
             processors.push(SchProcessor { name, nodes });
@@ -69,8 +71,8 @@ impl Sch {
         Ok(Self { processors })
     }
 
-    /// The file as `graph2sch` writes it, byte for byte, but for comments: `comment` gives lines to stand before a process, if any,
-    /// with or without the `//` in front.
+    /// The file as `graph2sch` writes it, byte for byte, except for comments: `comment` returns lines before a process, if any,
+    /// with or without `//`.
     #[must_use]
     pub fn write(&self, comment: impl Fn(&SchProcessor) -> Option<String>) -> String {
         let mut text = format!("<SCHEDULE_BEGIN>\n\n num_processors {}\n\n", self.processors.len());
@@ -82,7 +84,7 @@ impl Sch {
             let SchProcessor { name, nodes } = processor;
             text += &format!("<PROCESSOR_BEGIN>\n name {name}\n num_nodes {}\n nodes ( ", nodes.len());
             for node in nodes {
-                // A text takes all that is written to it.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "{node} ");
             }
             text += ")\n<PROCESSOR_END>\n\n";
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_as_parus_writes_it() {
+    fn output_is_that_of_parus() {
         let text = "<SCHEDULE_BEGIN>\n\n num_processors 2\n\n<PROCESSOR_BEGIN>\n name 1\n num_nodes 2\n nodes ( 7 3 )\n<PROCESSOR_END>\n\n\
                     <PROCESSOR_BEGIN>\n name 2\n num_nodes 0\n nodes ( )\n<PROCESSOR_END>\n\n<SCHEDULE_END>\n";
         assert_eq!(small().write(|_| None), text);
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_passed_over() {
+    fn comments_are_ignored() {
         let comment =
             |one: &SchProcessor| (one.name == 1).then(|| "node 7: rank 0, segment 1\n// node 3".into());
         let text = small().write(comment);
@@ -132,11 +134,11 @@ mod tests {
             problem("num_nodes 0", "num_nodes 1").1,
             "`num_nodes` is 1, but the list of `nodes` has 0 numbers"
         );
-        assert_eq!(problem("name 2", "name 1"), (12, "there is a processor 1 in line 6 already".into()));
-        assert_eq!(problem("7 3", "7 7").1, "node 7 runs twice: on 1 and on 1");
+        assert_eq!(problem("name 2", "name 1"), (12, "processor 1 is already defined in line 6".into()));
+        assert_eq!(problem("7 3", "7 7").1, "node 7 runs twice: on processors 1 and 1");
         assert!(problem("_processors 2", "_processors 1").1.contains("found `<PROCESSOR_BEGIN>`"));
         assert!(problem("_processors 2", "_processors 3").1.contains("found `<SCHEDULE_END>`"));
-        assert_eq!(problem("_processors 2", "_processors 0").1, "there are no processors");
+        assert_eq!(problem("_processors 2", "_processors 0").1, "the schedule has no processors");
         assert_eq!(problem("7 3", "7 -3").0, 8);
         assert!(problem("<SCHEDULE_END>", "<SCHEDULE_END> x").1.contains("unexpected `x` after the end"));
         assert_eq!(Sch::read(b" // nothing\n").unwrap_err().problem, "the file is empty");

@@ -1,7 +1,8 @@
-//! `WfFormat` of `WfCommons`: workflows that ran somewhere, as JSON (<https://github.com/wfcommons/WfFormat>).
+//! `WfFormat` of `WfCommons`: recorded workflows in JSON (<https://github.com/wfcommons/WfFormat>).
 //!
-//! Read are 1.5 and 1.6, where a workflow is a specification and its execution, and those before, where tasks or jobs hold all. Work
-//! is the seconds that a task took, and what goes from a parent to a child are the files that the one writes and the other reads.
+//! Supports 1.5 and 1.6, where a workflow is a specification and its execution, and earlier versions, where tasks or jobs contain
+//! everything. The work of a task is its runtime in seconds. A message from a parent to a child consists of the files that one
+//! writes and the other reads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +22,7 @@ pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, FileError> {
             let bytes = bytes_of_weight(size, scale).map_err(|(problem, help)| {
                 let [from, to] = [source as usize, destination].map(|task| shown(&workflow.tasks[task].name));
                 let problem =
-                    format!("what goes from task `{from}` to `{to}` is {size} bytes, which {problem}");
+                    format!("the message from task `{from}` to `{to}` has {size} bytes, which {problem}");
                 FileError::new(problem, help)
             })?;
             dependencies.push(Dependency { source, destination: destination as u32, bytes });
@@ -32,13 +33,13 @@ pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, FileError> {
     for task in &tasks {
         let name = shown(&task.name);
         let Some(seconds) = task.seconds else {
-            let help = "`workflow.execution.tasks` gives every task a `runtimeInSeconds`";
-            return Err(FileError::new(format!("nothing says how long task `{name}` took"), help));
+            let help = "every task in `workflow.execution.tasks` needs a `runtimeInSeconds`";
+            return Err(FileError::new(format!("the runtime of task `{name}` is missing"), help));
         };
         work.push(work_of_weight(seconds).map_err(|problem| {
             FileError::new(
-                format!("task `{name}` took {seconds} s, which {problem}"),
-                "seconds are 0 or more",
+                format!("the runtime of task `{name}` is {seconds} s, which {problem}"),
+                "runtimes must be 0 or more",
             )
         })?);
     }
@@ -53,33 +54,33 @@ struct Workflow {
     names: Vec<String>,
     /// The sizes of files.
     sizes: Vec<Option<f64>>,
-    /// Whether a task that names no parents waits for those that write what it reads.
+    /// Whether a task without parents waits for the writers of the files that it reads.
     files_are_edges: bool,
 }
 
 /// A task of a workflow.
 #[derive(Debug)]
 struct Task {
-    /// What no other task is called.
+    /// Its unique name.
     name: String,
-    /// What others may call it too.
+    /// An alternative name.
     other_name: Option<String>,
     /// Its number in older versions.
     old_id: Option<String>,
     seconds: Option<f64>,
     parents: Vec<String>,
     children: Vec<String>,
-    /// Files, with their sizes if they are said here.
+    /// Files, with their sizes if they are specified here.
     reads: Vec<(u32, Option<f64>)>,
     writes: Vec<u32>,
 }
 
-/// Who waits for whom.
+/// Dependencies.
 #[derive(Debug)]
 struct Links {
-    /// The tasks that every task waits for, sorted, each once.
+    /// The predecessors of every task, sorted, without duplicates.
     parents: Vec<Vec<u32>>,
-    /// The tasks that write every file, sorted, each once.
+    /// The writers of every file, sorted, without duplicates.
     writers: Vec<Vec<u32>>,
 }
 
@@ -114,7 +115,7 @@ impl Links {
         Ok(Self { parents, writers })
     }
 
-    /// What a task waits for, and how many bytes it gets from there: those of files that the one writes and the other reads.
+    /// The predecessors of a task, and the bytes from each: the files that one writes and the other reads.
     fn messages(&self, workflow: &Workflow, task: usize) -> Result<Vec<(u32, f64)>, FileError> {
         let parents = &self.parents[task];
         let mut messages: Vec<(u32, f64)> = parents.iter().map(|&parent| (parent, 0.0)).collect();
@@ -125,18 +126,18 @@ impl Links {
                 let size = size.or(workflow.sizes[file as usize]).ok_or_else(|| {
                     let name = shown(&workflow.names[file as usize]);
                     FileError::new(
-                        format!("nothing says how large file `{name}` is"),
-                        "give its `sizeInBytes`",
+                        format!("the size of file `{name}` is missing"),
+                        "specify its `sizeInBytes`",
                     )
                 })?;
                 messages[place].1 += size;
                 Ok(())
             };
-            // A file that is named twice is read once.
+            // A file that is listed twice is read once.
             if !seen.insert(file) {
                 continue;
             }
-            // Each of the few is looked for among the many.
+            // Searches each element of the shorter list in the longer one.
             if writers.len() <= parents.len() {
                 for writer in writers {
                     parents.binary_search(writer).map_or(Ok(()), &mut get)?;
@@ -151,10 +152,10 @@ impl Links {
     }
 }
 
-/// Tasks by what they are called.
+/// Tasks by name.
 struct Known<'a> {
     by_name: HashMap<&'a str, u32>,
-    /// By names that may be those of several.
+    /// By alternative names, which may be ambiguous.
     by_other: HashMap<&'a str, Option<u32>>,
 }
 
@@ -163,8 +164,8 @@ impl<'a> Known<'a> {
         let mut known = Self { by_name: HashMap::new(), by_other: HashMap::new() };
         for (number, task) in (0..).zip(tasks) {
             if known.by_name.insert(&task.name, number).is_some() {
-                let problem = format!("there are two tasks `{}`", shown(&task.name));
-                return Err(FileError::new(problem, "ids are unique"));
+                let problem = format!("duplicate task `{}`", shown(&task.name));
+                return Err(FileError::new(problem, "ids must be unique"));
             }
             for name in [&task.other_name, &task.old_id].into_iter().flatten() {
                 let other = known.by_other.entry(name).or_insert(Some(number));
@@ -178,11 +179,11 @@ impl<'a> Known<'a> {
         let found = self.by_name.get(name).copied().map(Some).or_else(|| self.by_other.get(name).copied());
         let problem = match found {
             Some(Some(task)) => return Ok(task),
-            Some(None) => "and several tasks have that name",
-            None => "which is not there",
+            Some(None) => "which is the name of several tasks",
+            None => "which does not exist",
         };
         let problem = format!("task `{}` has a {relation} `{}`, {problem}", shown(&by.name), shown(name));
-        Err(FileError::new(problem, "tasks name their parents and children by their ids"))
+        Err(FileError::new(problem, "tasks must refer to their parents and children by id"))
     }
 }
 
@@ -193,7 +194,7 @@ struct Document {
     workflow: Option<WorkflowJson>,
 }
 
-/// What any version has in a workflow.
+/// Contents of a workflow in any version.
 #[derive(Deserialize)]
 struct WorkflowJson {
     specification: Option<Specification>,
@@ -263,21 +264,21 @@ struct OldFile {
     size_in_bytes: Option<f64>,
 }
 
-const HELP: &str = "versions 1.5 and 1.6 have `workflow.specification.tasks` and `workflow.execution.tasks`; those before `workflow.tasks` or \
+const HELP: &str = "versions 1.5 and 1.6 need `workflow.specification.tasks` and `workflow.execution.tasks`; earlier versions need `workflow.tasks` or \
                     `workflow.jobs`";
 
 fn parse(text: &str) -> Result<Workflow, FileError> {
     let document: Document = serde_json::from_str(text).map_err(|error| {
-        let said = error.to_string();
-        let problem = said.split(" at line ").next().unwrap_or_default().to_owned();
+        let message = error.to_string();
+        let problem = message.split(" at line ").next().unwrap_or_default().to_owned();
         FileError::at(
             error.line(),
             problem,
-            "the file is JSON as https://github.com/wfcommons/WfFormat describes it",
+            "the file must be JSON as described by https://github.com/wfcommons/WfFormat",
         )
     })?;
     let Some(workflow) = document.workflow else {
-        return Err(FileError::new("there is no `workflow`", HELP));
+        return Err(FileError::new("the file has no `workflow`", HELP));
     };
     let read = match workflow {
         WorkflowJson { specification: Some(specification), execution, .. } => new(specification, execution)?,
@@ -285,10 +286,10 @@ fn parse(text: &str) -> Result<Workflow, FileError> {
     };
     if read.tasks.is_empty() {
         let help = match &document.schema_version {
-            Some(version) => format!("the file says `schemaVersion` {}; {HELP}", shown(&version.to_string())),
+            Some(version) => format!("the file has `schemaVersion` {}; {HELP}", shown(&version.to_string())),
             None => HELP.to_owned(),
         };
-        return Err(FileError::new("there are no tasks in `workflow`", help));
+        return Err(FileError::new("`workflow` has no tasks", help));
     }
     Ok(read)
 }
@@ -327,7 +328,7 @@ impl Files {
 fn size(name: &str, size: f64) -> Result<f64, FileError> {
     work_of_weight(size).map_err(|problem| {
         let problem = format!("file `{}` has {size} bytes, which {problem}", shown(name));
-        FileError::new(problem, "sizes are numbers from 0 to 2^53")
+        FileError::new(problem, "sizes must be numbers from 0 to 2^53")
     })
 }
 
@@ -339,8 +340,8 @@ fn new(specification: Specification, execution: Option<Execution>) -> Result<Wor
         let number = files.number(id) as usize;
         match files.sizes[number].replace(bytes) {
             Some(other) if other.to_bits() != bytes.to_bits() => {
-                let problem = format!("file `{shown_id}` has {other} and {bytes} bytes");
-                return Err(FileError::new(problem, "say it once in `specification.files`"));
+                let problem = format!("file `{shown_id}` has both {other} and {bytes} bytes");
+                return Err(FileError::new(problem, "specify it once in `specification.files`"));
             }
             _ => {}
         }
@@ -351,13 +352,13 @@ fn new(specification: Specification, execution: Option<Execution>) -> Result<Wor
         let Some(runtime) = runtime_in_seconds else { continue };
         let shown_id = shown(&id);
         if seconds.insert(id, runtime).is_some() {
-            let problem = format!("`execution` has two tasks `{shown_id}`");
-            return Err(FileError::new(problem, "every task runs once"));
+            let problem = format!("duplicate task `{shown_id}` in `execution`");
+            return Err(FileError::new(problem, "every task must run once"));
         }
     }
     let mut ids = HashSet::new();
     if let Some(task) = specification.tasks.iter().find(|task| !ids.insert(task.id.as_str())) {
-        return Err(FileError::new(format!("there are two tasks `{}`", shown(&task.id)), "ids are unique"));
+        return Err(FileError::new(format!("duplicate task `{}`", shown(&task.id)), "ids must be unique"));
     }
     let task = |task: NewTask| Task {
         seconds: seconds.remove(&task.id),
@@ -371,8 +372,7 @@ fn new(specification: Specification, execution: Option<Execution>) -> Result<Wor
     };
     let tasks: Vec<Task> = specification.tasks.into_iter().map(task).collect();
     if let Some(id) = seconds.keys().min() {
-        let problem =
-            format!("`execution` has a task `{}`, which the specification does not have", shown(id));
+        let problem = format!("task `{}` of `execution` is not in the specification", shown(id));
         return Err(FileError::new(problem, HELP));
     }
     let (names, sizes) = files.done();
@@ -396,7 +396,7 @@ fn old(tasks: Vec<OldTask>) -> Result<Workflow, FileError> {
                 }
             }
         }
-        // As WfCommons names them when it makes 1.5 of it.
+        // The names that WfCommons uses when it converts to 1.5.
         let name = match &task.id {
             Some(id) if !task.name.contains(id.as_str()) => format!("{}_{id}", task.name),
             _ => task.name.clone(),
@@ -460,34 +460,34 @@ mod tests {
     fn tasks_of_older_versions_hold_all() {
         let dag = read(OLD.as_bytes(), 1.0).unwrap();
         assert_eq!(dag.names, ["a_ID1", "b_ID2", "c"]);
-        // Nobody says what the last one waits for, but it reads a file.
+        // The predecessors of the last task are not listed, but it reads a file.
         assert_eq!(edges(&dag), [("a_ID1", "b_ID2", 7), ("a_ID1", "c", 5)]);
         let tasks = OLD.replace("jobs", "tasks").replace("1.3", "1.4");
         assert_eq!(read(tasks.as_bytes(), 1.0), Ok(dag));
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         let problem = |text: &str, from: &str, to: &str| {
             assert!(text.contains(from), "{from}");
             read(text.replacen(from, to, 1).as_bytes(), 1.0).unwrap_err().to_string()
         };
         assert_eq!(
             problem(NEW, r#"["a", "b"]"#, r#"["a", "q"]"#),
-            "task `c` has a parent `q`, which is not there"
+            "task `c` has a parent `q`, which does not exist"
         );
         assert_eq!(
             problem(NEW, r#"["c", "b"]"#, r#"["x"]"#),
-            "task `a` has a child `x`, and several tasks have that name"
+            "task `a` has a child `x`, which is the name of several tasks"
         );
-        assert_eq!(problem(NEW, r#""id": "b""#, r#""id": "a""#), "there are two tasks `a`");
+        assert_eq!(problem(NEW, r#""id": "b""#, r#""id": "a""#), "duplicate task `a`");
         assert_eq!(
             problem(NEW, r#"{"id": "b", "runtimeInSeconds": 0}, "#, ""),
-            "nothing says how long task `b` took"
+            "the runtime of task `b` is missing"
         );
         assert_eq!(
             problem(NEW, "1.5, \"machines", "-1.5, \"machines"),
-            "task `a` took -1.5 s, which is negative"
+            "the runtime of task `a` is -1.5 s, which is negative"
         );
         assert_eq!(
             problem(NEW, "Seconds\": 2}", "Seconds\": \"2\"}"),
@@ -495,25 +495,25 @@ mod tests {
         );
         assert_eq!(
             problem(NEW, r#"{"id": "f", "sizeInBytes": 100}, "#, ""),
-            "nothing says how large file `f` is"
+            "the size of file `f` is missing"
         );
         assert_eq!(
             problem(NEW, "\"sizeInBytes\": 100", "\"sizeInBytes\": -1"),
             "file `f` has -1 bytes, which is negative"
         );
-        assert_eq!(problem(NEW, r#"{"id": "g""#, r#"{"id": "f""#), "file `f` has 100 and 20 bytes");
+        assert_eq!(problem(NEW, r#"{"id": "g""#, r#"{"id": "f""#), "file `f` has both 100 and 20 bytes");
         assert_eq!(
             problem(NEW, "\"parents\": []", "\"parents\": [\"c\"]"),
-            "task `c` waits for itself, by way of others"
+            "task `c` is part of a dependency cycle"
         );
         assert_eq!(
             problem(NEW, "{\"id\": \"c\", \"runtime", "{\"id\": \"q\", \"runtime"),
-            "`execution` has a task `q`, which the specification does not have"
+            "task `q` of `execution` is not in the specification"
         );
-        assert_eq!(problem(NEW, "\"specification\"", "\"x\""), "there are no tasks in `workflow`");
-        assert_eq!(problem(OLD, "\"jobs\"", "\"x\""), "there are no tasks in `workflow`");
+        assert_eq!(problem(NEW, "\"specification\"", "\"x\""), "`workflow` has no tasks");
+        assert_eq!(problem(OLD, "\"jobs\"", "\"x\""), "`workflow` has no tasks");
         assert!(read(OLD.replace("1.3", "x").as_bytes(), 1.0).is_ok());
-        assert_eq!(read(b"{}", 1.0).unwrap_err().problem, "there is no `workflow`");
+        assert_eq!(read(b"{}", 1.0).unwrap_err().problem, "the file has no `workflow`");
         assert!(read(b"{\n", 1.0).unwrap_err().to_string().starts_with("line 2: "));
     }
 }

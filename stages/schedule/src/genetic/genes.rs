@@ -1,4 +1,4 @@
-//! Genes: how they are drawn, mutate and are crossed, and how they are read as plans.
+//! Genes: random initialisation, mutation, crossover, and decoding to plans.
 
 use hopmap_random::{Pcg64, Rng, index_below};
 
@@ -9,14 +9,14 @@ use crate::costs::Costs;
 /// No task.
 const NONE: u32 = u32::MAX;
 
-/// What of a plan PARUS keeps for every task: its processor, and its rank, a number that says whose turn is first.
+/// The genes of PARUS for every task: its processor, and its rank, a number that determines the order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Genes {
     pub(super) processor: Vec<u32>,
     pub(super) rank: Vec<u32>,
 }
 
-/// Random processors and random ranks; read as priorities they are a random plan.
+/// Random processors and random ranks; decoded as priorities they are a random plan.
 pub(super) fn draw_genes(tasks: usize, processors: usize, random: &mut Pcg64) -> Genes {
     let mut rank: Vec<u32> = (0..tasks as u32).collect();
     for last in (1..tasks).rev() {
@@ -26,13 +26,13 @@ pub(super) fn draw_genes(tasks: usize, processors: usize, random: &mut Pcg64) ->
     Genes { processor, rank }
 }
 
-/// A number between half and one and a half times the mean.
+/// A random number between half and one and a half times the mean.
 pub(super) fn draw_around(mean: f64, random: &mut Pcg64) -> usize {
     let part = 0.5 + f64::from(random.next_u32()) / 4_294_967_296.0;
     (part * mean).round() as usize
 }
 
-/// Gives some genes another processor, another rank, or both.
+/// Mutates some genes: another processor, another rank, or both.
 pub(super) fn mutate(genes: &mut Genes, processors: usize, rules: &Rules, random: &mut Pcg64) {
     let tasks = genes.rank.len();
     for _ in 0..draw_around(rules.mutation_genes * tasks as f64, random).max(1) {
@@ -46,8 +46,7 @@ pub(super) fn mutate(genes: &mut Genes, processors: usize, rules: &Rules, random
     }
 }
 
-/// Two children: one has the entries of the first parent up to a point, those of the second up to the next, and so on; the other
-/// has those that the first child has not.
+/// Two children of a multi-point crossover: one takes alternating segments of both parents, the other takes the complement.
 pub(super) fn cross(one: &Genes, other: &Genes, rules: &Rules, random: &mut Pcg64) -> [Genes; 2] {
     let tasks = one.rank.len();
     let points = draw_around(f64::from(rules.crossover_points), random).max(1);
@@ -63,24 +62,24 @@ pub(super) fn cross(one: &Genes, other: &Genes, rules: &Rules, random: &mut Pcg6
     [first, second]
 }
 
-/// Whether something happens that has a probability.
+/// A Bernoulli trial.
 fn happens(random: &mut Pcg64, probability: f64) -> bool {
     f64::from(random.next_u32()) < probability * 4_294_967_296.0
 }
 
-/// Reads genes as plans; keeps the room that this takes.
+/// Decodes genes to plans, with reusable buffers.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'c, C> {
     costs: &'c C,
-    /// The tasks by their ranks, and where every task stands among them.
+    /// The tasks by rank, and the position of every task in that order.
     sorted: Vec<u32>,
     place: Vec<u32>,
     counts: Vec<u32>,
-    /// How many others every task still waits for.
+    /// Number of unscheduled predecessors of every task.
     waiting: Vec<u32>,
-    /// The task whose turn is next after every task.
+    /// The next task on the processor of every task.
     after: Vec<u32>,
-    /// Places of tasks that wait for nothing, a bit for each.
+    /// Bit set of positions of ready tasks.
     ready: Vec<u64>,
     order: Vec<u32>,
     finish: Vec<i64>,
@@ -108,7 +107,7 @@ impl<'c, C: Costs> Reader<'c, C> {
         self.costs.problem()
     }
 
-    /// The order that was read last.
+    /// The last decoded order.
     pub(super) fn order(&self) -> &[u32] {
         &self.order
     }
@@ -130,8 +129,7 @@ impl<'c, C: Costs> Reader<'c, C> {
         }
     }
 
-    /// Ranks as priorities: of all tasks that wait for nothing the one with the lowest rank comes next. The ranks become those of
-    /// the order that comes of it.
+    /// Decodes ranks as priorities: the ready task with the lowest rank is next. The ranks become those of the resulting order.
     pub(super) fn repair(&mut self, genes: &mut Genes) {
         self.sort(&genes.rank);
         let graph = self.costs.graph();
@@ -167,7 +165,7 @@ impl<'c, C: Costs> Reader<'c, C> {
         }
     }
 
-    /// Ranks as turns on the processors; `false` if the tasks then wait for each other in a cycle.
+    /// Decodes ranks as turns on the processors; `false` if the tasks then wait for each other in a cycle.
     pub(super) fn accept(&mut self, genes: &Genes) -> bool {
         self.sort(&genes.rank);
         let graph = self.costs.graph();
@@ -200,7 +198,7 @@ impl<'c, C: Costs> Reader<'c, C> {
         self.order.len() == self.waiting.len()
     }
 
-    /// The makespan of the order that was read last on these processors.
+    /// The makespan of the last decoded order on these processors.
     pub(super) fn makespan(&mut self, processor: &[u32]) -> i64 {
         self.free.copy_from_slice(self.costs.problem().available());
         let mut makespan = 0;
@@ -224,7 +222,7 @@ mod tests {
     use crate::tests::diamond;
 
     #[test]
-    fn children_have_whole_entries_of_both_parents() {
+    fn children_have_complete_entries_of_both_parents() {
         let params = serde_json::from_value(serde_json::json!({ "crossover_points": 3 })).unwrap();
         let rules = Rules::new(&params, &SchIni::default(), &diamond());
         let mut numbers = Pcg64::from_seed([3; 32]);
@@ -233,7 +231,7 @@ mod tests {
         for _ in 0..50 {
             let [child, sibling] = cross(&one, &other, &rules, &mut numbers);
             assert_eq!(child.processor, child.rank);
-            // What one has of a parent the other has of the other.
+            // The children are complementary.
             assert!(child.rank.iter().zip(&sibling.rank).all(|(one, other)| one + other == 1));
             assert_eq!(sibling.processor, sibling.rank);
             child.rank.iter().for_each(|&parent| seen[parent as usize] = true);
@@ -244,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn mutants_change_what_they_may() {
+    fn mutants_change_only_the_allowed_genes() {
         let value =
             serde_json::json!({ "mutation_processor": 0.0, "mutation_priority": 1.0, "mutation_genes": 0.1 });
         let params = serde_json::from_value(value).unwrap();

@@ -1,4 +1,4 @@
-//! The parameters of the genetic algorithm, with those of a file of PARUS, applied to a problem.
+//! The parameters of the genetic algorithm, merged with a file of PARUS, for a given problem.
 
 use hopmap_text::FileError;
 
@@ -7,20 +7,20 @@ use crate::formats::ini::{RandomSelecting, SchIni};
 use crate::formats::read_file;
 use crate::{Admissible, GeneticParams, Problem};
 
-/// Schedules of a population by default, and the fewest.
+/// Default size of the population, and its minimum.
 const POPULATION: u64 = 100;
 const FEWEST: u64 = 8;
-/// Genes of a population by default where there are very many tasks.
+/// Default number of genes of a population if there are very many tasks.
 const GENES: u64 = 1 << 23;
-/// Most schedules of a population.
+/// Maximum size of the population.
 const MOST: u32 = 1 << 20;
-/// Generations where nothing else ends the search.
+/// Default number of generations if nothing else ends the search.
 const CYCLES: u64 = 2000;
 
-/// How populations of a problem evolve.
+/// Settings of the evolution for a problem.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rules {
-    /// Most schedules, and those of the first population.
+    /// Maximum size of the population, and size of the first one.
     pub(super) population: usize,
     pub(super) first: usize,
     pub(super) penalty: f64,
@@ -40,7 +40,7 @@ pub(super) struct Rules {
     pub(super) exchange_interval: u32,
 }
 
-/// Checks what can be checked without a file and a problem.
+/// Checks the parameters, as far as they do not depend on a file and a problem.
 pub(super) fn check(params: &GeneticParams) -> Result<(), InvalidInput> {
     let number = |name: &str, value: Option<f64>, is_valid: fn(f64) -> bool, range: &str| match value {
         Some(value) if !is_valid(value) => {
@@ -77,13 +77,13 @@ pub(super) fn check(params: &GeneticParams) -> Result<(), InvalidInput> {
     Ok(())
 }
 
-/// What the file says that the parameters name.
+/// Reads the parameter file.
 pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, FileError> {
     params.ini.as_ref().map_or(Ok(SchIni::default()), |path| read_file(path.path(), SchIni::read))
 }
 
 impl Rules {
-    /// What parameters say, else the file, else the defaults.
+    /// Parameters take precedence over the file, and the file over the defaults.
     pub(super) fn new(params: &GeneticParams, ini: &SchIni, problem: &Problem) -> Self {
         let default = POPULATION.min((GENES / problem.tasks() as u64).max(FEWEST));
         let population =
@@ -103,7 +103,7 @@ impl Rules {
             elites: params.elites.or(elites).unwrap_or(1) as usize,
             cycles: cycles.unwrap_or(if has_budget { u64::MAX } else { CYCLES }),
             min_difference: params.min_difference.or(ini.min_difference).unwrap_or(0.0001),
-            // Who says what an improvement is wants the search to end without one: the stop criterion of the paper.
+            // A given `min_difference` implies the stop criterion of the paper: the first generation without an improvement.
             idle_iterations: params
                 .idle_iterations
                 .or(ini.idle_iterations)
@@ -120,7 +120,7 @@ impl Rules {
         }
     }
 
-    /// More evaluations than the generations can take.
+    /// More evaluations than the generations can use.
     pub(super) fn most_evaluations(&self) -> u64 {
         let children = (1.5 * (self.mutation + self.recombination) * self.population as f64) as u64 + 2;
         self.cycles.saturating_mul(children).saturating_add(self.population as u64)
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_out_of_range_are_refused() {
+    fn parameters_out_of_range_are_rejected() {
         let message = |value| check(&params(value)).unwrap_err().to_string();
         assert_eq!(message(serde_json::json!({ "population": 0 })), "population is 0");
         assert_eq!(message(serde_json::json!({ "mutation": 1.5 })), "mutation is 1.5");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_counts_more_than_the_file() {
+    fn parameters_override_the_file() {
         let problem = diamond();
         let ini = SchIni {
             population: Some(30),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_or_wrong_is_named() {
+    fn errors_of_the_file_name_it() {
         let read = |file: &std::path::Path| read_ini(&params(serde_json::json!({ "ini": file })));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sch.ini");

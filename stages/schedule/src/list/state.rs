@@ -1,5 +1,4 @@
-//! What list heuristics work on: the problem from either end, how urgent its tasks are before anything runs, and the schedule that is being
-//! made.
+//! Data of list heuristics: the problem in either direction, static priorities of tasks, and the partial schedule.
 
 use std::cmp::Reverse;
 
@@ -7,21 +6,21 @@ use hopmap_model::DelayModel;
 
 use crate::{Message, Plan, Problem};
 
-/// A problem from either end, and what is known of tasks and messages before their processors are.
+/// A problem in either direction, with averages over processors.
 #[derive(Debug, Clone)]
 pub(super) struct View<'p> {
     pub(super) problem: &'p Problem,
-    /// Whether messages go from those who get them to those who send them. Then it is always the classic delay model.
+    /// Whether messages are reversed. The model is then always the classic delay model.
     backward: bool,
-    /// The tasks, none before one that it waits for.
+    /// The tasks in topological order.
     pub(super) order: Vec<u32>,
-    /// What every task takes, averaged over processors.
+    /// Mean execution time of every task.
     pub(super) mean_work: Vec<i64>,
-    /// What every task takes on the processor that is fastest for it.
+    /// Execution time of every task on its fastest processor.
     pub(super) least_work: Vec<i64>,
-    /// What messages of every size take between different processors, on average.
+    /// Mean message time between different processors, for every size.
     mean_delay: Vec<i64>,
-    /// The same where it is the same between all processors.
+    /// The same if it is equal between all processors.
     uniform: Option<Vec<i64>>,
 }
 
@@ -45,7 +44,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The same problem from its end.
+    /// The reversed problem.
     pub(super) fn backward(&self) -> Self {
         let order = self.order.iter().rev().copied().collect();
         Self { backward: !self.backward, order, ..self.clone() }
@@ -67,12 +66,12 @@ impl<'p> View<'p> {
         if self.backward { self.problem.parents(task) } else { self.problem.children(task) }
     }
 
-    /// What a message takes on average.
+    /// Mean time of a message.
     pub(super) fn mean_delay(&self, message: Message) -> i64 {
         self.mean_delay[message.size as usize]
     }
 
-    /// When processors can begin.
+    /// Availability of processors.
     pub(super) fn available(&self) -> Vec<i64> {
         if self.backward { vec![0; self.processors()] } else { self.problem.available().to_vec() }
     }
@@ -82,7 +81,7 @@ impl<'p> View<'p> {
         !self.backward && self.problem.model() == DelayModel::Receive
     }
 
-    /// Calls a function with what a message takes to every processor.
+    /// Calls a function with the message time to every processor.
     pub(super) fn for_every(&self, size: u32, from: u32, mut take: impl FnMut(usize, i64)) {
         match &self.uniform {
             Some(uniform) => {
@@ -102,7 +101,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The plan in which tasks run where and when they were put.
+    /// The plan with the processors and times of the schedule.
     pub(super) fn plan(&self, start: &[i64], finish: &[i64], processor: Vec<u32>) -> Plan {
         if !self.backward {
             return Plan::of_times(self.problem, start, finish, processor);
@@ -113,8 +112,8 @@ impl<'p> View<'p> {
     }
 }
 
-/// What is left from the beginning of every task to the end of the program: the longest chain of work and messages that begins with
-/// it. The upward rank of HEFT (equation 8 of Topcuoglu, Hariri, Wu 2002) for what tasks take on average.
+/// Remaining time from the start of every task to the end of the program: the longest chain of work and messages that begins with
+/// it. The upward rank of HEFT (equation 8 of Topcuoglu, Hariri, Wu 2002), with mean execution times.
 pub(super) fn upward(view: &View<'_>, work: &[i64], with_messages: bool) -> Vec<i64> {
     let mut rank = vec![0i64; view.tasks()];
     for &task in view.order.iter().rev() {
@@ -140,27 +139,27 @@ pub(super) fn downward(view: &View<'_>) -> Vec<i64> {
     rank
 }
 
-/// The most urgent first; of equally urgent tasks in an order in which none comes before one that it waits for.
+/// Descending priority; ties in topological order.
 pub(super) fn most_urgent_first(view: &View<'_>, rank: &[i64]) -> Vec<u32> {
     let mut order = view.order.clone();
     order.sort_by_key(|&task| Reverse(rank[task as usize]));
     order
 }
 
-/// The order of MCP: latest possible beginnings, rising; of two that are alike the one whose child must begin earlier.
+/// The order of MCP: ascending latest start; ties by the smallest latest start of a child.
 pub(super) fn latest_first(view: &View<'_>) -> Vec<u32> {
     let rank = upward(view, &view.mean_work, true);
     let child = |task: u32| view.children(task).iter().map(|message| rank[message.task as usize]).max();
     let mut order = view.order.clone();
     order.sort_by_cached_key(|&task| Reverse((rank[task as usize], child(task).unwrap_or(0))));
-    // A child that is as urgent as its parent takes no time, and a parent may come after it then.
+    // A child with the latest start of its parent takes no time, and could precede its parent in this order.
     let falls =
         |&task: &u32| view.children(task).iter().all(|child| rank[child.task as usize] < rank[task as usize]);
     if view.order.iter().all(falls) { order } else { most_urgent_first(view, &rank) }
 }
 
-/// The least time from the end of every task on every processor to the end of the program, if nothing stood in the way: the
-/// optimistic cost table of PEFT (equation 5 of Arabnejad, Barbosa 2014), at `task * processors + processor`.
+/// Least time from the end of every task on every processor to the end of the program, without resource conflicts: the optimistic
+/// cost table of PEFT (equation 5 of Arabnejad, Barbosa 2014), at `task * processors + processor`.
 pub(super) fn optimistic_costs(view: &View<'_>) -> Vec<i64> {
     let processors = view.processors();
     let mut table = vec![0i64; view.tasks() * processors];
@@ -180,31 +179,31 @@ pub(super) fn optimistic_costs(view: &View<'_>) -> Vec<i64> {
     table
 }
 
-/// Where some tasks run already, and when processors are free.
+/// A partial schedule, and the gaps of processors.
 #[derive(Debug)]
 pub(super) struct Partial<'v, 'p> {
     pub(super) view: &'v View<'p>,
     pub(super) start: Vec<i64>,
     pub(super) finish: Vec<i64>,
-    /// The processor of every task that has one; of the others it means nothing.
+    /// The processor of every scheduled task; undefined for others.
     pub(super) processor: Vec<u32>,
-    /// When every processor is free, from and to, rising; the last goes on for ever.
+    /// Idle intervals of every processor, ascending; the last one is unbounded.
     free: Vec<Vec<(i64, i64)>>,
-    /// Whether tasks are put between others.
+    /// Whether tasks are inserted into gaps.
     inserts: bool,
 }
 
-/// What a task would find on every processor.
+/// The options of a task on every processor.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arrivals {
-    /// When it could begin if nothing else ran there.
+    /// Its earliest start if nothing else ran there.
     pub(super) ready: Vec<i64>,
-    /// How long it would keep the processor.
+    /// The time for which it occupies the processor.
     pub(super) takes: Vec<i64>,
 }
 
 impl<'v, 'p> Partial<'v, 'p> {
-    /// Nothing runs anywhere.
+    /// An empty schedule.
     pub(super) fn new(view: &'v View<'p>, inserts: bool) -> Self {
         let tasks = view.tasks();
         Self {
@@ -217,7 +216,7 @@ impl<'v, 'p> Partial<'v, 'p> {
         }
     }
 
-    /// What a task would find on every processor, of those before it only the given ones counting.
+    /// The options of a task on every processor, with respect to the given predecessors only.
     pub(super) fn arrivals_of(
         &self,
         task: u32,
@@ -244,17 +243,17 @@ impl<'v, 'p> Partial<'v, 'p> {
         }
     }
 
-    /// What a task would find on every processor, whose parents all run somewhere.
+    /// The options of a task whose parents are all scheduled.
     pub(super) fn arrivals(&self, task: u32, arrivals: &mut Arrivals) {
         self.arrivals_of(task, self.view.parents(task).iter().copied(), arrivals);
     }
 
-    /// When a processor has done all it has.
+    /// The time at which a processor completes its tasks.
     pub(super) fn end(&self, processor: usize) -> i64 {
         self.free[processor].last().map_or(0, |gap| gap.0)
     }
 
-    /// When a task could begin on a processor.
+    /// The earliest start of a task on a processor.
     pub(super) fn earliest(&self, arrivals: &Arrivals, processor: usize) -> i64 {
         let (ready, takes) = (arrivals.ready[processor], arrivals.takes[processor]);
         if !self.inserts || ready >= self.end(processor) {
@@ -267,7 +266,7 @@ impl<'v, 'p> Partial<'v, 'p> {
         gap.map_or(self.end(processor), |gap| gap.0).max(ready)
     }
 
-    /// The processor where a value that depends on the processor and the earliest beginning there is least, and that beginning.
+    /// The processor that minimises a function of the processor and the earliest start there, and that start.
     pub(super) fn least(&self, arrivals: &Arrivals, value: impl Fn(usize, i64) -> i64) -> (u32, i64) {
         let mut best = (i64::MAX, 0, 0);
         for processor in 0..self.view.processors() {
@@ -280,21 +279,21 @@ impl<'v, 'p> Partial<'v, 'p> {
         (best.1, best.2)
     }
 
-    /// Puts a task where it is done first.
+    /// Schedules a task where it finishes first.
     pub(super) fn put_first_done(&mut self, task: u32, arrivals: &mut Arrivals) {
         self.arrivals(task, arrivals);
         let (processor, start) = self.least(arrivals, |processor, start| start + arrivals.takes[processor]);
         self.put(task, processor, start, arrivals.takes[processor as usize]);
     }
 
-    /// Puts a task somewhere, as early as it can begin there.
+    /// Schedules a task on a processor, as early as possible.
     pub(super) fn put_on(&mut self, task: u32, processor: u32, arrivals: &mut Arrivals) {
         self.arrivals(task, arrivals);
         let start = self.earliest(arrivals, processor as usize);
         self.put(task, processor, start, arrivals.takes[processor as usize]);
     }
 
-    /// Puts a task somewhere.
+    /// Schedules a task on a processor at a time.
     pub(super) fn put(&mut self, task: u32, processor: u32, start: i64, takes: i64) {
         self.start[task as usize] = start;
         self.finish[task as usize] = start + takes;
@@ -305,7 +304,7 @@ impl<'v, 'p> Partial<'v, 'p> {
             return;
         }
         let at = gaps.partition_point(|gap| gap.1 < start + takes);
-        // Between two gaps that touch the moment of a task without work, the first that holds it.
+        // For a task without duration between two adjacent gaps: the first gap that contains its time.
         let Some(gap) = gaps.get_mut(at) else { return };
         let (before, after) = ((gap.0, start), (start + takes, gap.1));
         match (before.0 < before.1, after.0 < after.1) {
@@ -319,13 +318,13 @@ impl<'v, 'p> Partial<'v, 'p> {
         }
     }
 
-    /// When the last task is done that runs somewhere.
+    /// The makespan of the scheduled tasks.
     #[cfg(test)]
     pub(super) fn makespan(&self) -> i64 {
         self.finish.iter().copied().max().unwrap_or(0)
     }
 
-    /// The plan that was made.
+    /// The completed plan.
     pub(super) fn plan(self) -> Plan {
         self.view.plan(&self.start, &self.finish, self.processor)
     }

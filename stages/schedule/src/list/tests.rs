@@ -1,4 +1,4 @@
-//! What every heuristic has to keep.
+//! Invariants of every heuristic.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn makespan(problem: &Problem, plan: &Plan) -> i64 {
 
 #[test]
 fn heft_fills_a_gap() {
-    // The second processor waits for a message from 0 to 1 and has time for 2 before.
+    // The second processor waits for a message from 0 to 1 and is idle for 2 before.
     let program = Program { work: vec![2, 9, 9, 1], edges: vec![(0, 1, 1), (0, 2, 0)] };
     let problem = program.problem(&alike(2), hopmap_model::DelayModel::Overlap);
     let plan = plan(&problem, Heuristic::Heft);
@@ -29,7 +29,7 @@ fn a_chain_with_long_messages_stays_together() {
 }
 
 #[test]
-fn large_problems_go_without_the_quadratic_ones() {
+fn large_problems_skip_quadratic_heuristics() {
     let program = Program { work: vec![1; 9000], edges: Vec::new() };
     let problem = program.problem(&alike(2), hopmap_model::DelayModel::Overlap);
     let tried = all(&problem);
@@ -74,7 +74,7 @@ proptest! {
         let own = partial.makespan();
         let plan = partial.plan();
         prop_assert!(plan.is_admissible(&problem));
-        // From the end it is another model and another availability.
+        // Reversed, the model and the availability differ.
         if !backward {
             prop_assert!(makespan(&problem, &plan) <= own);
         }

@@ -1,7 +1,7 @@
-//! `schedule/auto` of ranks: simulated annealing by the makespan, along the critical path.
+//! `schedule/auto` for ranks: simulated annealing of the makespan, along the critical path.
 //!
-//! Islands begin with the best starts. Every cycle of annealing begins with a quick one by the surrogate objective, which needs no pass over
-//! the program; then most proposals move one end of a message on the critical path nearer to the other.
+//! Islands start from the best initial placements. Every annealing cycle begins with a fast one on the surrogate objective, which
+//! needs no pass over the program. Then most proposals move one end of a message on the critical path closer to the other.
 
 use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
@@ -13,34 +13,34 @@ use super::search::RankSearch;
 use super::starts::{Start, starts};
 use crate::{AutoParams, SearchResult};
 
-/// Nodes and messages of all passes together where nothing is limited, and the fewest and most evaluations that they may be.
+/// Default nodes and messages of all passes together, and the minimum and maximum number of evaluations.
 const WORK: u64 = 4_000_000_000;
 const EVALUATIONS: [u64; 2] = [4_000, 400_000];
-/// Epochs of a search.
+/// Number of epochs of a search.
 const EPOCHS: u64 = 32;
-/// Cycles of annealing of a search: each has twice as many epochs as the one before.
+/// Annealing cycles of a search: each has twice as many epochs as the one before.
 const CYCLES: [u64; 4] = [0, 4, 12, EPOCHS];
-/// Proposals of annealing by the surrogate objective for every rank, and at most for every evaluation; and the part of a budget of time after which it
-/// ends.
+/// Proposals of annealing on the surrogate objective, per rank and at most per evaluation; and the fraction of a time limit after
+/// which it ends.
 const PROPOSALS: u64 = 400;
 const RELAXING: f64 = 0.7;
-/// Temperatures of a cycle as parts of what there is to gain.
+/// Temperatures of a cycle relative to the possible gain.
 const HOT: f64 = 0.005;
 const COLD: f64 = 0.00003;
-/// What the surrogate objective of the best start counts, as a part of what there is to gain.
+/// Weight of the surrogate objective of the best start, relative to the possible gain.
 const SURROGATE: f64 = 0.3;
-/// Of so many proposals one goes anywhere.
+/// One in this many proposals is unrestricted.
 const ANYWHERE: usize = 8;
-/// What a start may be worse than the best, as a part of what there is to gain, and an island still begin with it.
+/// Maximum excess of a start over the best one, relative to the possible gain, for an island to begin with it.
 const AS_GOOD: f64 = 0.3;
-/// Temperatures of annealing by the surrogate objective, in mean changes of it.
+/// Temperatures of annealing on the surrogate objective, relative to its mean change.
 const RELAXED_HOT: f64 = 0.5;
 const RELAXED_COLD: f64 = 0.002;
-/// Exchanges that are looked at for the mean change.
+/// Number of exchanges for the estimate of the mean change.
 const SAMPLES: u64 = 256;
-/// Exchanges from one check of the clock to the next.
+/// Exchanges between checks of the clock.
 const CHECK: u64 = 1024;
-/// No rank: a free slot.
+/// Marks a free slot.
 const FREE: u32 = u32::MAX;
 
 /// The search.
@@ -50,11 +50,11 @@ struct Annealing<'a> {
     starts: &'a [Start],
     lower_bound: i64,
     seed: u64,
-    /// Ticks of a unit of the surrogate objective.
+    /// Resolution of the surrogate objective in ticks.
     weight: f64,
-    /// Proposals of annealing by the surrogate objective.
+    /// Proposals of annealing on the surrogate objective.
     proposals: u64,
-    /// Evaluations of an epoch.
+    /// Evaluations per epoch.
     epoch: u64,
 }
 
@@ -67,8 +67,8 @@ struct Island {
     cycle: u32,
 }
 
-/// `schedule/auto`: begins with all starts, the best of which are the islands' first placements, and anneals by the makespan. Never worse
-/// than any start.
+/// `schedule/auto`: evaluates all starts, begins the islands with the best of them, and anneals the makespan. Never worse than
+/// any start.
 pub fn auto(
     params: &AutoParams,
     search: &RankSearch<'_>,
@@ -109,7 +109,7 @@ impl Evolution for Annealing<'_> {
     type Solution = Vec<u32>;
 
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Island, Error> {
-        let best = self.starts.first().ok_or_else(|| Error::msg("there is no placement to begin with"))?;
+        let best = self.starts.first().ok_or_else(|| Error::msg("no initial placement exists"))?;
         let worst = best.makespan + ((best.makespan - self.lower_bound) as f64 * AS_GOOD) as i64;
         let good = self.starts.iter().take_while(|start| start.makespan <= worst).count().max(1);
         let mut island = Island {
@@ -168,20 +168,20 @@ impl Evolution for Annealing<'_> {
         }
     }
 
-    fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
-        if let Some(heard) = heard.into_iter().min_by_key(|heard| heard.cost)
-            && heard.cost < island.best.cost
+    fn receive(&self, island: &mut Island, _: u64, migrants: Vec<Candidate<Vec<u32>>>) {
+        if let Some(best) = migrants.into_iter().min_by_key(|migrant| migrant.cost)
+            && best.cost < island.best.cost
         {
-            island.best = heard;
+            island.best = best;
         }
     }
 }
 
-/// How hot an epoch is.
+/// The temperature schedule of an epoch.
 struct Cooling {
     cycle: u32,
     begin: f64,
-    /// By how much every evaluation cools.
+    /// The cooling factor per evaluation.
     factor: f64,
 }
 
@@ -192,7 +192,7 @@ impl Cooling {
 }
 
 impl Annealing<'_> {
-    /// Anneals by the surrogate objective, and goes on with what comes of it if that is better.
+    /// Anneals on the surrogate objective, and continues from the result if that is better.
     fn relax(&self, island: &mut Island, meter: &mut Meter<'_>) {
         let time = meter.time_left();
         let mut goes_on = || {
@@ -214,7 +214,7 @@ impl Annealing<'_> {
         }
     }
 
-    /// The temperatures of the epoch that begins.
+    /// The temperatures of the next epoch.
     fn cooling(&self, meter: &Meter<'_>) -> Cooling {
         let spent = meter.spent() as f64;
         let total = (spent + meter.outlook() as f64).max(1.0);
@@ -232,7 +232,7 @@ impl Annealing<'_> {
         }
     }
 
-    /// A rank and a slot for it: mostly one end of a message on the critical path, which goes nearer to the other.
+    /// A rank and a slot for it: usually an end of a message on the critical path, and a slot closer to the other end.
     fn propose(&self, placement: &ExchangeEvaluator<'_>, random: &mut Pcg64) -> (u32, u32) {
         let draw = random.next_u64();
         if let Some(channel) = placement.critical_channel(draw).filter(|_| random.below(ANYWHERE) > 0) {
@@ -254,16 +254,16 @@ struct Relaxation<'p> {
     problem: &'p ReplayProblem,
     slots: Vec<u32>,
     owner: Vec<u32>,
-    /// What every channel contributes.
+    /// The contribution of every channel.
     surrogate: Vec<i64>,
-    /// Where the rank of the last exchange was.
+    /// The previous slot of the rank of the last exchange.
     from: u32,
-    /// Channels that an exchange changes, and what they contribute after it.
+    /// Channels that an exchange affects, and their new contributions.
     changes: Vec<(u32, i64)>,
 }
 
-/// Anneals a placement by the surrogate objective with so many proposals, as long as `goes_on` says so: an exchange takes a look at the
-/// channels of two ranks, and not a pass over the program. Gives the best in the end.
+/// Anneals a placement on the surrogate objective with a number of proposals, as long as `goes_on` returns true. An exchange
+/// costs a look at the channels of two ranks, not a pass over the program. Returns the best final placement.
 fn relax(
     search: &RankSearch<'_>,
     slots: &[u32],
@@ -286,7 +286,7 @@ fn relax(
         if delta as f64 <= temperature * random.exponential() {
             surrogate += delta;
             relaxation.keep();
-            // Copies cost more than exchanges: only the end is cold enough for a best placement.
+            // Copies cost more than exchanges: the best placement is only tracked at the cold end.
             if 2 * turn > proposals && surrogate < best.0 && turn % 64 == 0 {
                 best = (surrogate, relaxation.slots.clone());
             }
@@ -307,7 +307,7 @@ impl<'p> Relaxation<'p> {
         Self { search, problem, slots: slots.to_vec(), owner, surrogate, from: 0, changes: Vec::new() }
     }
 
-    /// The mean of what exchanges change, at least one.
+    /// The mean change of random exchanges, at least one.
     fn mean_change(&mut self, random: &mut Pcg64) -> f64 {
         let mut sum = 0.0;
         for _ in 0..SAMPLES {
@@ -318,7 +318,7 @@ impl<'p> Relaxation<'p> {
         (sum / SAMPLES as f64).max(1.0)
     }
 
-    /// A rank and a slot for it: mostly nearer to one with which it has to do.
+    /// A rank and a slot for it: usually closer to one of its partners.
     fn propose(&self, random: &mut Pcg64) -> (u32, u32) {
         let rank = random.below(self.problem.ranks()) as u32;
         let channels = self.problem.program().channels();
@@ -333,7 +333,7 @@ impl<'p> Relaxation<'p> {
         (rank, random.below(self.problem.slots()) as u32)
     }
 
-    /// Exchanges, and says by how much the surrogate objective changes.
+    /// Applies an exchange, and returns the change of the surrogate objective.
     fn exchange(&mut self, rank: u32, slot: u32) -> i64 {
         let other = self.swap(rank, slot);
         self.changes.clear();
@@ -356,7 +356,7 @@ impl<'p> Relaxation<'p> {
         delta
     }
 
-    /// Puts a rank on a slot and the rank that is there where it was.
+    /// Puts a rank on a slot, and the rank there on its previous slot.
     fn swap(&mut self, rank: u32, slot: u32) -> u32 {
         let from = std::mem::replace(&mut self.slots[rank as usize], slot);
         let other = std::mem::replace(&mut self.owner[slot as usize], rank);
@@ -370,12 +370,12 @@ impl<'p> Relaxation<'p> {
         other
     }
 
-    /// Takes the last exchange back.
+    /// Reverts the last exchange.
     fn swap_back(&mut self, rank: u32) {
         self.swap(rank, self.from);
     }
 
-    /// Keeps the last exchange.
+    /// Commits the last exchange.
     fn keep(&mut self) {
         for &(channel, surrogate) in &self.changes {
             self.surrogate[channel as usize] = surrogate;

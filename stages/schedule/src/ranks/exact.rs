@@ -1,4 +1,4 @@
-//! `schedule/exact` of ranks: branch and bound over the slot of one rank after the other.
+//! `schedule/exact` for ranks: branch and bound over the slots of ranks, rank by rank.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -11,17 +11,17 @@ use super::search::{Groups, RankSearch};
 use super::starts::list;
 use crate::{ExactParams, SearchResult};
 
-/// Most ranks whose placements are searched.
+/// Maximum number of ranks for the search.
 const MOST_RANKS: usize = 12;
-/// Most slots.
+/// Maximum number of slots.
 const MOST_SLOTS: usize = 1 << 12;
-/// Partial placements that are looked at where nothing is limited.
+/// Default limit of partial placements.
 const EVALUATIONS: u64 = 2_000_000;
-/// Most slots whose pairs are compared for symmetry.
+/// Maximum number of slots whose pairs are compared for symmetries.
 const MOST_COMPARED: usize = 1 << 10;
 
-/// `schedule/exact`: of few ranks the proven optimum; of more the best start and a lower bound. Evaluations are partial placements
-/// looked at.
+/// `schedule/exact`: the proven optimum for few ranks; otherwise the best start and a lower bound. Evaluations are partial
+/// placements.
 pub fn exact(
     params: &ExactParams,
     search: &RankSearch<'_>,
@@ -34,7 +34,7 @@ pub fn exact(
     if problem.ranks() > MOST_RANKS || problem.slots() > MOST_SLOTS || begin.is_proven() {
         if !begin.is_proven() {
             cx.log(format!(
-                "more than {MOST_RANKS} ranks or {MOST_SLOTS} slots are too many for branch and bound: there is only a bound"
+                "more than {MOST_RANKS} ranks or {MOST_SLOTS} slots are too many for branch and bound: the result is the best start with a lower bound"
             ));
         }
         return Ok(begin);
@@ -63,13 +63,13 @@ pub fn exact(
     })
 }
 
-/// The tree of all placements, depth first.
+/// Depth-first tree of all placements.
 struct Tree<'p> {
     search: &'p RankSearch<'p>,
     problem: &'p ReplayProblem,
-    /// Ranks in the order in which they are placed.
+    /// Ranks in branching order.
     order: Vec<u32>,
-    /// The slot of every rank; of one that is not placed, the best that there could be.
+    /// The slot of every rank; for unplaced ranks, that of an optimistic estimate.
     slots: Vec<u32>,
     is_free: Vec<bool>,
     symmetry: Symmetry,
@@ -92,7 +92,7 @@ impl<'p> Tree<'p> {
         }
     }
 
-    /// Places the ranks from one on; `false` if the meter stopped it.
+    /// Places the ranks from a given one on; `false` if the meter stopped it.
     fn branch(&mut self, depth: usize, meter: &mut Meter<'_>) -> bool {
         let Some(&rank) = self.order.get(depth) else { return true };
         let mut children = Vec::new();
@@ -135,8 +135,8 @@ impl<'p> Tree<'p> {
         self.is_free[slot as usize] = true;
     }
 
-    /// A makespan that no placement of the ranks that are left is below, if it is below the best: a channel that has one end takes what it takes to the
-    /// nearest free slot, and one without ends the least.
+    /// Lower bound of the makespan of all completions, if it is below the incumbent. A channel with one placed end takes its time
+    /// to the nearest free slot, and one without placed ends takes the minimum.
     fn bound(&mut self) -> Option<i64> {
         let Self { problem, slots, is_free, evaluator, .. } = self;
         let ideal = problem.ideal_slot();
@@ -155,7 +155,7 @@ impl<'p> Tree<'p> {
     }
 }
 
-/// The ranks in an order in which each has as much as possible to do with those before it.
+/// The ranks in an order in which each communicates as much as possible with the earlier ones.
 fn most_connected_first(problem: &ReplayProblem) -> Vec<u32> {
     let channels = problem.program().channels();
     let weight = |number: u32| {
@@ -178,17 +178,17 @@ fn most_connected_first(problem: &ReplayProblem) -> Vec<u32> {
     order
 }
 
-/// Which slots can change their names and nothing is different.
+/// Interchangeable slots.
 #[derive(Debug)]
 enum Symmetry {
-    /// In a tree whole groups can, as long as they are alike.
+    /// In a tree, complete groups are interchangeable if they are alike.
     Tree {
-        /// What is known of every slot: its speed and when it can begin.
+        /// Properties of every slot: speed and availability.
         kinds: Vec<(u32, i64)>,
         /// The group of every slot on every level, innermost first.
         levels: Vec<Vec<u32>>,
     },
-    /// Slots that can change places with another: the first such of every slot.
+    /// Interchangeable slots: the first equivalent of every slot.
     Twins(Vec<u32>),
 }
 
@@ -205,7 +205,7 @@ impl Symmetry {
         }
     }
 
-    /// Free slots, of those that are alike only the first.
+    /// Free slots, without equivalents.
     fn representatives(&self, is_free: &[bool]) -> Vec<u32> {
         let free = (0..is_free.len() as u32).filter(|&slot| is_free[slot as usize]);
         match self {
@@ -222,8 +222,8 @@ impl Symmetry {
     }
 }
 
-/// For every slot what it is, and what the groups are that it is in: slots for which that is the same can change places, together with the largest
-/// groups that hold only one of them. A slot that is taken is like no other.
+/// For every slot its state, and those of its groups: slots with equal values are interchangeable, together with the largest
+/// groups that contain only one of them. An occupied slot is unique.
 fn shapes(kinds: &[(u32, i64)], levels: &[Vec<u32>], is_free: &[bool]) -> Vec<Vec<u32>> {
     let mut known: HashMap<Vec<(u64, i64)>, u32> = HashMap::new();
     let mut number = |shape: Vec<(u64, i64)>| {
@@ -237,7 +237,7 @@ fn shapes(kinds: &[(u32, i64)], levels: &[Vec<u32>], is_free: &[bool]) -> Vec<Ve
     let mut shapes: Vec<Vec<u32>> = own.iter().map(|&one| vec![one]).collect();
     let mut below: Vec<u32> = (0..kinds.len() as u32).collect();
     for groups in levels {
-        // Every group of the level below once, by the group that it is in.
+        // Every group of the level below once, by its parent group.
         let mut inside: HashMap<u32, Vec<(u64, i64)>> = HashMap::new();
         let mut seen = HashSet::new();
         for (slot, &group) in groups.iter().enumerate() {
@@ -260,7 +260,7 @@ fn shapes(kinds: &[(u32, i64)], levels: &[Vec<u32>], is_free: &[bool]) -> Vec<Ve
     shapes
 }
 
-/// Whether what messages take depends on nothing but the level on which two slots meet.
+/// Whether message times depend only on the level on which two slots meet.
 fn is_symmetric_tree(search: &RankSearch<'_>) -> bool {
     let distances = search.problem.delays().distances();
     match distances {
@@ -286,7 +286,7 @@ fn is_symmetric_tree(search: &RankSearch<'_>) -> bool {
     }
 }
 
-/// For every slot the first with which it can change places.
+/// For every slot the first one that it is interchangeable with.
 fn twins(problem: &ReplayProblem, kind: impl Fn(u32) -> (u32, i64)) -> Vec<u32> {
     let all = 0..problem.slots() as u32;
     if problem.slots() > MOST_COMPARED {

@@ -1,4 +1,4 @@
-//! `schedule/genetic` of ranks: the scheme of PARUS, where an entry of an individual is the slot of a rank.
+//! `schedule/genetic` for ranks: the scheme of PARUS, where an entry of an individual is the slot of a rank.
 
 use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::search::RankSearch;
 use crate::{GeneticParams, SearchResult};
 
-/// Individuals of an island.
+/// Population size of an island.
 const POPULATION: usize = 50;
-/// Of so many children some are mutants, the others of two parents.
+/// Of this many children some are mutants, the others have two parents.
 const MUTANTS: f64 = 0.5;
-/// Part of the entries that a mutation exchanges at most.
+/// Maximum fraction of the entries that a mutation exchanges.
 const GENES: f64 = 0.1;
-/// Most points of a crossover.
+/// Maximum number of crossover points.
 const POINTS: usize = 4;
-/// By how much of itself a makespan is raised at random before the better half stays.
+/// Maximum random penalty, relative to the makespan, in the selection of the better half.
 const PENALTY: f64 = 0.1;
-/// Nodes and messages of all passes together where nothing is limited, and the fewest and most evaluations that they may be.
+/// Default nodes and messages of all passes together, and the minimum and maximum number of evaluations.
 const WORK: u64 = 4_000_000_000;
 const EVALUATIONS: [u64; 2] = [4_000, 400_000];
-/// Steps from one exchange to the next.
+/// Steps between two migrations.
 const EXCHANGE: u64 = 16;
 
 struct Genetic<'a> {
@@ -39,9 +39,9 @@ struct Island {
     best: Candidate<Vec<u32>>,
 }
 
-/// `schedule/genetic`: random placements breed as the schedules of PARUS do. Old individuals stay beside new ones, mutants may be parents in the
-/// same step, and those stay whose makespan is least after a random penalty; the best ever seen is kept. Nothing else is known
-/// to it: it begins with a given mapping, if there is one, and with random placements.
+/// `schedule/genetic`: random placements breed like the schedules of PARUS. Old individuals compete with new ones, mutants may be
+/// parents in the same step, and those with the least makespan after a random penalty survive; the incumbent is kept. It starts
+/// from a given mapping, if there is one, and from random placements only.
 pub fn genetic(
     params: &GeneticParams,
     search: &RankSearch<'_>,
@@ -68,14 +68,14 @@ impl Evolution for Genetic<'_> {
             let solution = given
                 .cloned()
                 .unwrap_or_else(|| random.choose(&(0..slots as u32).collect::<Vec<_>>(), ranks));
-            // The first one is for whoever has no evaluation at all.
+            // The first individual is created even without any evaluations.
             if !(population.is_empty() || meter.take() && self.check_clock(population.len(), meter)) {
                 break;
             }
             population.push(Candidate { cost: evaluator.makespan(&solution), solution });
         }
         let best = population.iter().min_by_key(|one| one.cost).cloned();
-        let best = best.ok_or_else(|| Error::msg("there is no placement to begin with"))?;
+        let best = best.ok_or_else(|| Error::msg("no initial placement exists"))?;
         Ok(Island { random, population, best })
     }
 
@@ -105,13 +105,13 @@ impl Evolution for Genetic<'_> {
         if epoch % EXCHANGE == EXCHANGE - 1 { Exchange::Ring } else { Exchange::Nobody }
     }
 
-    fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
-        island.population.extend(heard);
+    fn receive(&self, island: &mut Island, _: u64, migrants: Vec<Candidate<Vec<u32>>>) {
+        island.population.extend(migrants);
     }
 }
 
 impl Genetic<'_> {
-    /// Checks the clock after some evaluations; `false` if it is over.
+    /// Checks the clock after some evaluations; `false` at the end of the budget.
     fn check_clock(&self, evaluations: usize, meter: &mut Meter<'_>) -> bool {
         !(evaluations as u64).is_multiple_of(self.search.passes_between_checks()) || meter.look()
     }
@@ -134,7 +134,7 @@ impl Genetic<'_> {
     }
 }
 
-/// Puts a rank on a slot, and the rank that is there, if any, where it was.
+/// Puts a rank on a slot, and the rank there, if any, on its previous slot.
 fn move_rank(slots: &mut [u32], rank: usize, slot: u32) {
     let from = slots[rank];
     if let Some(other) = slots.iter().position(|&one| one == slot) {
@@ -143,8 +143,8 @@ fn move_rank(slots: &mut [u32], rank: usize, slot: u32) {
     slots[rank] = slot;
 }
 
-/// Between every other two points the child takes the entries of the other parent; whoever sat there goes where the taker was, so that no slot is
-/// taken twice (partially mapped crossover).
+/// In every other segment the child takes the entries of the other parent. A displaced rank goes to the previous slot of the rank
+/// that displaces it, so slots remain unique (partially mapped crossover).
 fn cross(one: &[u32], other: &[u32], random: &mut Pcg64) -> Vec<u32> {
     let mut points: Vec<usize> = (0..=random.below(POINTS)).map(|_| random.below(one.len() + 1)).collect();
     points.push(one.len());
@@ -171,7 +171,7 @@ fn cross(one: &[u32], other: &[u32], random: &mut Pcg64) -> Vec<u32> {
 }
 
 impl Island {
-    /// Those stay whose makespan is least after a random penalty.
+    /// Selects those with the least makespan after a random penalty.
     fn select(&mut self) {
         let keyed = self
             .population
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_take_no_slot_twice() {
+    fn children_use_each_slot_once() {
         let mut random = Pcg64::from_seed([7; 32]);
         for _ in 0..200 {
             let parents = [0, 1].map(|_| random.choose(&(0..9_u32).collect::<Vec<_>>(), 6));

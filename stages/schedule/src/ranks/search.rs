@@ -1,4 +1,4 @@
-//! What all searches for the slots of ranks share: where they begin, which slots are near which, and how often they check the clock.
+//! Shared by all searches for the slots of ranks: initial placements, neighbourhoods of slots, and clock checks.
 
 use std::collections::BTreeSet;
 
@@ -6,36 +6,36 @@ use hopmap_model::Processor;
 use hopmap_random::{Draw, Pcg64};
 use hopmap_replay::{Delays, Distances, ReplayProblem};
 
-/// Most levels that are looked for in distances between pairs.
+/// Maximum number of levels that are detected in distances between pairs.
 const MOST_LEVELS: usize = 8;
-/// Most slots or hosts whose pairs are looked at for a tree.
+/// Maximum number of slots or hosts whose pairs are examined to detect a tree.
 const MOST_COMPARED: u32 = 1 << 11;
-/// Slots near every slot of a machine that is no tree.
+/// Number of near slots per slot of a machine that is not a tree.
 const MOST_NEAR: usize = 24;
 
-/// Nodes and messages from one check of the clock to the next.
+/// Nodes and messages between checks of the clock.
 const CHECK: u64 = 1_000_000;
 
-/// A problem, and what searches know of it.
+/// A problem with data for searches.
 #[derive(Debug)]
 pub struct RankSearch<'p> {
     pub(super) problem: &'p ReplayProblem,
     pub(super) places: Places,
     /// The host of every slot.
     pub(super) hosts: Vec<u32>,
-    /// The placement to begin with, if one is given.
+    /// The initial placement, if one is given.
     pub(super) given: Option<Vec<u32>>,
 }
 
 impl<'p> RankSearch<'p> {
-    /// A search on these processors, which are those that the problem was made of, from a given placement or from any.
+    /// A search on the processors of the problem, from a given placement or from any.
     #[must_use]
     pub fn new(problem: &'p ReplayProblem, processors: &[Processor], given: Option<Vec<u32>>) -> Self {
         let places = Places::new(problem.delays(), problem.slots() as u32);
         Self { problem, places, hosts: hosts(processors), given }
     }
 
-    /// Passes over the program that take about a millisecond or two: so many from one check of the clock to the next.
+    /// Number of passes over the program between checks of the clock, about one or two milliseconds.
     pub(super) fn passes_between_checks(&self) -> u64 {
         (CHECK / self.size().max(1)).max(1)
     }
@@ -45,7 +45,7 @@ impl<'p> RankSearch<'p> {
         (self.problem.program().nodes() + self.problem.program().message_count()) as u64
     }
 
-    /// A slot nearer to an anchor than one is, at random; nothing if there is none, or if it is that of the anchor.
+    /// A random slot that is closer to an anchor than a given one; none if there is none, or if the given one is the anchor's.
     pub(super) fn draw_nearer(&self, slot: u32, anchor: u32, random: &mut Pcg64) -> Option<u32> {
         let near = self.places.nearer(slot, anchor);
         let drawn = (!near.is_empty()).then(|| near[random.below(near.len())]);
@@ -53,7 +53,7 @@ impl<'p> RankSearch<'p> {
     }
 }
 
-/// The host of every slot: what its name has before the core. A processor that is no slot is a host of its own.
+/// The host of every slot: its name up to the core. A processor that is not a slot is a host of its own.
 fn hosts(processors: &[Processor]) -> Vec<u32> {
     let host = |processor: &Processor| {
         let name = processor.slot.and_then(|_| processor.name.rsplit_once(':'));
@@ -72,14 +72,14 @@ fn hosts(processors: &[Processor]) -> Vec<u32> {
     processors.iter().map(number).collect()
 }
 
-/// Which slots are near which: a tree if there is one, else the nearest of every slot.
+/// Neighbourhoods of slots: a tree if there is one, otherwise the nearest slots of every slot.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// Levels of the tree, innermost first; on the last all slots are in one group. Nothing if the machine is no tree.
+    /// Levels of the tree, innermost first; the last one has a single group. Empty if the machine is not a tree.
     pub(super) levels: Vec<Groups>,
-    /// The slots in an order in which those of every group lie together.
+    /// The slots in an order in which every group is contiguous.
     pub(super) order: Vec<u32>,
-    /// For every slot the nearest others, if the machine is no tree.
+    /// For every slot the nearest others, if the machine is not a tree.
     near: Vec<Vec<u32>>,
 }
 
@@ -88,14 +88,15 @@ pub(super) struct Places {
 pub(super) struct Groups {
     /// The group of every slot.
     pub(super) of: Vec<u32>,
-    /// Where every group begins in the order, and where the last one ends.
+    /// The start of every group in the order, and the end of the last one.
     pub(super) starts: Vec<u32>,
 }
 
 impl Places {
     fn new(delays: &Delays, slots: u32) -> Self {
         let sizes = delays.sizes() as u32;
-        // The longest message tells of bandwidths, the shortest of latencies; there and back, for a tree knows no directions.
+        // Probes with the longest message for bandwidths and the shortest for latencies, in both directions because a tree is
+        // undirected.
         let ends = [0, sizes.saturating_sub(1)];
         let distance = |a: u32, b: u32| -> i64 {
             if sizes == 0 {
@@ -153,7 +154,8 @@ impl Places {
         self.near.is_empty()
     }
 
-    /// The slots nearer to an anchor than a slot is, as far as they are known; in a tree those of the largest group without the slot.
+    /// The slots closer to an anchor than a given slot, as far as they are known; in a tree those of the largest group without
+    /// the slot.
     pub(super) fn nearer(&self, slot: u32, anchor: u32) -> &[u32] {
         if !self.is_tree() {
             let near = &self.near[anchor as usize];
@@ -175,7 +177,7 @@ impl Places {
     }
 }
 
-/// The levels of a tree with these distances between its leaves, innermost first, if there is one of few levels.
+/// The levels of a tree with these distances between its leaves, innermost first, if there is one with few levels.
 fn find_tree(leaves: u32, distance: impl Fn(u32, u32) -> i64) -> Option<Vec<Vec<u32>>> {
     if leaves > MOST_COMPARED {
         return None;

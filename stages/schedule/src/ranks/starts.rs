@@ -1,8 +1,8 @@
-//! Placements that are quick to make, where searches begin.
+//! Fast initial placements.
 //!
-//! On a tree of slots ranks are placed by partition and by clusters, elsewhere greedily. A partition makes the sum of what is cut small.
-//! Where everybody waits for the slowest, one heavy message that is cut is as bad as many: joining ranks by their heaviest channel (single
-//! linkage) leaves a heavy one uncut as long as there is room for what it joins.
+//! On a tree of slots, ranks are placed by partitioning and by clustering, on other machines greedily. Partitioning minimises the
+//! total cut. If all ranks wait for the slowest one, a single heavy message across the cut is as bad as many: joining ranks by
+//! their heaviest channel (single linkage) keeps heavy channels inside as long as there is room.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,11 +15,11 @@ use rayon::prelude::*;
 use super::search::RankSearch;
 use crate::SearchResult;
 
-/// Most ranks for which a second partition is made that leaves room where there is some.
+/// Maximum number of ranks for a second, roomy partition.
 const ROOMY: usize = 4096;
-/// Most channels times slots for which greedy placement is tried.
+/// Maximum product of channels and slots for greedy placement.
 const MAX_GREEDY: usize = 1 << 27;
-/// Ranks beyond which less is done for a small cut.
+/// Number of ranks above which less effort is made for a small cut.
 const MANY: usize = 2048;
 /// The seed of partitions.
 const SEED: u64 = 1;
@@ -29,7 +29,7 @@ const NONE: u32 = u32::MAX;
 /// A placement and its makespan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The slot of every rank.
     pub slots: Vec<u32>,
@@ -44,7 +44,7 @@ pub fn list(search: &RankSearch<'_>, cx: &Context<'_>) -> Result<SearchResult<Ve
         cx.log(format!("{}: makespan {}", start.name, search.problem.real(start.makespan)));
     }
     let evaluations = starts.len() as u64;
-    let best = starts.into_iter().next().ok_or_else(|| Error::msg("there is no placement"))?;
+    let best = starts.into_iter().next().ok_or_else(|| Error::msg("no initial placement exists"))?;
     Ok(SearchResult {
         best: best.slots,
         makespan: best.makespan,
@@ -55,8 +55,8 @@ pub fn list(search: &RankSearch<'_>, cx: &Context<'_>) -> Result<SearchResult<Ve
     })
 }
 
-/// All of them, the best first; among equals in the order in which they are named here. A given one, rank by rank, host by host in turns,
-/// by clusters, by partition or greedily: by all that goes between ranks, by what can delay the end, and by the longest delays.
+/// All starts, the best first; ties in the order of this list: a given placement, linear, round-robin over hosts, by clusters, by
+/// partition and greedy. The weights are the total traffic between ranks, the possible delay of the end, and the longest delays.
 pub fn starts(search: &RankSearch<'_>) -> Result<Vec<Start>, Error> {
     let problem = search.problem;
     let mut evaluator = MakespanEvaluator::new(search.problem);
@@ -91,7 +91,7 @@ pub fn starts(search: &RankSearch<'_>) -> Result<Vec<Start>, Error> {
     Ok(starts)
 }
 
-/// For every channel by how much distance makes its messages longer, all together: what a quadratic assignment problem sees.
+/// For every channel the total increase of its message times per unit of distance: the weight in a quadratic assignment problem.
 fn sensitivity(problem: &ReplayProblem) -> Vec<i64> {
     let channels = problem.program().channels();
     let of_channel =
@@ -115,17 +115,17 @@ fn round_robin(search: &RankSearch<'_>) -> Vec<u32> {
 
 /// Ranks that share the slots `begin..end` of the order of the tree.
 struct Part {
-    /// Its children are the groups of the level below; zero where they are single slots.
+    /// Its children are the groups of the level below; zero if they are single slots.
     level: usize,
     begin: u32,
     end: u32,
     graph: Graph,
-    /// The rank that every vertex is.
+    /// The rank of every vertex.
     ranks: Vec<u32>,
 }
 
-/// Deals ranks out to the children of every node of the tree so that little goes between them, in parts that have room for so many times the ranks: room to keep together what belongs
-/// together.
+/// Distributes ranks to the children of every node of the tree with a small cut, in parts with room for `room_for` times the
+/// ranks, so that groups can stay together.
 fn place_by_partition(
     search: &RankSearch<'_>,
     weights: &[i64],
@@ -177,7 +177,7 @@ fn place_part(
     Ok(placed?.concat())
 }
 
-/// The first groups of a level in a part that have room for so many times its ranks, or all.
+/// The first groups of a level in a part that have room for the given multiple of its ranks, or all.
 fn children(search: &RankSearch<'_>, part: &Part, room_for: usize, level: usize) -> Vec<(u32, u32)> {
     let starts = &search.places.levels[level].starts;
     let first = starts.partition_point(|&start| start < part.begin);
@@ -193,7 +193,7 @@ fn children(search: &RankSearch<'_>, part: &Part, room_for: usize, level: usize)
     children
 }
 
-/// The graph of all ranks: an edge weighs as much as the channels between its two ranks.
+/// The graph of all ranks: the weight of an edge is that of the channels between its two ranks.
 fn channel_graph(problem: &ReplayProblem, weights: &[i64]) -> Result<Graph, PartitionError> {
     let channels = problem.program().channels().all.iter().zip(weights);
     let mut edges: Vec<(u32, u32, i64)> = channels
@@ -217,7 +217,7 @@ fn channel_graph(problem: &ReplayProblem, weights: &[i64]) -> Result<Graph, Part
     Graph::new(first, targets, edges.iter().map(|edge| edge.2).collect(), vec![1; problem.ranks()])
 }
 
-/// Places ranks in the order of their clusters on the slots in the order of the tree.
+/// Places ranks in cluster order on the slots in tree order.
 fn place_by_clusters(search: &RankSearch<'_>, weights: &[i64]) -> Vec<u32> {
     let problem = search.problem;
     let mut channels: Vec<(i64, usize)> =
@@ -235,13 +235,13 @@ fn place_by_clusters(search: &RankSearch<'_>, weights: &[i64]) -> Vec<u32> {
     slots
 }
 
-/// Clusters of ranks, each a chain of its members.
+/// Clusters of ranks, each a linked list of its members.
 struct Clusters {
-    /// A member nearer to the first one of the cluster, or itself.
+    /// A member closer to the first one of the cluster, or itself.
     up: Vec<u32>,
-    /// The next member of the chain.
+    /// The next member of the list.
     next: Vec<Option<u32>>,
-    /// Of first members, the last one and the number of them.
+    /// For first members, the last member and the size.
     last: Vec<u32>,
     size: Vec<u32>,
 }
@@ -261,7 +261,7 @@ impl Clusters {
         rank
     }
 
-    /// Joins the clusters of two ranks, the smaller one behind the larger.
+    /// Joins the clusters of two ranks; the smaller one is appended to the larger.
     fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.first_of(a), self.first_of(b));
         if a == b {
@@ -276,7 +276,7 @@ impl Clusters {
         self.up[back_index] = front;
     }
 
-    /// All ranks, cluster by cluster, the largest first.
+    /// All ranks by cluster, the largest first.
     fn into_order(mut self) -> Vec<u32> {
         let ranks = self.up.len() as u32;
         let mut firsts: Vec<u32> = (0..ranks).filter(|&rank| self.first_of(rank) == rank).collect();
@@ -293,7 +293,8 @@ impl Clusters {
     }
 }
 
-/// Places always the rank that has most to do with those placed, where that is shortest; nothing if the machine is too large for that.
+/// Repeatedly places the rank that communicates most with the placed ones, where its weighted distance is smallest; none if the
+/// machine is too large.
 fn place_greedily(problem: &ReplayProblem, weights: &[i64]) -> Option<Vec<u32>> {
     let channels = problem.program().channels();
     if channels.all.len().saturating_mul(problem.slots()) > MAX_GREEDY {
@@ -331,7 +332,7 @@ fn place_greedily(problem: &ReplayProblem, weights: &[i64]) -> Option<Vec<u32>> 
     Some(slots)
 }
 
-/// The free slot from which the channels of a rank to ranks that are placed are shortest, by weight.
+/// The free slot with the smallest weighted distance of a rank to its placed partners.
 fn nearest_free_slot(
     problem: &ReplayProblem,
     weights: &[i64],
@@ -361,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_joined_first_stays_together() {
+    fn ranks_joined_first_stay_together() {
         let mut clusters = Clusters::new(7);
         for (a, b) in [(5, 2), (2, 6), (0, 3), (3, 6), (0, 5)] {
             clusters.join(a, b);

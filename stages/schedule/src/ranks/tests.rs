@@ -1,4 +1,4 @@
-//! What holds for ranks on slots, whatever the program.
+//! Properties of placements of ranks, for random programs.
 
 use hopmap_model::{Context, DelayModel, Task, TaskDag, WorkUnit};
 use hopmap_replay::{
@@ -17,7 +17,7 @@ use programs::{Stencil, sweep, tree, writers};
 
 const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
 
-/// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
+/// A tree, a measured machine whose processors also take time for local messages, and one with different speeds.
 fn machine(kind: u8) -> Machine {
     let params = MachineParams { latency: Some(2.0), bandwidth: Some(0.5), ..MachineParams::default() };
     let mut machine = params.machine(Some(&tree(&[2, 3], &[1.0, 4.0])), WorkUnit::Time).unwrap();
@@ -58,7 +58,7 @@ fn params<P: serde::de::DeserializeOwned>(text: &str) -> P {
 }
 
 proptest! {
-    /// Contraction loses nothing: all tasks begin and end when the plan of the same placement says so.
+    /// Contraction is lossless: all tasks have the times of the plan for the same placement.
     #[test]
     fn a_placement_takes_what_its_plan_takes(dag in small_programs(), kind in 0u8..3, number in 0..PLACEMENTS) {
         let machine = machine(kind);
@@ -72,7 +72,7 @@ proptest! {
             prop_assert!(plan.is_admissible(&whole));
             let times = Evaluator::new(&whole).times(&plan);
             let makespan = times.finish.iter().copied().max().unwrap();
-            // A rank without tasks is done when its slot can begin.
+            // A rank without tasks is done when its slot becomes available.
             let idle = slots.iter().map(|&slot| problem.available(slot)).max().unwrap();
             let found = MakespanEvaluator::new(&problem).makespan(slots);
             prop_assert_eq!(found, makespan.max(idle));
@@ -86,7 +86,7 @@ proptest! {
         }
     }
 
-    /// Branch and bound finds the best of all placements and says so; the other searches are between the best start and it.
+    /// Branch and bound finds the best placement and reports it as proven; the other searches are between the best start and it.
     #[test]
     fn nothing_is_better_than_what_is_proven(dag in small_programs(), kind in 0u8..3) {
         let machine = machine(kind);
@@ -121,7 +121,7 @@ fn on_tree(dag: &TaskDag) -> (ReplayProblem, Machine) {
 }
 
 #[test]
-fn searches_give_the_same_with_any_number_of_threads() {
+fn searches_are_independent_of_the_number_of_threads() {
     let (problem, machine) = on_tree(&sweep(6, 6, 4, 20_000, true));
     let search = RankSearch::new(&problem, &machine.processors, None);
     let with = |threads| {
@@ -139,13 +139,13 @@ fn searches_give_the_same_with_any_number_of_threads() {
 }
 
 #[test]
-fn what_nobody_waits_for_does_not_count() {
+fn messages_without_waiting_receivers_do_not_count() {
     let (problem, machine) = on_tree(&writers(2, 50, false));
     let search = RankSearch::new(&problem, &machine.processors, None);
-    // Rings on hosts of their own, or every rank beside the one that writes for it.
+    // Each ring on hosts of its own, or every rank next to its writer.
     let rings: Vec<u32> = (0..64).collect();
-    let beside = |rank: u32| (rank / 32 * 2 + rank % 16 / 8) * 16 + rank % 8 + rank % 32 / 16 * 8;
-    let pairs: Vec<u32> = (0..64).map(beside).collect();
+    let paired = |rank: u32| (rank / 32 * 2 + rank % 16 / 8) * 16 + rank % 8 + rank % 32 / 16 * 8;
+    let pairs: Vec<u32> = (0..64).map(paired).collect();
     let channels = problem.program().channels();
     let sum = |slots: &[u32]| -> i64 {
         let of_channel = |(&channel, &messages)| i64::from(messages) * problem.delay(channel, slots);
@@ -173,14 +173,14 @@ fn rows_of_a_stencil_are_contracted() {
     };
     let dag = stencil.dag();
     let (problem, _) = on_tree(&dag);
-    // The task after a sum is one with the iteration that follows, if nothing comes in between.
+    // The task after a reduction merges with the next iteration if nothing comes in between.
     assert!(problem.program().nodes() <= dag.tasks.len());
     let alone = TaskDag { dependencies: Vec::new(), ..dag };
     assert_eq!(on_tree(&alone).0.program().nodes(), 16);
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_programs_are_rejected() {
     let task = |rank| Task { rank, work: 1.0 };
     let machine = machine(0);
     let message = |tasks: Vec<Task>| {
@@ -194,7 +194,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_mapping_is_where_a_search_begins() {
+fn a_search_starts_from_the_given_mapping() {
     let system = tree(&[2, 3], &[1.0, 4.0]);
     let dag = TaskDag {
         tasks: vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(1), work: 2.0 }],
@@ -218,7 +218,7 @@ fn a_mapping_is_where_a_search_begins() {
 }
 
 #[test]
-fn a_schedule_says_its_mapping() {
+fn a_schedule_defines_its_mapping() {
     let system = tree(&[2, 3], &[1.0, 4.0]);
     let machine = machine(0);
     let tasks = vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(2), work: 2.0 }];
@@ -227,7 +227,7 @@ fn a_schedule_says_its_mapping() {
     let mut schedule = problem.schedule(&dag, &machine.processors, &[4, 2, 0]);
     schedule.metrics.insert("lower_bound".into(), 2.0);
     let mapping = super::mapping(&schedule, &system).unwrap();
-    // Rank 1 does nothing and takes what is left.
+    // Rank 1 has no tasks and takes a remaining slot.
     assert_eq!(mapping.slots(), [4, 1, 0]);
     assert_eq!((mapping.metrics["makespan"], mapping.metrics["lower_bound"]), (2.0, 2.0));
     let refused = |change: fn(&mut hopmap_model::Schedule)| {
@@ -235,13 +235,13 @@ fn a_schedule_says_its_mapping() {
         change(&mut schedule);
         super::mapping(&schedule, &system).unwrap_err().to_string()
     };
+    assert!(refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule has no process"));
     assert!(
-        refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule belongs to no process")
+        refused(|one| one.processors[4].name = "other:0".into()).contains("`other:0`, which is not a slot")
     );
-    assert!(refused(|one| one.processors[4].name = "other:0".into()).contains("`other:0`, which is no slot"));
-    assert!(refused(|one| one.processors[4].slot = None).contains("which is no slot"));
+    assert!(refused(|one| one.processors[4].slot = None).contains("which is not a slot"));
     assert!(refused(|one| one.tasks[1].process = Some(0)).contains("process 0 runs on `n2:0` and on `n0:0`"));
-    assert!(refused(|one| one.tasks[1].process = Some(99)).contains("no slot is left"));
+    assert!(refused(|one| one.tasks[1].process = Some(99)).contains("no slot is free"));
 }
 
 #[test]
@@ -257,8 +257,8 @@ fn large_trees_take_little_memory() {
 }
 
 #[test]
-fn large_machines_take_what_small_ones_take() {
-    // 2064 slots are kept as a tree or as hosts, the first 2048 of them as pairs.
+fn large_machines_give_the_results_of_small_ones() {
+    // 2064 slots are stored as a tree or as hosts, the first 2048 of them as pairs.
     let mut system = tree(&[16, 129], &[1.0, 4.0]);
     let switch = system.nodes.len() as u32;
     system.nodes.push(hopmap_model::Node::switch("switch"));

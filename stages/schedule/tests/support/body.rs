@@ -1,4 +1,4 @@
-//! What is done with files that may hold anything, by tests and by the fuzz target.
+//! The body of tests and fuzz targets for files with arbitrary contents.
 
 use hopmap_model::TaskDag;
 use hopmap_schedule::formats::dot::{Dot, DotOptions};
@@ -12,23 +12,23 @@ use hopmap_text::FileError;
 /// Kinds of files.
 pub(crate) const KINDS: usize = 7;
 
-/// Reads a file as one kind: an error with words in it, or something that holds together. Says which.
+/// Reads a file as one kind. Returns whether that succeeded; panics if the error has no message or the result is inconsistent.
 pub(crate) fn file(kind: usize, bytes: &[u8]) -> bool {
     let _ = recognise(bytes);
     match kind % KINDS {
-        0 => told(Grf::read(bytes)).is_some_and(|graph| {
+        0 => checked(Grf::read(bytes)).is_some_and(|graph| {
             assert_eq!(Grf::read(graph.write().as_bytes()).as_ref(), Ok(&graph));
             dag(graph.task_dag(1.0))
         }),
-        1 => told(Sch::read(bytes)).is_some_and(|sch| {
+        1 => checked(Sch::read(bytes)).is_some_and(|sch| {
             assert_eq!(Sch::read(sch.write(|_| Some("a\nb".into())).as_bytes()).as_ref(), Ok(&sch));
             true
         }),
-        2 => told(Procs::read(bytes)).is_some_and(|procs| {
+        2 => checked(Procs::read(bytes)).is_some_and(|procs| {
             assert_eq!(procs.hosts.len(), procs.durations.len());
             procs.durations.iter().chain([&procs.size]).all(|number| number.is_finite() && *number > 0.0)
         }),
-        3 => told(SchIni::read(bytes)).is_some(),
+        3 => checked(SchIni::read(bytes)).is_some(),
         4 => {
             let options = DotOptions { node_weight: None, edge_weight: None, scale: 1.0 };
             dag(Dot::read(bytes, &options).map(|dot| dot.dag))
@@ -38,8 +38,8 @@ pub(crate) fn file(kind: usize, bytes: &[u8]) -> bool {
     }
 }
 
-/// What was read, or nothing after an error that says something.
-fn told<T>(read: Result<T, FileError>) -> Option<T> {
+/// The result of reading, or none after a proper error.
+fn checked<T>(read: Result<T, FileError>) -> Option<T> {
     if let Err(error) = &read {
         assert!(!error.problem.is_empty() && error.help.is_some() && error.line != Some(0), "{error:?}");
     }
@@ -47,7 +47,7 @@ fn told<T>(read: Result<T, FileError>) -> Option<T> {
 }
 
 fn dag(read: Result<TaskDag, FileError>) -> bool {
-    told(read).is_some_and(|dag| {
+    checked(read).is_some_and(|dag| {
         dag.check().unwrap();
         assert!(!dag.tasks.is_empty() && dag.tasks.iter().all(|task| task.rank.is_none()));
         true

@@ -1,9 +1,9 @@
-//! Programs of many ranks, as a trace tells of them, and machines that are trees.
-#![allow(dead_code, reason = "whoever includes this uses some of it")]
+//! Programs of many ranks, as in a trace, and tree machines.
+#![allow(dead_code, reason = "each user needs only some of it")]
 
 use hopmap_model::{CostModel, Dependency, Levels, Node, Routing, Slot, SystemGraph, Task, TaskDag};
 
-/// A program in the making: what every rank did last.
+/// A program under construction: the last task of every rank.
 pub(crate) struct Program {
     dag: TaskDag,
     last: Vec<Option<u32>>,
@@ -11,7 +11,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Of so many ranks; `scramble` gives them other numbers, so that neighbours are not numbered one behind the other.
+    /// A program with the given number of ranks; `scramble` permutes them, so that neighbours have no consecutive numbers.
     pub(crate) fn new(ranks: u32, scramble: bool) -> Self {
         let mut numbers: Vec<u32> = (0..ranks).collect();
         let mut state = 1u64;
@@ -22,7 +22,7 @@ impl Program {
         Self { dag: TaskDag::default(), last: vec![None; ranks as usize], numbers }
     }
 
-    /// A task of a rank after its last one; `inputs` are tasks that send it so many bytes.
+    /// A task of a rank after its last one; `inputs` are the tasks that send to it, with bytes.
     pub(crate) fn task(&mut self, rank: u32, work: f64, inputs: &[(u32, u64)]) -> u32 {
         let task = self.dag.tasks.len() as u32;
         self.dag.tasks.push(Task { rank: Some(self.numbers[rank as usize]), work });
@@ -37,7 +37,7 @@ impl Program {
         ranks.into_iter().filter_map(|rank| Some((self.last[rank as usize]?, bytes))).collect()
     }
 
-    /// Everybody waits for everybody: a task without work, and one of every rank after it.
+    /// A barrier: a task without work, followed by one task of every rank.
     pub(crate) fn join(&mut self, bytes: u64) {
         let ranks = 0..self.last.len() as u32;
         let before = self.last(ranks.clone().skip(1), bytes);
@@ -54,16 +54,16 @@ impl Program {
     }
 }
 
-/// A grid in which every rank sends to those beside it and above and below it, and waits for them, again and again.
+/// A stencil: in every iteration each rank exchanges messages with its four neighbours in a grid.
 pub(crate) struct Stencil {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) iterations: u32,
-    /// Bytes to those beside, and to those above and below.
+    /// Bytes to horizontal and to vertical neighbours.
     pub(crate) bytes: [u64; 2],
-    /// Iterations between two sums over all ranks, if there are any.
+    /// Iterations between two reductions over all ranks, if there are any.
     pub(crate) sums: Option<u32>,
-    /// How much more the last rank has to do than the first, as a part.
+    /// Additional work of the last rank relative to the first, as a fraction.
     pub(crate) imbalance: f64,
     pub(crate) scramble: bool,
 }
@@ -76,10 +76,10 @@ impl Stencil {
         for iteration in 0..self.iterations {
             let inputs = |rank: u32| {
                 let (x, y) = (rank % width, rank / width);
-                let beside = [x.checked_sub(1).map(|_| rank - 1), (x + 1 < width).then_some(rank + 1)];
+                let neighbours = [x.checked_sub(1).map(|_| rank - 1), (x + 1 < width).then_some(rank + 1)];
                 let above =
                     [y.checked_sub(1).map(|_| rank - width), (y + 1 < height).then_some(rank + width)];
-                let mut inputs = program.last(beside.into_iter().flatten(), self.bytes[0]);
+                let mut inputs = program.last(neighbours.into_iter().flatten(), self.bytes[0]);
                 inputs.extend(program.last(above.into_iter().flatten(), self.bytes[1]));
                 inputs
             };
@@ -96,7 +96,7 @@ impl Stencil {
     }
 }
 
-/// Waves over a grid, each from another corner: a rank waits for the one beside and the one above it.
+/// Wavefronts over a grid from changing corners: a rank waits for its horizontal and its vertical predecessor.
 pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: bool) -> TaskDag {
     let mut program = Program::new(width * height, scramble);
     for wave in 0..waves {
@@ -115,15 +115,15 @@ pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: b
     program.finish()
 }
 
-/// Teams of 16 ranks that compute, in a ring in which everybody waits for a few bytes of both neighbours, and 16 that write what these send them:
-/// much, but nobody waits for it. The quadratic assignment problem sees the bytes, the makespan the waiting.
+/// Teams of 16 computing ranks in a ring, which wait for small messages of both neighbours, and 16 writers that receive large
+/// messages for which no task waits. The quadratic assignment problem counts the bytes, the makespan the waiting.
 pub(crate) fn writers(teams: u32, iterations: u32, scramble: bool) -> TaskDag {
     let mut program = Program::new(32 * teams, scramble);
     for _ in 0..iterations {
-        let beside =
+        let neighbours =
             |rank: u32| [(rank % 32 + 1) % 16, (rank % 32 + 15) % 16].map(|other| rank / 32 * 32 + other);
         let computing: Vec<u32> = (0..32 * teams).filter(|rank| rank % 32 < 16).collect();
-        let inputs: Vec<_> = computing.iter().map(|&rank| program.last(beside(rank), 64)).collect();
+        let inputs: Vec<_> = computing.iter().map(|&rank| program.last(neighbours(rank), 64)).collect();
         for (&rank, inputs) in computing.iter().zip(&inputs) {
             let task = program.task(rank, 5e-6, inputs);
             program.task(rank + 16, 1e-6, &[(task, 10_000)]);
@@ -153,8 +153,8 @@ pub(crate) fn exchanges(width: u32, height: u32, segments: u32) -> TaskDag {
     program.finish()
 }
 
-/// A tree: groups of so many slots on every level, innermost first, and as many of the largest groups as the last number says. A slot is named
-/// after its host, a group of the first level.
+/// A tree: numbers of subgroups per level, innermost first; the last number is that of the largest groups. A slot is named after
+/// its host, a group of the first level.
 pub(crate) fn tree(sizes: &[u32], costs: &[f64]) -> SystemGraph {
     let slots: u32 = sizes.iter().product();
     let mut size = 1;

@@ -1,4 +1,4 @@
-//! What a node of the tree costs at least, and which classes that leaves to its processes.
+//! Lower bound of a node of the tree, and the candidate classes that remain.
 
 use super::NEVER;
 use super::tables::bits;
@@ -6,7 +6,7 @@ use super::{NOWHERE, Node, Tree};
 use crate::search::model::FAR;
 
 impl Tree<'_, '_> {
-    /// Narrows the sets of a node until nothing changes. Its bound; nothing if no better plan is below it.
+    /// Narrows the sets of a node to a fixed point and returns its bound; none if its subtree has no better plan.
     pub(super) fn narrow(&mut self, node: &mut Node) -> Option<f64> {
         loop {
             self.reach_each_other(node)?;
@@ -17,7 +17,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// Takes out classes that are too far from all classes where a neighbour may be.
+    /// Removes classes that are too far from all candidate classes of a neighbour.
     fn reach_each_other(&self, node: &mut Node) -> Option<()> {
         let model = self.model;
         let mut is_waiting = vec![true; model.processes];
@@ -62,7 +62,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// The bound of a node; takes out classes that cost too much. Nothing if all do.
+    /// The bound of a node; removes classes with too large reduced costs. None if all are removed.
     fn bound(&mut self, node: &mut Node) -> Option<(f64, bool)> {
         let fixed = self.fixed(node)?;
         let rows: Vec<usize> =
@@ -97,7 +97,7 @@ impl Tree<'_, '_> {
         bound.filter(|_| !is_empty).map(|bound| (bound, has_changed))
     }
 
-    /// What placed processes cost, and the length of the longest route; nothing if one is too long.
+    /// Cost of placed processes and length of their longest route; none if one is too long.
     fn fixed(&mut self, node: &Node) -> Option<f64> {
         let model = self.model;
         let weights = model.weights;
@@ -129,12 +129,12 @@ impl Tree<'_, '_> {
         Some(sum)
     }
 
-    /// What the entries of destinations cost at least that receive over so many links, each from one process.
+    /// Lower bound of the entries of destinations whose streams have these lengths, each from one process.
     fn entry_cost(&self, alone: f64, links: u16) -> f64 {
         self.model.weights.table_entries * self.tables.share * alone * f64::from(links.saturating_sub(1))
     }
 
-    /// What the entries of a destination of several streams cost at least in a class.
+    /// Lower bound of the entries of a destination of several streams in a class.
     fn join_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
         let Some(joins) = &self.tables.joins[process] else { return 0.0 };
         let model = self.model;
@@ -164,7 +164,7 @@ impl Tree<'_, '_> {
         model.weights.table_entries * self.tables.share * f64::from(least.max(settled))
     }
 
-    /// Links of a stream at least between a process in a class and one that is not placed.
+    /// Lower bound of the hops of a stream between a process in a class and an unplaced one.
     fn nearest(&self, node: &Node, process: usize, class: usize, other: usize, edge: usize) -> u16 {
         if node.sets[other] >> class & 1 == 1 && self.may_share(node, class, process, other) {
             return 0;
@@ -175,7 +175,7 @@ impl Tree<'_, '_> {
         by_links.iter().position(|there| there & set != 0).map_or(FAR, |links| links as u16)
     }
 
-    /// What a process costs in a class, half of what its streams to unplaced ones cost included.
+    /// Cost of a process in a class, including half of its streams to unplaced processes.
     pub(super) fn place_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
         let model = self.model;
         let weights = model.weights;
@@ -228,7 +228,7 @@ impl Tree<'_, '_> {
         sum
     }
 
-    /// Raises the distances of neighbours to those of the nearest places.
+    /// Raises the distances of neighbours to those of the nearest remaining places.
     fn spread(&self, node: &Node, class: usize, sharing: usize, near: &mut [u16]) {
         near.sort_unstable();
         let shares = sharing.min(self.model.classes[class].most.saturating_sub(1));

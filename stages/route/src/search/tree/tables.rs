@@ -1,4 +1,4 @@
-//! What the tree search knows of a model before it begins, and which classes of hosts, and which processes, can stand for each other.
+//! Precomputed data of the tree search, and interchangeable classes of hosts and processes.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -6,18 +6,18 @@ use std::hash::{Hash, Hasher};
 
 use crate::search::model::Model;
 
-/// What does not change during a search.
+/// Data that does not change during a search.
 pub(super) struct Tables {
-    /// Processes that can stand for each process.
+    /// Processes that are interchangeable with each process.
     pub(super) alike: Vec<Vec<usize>>,
     pub(super) neighbours: Vec<Vec<Neighbour>>,
-    /// Classes by distance from each class, in the direction in which it is less.
+    /// Classes by distance from each class, in the shorter direction.
     pub(super) around: Vec<Vec<(u16, usize)>>,
-    /// Processes that receive from several others, and the streams that each receives.
+    /// Processes that receive from several others, and their incoming streams.
     pub(super) joins: Vec<Option<Vec<usize>>>,
-    /// For streams of each kind, from each class and to it, the classes within each number of links.
+    /// For streams of each kind, from each class and to it, the classes within each distance.
     pub(super) within: [Vec<Vec<Vec<u128>>>; 2],
-    /// Part of the entries of a destination that is its own: others may be on its host.
+    /// Fraction of the entries of a destination that is its own, because it may share its host.
     pub(super) share: f64,
     /// Whether no two processes fit on a host.
     pub(super) is_single: bool,
@@ -53,11 +53,11 @@ impl Tables {
 pub(super) struct Neighbour {
     pub(super) process: usize,
     pub(super) edges: Vec<usize>,
-    /// Ends of these streams that receive from nobody else: their entries are as many as the links, less one.
+    /// Destinations of these streams that receive from no other process: their entries number one less than the hops.
     pub(super) alone: f64,
 }
 
-/// For streams of each kind, from each class or to it, the classes within each number of links.
+/// For streams of each kind, from each class or to it, the classes within each distance.
 fn within(model: &Model<'_>, from: bool) -> Vec<Vec<Vec<u128>>> {
     let classes = model.classes.len();
     let kinds = model.edges.iter().map(|edge| edge.kind + 1).max().unwrap_or_default();
@@ -73,14 +73,14 @@ fn within(model: &Model<'_>, from: bool) -> Vec<Vec<Vec<u128>>> {
     (0..kinds).map(|kind| (0..classes).map(|class| of_class(kind, class)).collect()).collect()
 }
 
-/// The streams that a process receives if they come from several others.
+/// The incoming streams of a process if they come from several others.
 fn joins(model: &Model<'_>, process: usize) -> Option<Vec<usize>> {
     let edges = &model.receives[process];
     let first = edges.first().map(|&edge| model.edges[edge].source);
     edges.iter().any(|&edge| Some(model.edges[edge].source) != first).then(|| edges.clone())
 }
 
-/// The processes that a process has streams with.
+/// The partners of a process.
 fn neighbours(model: &Model<'_>, process: usize, joins: &[Option<Vec<usize>>]) -> Vec<Neighbour> {
     let mut neighbours: BTreeMap<usize, Neighbour> = BTreeMap::new();
     for (edge, other) in model.neighbours(process) {
@@ -104,21 +104,21 @@ pub(super) fn bits(mut set: u128) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Classes and switches at most that symmetry is looked for among.
+/// Maximum number of classes and switches for which symmetries are sought.
 const MOST_VERTICES: usize = 300;
-/// Steps of one search for a symmetry.
+/// Step limit of one search for a symmetry.
 const MOST_STEPS: u32 = 200;
 
-/// The network with alike hosts as one: classes first, then switches.
+/// The network with alike hosts merged: classes first, then switches.
 pub(super) struct Symmetry {
     classes: usize,
     colours: Vec<u64>,
-    /// Neighbours of every vertex with what joins them: capacities in both directions.
+    /// Neighbours of every vertex with the capacities in both directions.
     joined: Vec<BTreeMap<usize, [Vec<u64>; 2]>>,
 }
 
 impl Symmetry {
-    /// The symmetry of a machine.
+    /// The symmetries of a machine.
     pub(super) fn new(model: &Model<'_>) -> Self {
         let problem = model.problem;
         let classes = model.classes.len();
@@ -150,7 +150,7 @@ impl Symmetry {
         Self { classes, colours, joined }
     }
 
-    /// For every class the first one that it can stand for if the `fixed` classes stay where they are; nothing if each is alone.
+    /// For every class the first one that it is interchangeable with if the `fixed` classes are fixed; none if all are distinct.
     pub(super) fn orbits(&self, fixed: u128) -> Option<Vec<usize>> {
         if self.colours.len() > MOST_VERTICES {
             return None;
@@ -172,7 +172,7 @@ impl Symmetry {
         orbits.iter().enumerate().any(|(class, first)| class != *first).then_some(orbits)
     }
 
-    /// Whether the network looks the same from two vertices, with colours on both sides.
+    /// Whether an automorphism maps one vertex to another, given colours on both sides.
     fn is_image(&self, [mut left, mut right]: [Vec<u64>; 2], pair: (usize, usize), steps: &mut u32) -> bool {
         if *steps == 0 {
             return false;
@@ -206,7 +206,7 @@ impl Symmetry {
         }
     }
 
-    /// Tells vertices apart by what they are joined to, until nothing changes.
+    /// Colour refinement: distinguishes vertices by their neighbours until nothing changes.
     fn refine(&self, colours: &mut Vec<u64>) {
         let count = |colours: &[u64]| colours.iter().collect::<std::collections::BTreeSet<_>>().len();
         let mut before = count(colours);
@@ -232,7 +232,7 @@ fn hashed(what: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// For every process those that can stand for it: the same needs and the same streams with the same others.
+/// For every process its interchangeable processes: same demands, and the same streams with the same partners.
 pub(super) fn alike(model: &Model<'_>) -> Vec<Vec<usize>> {
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for process in 0..model.processes {

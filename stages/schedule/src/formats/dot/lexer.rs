@@ -9,9 +9,9 @@ use hopmap_text::{FileError, shown};
 pub(super) enum Token<'a> {
     /// A name or a value.
     Id(Cow<'a, str>),
-    /// A word of the language, in small letters, or a mark.
+    /// A keyword in lower case, or punctuation.
     Sign(&'static str),
-    /// Nothing more.
+    /// The end of the file.
     End,
 }
 
@@ -19,7 +19,7 @@ const KEYWORDS: [&str; 6] = ["node", "edge", "graph", "digraph", "subgraph", "st
 const MARKS: [&str; 10] = ["->", "--", "{", "}", "[", "]", "=", ";", ",", ":"];
 
 impl Token<'_> {
-    /// How a message shows it.
+    /// Its form in messages.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Id(id) => format!("`{}`", shown(id)),
@@ -31,7 +31,7 @@ impl Token<'_> {
 
 const HELP: &str = "https://graphviz.org/doc/info/lang.html describes DOT";
 
-/// Cuts a text into tokens.
+/// Splits a text into tokens.
 #[derive(Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -58,7 +58,7 @@ impl<'a> Lexer<'a> {
         self.at += bytes;
     }
 
-    /// Blanks, comments as in C++, and lines that a preprocessor left.
+    /// Skips blanks, comments as in C++, and preprocessor lines.
     fn skip_blanks(&mut self) -> Result<(), FileError> {
         loop {
             let rest = self.rest();
@@ -69,7 +69,7 @@ impl<'a> Lexer<'a> {
             if rest.starts_with("//") || (rest.starts_with('#') && is_first) {
                 self.skip(rest.find('\n').unwrap_or(rest.len()));
             } else if let Some(inner) = rest.strip_prefix("/*") {
-                let end = inner.find("*/").ok_or_else(|| self.wrong("the comment does not end"))?;
+                let end = inner.find("*/").ok_or_else(|| self.wrong("unterminated comment"))?;
                 self.skip(end + 4);
             } else {
                 return Ok(());
@@ -96,11 +96,11 @@ impl<'a> Lexer<'a> {
                 let keyword = KEYWORDS.into_iter().find(|keyword| word.eq_ignore_ascii_case(keyword));
                 Ok(keyword.map_or(Token::Id(Cow::Borrowed(word)), Token::Sign))
             }
-            _ => Err(self.wrong(format!("`{first}` stands for nothing in DOT"))),
+            _ => Err(self.wrong(format!("unexpected character `{first}`"))),
         }
     }
 
-    /// `-1.5`: no exponent, and no letters behind it.
+    /// A number such as `-1.5`: no exponent, and no letters after it.
     fn numeral(&mut self) -> Result<Token<'a>, FileError> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
@@ -113,13 +113,13 @@ impl<'a> Lexer<'a> {
             && digits.bytes().filter(|&byte| byte == b'.').count() <= 1;
         if !is_number {
             let problem = format!("`{}` is neither a number nor a name", shown(word));
-            return Err(FileError::at(self.line, problem, "put it in quotation marks"));
+            return Err(FileError::at(self.line, problem, "quote it"));
         }
         self.skip(end);
         Ok(Token::Id(Cow::Borrowed(word)))
     }
 
-    /// Texts in quotation marks, joined by `+`.
+    /// Quoted strings, concatenated by `+`.
     fn quoted_parts(&mut self) -> Result<Cow<'a, str>, FileError> {
         let mut text = self.quoted()?;
         loop {
@@ -132,14 +132,14 @@ impl<'a> Lexer<'a> {
             self.skip(1);
             self.skip_blanks()?;
             if !self.rest().starts_with('"') {
-                return Err(self.wrong("behind `+` a text in quotation marks should be"));
+                return Err(self.wrong("`+` must be followed by a quoted string"));
             }
             text += self.quoted()?;
         }
     }
 
-    /// A text in quotation marks: `\"` is a quotation mark, a backslash at the end of a line continues the line, and every other
-    /// backslash stays.
+    /// A quoted string: `\"` is a quotation mark, a backslash at the end of a line continues the line, and every other backslash
+    /// is kept.
     fn quoted(&mut self) -> Result<Cow<'a, str>, FileError> {
         let inner = &self.rest()[1..];
         let bytes = inner.as_bytes();
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
                 Some(b'"') => break,
                 Some(b'\\') => (at, escapes) = (at + 2, true),
                 Some(_) => at += 1,
-                None => return Err(self.wrong("the text in quotation marks does not end")),
+                None => return Err(self.wrong("unterminated quoted string")),
             }
         }
         let text = &inner[..at];
@@ -160,7 +160,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A text between angle brackets that are paired; they stay, so that it is no other name.
+    /// A text between matching angle brackets, which are kept to distinguish it from a name.
     fn html(&mut self) -> Result<Cow<'a, str>, FileError> {
         let rest = self.rest();
         let mut depth = 0usize;
@@ -175,7 +175,7 @@ impl<'a> Lexer<'a> {
                 return Ok(Cow::Borrowed(&rest[..=at]));
             }
         }
-        Err(self.wrong("the text in angle brackets does not end"))
+        Err(self.wrong("unterminated text in angle brackets"))
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_marks_are_known() {
+    fn keywords_and_punctuation_are_recognised() {
         let expected = [
             Token::Sign("digraph"),
             Token::Sign("{"),
@@ -248,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_dot_has_a_line() {
+    fn errors_have_lines() {
         let problem = |text: &str| {
             let error = tokens(text).unwrap_err();
             (error.line.unwrap(), error.problem)
         };
-        assert_eq!(problem("a\n\"b\n"), (2, "the text in quotation marks does not end".into()));
-        assert_eq!(problem("\n\n<a<b>"), (3, "the text in angle brackets does not end".into()));
-        assert_eq!(problem("a /* b"), (1, "the comment does not end".into()));
+        assert_eq!(problem("a\n\"b\n"), (2, "unterminated quoted string".into()));
+        assert_eq!(problem("\n\n<a<b>"), (3, "unterminated text in angle brackets".into()));
+        assert_eq!(problem("a /* b"), (1, "unterminated comment".into()));
         assert_eq!(problem("\"a\n\"\n1a"), (3, "`1a` is neither a number nor a name".into()));
         assert!(
             [" # x", "a $", "1.2.3", "-", "- 1", "\"a\" + b", "\"\\", "é\"\\"]

@@ -1,4 +1,4 @@
-//! Statements of DOT, and the nodes and edges that they make.
+//! Parses statements of DOT into nodes and edges.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,16 +7,16 @@ use hopmap_text::{FileError, shown};
 
 use super::lexer::{Lexer, Token};
 
-/// How deep subgraphs stand in each other at most.
+/// Maximum nesting depth of subgraphs.
 const DEEPEST: usize = 100;
 
-/// Edges and members of subgraphs that a graph may have, so that a short file cannot fill the memory.
+/// Maximum number of edges and subgraph members, so that a short file cannot exhaust the memory.
 const MOST: usize = 1 << 26;
 
-/// What an attribute is set to.
+/// The value of an attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Attribute {
-    /// A number, or the text that is none.
+    /// A number, or the text that is not one.
     pub(super) value: Result<f64, String>,
     pub(super) line: usize,
 }
@@ -27,53 +27,55 @@ impl Attribute {
     }
 }
 
-/// What a statement, or the defaults of a subgraph, say of the attributes that count: one entry for each of them.
+/// The values of the weight attributes in a statement or in the defaults of a subgraph: one entry for each attribute.
 type Attributes = Vec<Option<Attribute>>;
 
-/// What every element has of the attribute that counts.
+/// The values of a weight attribute for all elements.
 pub(super) type Weights = Vec<Option<Attribute>>;
 
-/// What is set for nodes or for edges, attribute by attribute.
+/// The values set for nodes or for edges, by attribute.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The attributes that count, the best first.
+    /// The candidate attributes, in order of preference.
     pub(super) names: Rc<[String]>,
-    /// For every attribute what was said of which element, and whether that is a default.
-    said: Vec<Vec<(u32, Attribute, bool)>>,
+    /// For every attribute the values of elements, and whether each is a default.
+    found: Vec<Vec<(u32, Attribute, bool)>>,
 }
 
 impl Table {
     pub(super) fn new(names: impl Into<Rc<[String]>>) -> Self {
         let names = names.into();
-        let said = names.iter().map(|_| Vec::new()).collect();
-        Self { names, said }
+        let found = names.iter().map(|_| Vec::new()).collect();
+        Self { names, found }
     }
 
-    fn say(&mut self, element: u32, attributes: &Attributes, is_default: bool) {
-        for (said, given) in self.said.iter_mut().zip(attributes) {
-            said.extend(given.iter().map(|given| (element, given.clone(), is_default)));
+    fn set(&mut self, element: u32, attributes: &Attributes, is_default: bool) {
+        for (found, given) in self.found.iter_mut().zip(attributes) {
+            found.extend(given.iter().map(|given| (element, given.clone(), is_default)));
         }
     }
 
-    /// The first attribute that anything was said of, and what every element has; `what` names an element.
+    /// The first attribute with any value, and the values of all elements; `what` names an element.
     pub(super) fn weights(
         &self,
         elements: usize,
         what: impl Fn(usize) -> String,
     ) -> Result<Option<(&str, Weights)>, FileError> {
-        let Some((name, said)) = self.names.iter().zip(&self.said).find(|(_, said)| !said.is_empty()) else {
+        let Some((name, found)) = self.names.iter().zip(&self.found).find(|(_, found)| !found.is_empty())
+        else {
             return Ok(None);
         };
         let mut weights: Weights = vec![None; elements];
         let mut is_settled = vec![false; elements];
-        for (element, given, is_default) in said {
+        for (element, given, is_default) in found {
             let element = *element as usize;
             match &weights[element] {
                 Some(first) if is_settled[element] && !is_default && first.value != given.value => {
-                    let problem = format!("{} has another `{name}` in line {}", what(element), first.line);
-                    return Err(FileError::at(given.line, problem, "say it once"));
+                    let problem =
+                        format!("{} has a different `{name}` in line {}", what(element), first.line);
+                    return Err(FileError::at(given.line, problem, "set it once"));
                 }
-                // A default does not take back what is said.
+                // A default does not override an explicit value.
                 Some(_) if *is_default => {}
                 _ => weights[element] = Some(given.clone()),
             }
@@ -83,13 +85,13 @@ impl Table {
     }
 }
 
-/// A directed graph as DOT says it.
+/// The contents of a directed graph.
 #[derive(Debug)]
 pub(super) struct Graph {
     is_strict: bool,
-    /// The nodes in the order in which they come up.
+    /// The nodes in order of appearance.
     pub(super) names: Vec<String>,
-    /// The line in which every node comes up.
+    /// The line in which every node first appears.
     pub(super) lines: Vec<usize>,
     index: HashMap<String, u32>,
     /// Source, destination and line of every edge.
@@ -115,18 +117,20 @@ impl Graph {
         }
     }
 
-    /// Counts what a statement adds.
+    /// Counts the additions of a statement.
     fn spend(&mut self, amount: usize, line: usize) -> Result<(), FileError> {
         self.spent = self.spent.saturating_add(amount);
         match self.spent <= MOST {
             true => Ok(()),
-            false => {
-                Err(FileError::at(line, format!("there are more than {MOST} edges"), "is the file damaged?"))
-            }
+            false => Err(FileError::at(
+                line,
+                format!("the graph has more than {MOST} edges"),
+                "the file may be damaged",
+            )),
         }
     }
 
-    /// The node of a name, which is there from now on.
+    /// The node of a name, created if necessary.
     fn node(&mut self, name: &str, defaults: &Attributes, line: usize) -> u32 {
         if let Some(&node) = self.index.get(name) {
             return node;
@@ -135,28 +139,28 @@ impl Graph {
         self.index.insert(name.to_owned(), node);
         self.names.push(name.to_owned());
         self.lines.push(line);
-        self.of_nodes.say(node, defaults, true);
+        self.of_nodes.set(node, defaults, true);
         node
     }
 
-    /// An edge; where the graph is strict, the one that is there already.
+    /// Adds an edge; in a strict graph, returns the existing one.
     fn edge(&mut self, ends: (u32, u32), defaults: &Attributes, given: &Attributes, line: usize) {
         let next = self.edges.len() as u32;
         let edge = if self.is_strict { *self.strict.entry(ends).or_insert(next) } else { next };
         if edge == next {
             self.edges.push((ends.0, ends.1, line));
-            self.of_edges.say(edge, defaults, true);
+            self.of_edges.set(edge, defaults, true);
         }
-        self.of_edges.say(edge, given, false);
+        self.of_edges.set(edge, given, false);
     }
 }
 
-/// What holds within a pair of braces.
+/// The scope of a pair of braces.
 #[derive(Debug, Clone, Default)]
 struct Scope {
     node_defaults: Attributes,
     edge_defaults: Attributes,
-    /// Nodes that are named within; some more than once.
+    /// Nodes that appear in it, with duplicates.
     members: Vec<u32>,
 }
 
@@ -177,12 +181,12 @@ pub(super) fn parse(text: &str, of_nodes: Table, of_edges: Table) -> Result<Grap
     let (scopes, subgraphs) = (Vec::new(), HashMap::new());
     let mut parser = Parser { lexer, token: Token::End, line: 1, graph, scopes, subgraphs };
     parser.advance()?;
-    parser.whole()?;
+    parser.document()?;
     Ok(parser.graph)
 }
 
 impl<'a> Parser<'a> {
-    /// The token, with the next one in its place.
+    /// Returns the token and advances to the next one.
     fn advance(&mut self) -> Result<Token<'a>, FileError> {
         let next = self.lexer.next()?;
         self.line = self.lexer.line;
@@ -191,7 +195,7 @@ impl<'a> Parser<'a> {
 
     fn wrong(&self, expected: &str) -> FileError {
         let help = "https://graphviz.org/doc/info/lang.html describes DOT";
-        FileError::at(self.line, format!("{} stands where {expected} should be", self.token.shown()), help)
+        FileError::at(self.line, format!("expected {expected}, found {}", self.token.shown()), help)
     }
 
     fn takes(&mut self, sign: &'static str) -> Result<bool, FileError> {
@@ -212,14 +216,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn whole(&mut self) -> Result<(), FileError> {
+    fn document(&mut self) -> Result<(), FileError> {
         if self.token == Token::End {
-            return Err(FileError::new("the file is empty", "a directed graph is `digraph { … }`"));
+            return Err(FileError::new("the file is empty", "a directed graph has the form `digraph { … }`"));
         }
         self.graph.is_strict = self.takes("strict")?;
         if self.token == Token::Sign("graph") {
-            let help = "what waits for what has a direction: write `digraph`, and `->` between nodes";
-            return Err(FileError::at(self.line, "the graph has no directions", help));
+            let help = "dependencies are directed: use `digraph`, and `->` between nodes";
+            return Err(FileError::at(self.line, "the graph is undirected", help));
         }
         if !self.takes("digraph")? {
             return Err(self.wrong("`digraph`"));
@@ -238,17 +242,17 @@ impl<'a> Parser<'a> {
             Token::End => Ok(()),
             _ => Err(FileError::at(
                 self.line,
-                format!("{} stands behind the graph", self.token.shown()),
-                "there is one graph in a file",
+                format!("unexpected {} after the graph", self.token.shown()),
+                "a file must contain one graph",
             )),
         }
     }
 
-    /// Statements in braces; gives the nodes that are named there.
+    /// Statements in braces; returns the nodes in them.
     fn braces(&mut self, scope: Scope) -> Result<Vec<u32>, FileError> {
         if self.scopes.len() > DEEPEST {
-            let problem = format!("more than {DEEPEST} subgraphs stand in each other");
-            return Err(FileError::at(self.line, problem, "is the file damaged?"));
+            let problem = format!("more than {DEEPEST} nested subgraphs");
+            return Err(FileError::at(self.line, problem, "the file may be damaged"));
         }
         self.scopes.push(scope);
         if !self.takes("{")? {
@@ -307,7 +311,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A node by its name, which stands before the token, perhaps with a port.
+    /// The node whose name precedes the token, with an optional port.
     fn node(&mut self, name: &str, line: usize) -> Result<u32, FileError> {
         for _ in 0..2 {
             if self.takes(":")? {
@@ -320,14 +324,14 @@ impl<'a> Parser<'a> {
         Ok(node)
     }
 
-    /// The nodes of a subgraph, which belong to what it stands in, too.
+    /// The nodes of a subgraph, which belong to the enclosing scope, too.
     fn subgraph(&mut self) -> Result<Vec<u32>, FileError> {
         let mut name = None;
         if self.takes("subgraph")? && matches!(self.token, Token::Id(_)) {
             name = Some(self.id("a name")?);
         }
         let mut members = name.as_ref().and_then(|name| self.subgraphs.remove(name)).unwrap_or_default();
-        // Without braces it is one that was described before.
+        // Without braces it refers to an earlier subgraph.
         if name.is_none() || self.token == Token::Sign("{") {
             let outer =
                 self.scopes.last().map(|scope| (scope.node_defaults.clone(), scope.edge_defaults.clone()));
@@ -346,7 +350,7 @@ impl<'a> Parser<'a> {
         Ok(members)
     }
 
-    /// What may come behind a node or a subgraph: arrows to others, and attributes.
+    /// The rest of a statement after a node or a subgraph: arrows and attributes.
     fn chain(&mut self, first: Vec<u32>, is_node: bool) -> Result<(), FileError> {
         let line = self.line;
         let mut ends = vec![first];
@@ -354,13 +358,13 @@ impl<'a> Parser<'a> {
             ends.push(self.end()?);
         }
         if self.token == Token::Sign("--") {
-            let help = "edges of a `digraph` are written `->`";
-            return Err(FileError::at(self.line, "`--` joins nodes of a graph without directions", help));
+            let help = "use `->` for edges of a `digraph`";
+            return Err(FileError::at(self.line, "`--` is an edge of an undirected graph", help));
         }
         if let [nodes] = &ends[..] {
             if is_node {
                 let given = self.attributes(&Rc::clone(&self.graph.of_nodes.names))?;
-                nodes.iter().for_each(|&node| self.graph.of_nodes.say(node, &given, false));
+                nodes.iter().for_each(|&node| self.graph.of_nodes.set(node, &given, false));
             }
             return Ok(());
         }
@@ -378,7 +382,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A node or a subgraph behind an arrow.
+    /// A node or a subgraph after an arrow.
     fn end(&mut self) -> Result<Vec<u32>, FileError> {
         if matches!(self.token, Token::Sign("subgraph" | "{")) {
             return self.subgraph();
@@ -388,7 +392,7 @@ impl<'a> Parser<'a> {
         Ok(vec![self.node(&name, line)?])
     }
 
-    /// Lists of attributes, `[a = 1, b = 2][c]`, if there are any: those of some names.
+    /// Optional lists of attributes, `[a = 1, b = 2][c]`: the values of the given names.
     fn attributes(&mut self, names: &[String]) -> Result<Attributes, FileError> {
         let mut found = vec![None; names.len()];
         while self.takes("[")? {

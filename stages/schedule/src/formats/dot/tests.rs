@@ -71,19 +71,19 @@ fn edges_may_repeat_unless_they_are_strict() {
     assert_eq!((dot.node_weight.as_str(), dot.edge_weight.as_deref()), ("cost", Some("size")));
     assert_eq!(edges(&dot), of(&[("a", "b", 2), ("a", "b", 2), ("a", "b", 3)]));
     let strict = text.replace("digraph", "strict digraph");
-    assert_eq!(problem(&strict), "line 1: edge `a` -> `b` has another `size` in line 1");
+    assert_eq!(problem(&strict), "line 1: edge `a` -> `b` has a different `size` in line 1");
     assert_eq!(edges(&read(&strict.replace("=3", "=2"))).len(), 1);
 }
 
 #[test]
-fn weights_are_said_or_found() {
+fn weights_are_given_or_detected() {
     let text =
         "digraph { a [Weight=1, label=\"10\"] b [Weight=2, label=20] a -> b [label=\"0.5\", cost=\"x\"] }";
     let label = Some("label".to_owned());
     let options = DotOptions { node_weight: label.clone(), edge_weight: label, scale: 10.0 };
     let dot = Dot::read(text.as_bytes(), &options).unwrap();
     assert_eq!((dot.dag.work(), dot.dag.dependencies[0].bytes), (30.0, 5));
-    assert_eq!(problem(text), "line 1: `cost` of edge `a` -> `b` is `x`, which is no number");
+    assert_eq!(problem(text), "line 1: `cost` of edge `a` -> `b` is `x`, which is not a number");
     let without = read("digraph { node [Weight=1] a -> b -> c }");
     assert_eq!((without.edge_weight.as_deref(), without.dag.dependencies[0].bytes), (None, 0));
     let error = Dot::read(b"digraph { node [label=1] a -> b }", &options).unwrap_err();
@@ -91,19 +91,19 @@ fn weights_are_said_or_found() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
-    assert_eq!(problem("graph { a -- b }"), "line 1: the graph has no directions");
-    assert_eq!(problem("digraph {\na -- b }"), "line 2: `--` joins nodes of a graph without directions");
+fn errors_are_reported() {
+    assert_eq!(problem("graph { a -- b }"), "line 1: the graph is undirected");
+    assert_eq!(problem("digraph {\na -- b }"), "line 2: `--` is an edge of an undirected graph");
     assert_eq!(problem("digraph {}"), "the graph has no nodes");
     assert_eq!(problem(" // x"), "the file is empty");
     assert_eq!(problem("digraph { a -> b }"), "no node has an attribute `Weight`, `weight`, `cost`, `size`");
     assert_eq!(
         problem("digraph { a [Weight=1]\n a -> b }"),
-        "line 2: node `b` has no `Weight`, while others have"
+        "line 2: node `b` has no `Weight`, but others have one"
     );
     assert_eq!(
         problem("digraph { node [Weight=1] a -> b [Weight=1]\nb -> c }"),
-        "line 2: edge `b` -> `c` has no `Weight`, while others have"
+        "line 2: edge `b` -> `c` has no `Weight`, but others have one"
     );
     assert_eq!(
         problem("digraph { a\n[Weight=-1] }"),
@@ -111,32 +111,32 @@ fn what_is_wrong_is_said() {
     );
     assert_eq!(
         problem("digraph { a [Weight=\"1e400\"] }"),
-        "line 1: `Weight` of node `a` is `inf`, which is no number that can be"
+        "line 1: `Weight` of node `a` is `inf`, which is not a finite number"
     );
     assert_eq!(
         problem("digraph { a [Weight=1]\na [Weight=2] }"),
-        "line 2: node `a` has another `Weight` in line 1"
+        "line 2: node `a` has a different `Weight` in line 1"
     );
     assert_eq!(
         problem("digraph { node [Weight=1] a -> b\n[Weight=.5] }"),
-        "line 2: `Weight` of edge `a` -> `b` is `0.5`, which is not whole"
+        "line 2: `Weight` of edge `a` -> `b` is `0.5`, which is not an integer"
     );
     let cycle = problem("digraph { node [Weight=1] a -> b -> c -> b }");
-    assert!(cycle.ends_with("waits for itself, by way of others"), "{cycle}");
-    assert_eq!(problem("digraph { a } digraph"), "line 1: `digraph` stands behind the graph");
-    assert_eq!(problem("digraph { a -> }"), "line 1: `}` stands where a node or a subgraph should be");
+    assert!(cycle.ends_with("is part of a dependency cycle"), "{cycle}");
+    assert_eq!(problem("digraph { a } digraph"), "line 1: unexpected `digraph` after the graph");
+    assert_eq!(problem("digraph { a -> }"), "line 1: expected a node or a subgraph, found `}`");
     assert_eq!(
         problem("digraph { a"),
-        "line 1: the end of the file stands where a node, an edge, a subgraph or an attribute should be"
+        "line 1: expected a node, an edge, a subgraph or an attribute, found the end of the file"
     );
-    assert_eq!(problem("digraph { a [= 1] }"), "line 1: `=` stands where an attribute or `]` should be");
+    assert_eq!(problem("digraph { a [= 1] }"), "line 1: expected an attribute or `]`, found `=`");
     assert!(Dot::read(b"digraph {\n\xff}", &options()).unwrap_err().to_string().starts_with("line 2: "));
 }
 
 #[test]
-fn a_short_file_does_not_fill_the_memory() {
+fn a_short_file_does_not_exhaust_the_memory() {
     let deep = format!("digraph {}", "{".repeat(100_000));
-    assert!(problem(&deep).contains("more than 100 subgraphs"));
+    assert!(problem(&deep).contains("more than 100 nested subgraphs"));
     let many = (0..10_000).map(|node| format!("n{node}")).collect::<Vec<_>>().join(" ");
     let square = format!("digraph {{ subgraph x {{ {many} }} -> subgraph x }}");
     assert!(problem(&square).contains("more than 67108864 edges"));

@@ -11,7 +11,7 @@ fn chunk(name: &str) -> GrfChunk {
     }
 }
 
-/// A graph of these numbers and weights of nodes, and of edges from node to node by their indices.
+/// A graph with the given numbers and weights of nodes, and edges between node indices.
 fn graph(nodes: &[(u64, u64)], edges: &[(usize, usize, u64)]) -> Grf {
     let number = |node: usize| nodes[node].0;
     let edge = |(index, &(from, to, weight)): (u64, &(usize, usize, u64))| GrfEdge {
@@ -41,7 +41,7 @@ fn graph(nodes: &[(u64, u64)], edges: &[(usize, usize, u64)]) -> Grf {
     Grf { header: "a/b.h".into(), nodes, edges, ..Grf::default() }
 }
 
-/// Node 7 sends to 3 twice, and 3 to the largest number that there is.
+/// Node 7 sends to 3 twice, and 3 to the largest possible number.
 fn small() -> Grf {
     graph(&[(7, 5), (3, 0), (u64::MAX, 9)], &[(0, 1, 4), (0, 1, 4), (1, 2, 0)])
 }
@@ -56,14 +56,14 @@ fn a_graph_is_tasks_with_names() {
     assert_eq!(edges, [(0, 1, 4), (0, 1, 4), (1, 2, 0)]);
     assert_eq!((dag.unit, dag.tasks[0].rank), (WorkUnit::Time, None));
     assert_eq!(small().task_dag(0.25).unwrap().dependencies[0].bytes, 1);
-    assert!(small().task_dag(0.1).unwrap_err().problem.contains("edge 0 is 4, which is not whole"));
+    assert!(small().task_dag(0.1).unwrap_err().problem.contains("edge 0 is 4, which is not an integer"));
     let huge = graph(&[(0, u64::MAX)], &[]).task_dag(1.0).unwrap_err();
     assert!(huge.problem.contains("node 0") && huge.problem.contains("too large to be exact"));
     let cycle = graph(&[(1, 1), (2, 1)], &[(0, 1, 0), (1, 0, 0)]).task_dag(1.0).unwrap_err();
-    assert!(cycle.problem.contains("waits for itself, by way of others"));
+    assert!(cycle.problem.contains("is part of a dependency cycle"));
     let mut dangling = small();
     dangling.edges[0].sender = 8;
-    assert!(dangling.task_dag(1.0).unwrap_err().problem.contains("edge 0 joins node 8"));
+    assert!(dangling.task_dag(1.0).unwrap_err().problem.contains("edge 0 connects to node 8"));
 }
 
 #[test]
@@ -89,19 +89,19 @@ fn contradictions_have_lines() {
         problem("num_edges 3", "num_edges 4"),
         "148: expected `<EDGE_BEGIN>`, found `<EDGES_END>`"
     );
-    assert_eq!(problem("number 3\n", "number 7\n"), "23: there are two nodes 7");
-    assert_eq!(problem("number 20\n", "number 10\n"), "104: there are two edges 10");
+    assert_eq!(problem("number 3\n", "number 7\n"), "23: duplicate node 7");
+    assert_eq!(problem("number 20\n", "number 10\n"), "104: duplicate edge 10");
     assert_eq!(
         problem("send_nodes ( 7 )", "send_nodes ( 8 )"),
-        "56: edge 0 begins at node 8, which is not there"
+        "56: edge 0 starts at node 8, which does not exist"
     );
     assert_eq!(
         problem("num_send_nodes 1\n  send_nodes ( 7 )", "num_send_nodes 2\n  send_nodes ( 7 3 )"),
-        "61: `num_send_nodes` is 2: an edge joins one node to one other"
+        "61: `num_send_nodes` is 2, but an edge connects exactly two nodes"
     );
     assert_eq!(
         problem("recv_nodes ( 3 )", "recv_nodes ( 7 )"),
-        "23: edge 0 is among the input edges of node 3, but no edge of that number ends there"
+        "23: edge 0 is among the input edges of node 3, but no such edge ends there"
     );
     assert_eq!(
         problem("num_input_edges 2\n  edges ( 0 10 )", "num_input_edges 2\n  edges ( 0 0 )"),
@@ -109,14 +109,14 @@ fn contradictions_have_lines() {
     );
     assert_eq!(
         problem("num_output_edges 2\n  edges ( 0 10 )", "num_output_edges 1\n  edges ( 0 )"),
-        "73: edge 10 begins at node 7, which does not list it among its output edges"
+        "73: edge 10 starts at node 7, which does not list it in its output edges"
     );
     assert!(
         problem("( 0 10 )", "( 0 )")
             .contains("`num_output_edges` is 2, but the list of `edges` has 1 numbers")
     );
     assert_eq!(problem("weight 5", "weight -5"), "11: `weight` is `-5`, which is negative");
-    assert_eq!(problem("GRAPH_INT", "GRAPH_BOOL"), "58: there is no type `GRAPH_BOOL`");
+    assert_eq!(problem("GRAPH_INT", "GRAPH_BOOL"), "58: unknown type `GRAPH_BOOL`");
     assert!(problem("left_offset \"0\"", "left_offset \"\"").contains("not empty"));
     assert_eq!(problem("num_nodes 3", "num_nodes 0"), "5: the graph has no nodes");
     assert_eq!(Grf::read(b"").unwrap_err().problem, "the file is empty");
