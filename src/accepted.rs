@@ -57,11 +57,9 @@ pub enum AcceptedError {
     #[error("nothing is accepted yet: {} does not exist", .0.display())]
     #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --out {}`", .0.display()))]
     Missing(PathBuf),
-    /// The file is no accepted state.
-    #[error("{} is no accepted state: {reason}", path.display())]
-    #[diagnostic(help(
-        "take it from a backup or from version control, or accept the right artifact once more"
-    ))]
+    /// The file is not an accepted state.
+    #[error("{} is not an accepted state: {reason}", path.display())]
+    #[diagnostic(help("restore it from a backup or version control, or accept the artifact again"))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -69,8 +67,8 @@ pub enum AcceptedError {
         reason: String,
     },
     /// The file is of another version.
-    #[error("{} has format {found}, this hopmap knows format {FORMAT}", path.display())]
-    #[diagnostic(help("use the hopmap that wrote it, or accept the artifact once more"))]
+    #[error("{} has format {found}, this hopmap reads format {FORMAT}", path.display())]
+    #[diagnostic(help("use the version of hopmap that wrote it, or accept the artifact again"))]
     Format {
         /// The file.
         path: PathBuf,
@@ -113,7 +111,7 @@ impl Accepted {
         if is_digest { Ok(accepted) } else { Err(malformed("`digest` is not 64 hexadecimal digits".into())) }
     }
 
-    /// Writes a file, whole or not at all. One that says the same already stays untouched; whether it was written.
+    /// Writes a file atomically, unless it has the same content already; whether it was written.
     pub fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
         if Self::read(path).is_ok_and(|found| found.says_the_same(self)) {
             return Ok(false);
@@ -169,7 +167,7 @@ pub(crate) fn read_json(path: &Path, wanted: u32) -> Result<serde_json::Value, A
     }
 }
 
-/// Writes a file of JSON, whole or not at all.
+/// Writes a JSON file atomically.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DurableError> {
     // Plain data with text keys always have a form in JSON.
     let text = serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
@@ -232,9 +230,9 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             Accepted::read(&path).unwrap_err().to_string().replace(path.to_str().unwrap(), "FILE")
         };
-        assert!(error("").starts_with("FILE is no accepted state: EOF while parsing"));
-        assert_eq!(error("{}"), "FILE is no accepted state: it has no `format`");
-        assert_eq!(error(r#"{"format": 7}"#), "FILE has format 7, this hopmap knows format 1");
+        assert!(error("").starts_with("FILE is not an accepted state: EOF while parsing"));
+        assert_eq!(error("{}"), "FILE is not an accepted state: it has no `format`");
+        assert_eq!(error(r#"{"format": 7}"#), "FILE has format 7, this hopmap reads format 1");
         assert!(error(r#"{"format": 1}"#).contains("missing field `kind`"));
         let whole = r#"{"format":1,"kind":"k","digest":"xx","artifact":"a","hopmap":"0","time":"t"}"#;
         assert!(error(whole).ends_with("`digest` is not 64 hexadecimal digits"));

@@ -25,7 +25,7 @@
 //!    another boot, results behind the last `unsynced` count only if their bytes are right (`store.rs`;
 //!    `engine::tests::artifacts_that_were_not_on_disk_when_the_machine_went_down_are_made_again`).
 //!    **What a killed process was writing does not stay**: in the root of a store until the next writer, in `reports` until `gc`, in the
-//!    folder of a run as long as that; beside a copy, an archive or a restored checkpoint until that is written again (`crash_points`,
+//!    folder of a run as long as that; next to a copy, an archive or a restored checkpoint until that is written again (`crash_points`,
 //!    `durable::replace::tests::what_a_killed_process_left_beside_a_place_goes`).
 //! 4. **Locks are flock(2)** and die with their process (`run::a_second_run_at_the_same_time_is_refused`).
 //! 5. **Nothing to do costs almost nothing**: files are hashed only when `stat` changes, artifacts are looked at by size, and a run
@@ -33,7 +33,7 @@
 //! 6. **A failed stage stops only what needs it** (`run::a_failed_stage_stops_only_what_needs_it`,
 //!    `sweep::one_failing_cell_fails_alone`).
 //! 7. **The same inputs give the same bytes**, see above.
-//! 8. **A cell owns its cores** from its begin to its end (`resources.rs`): its thread waits while its stage runs in a pool of exactly so many
+//! 8. **A cell owns its cores** from its begin to its end (`resources.rs`): its thread waits while its stage runs in a pool of exactly that many
 //!    threads, none of which ever works for another cell (`cores_tests::no_thread_of_a_cell_ever_works_for_another_cell`). So a budget in
 //!    seconds, and the seconds on record, are wall time of that cell. Where `threads` is not given, cells that are ready share the free cores
 //!    equally, and one alone has all (`cells_that_are_ready_share_the_cores_and_one_alone_has_all`). Processes of a launcher count as many
@@ -45,7 +45,7 @@
 //!
 //! A store knows a pipeline by its name and its file, relative to the folder that holds the store (`PipelineId`), since a name alone made one
 //! pipeline of two files. Lines of older versions have the name alone: they count for the first file of that name that has the same key in
-//! the same cell, and else stay as they are. At the end of a whole run the log drops the cells that the pipeline does not have any more.
+//! the same cell, and otherwise stay. At the end of a complete run the log drops cells that the pipeline no longer has.
 //!
 //! Copies for people (`save.rs`) replace what is known for a copy of the same pipeline: bytes that the log says were put there (it says so
 //! before they are), or that carry the mark of a copy, an extended attribute over bytes, name of the pipeline and the way to its file, which
@@ -77,7 +77,7 @@
 //! finds it and `gc` keeps it, until the cell has a result or another key.
 //!
 //! A search may keep its state in `states/KEY`. The file outlives its run and goes when the result of the key is committed; nothing
-//! else reads it. A stage that looks at the world gets none, for its key does not say what it saw; `exec` has no store and gives none.
+//! else reads it. A stage that observes the machine gets none, because its key does not contain what it saw; `exec` has no store and gives none.
 //! `gc` keeps the state of a key that some cell began with last and that has no result (`store::unfinished`).
 
 mod batch;
@@ -103,7 +103,7 @@ mod writer;
 
 pub use crate::pipeline::STORE_FOLDER;
 pub(crate) use catalogue::by_matrix;
-pub use catalogue::{Catalogue, StoredCell};
+pub use catalogue::{Catalogue, StageForm, StoredCell};
 pub use execute::{WriteError, write_outputs};
 pub(crate) use key::differences;
 pub use key::{InputDigest, Key, Manifest};

@@ -11,7 +11,7 @@
 //! that a gate may be renamed or rewritten. Gates enter no key.
 //!
 //! `src/provenance.rs` follows digests from one `provenance.json` to the next. One whose manifest does not give its key is not
-//! believed (`a_changed_provenance_is_not_believed`). Where an artifact was cleared, `state.log` still tells what its key was made of.
+//! believed (`a_changed_provenance_is_not_believed`). Where an artifact was cleared, `state.log` still has the inputs of its key.
 
 mod judge;
 mod metrics;
@@ -32,7 +32,7 @@ pub(crate) use parse::FORM;
 pub struct Gate {
     /// Its name.
     pub name: String,
-    /// Where it stands in the pipeline file.
+    /// Its place in the pipeline file.
     pub place: Range<usize>,
     /// What it says.
     pub formula: Formula,
@@ -43,7 +43,7 @@ pub struct Gate {
 /// The cells that a term of a gate is about.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    /// Where the term stands in the pipeline file.
+    /// Place of the term in the pipeline file.
     pub place: Range<usize>,
     /// The output port whose metrics are meant.
     pub output: &'static str,
@@ -54,7 +54,7 @@ pub struct Bound {
 /// Cells of a term, as indexes.
 #[derive(Debug, Clone)]
 pub enum Cells {
-    /// The gate holds for each; those of all terms of a gate stand in the same order.
+    /// The gate holds for each; those of all terms of a gate are in the same order.
     Each(Vec<usize>),
     /// They have one value together.
     Together(Vec<usize>),
@@ -185,7 +185,7 @@ impl Expression {
         })
     }
 
-    /// Whether the accepted value stands in it.
+    /// Whether it contains the accepted value.
     #[must_use]
     pub fn needs_accepted(&self) -> bool {
         self.leaves().contains(&&Self::Accepted)
@@ -252,7 +252,7 @@ impl Operator {
         }
     }
 
-    /// As it stands in a pipeline file.
+    /// As written in a pipeline file.
     fn sign(self) -> &'static str {
         match self {
             Self::Plus => "+",
@@ -278,7 +278,7 @@ impl Comparison {
     const ALL: [Self; 6] =
         [Self::AtMost, Self::AtLeast, Self::Equal, Self::Unequal, Self::Below, Self::Above];
 
-    /// As it stands in a pipeline file.
+    /// As written in a pipeline file.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -378,7 +378,7 @@ impl fmt::Display for Formula {
 /// The cells of a stage that a metric of a gate is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// Each one, beside those of other metrics whose matrix keys are equal.
+    /// Each one, paired with those of other metrics by equal matrix keys.
     Paired,
     /// All of them.
     All,
@@ -394,7 +394,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Reads what stands between the brackets, as in `needs`.
+    /// Parses the text between the brackets, as in `needs`.
     pub(crate) fn parse(inside: &str) -> Result<Self, String> {
         let Selector { wanted, choice, .. } = Selector::parse(&format!("stage[{inside}]"))?;
         match (choice, wanted.is_empty()) {

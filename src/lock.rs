@@ -1,7 +1,7 @@
-//! Reproducibility: what a result was made of as a file for people and git, and everything made again to compare.
+//! Reproducibility: what a result was made of as a file for people and git, and everything recomputed to compare.
 //!
 //! A [`Lock`] says of every cell what went into it and what came out. It holds no path of this machine, no time and no
-//! number of threads: it stays as it is until a result changes, or what the result was made of.
+//! number of threads: it stays the same until a result changes, or what the result was made of.
 //!
 //! # Parts
 //!
@@ -36,7 +36,7 @@ pub use file::{Ending, Lock, LockError, LockedCell, LockedFile};
 pub struct Differences {
     /// What changes results.
     pub found: Vec<Difference>,
-    /// What changes none, but tells where a difference may come from.
+    /// What changes no result, but may explain a difference.
     pub notes: Vec<String>,
 }
 
@@ -166,7 +166,7 @@ pub struct OutputDifference {
     pub what: Vec<String>,
     /// What went into it.
     pub inputs: Vec<String>,
-    /// Why that is no fault, if it is none.
+    /// Why that is not an error, if it is none.
     pub excuse: Option<String>,
 }
 
@@ -187,11 +187,9 @@ pub fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> 
         let from_above = cell.dependencies().find(|needed| excuses.contains_key(needed));
         let excuse = match from_above {
             _ if strict => None,
-            _ if now.observes => Some("it looks at the world".to_owned()),
-            _ if locked.timed || now.timed => Some("a budget in seconds shaped it".to_owned()),
-            Some(needed) => {
-                Some(format!("it depends on {}, which is another one", pipeline.cells[needed].id))
-            }
+            _ if now.observes => Some("it observes the machine".to_owned()),
+            _ if locked.timed || now.timed => Some("it depends on a time limit".to_owned()),
+            Some(needed) => Some(format!("it depends on {}, which differs", pipeline.cells[needed].name)),
             None => None,
         };
         if let Some(excuse) = &excuse {
@@ -199,7 +197,7 @@ pub fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> 
         }
         let inputs = cell.dependencies().collect::<BTreeSet<_>>().into_iter().map(|needed| {
             let verdict = if different.contains(&needed) { "another one" } else { "as locked" };
-            format!("{}: {verdict}", pipeline.cells[needed].id)
+            format!("{}: {verdict}", pipeline.cells[needed].name)
         });
         let files = now.files.iter().map(|file| format!("file {}: as locked", file.name));
         let inputs = inputs.chain(files).collect();

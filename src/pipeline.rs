@@ -34,6 +34,7 @@ mod expand;
 mod file;
 mod gates;
 mod glob;
+mod label;
 mod matrix;
 mod problem;
 mod project;
@@ -58,6 +59,7 @@ pub use file::{Batch, bytes, show_bytes};
 use file::{File, RETRIES, questions};
 use gates::gates;
 pub use glob::STORE_FOLDER;
+pub(crate) use label::{cell_name, labels};
 pub use matrix::Extreme;
 pub(crate) use matrix::{Choice, Selector, grouped, show};
 pub(crate) use problem::{Entry, Node, NodeValue, Sink, Table};
@@ -220,6 +222,7 @@ fn connected(cell: &LooseCell<'_>, index: &Index<'_>, scope: Scope<'_>) -> Cell 
     let scope = scope.within(&cell.matrix);
     Cell {
         id: cell.id.clone(),
+        name: cell.name.clone(),
         stage: cell.block.name.clone(),
         matrix: cell.matrix.iter().map(|(key, resolved)| (key.clone(), resolved.value.clone())).collect(),
         entry: cell.entry,

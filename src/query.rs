@@ -92,7 +92,7 @@ pub struct AnsweredTable {
     pub rows: Vec<Vec<String>>,
     /// Number of all rows.
     pub all_rows: usize,
-    /// Where the whole answer was saved.
+    /// Where the complete answer was saved.
     pub saved: Option<PathBuf>,
 }
 
@@ -135,7 +135,7 @@ impl Form {
 /// A program that does not answer.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(crate) enum ProgramError {
-    #[error("{PROGRAM}, which answers questions in SQL, is missing: {places}")]
+    #[error("{PROGRAM}, which runs SQL queries, is missing: {places}")]
     #[diagnostic(help(
         "`make install FEATURES=full` builds it from the sources of hopmap, and so does \
          `cargo install --locked --path src/bin/{PROGRAM}`; {VARIABLE} may name it"
@@ -144,7 +144,7 @@ pub(crate) enum ProgramError {
     #[error("{} cannot be started: {reason}", path.display())]
     #[diagnostic(help("{VARIABLE} and PATH say which {PROGRAM} is started"))]
     NotStarted { path: PathBuf, reason: std::io::Error },
-    #[error("{PROGRAM} gave no answer: {reason}")]
+    #[error("{PROGRAM} failed: {reason}")]
     NoAnswer { reason: String },
 }
 
@@ -217,7 +217,7 @@ fn exchange<T: DeserializeOwned>(
     }
     match serde_json::from_slice::<Vec<_>>(&output.stdout) {
         Ok(answers) if answers.len() == count => Ok(answers),
-        _ => Err(no_answer("what it wrote is none".to_owned())),
+        _ => Err(no_answer("its output is not valid".to_owned())),
     }
 }
 
@@ -234,7 +234,7 @@ fn program() -> Result<(PathBuf, Command), ProgramError> {
     Ok((path, command))
 }
 
-/// Where a program is: where the variable says, else beside us, else on the path. Where it is nowhere, the places that were searched.
+/// Where a program is: where the variable says, else next to this program, else on PATH; otherwise the places that were searched.
 pub(crate) fn find(program: &str, variable: &str) -> Result<PathBuf, String> {
     if let Some(named) = env::var_os(variable) {
         let path = PathBuf::from(named);

@@ -203,7 +203,7 @@ mod tests {
             state: "ran".into(),
             at_s: begin + seconds,
             seconds,
-            reasons: vec!["never ran here".into()],
+            reasons: vec!["no result in this store yet".into()],
         };
         RunSummary {
             run: "RUN".into(),
@@ -234,7 +234,7 @@ mod tests {
             ]
         );
         assert_eq!(events.iter().filter(|event| event["name"] == "thread_name").count(), 2);
-        assert_eq!(events[3]["args"]["reasons"], json!(["never ran here"]));
+        assert_eq!(events[3]["args"]["reasons"], json!(["no result in this store yet"]));
         assert_eq!((&events[4]["ts"], &events[4]["dur"]), (&json!(500_000.0), &json!(1_500_000.0)));
     }
 

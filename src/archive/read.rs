@@ -322,7 +322,7 @@ impl Archive {
             serde_json::from_str(&text).map_err(|error| foreign(format!("{REQUEST}: {error}")))?;
         match request.format {
             FORMAT => Ok(request),
-            other => Err(foreign(format!("it has format {other}, this hopmap knows format {FORMAT}"))),
+            other => Err(foreign(format!("it has format {other}, this hopmap reads format {FORMAT}"))),
         }
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         (None, [before, after]) => of_stage(arguments, [before, after], output)?,
         (None, _) => {
             let help = "for example --run previous --run latest";
-            return refuse("a stage is compared between two runs: give --run twice", help);
+            return refuse("comparing a stage needs two runs: give --run twice", help);
         }
     };
     if !is_different || !arguments.exit_code {
@@ -85,7 +85,7 @@ fn part(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "for example 1% or 0.01".to_owned())
 }
 
-/// What a name stands for.
+/// What a name means.
 enum Named {
     Run(Box<RunSummary>),
     Artifact(Box<Side>),
@@ -121,7 +121,7 @@ fn named(name: &str, arguments: &Arguments, store: &Store, all: &[RunSummary]) -
         Some(_) => {
             let message =
                 format!("`{name}` is a run and also a {}", if is_stored { "stage" } else { "folder" });
-            let help = "name the run by when it began (`hopmap runs`), the folder as ./NAME, the stage by the digest of its output";
+            let help = "name the run by its start time (`hopmap runs`), the folder as ./NAME, the stage as PIPELINE:NAME";
             refuse(message, help)
         }
         None if is_word_for_run(name) && !path.exists() => {
@@ -141,8 +141,8 @@ fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Ma
     let is_output = |result: &&engine::ResultRecord| {
         result.outputs.values().any(|output| output.digest == side.folder.digest())
     };
-    let (cells, _) = locate::in_store(name, store, store.all_current()).ok()?;
-    cells.into_iter().filter_map(|current| store.result(&current.key)).find(is_output)?.manifest()
+    let found = locate::in_store(name, store, store.all_current()).ok()?;
+    found.cells.into_iter().filter_map(|(.., current)| store.result(&current.key)).find(is_output)?.manifest()
 }
 
 fn is_word_for_run(name: &str) -> bool {
@@ -200,8 +200,8 @@ fn only_artifact(store: &Store, cells: &[StoredCell]) -> Result<Option<Side>> {
 fn of_artifacts(arguments: &Arguments, (before, after): (&Side, &Side), output: Output) -> Result<bool> {
     let kinds = [before, after].map(|side| side.folder.description().kind.as_str());
     if kinds[0] != kinds[1] {
-        let message = format!("the first is a {}, the second a {}", kinds[0], kinds[1]);
-        let help = "compare two artifacts of the same kind; `hopmap show` says what one is";
+        let message = format!("cannot compare a {} with a {}", kinds[0], kinds[1]);
+        let help = "compare two artifacts of the same kind; `hopmap show` prints the kind";
         return refuse(message, help);
     }
     let settings = Settings { threshold: arguments.threshold, is_deep: arguments.deep };
@@ -220,8 +220,8 @@ fn print(found: &Comparison, output: Output) {
     found.causes.iter().flat_map(Cause::words).for_each(|line| output.line(format!("  {line}")));
     if found.is_different() && found.causes.is_empty() {
         output.line(match found.origin_known {
-            true => "  made from the same: a budget in seconds, or what was looked at, is different",
-            false => "  it is not known how both were made",
+            true => "  same inputs and parameters: a time limit or an observation of the machine differs",
+            false => "  the origin of at least one of them is unknown",
         });
     }
     print_metrics(&found.changes.metrics, output);

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::locate::locate;
 use super::open::{PipelineArguments, StoreArguments, place_or, working_directory};
 use super::output::{Output, Result};
-use super::summary::print_some;
+use super::summary::{first_of, print_some};
 use crate::accepted::{Accepted, AcceptedError};
 use crate::engine::{Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
 use crate::gates::{AcceptedMetrics, Gate, Judged, Standing, Verdict};
@@ -87,7 +87,7 @@ pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
     let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
     for gate in &pipeline.gates {
         for (word, standing) in
-            [("holds", Standing::Holds), ("unknown", Standing::Unknown), ("open", Standing::Open)]
+            [("pass", Standing::Holds), ("unknown", Standing::Unknown), ("no baseline", Standing::Open)]
         {
             print_cells(word, gate, of(standing).filter(|verdict| verdict.gate == gate.name), output);
         }
@@ -99,20 +99,21 @@ pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
 }
 
 /// The first few cells of a gate with one verdict; those of a sweep would hide the other gates.
-fn print_cells<'a>(word: &str, gate: &Gate, mut verdicts: impl Iterator<Item = &'a Verdict>, output: Output) {
+fn print_cells<'a>(word: &str, gate: &Gate, verdicts: impl Iterator<Item = &'a Verdict>, output: Output) {
     const MOST: usize = 3;
-    verdicts.by_ref().take(MOST).for_each(|verdict| output.line(format!("  {word:<12} {verdict}")));
-    match verdicts.count() {
-        0 => {}
-        more => output.line(format!("  {word:<12} {}: … and {more} more", gate.name)),
+    let (first, more) = first_of(verdicts, MOST);
+    first.into_iter().for_each(|verdict| output.line(format!("  {word:<12} {verdict}")));
+    if more > 0 {
+        output.line(format!("  {word:<12} {}: … and {more} more", gate.name));
     }
 }
 
 fn print_broken(broken: &[&Verdict], output: Output) {
     const MOST: usize = 20;
-    broken.iter().take(MOST).for_each(|verdict| output.error(&Report::new(Broken(verdict.to_string()))));
-    if broken.len() > MOST {
-        output.error(&Report::new(Broken(format!("… and {} more are broken", broken.len() - MOST))));
+    let (first, more) = first_of(broken.iter(), MOST);
+    first.into_iter().for_each(|verdict| output.error(&Report::new(Broken(verdict.to_string()))));
+    if more > 0 {
+        output.error(&Report::new(Broken(format!("… and {more} more failed"))));
     }
 }
 
@@ -215,8 +216,9 @@ fn tell_differences(differences: &[String], same: &str, other: &str, place: &Pat
 fn of_pipeline(arguments: &Arguments, output: Output) -> Result {
     let opened = PipelineArguments::new(arguments.what.clone(), arguments.parameters.clone());
     let pipeline = opened.open()?;
-    if pipeline.gates.is_empty() {
-        let message = format!("{} has no gates, so there is nothing to accept", pipeline.source.name());
+    if !pipeline.gates.iter().any(|gate| gate.formula.right.needs_accepted()) {
+        let what = if pipeline.gates.is_empty() { "no gates" } else { "no gate that names `accepted`" };
+        let message = format!("{} has {what}, so there is nothing to accept", pipeline.source.name());
         return refuse(
             message,
             "a gate is a line below [gates], such as quality = \"placement.F <= 1.02 * accepted\"",
@@ -251,24 +253,27 @@ fn values_of_gates(pipeline: &Pipeline, store: &mut Store) -> Result<Judged> {
 /// What a cell gave last. Only results of the pipeline as it is now can be accepted.
 fn outputs(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) -> Result<OutputRecords> {
     let settled = &planned.cells[cell];
-    let id = &pipeline.cells[cell].id;
+    let name = &pipeline.cells[cell].name;
     let because = match settled.state {
         State::Cached => return Ok(settled.outputs.clone()),
         State::WouldRun | State::Waits => match last(cell, pipeline, store, planned) {
             Some(outputs) => return Ok(outputs),
             None => match settled.reasons.first() {
-                Some(reason) => format!("{id} has to run: {reason}"),
-                None => format!("{id} has to run"),
+                Some(reason) => format!("{name} has to run: {reason}"),
+                None => format!("{name} has to run"),
             },
         },
-        State::Infeasible => format!("{id} has no solution"),
+        State::Infeasible => format!("{name} has no solution"),
         _ => match settled.because_of {
-            Some(other) => format!("{id} is blocked by {}", pipeline.cells[other].id),
-            None => format!("{id} failed"),
+            Some(other) => format!("{name} is blocked by {}", pipeline.cells[other].name),
+            None => format!("{name} failed"),
         },
     };
-    let hint = format!("accept needs a result of every stage: `hopmap run {}`", pipeline.source.name());
-    refuse(format!("nothing can be accepted: {because}"), hint)
+    let hint = format!(
+        "only a run in which every stage has a result can be accepted: `hopmap run {}`",
+        pipeline.source.name()
+    );
+    refuse(format!("cannot accept: {because}"), hint)
 }
 
 /// The last result of a cell that would run only because a live stage always runs.

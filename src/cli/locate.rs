@@ -1,7 +1,7 @@
-//! Artifacts and cells by the names that people give them: a folder, a digest, a stage, `placement[seed=1]`. Keys may stand in
+//! Artifacts and cells by the names that people give them: a folder, a digest, a stage, `placement[seed=1]`. Keys may come in
 //! any order, and some of them are enough where they leave one cell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,29 +13,31 @@ use serde_json::{Value as Json, json};
 use super::open::{StoreArguments, WaitArguments, duration, existing, working_directory};
 use super::output::{Output, Result};
 use crate::engine;
-use crate::engine::{Catalogue, Current, Garbage, PipelineId, Policy, RunSummary, Store, by_matrix, short};
-use crate::pipeline::{Choice, Pipeline, Selector};
+use crate::engine::{
+    Catalogue, Current, Garbage, OutputRecords, PipelineId, Policy, RunSummary, Store, by_matrix, short,
+};
+use crate::pipeline::{Choice, Pipeline, Selector, cell_name, labels};
 
-/// The folder of an artifact that is named by its folder, its digest or its stage. Of a stage that was stopped early it is what the
-/// stage had then, which is said.
+/// The folder of an artifact that is named by its folder, its digest or its stage. Of a stage that was stopped early it is the best
+/// result of that run, with a note.
 pub(crate) fn locate_newest(name: &str, arguments: &StoreArguments, output: Output) -> Result<PathBuf> {
     let path = working_directory()?.join(name);
     if path.exists() {
         return Ok(path);
     }
     let store = Store::load(&arguments.root_here()?)?;
-    let (cells, port) = in_store(name, &store, store.all_newest())?;
-    let newest: Vec<_> = cells.into_iter().filter_map(|current| store.newest(&current.key)).collect();
-    let was_stopped = newest.iter().any(|(_, is_partial)| *is_partial);
-    let outputs = newest.iter().flat_map(|(outputs, _)| outputs.iter());
-    let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
-    let digests: Vec<String> = wanted.map(|(_, record)| record.digest.clone()).collect();
-    if digests.is_empty() {
+    let found = in_store(name, &store, store.all_newest())?;
+    let newest = |current: &Current| store.newest(&current.key).map(|(outputs, _)| outputs);
+    let artifacts = found.artifacts(&newest)?;
+    if artifacts.is_empty() {
         return locate(name, arguments);
     }
-    let folder = only(name, digests, &store)?;
-    if was_stopped {
-        output.note(format!("`{name}` was stopped early: this is the best it had; `hopmap run` ends it"));
+    let folder = only(name, &artifacts, &store)?;
+    if found.cells.iter().any(|(.., current)| store.newest(&current.key).is_some_and(|(_, partial)| partial))
+    {
+        output.note(format!(
+            "`{name}` was stopped early: this is its best result so far; `hopmap run` goes on"
+        ));
     }
     Ok(folder)
 }
@@ -47,52 +49,86 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf> {
         return Ok(path);
     }
     let store = Store::load(&store.root_here()?)?;
-    only(name, stored(&store, name)?, &store)
+    let outputs = |current: &Current| store.result(&current.key).map(|result| &result.outputs);
+    let found = in_store(name, &store, store.all_current())?;
+    let artifacts = found.artifacts(&outputs)?;
+    match artifacts.is_empty() {
+        true => of_digest(name, &store),
+        false => only(name, &artifacts, &store),
+    }
 }
 
-/// The artifact, if there is one and no other.
-fn only(name: &str, mut found: Vec<String>, store: &Store) -> Result<PathBuf> {
-    found.sort();
-    found.dedup();
-    match found.as_slice() {
-        [digest] => Ok(store.artifact(digest)),
-        [] => refuse(
+/// An artifact of a cell.
+#[derive(Debug, Clone, PartialEq)]
+struct Artifact<'a> {
+    pipeline: &'a PipelineId,
+    /// Short name of the cell.
+    cell: &'a str,
+    output: &'a str,
+    digest: &'a str,
+}
+
+/// The artifact, if all of them have one digest.
+fn only(name: &str, artifacts: &[Artifact<'_>], store: &Store) -> Result<PathBuf> {
+    const MOST: usize = 6;
+    let mut seen = BTreeSet::new();
+    let distinct = artifacts.iter().filter(|artifact| seen.insert(artifact.digest));
+    let distinct: Vec<Artifact<'_>> = distinct.cloned().collect();
+    if let [artifact] = distinct.as_slice() {
+        return Ok(store.artifact(artifact.digest));
+    }
+    let help = format!("name one: {}", some(typed(&distinct), MOST));
+    refuse(format!("`{name}` matches {} artifacts", distinct.len()), help)
+}
+
+/// Names of artifacts as they are typed: the pipeline, the cell, and the output, as far as these tell them apart.
+fn typed(artifacts: &[Artifact<'_>]) -> Vec<String> {
+    let has_several = |of: &dyn Fn(&Artifact<'_>) -> String| {
+        artifacts.iter().map(of).collect::<BTreeSet<String>>().len() > 1
+    };
+    let several_pipelines = has_several(&|artifact| artifact.pipeline.to_string());
+    let several_outputs = has_several(&|artifact| artifact.output.to_owned());
+    let is_alone = |id: &PipelineId| {
+        artifacts.iter().all(|other| other.pipeline == id || other.pipeline.name != id.name)
+            || id.file.is_empty()
+    };
+    let name = |artifact: &Artifact<'_>| {
+        let id = artifact.pipeline;
+        let pipeline = if is_alone(id) { &id.name } else { &id.file };
+        let begin = if several_pipelines { format!("{pipeline}:") } else { String::new() };
+        let end = if several_outputs { format!(".{}", artifact.output) } else { String::new() };
+        format!("{begin}{}{end}", artifact.cell)
+    };
+    artifacts.iter().map(name).collect()
+}
+
+/// The first names; a last one takes no more room than a line about it.
+fn some(mut names: Vec<String>, most: usize) -> String {
+    let more = if names.len() > most + 1 { ", …" } else { "" };
+    if !more.is_empty() {
+        names.truncate(most);
+    }
+    names.join(", ") + more
+}
+
+/// The artifact whose digest begins so.
+fn of_digest(name: &str, store: &Store) -> Result<PathBuf> {
+    let is_digest = name.len() >= 4 && name.chars().all(|letter| letter.is_ascii_hexdigit());
+    let digests: BTreeSet<&str> =
+        store.digests().filter(|digest| is_digest && digest.starts_with(name)).collect();
+    match digests.len() {
+        0 => refuse(
             format!("there is no artifact, digest or stage `{name}`"),
             format!("stages of {}: {}", shown(store.root()), stage_names(store)),
         ),
+        1 => Ok(store.artifact(digests.first().copied().unwrap_or_default())),
         several => {
-            let names: Vec<String> = several.iter().map(|digest| named(digest, store)).collect();
-            let message = format!("`{name}` stands for {} artifacts", several.len());
-            refuse(message, format!("name one by its digest: {}", names.join(", ")))
+            let names = digests.into_iter().map(|digest| short(digest).to_owned()).collect();
+            refuse(
+                format!("`{name}` matches {several} artifacts"),
+                format!("name one by more digits: {}", some(names, MOST_NAMED)),
+            )
         }
-    }
-}
-
-/// Outputs of the cell of that name, else digests that begin with it.
-fn stored(store: &Store, name: &str) -> Result<Vec<String>, Mistake> {
-    let (cells, port) = in_store(name, store, store.all_current())?;
-    let results = cells.into_iter().filter_map(|current| store.result(&current.key));
-    let outputs = results.flat_map(|result| result.outputs.iter());
-    let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
-    let found: Vec<String> = wanted.map(|(_, record)| record.digest.clone()).collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let is_digest = name.len() >= 4 && name.chars().all(|letter| letter.is_ascii_hexdigit());
-    let digests = store.digests().filter(|digest| is_digest && digest.starts_with(name));
-    Ok(digests.map(str::to_owned).collect())
-}
-
-/// The first digits of a digest, and whose artifact it is where the store knows several pipelines.
-fn named(digest: &str, store: &Store) -> String {
-    let has = |current: &Current| {
-        let newest = store.newest(&current.key);
-        newest.is_some_and(|(outputs, _)| outputs.values().any(|output| output.digest == digest))
-    };
-    let digits = short(digest);
-    match store.all_newest().find(|(_, _, current)| has(current)) {
-        Some((id, _, _)) if store.pipelines().count() > 1 => format!("{digits} ({id})"),
-        _ => digits.to_owned(),
     }
 }
 
@@ -107,9 +143,11 @@ fn stage_names(store: &Store) -> String {
 /// Cells that a message names.
 const MOST_NAMED: usize = 3;
 
-/// A cell that a name may stand for.
+/// A cell that a name may mean.
 #[derive(Debug, Clone, Copy)]
 struct Candidate<'a> {
+    /// Its pipeline, where there are several.
+    pipeline: Option<&'a PipelineId>,
     id: &'a str,
     stage: &'a str,
     matrix: &'a [(String, Json)],
@@ -118,7 +156,12 @@ struct Candidate<'a> {
 /// Indexes of the cells of a pipeline: all of a stage, or the one of a name. None if there is no such stage.
 pub(crate) fn in_pipeline(name: &str, pipeline: &Pipeline) -> Result<Vec<usize>, Mistake> {
     let cells = pipeline.cells.iter();
-    let cells = cells.map(|cell| Candidate { id: &cell.id, stage: &cell.stage, matrix: &cell.matrix });
+    let cells = cells.map(|cell| Candidate {
+        pipeline: None,
+        id: &cell.id,
+        stage: &cell.stage,
+        matrix: &cell.matrix,
+    });
     stage_or_cell(name, &cells.collect::<Vec<_>>())
 }
 
@@ -133,21 +176,68 @@ pub(crate) fn unknown_stage(whose: &str, pipeline: &Pipeline, name: &str) -> Mis
 /// The same of the cells of a catalogue.
 pub(crate) fn in_catalogue(name: &str, catalogue: &Catalogue) -> Result<Vec<usize>, Mistake> {
     let cells = catalogue.cells.iter();
-    let cells = cells.map(|cell| Candidate { id: &cell.id, stage: &cell.stage, matrix: &cell.matrix });
+    let cells = cells.map(|cell| Candidate {
+        pipeline: None,
+        id: &cell.id,
+        stage: &cell.stage,
+        matrix: &cell.matrix,
+    });
     stage_or_cell(name, &cells.collect::<Vec<_>>())
 }
 
-/// The cells of one name among those of a store, and the output that is named with it: `placement[seed=1].mapping`. None if
-/// there is no such stage.
+/// What a name means in a store.
+pub(crate) struct Found<'a> {
+    /// The cells, with their short names.
+    pub(crate) cells: Vec<(&'a PipelineId, String, &'a Current)>,
+    /// The output that is named with them.
+    output: Option<&'a str>,
+}
+
+impl Found<'_> {
+    /// What the cells gave: the named output, or all of them.
+    fn artifacts<'s>(
+        &'s self,
+        outputs: &dyn Fn(&Current) -> Option<&'s OutputRecords>,
+    ) -> Result<Vec<Artifact<'s>>, Mistake> {
+        let of_cell = |(pipeline, cell, current): &'s (&PipelineId, String, &Current)| {
+            let outputs = outputs(current).into_iter().flat_map(|outputs| outputs.iter());
+            outputs.map(|(output, record)| Artifact { pipeline, cell, output, digest: &record.digest })
+        };
+        let all: Vec<Artifact<'s>> = self.cells.iter().flat_map(of_cell).collect();
+        let Some(wanted) = self.output else { return Ok(all) };
+        let of_output: Vec<Artifact<'s>> =
+            all.iter().filter(|artifact| artifact.output == wanted).cloned().collect();
+        if of_output.is_empty() && !all.is_empty() {
+            let mut known: Vec<&str> = all.iter().map(|artifact| artifact.output).collect();
+            known.sort_unstable();
+            known.dedup();
+            let message = format!("`{}` has no output `{wanted}`", all[0].cell);
+            return Err(Mistake::new(message, format!("its outputs: {}", known.join(", "))));
+        }
+        Ok(of_output)
+    }
+}
+
+/// The cells of one name among those of a store. The name may begin with a pipeline and end with an output:
+/// `place:placement[seed=1].mapping`. No cells if there is no such stage.
 pub(crate) fn in_store<'a>(
     name: &'a str,
     store: &'a Store,
     current: impl Iterator<Item = (&'a PipelineId, &'a str, &'a Current)>,
-) -> Result<(Vec<&'a Current>, Option<&'a str>), Mistake> {
-    let current: Vec<(&PipelineId, &str, &Current)> = current.collect();
+) -> Result<Found<'a>, Mistake> {
+    let all: Vec<(&PipelineId, &str, &Current)> = current.collect();
+    let of_named = all.iter().filter(|(id, ..)| id.strip(name).is_some()).copied();
+    let of_named: Vec<(&PipelineId, &str, &Current)> = of_named.collect();
+    let rest = of_named.iter().find_map(|(id, ..)| id.strip(name));
+    let (name, current) = rest.map_or((name, all), |rest| (rest, of_named));
     let cells: Vec<Candidate<'_>> = current
         .iter()
-        .map(|&(_, id, current)| Candidate { id, stage: &current.stage, matrix: &current.matrix })
+        .map(|&(id, cell, current)| Candidate {
+            pipeline: Some(id),
+            id: cell,
+            stage: &current.stage,
+            matrix: &current.matrix,
+        })
         .collect();
     let split = without_output(name).filter(|_| cells.iter().all(|cell| cell.id != name));
     let (cell, output) = split.as_ref().map_or((name, None), |(cell, output)| (cell.as_str(), Some(*output)));
@@ -156,7 +246,12 @@ pub(crate) fn in_store<'a>(
         found = of_newest(found, &current, store);
     }
     let found = only_one(cell, found, &cells)?;
-    Ok((found.into_iter().map(|index| current[index].2).collect(), output))
+    let labels = labels_of(&found, &cells);
+    let cells = found.into_iter().map(|index| {
+        let (id, _, current) = current[index];
+        (id, cell_name(&current.stage, &labels[&index]), current)
+    });
+    Ok(Found { cells: cells.collect(), output })
 }
 
 fn has_keys(name: &str) -> bool {
@@ -181,7 +276,15 @@ fn fitting(name: &str, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
     }
     let selector = Selector::parse(name).ok().filter(|selector| selector.choice == Choice::One);
     let fits = |index: &usize| selector.as_ref().is_some_and(|selector| selector.fits(cells[*index].matrix));
-    let found: Vec<usize> = of_stage.iter().copied().filter(fits).collect();
+    let mut found: Vec<usize> = of_stage.iter().copied().filter(fits).collect();
+    if found.is_empty() {
+        // Values as they are shown, such as parts of paths.
+        let labels = labels_of(&of_stage, cells);
+        let text = |(key, value): &(&str, String)| ((*key).to_owned(), Json::String(value.clone()));
+        let label = |index: &usize| labels[index].iter().map(text).collect::<Vec<_>>();
+        let fits = |index: &usize| selector.as_ref().is_some_and(|selector| selector.fits(&label(index)));
+        found = of_stage.iter().copied().filter(fits).collect();
+    }
     let help = || format!("its cells: {}", first_few(&of_stage, cells));
     let mistake = || Mistake::new(format!("`{stage}` has no cell `{name}`"), help());
     if found.is_empty() { Err(mistake()) } else { Ok(found) }
@@ -197,7 +300,7 @@ fn only_one(name: &str, found: Vec<usize>, cells: &[Candidate<'_>]) -> Result<Ve
     if count < 2 {
         return Ok(found);
     }
-    let verb = if has_keys(name) { "stands for" } else { "has" };
+    let verb = if has_keys(name) { "matches" } else { "has" };
     let help = format!("name one: {}", first_few(&found, cells));
     Err(Mistake::new(format!("`{name}` {verb} {count} cells"), help))
 }
@@ -221,13 +324,32 @@ fn names<'a>(found: &[usize], cells: &[Candidate<'a>]) -> BTreeSet<&'a str> {
 
 /// The first names in the order of their values: `seed=2` before `seed=10`.
 fn first_few(found: &[usize], cells: &[Candidate<'_>]) -> String {
-    let mut cells: Vec<Candidate<'_>> = found.iter().map(|&index| cells[index]).collect();
-    cells.sort_by(|one, other| by_matrix(one.matrix, other.matrix).then_with(|| one.id.cmp(other.id)));
-    let mut names: Vec<&str> = cells.iter().map(|cell| cell.id).collect();
+    let mut found = found.to_vec();
+    found.sort_by(|&one, &other| {
+        let (one, other) = (cells[one], cells[other]);
+        by_matrix(one.matrix, other.matrix).then_with(|| one.id.cmp(other.id))
+    });
+    let labels = labels_of(&found, cells);
+    let mut names: Vec<String> =
+        found.iter().map(|index| cell_name(cells[*index].stage, &labels[index])).collect();
     names.dedup();
-    let more = if names.len() > MOST_NAMED { ", …" } else { "" };
-    names.truncate(MOST_NAMED);
-    names.join(", ") + more
+    some(names, MOST_NAMED)
+}
+
+/// What tells each cell from the others of its stage in its pipeline.
+fn labels_of<'a>(found: &[usize], cells: &[Candidate<'a>]) -> HashMap<usize, Vec<(&'a str, String)>> {
+    let mut groups: BTreeMap<(Option<&PipelineId>, &str), Vec<usize>> = BTreeMap::new();
+    let wanted: BTreeSet<&str> = found.iter().map(|&index| cells[index].stage).collect();
+    for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| wanted.contains(cell.stage)) {
+        groups.entry((cell.pipeline, cell.stage)).or_default().push(index);
+    }
+    let of_group = |group: Vec<usize>| {
+        let pairs =
+            |&index: &usize| cells[index].matrix.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        let labels = labels(&group.iter().map(pairs).collect::<Vec<_>>());
+        group.into_iter().zip(labels)
+    };
+    groups.into_values().flat_map(of_group).collect()
 }
 
 /// A name without the output in it: `placement.mapping`, `placement.mapping[seed=1]` or `placement[seed=1].mapping`.
@@ -260,7 +382,7 @@ pub(crate) fn runs(arguments: &RunsArguments, output: Output) -> Result {
     let runs = engine::read_runs_below(&root, arguments.last.unwrap_or(usize::MAX))?;
     output.json(&runs);
     if runs.is_empty() {
-        output.line("nothing ran yet");
+        output.line("no runs yet");
     }
     runs.iter().for_each(|run| output.line(line(run)));
     Ok(Exit::Done)
@@ -320,12 +442,13 @@ pub(crate) struct GcArguments {
 
 pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result {
     let root = existing(arguments.store.root_here()?)?;
-    let mut writer = arguments.wait.writer(&root, "gc")?;
+    // A dry run only reads.
+    let mut writer = (!arguments.dry_run).then(|| arguments.wait.writer(&root, "gc")).transpose()?;
     let mut store = Store::load(&root)?;
     let policy = Policy { keep: arguments.keep_for, runs: arguments.keep_runs, gone: arguments.gone };
     let garbage = engine::find_garbage(&store, policy)?;
-    if !arguments.dry_run {
-        engine::collect(&mut store, &mut writer, &garbage)?;
+    if let Some(writer) = &mut writer {
+        engine::collect(&mut store, writer, &garbage)?;
     }
     output.json(&json!({
         "dry_run": arguments.dry_run,
@@ -387,8 +510,10 @@ mod tests {
 
     fn asked(name: &str) -> Result<String, String> {
         let sweep = sweep();
-        let cells: Vec<Candidate<'_>> =
-            sweep.iter().map(|(id, matrix)| Candidate { id, stage: "placement", matrix }).collect();
+        let cells: Vec<Candidate<'_>> = sweep
+            .iter()
+            .map(|(id, matrix)| Candidate { pipeline: None, id, stage: "placement", matrix })
+            .collect();
         let found = stage_or_cell(name, &cells).map_err(|mistake| mistake.to_string())?;
         Ok(first_few(&found, &cells))
     }
@@ -404,7 +529,7 @@ mod tests {
 
     #[test]
     fn names_of_several_cells_and_of_none_are_refused() {
-        assert_eq!(asked("placement[seed=1]"), Err("`placement[seed=1]` stands for 2 cells".to_owned()));
+        assert_eq!(asked("placement[seed=1]"), Err("`placement[seed=1]` matches 2 cells".to_owned()));
         let no_cells =
             ["placement[seed=3]", "placement[sed=1]", "placement[*]", "placement[min F]", "placement["];
         for name in no_cells {
@@ -415,7 +540,7 @@ mod tests {
 
     #[test]
     fn a_stage_is_all_of_its_cells_in_the_order_of_their_values() {
-        let first = "placement[mapper=a,b],seed=1], placement[mapper=linear,seed=1], placement[mapper=linear,seed=2], …";
+        let first = "placement[mapper=a,b],seed=1], placement[mapper=linear,seed=1], placement[mapper=linear,seed=2], placement[mapper=linear,seed=10]";
         assert_eq!(asked("placement"), Ok(first.to_owned()));
     }
 

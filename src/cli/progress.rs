@@ -30,7 +30,7 @@ struct RunState {
     estimate: Estimate,
     /// Cells that run: stage and since when.
     running: HashMap<String, (String, Instant)>,
-    /// Failures that were told, by stage.
+    /// Failures that were printed, by stage.
     told: HashMap<String, usize>,
     last_line: Instant,
 }
@@ -71,7 +71,7 @@ impl Progress {
 
     fn line(&self, line: &str) {
         match &self.bars {
-            // A terminal that cannot be written to is no reason to fail a run.
+            // A run does not fail because its terminal cannot be written to.
             Some(bars) => drop(bars.all.println(line)),
             None => self.output.note(line),
         }
@@ -136,7 +136,7 @@ impl Bars {
     fn begin(&self, cell: &Cell) -> ProgressBar {
         let bar = self.all.insert_before(&self.total, ProgressBar::new_spinner());
         bar.set_style(style("  {spinner} {msg} {elapsed}"));
-        bar.set_message(cell.id.clone());
+        bar.set_message(cell.name.clone());
         bar.enable_steady_tick(Duration::from_millis(120));
         bar
     }
@@ -170,7 +170,7 @@ impl Events for Progress {
     fn log(&self, cell: &Cell, line: &str) {
         // It is in the log of the cell; a thousand of them would bury everything else.
         if !self.sweeps.contains_key(&cell.stage) {
-            self.line(&format!("  {}: {line}", cell.id));
+            self.line(&format!("  {}: {line}", cell.name));
         }
     }
 
@@ -191,7 +191,7 @@ impl Events for Progress {
                 State::Blocked => String::new(),
                 _ => format!("  {:.2} s", settled.seconds),
             };
-            self.line(&format!("  {:<10} {}{seconds}", state_word(settled.state), cell.id));
+            self.line(&format!("  {:<10} {}{seconds}", state_word(settled.state), cell.name));
         }
         self.show_total();
     }

@@ -11,9 +11,14 @@ use hopmap_text::closest;
 use super::locate::find_run;
 use super::open::{PipelineArguments, StoreArguments, existing, pairs, working_directory};
 use super::output::{Output, Result};
+use super::summary::first_of;
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store};
-use crate::pipeline::Source;
+use crate::lock::Request as RunRequest;
+use crate::pipeline::{Pipeline, Source};
 use crate::query::Form;
+
+/// Cells that a note names.
+const MOST_NAMED: usize = 3;
 
 /// Arguments of `query`.
 #[derive(Debug, Args)]
@@ -106,8 +111,8 @@ impl Arguments {
             return Ok((question, self.pipeline.as_deref()));
         }
         if let Some(extra) = &self.pipeline {
-            let message = format!("`{extra}` is one argument too many");
-            return refuse(message, "with --tables or --file only a pipeline is named");
+            let message = format!("`{extra}` is not expected");
+            return refuse(message, "with --tables or --file the only argument is a pipeline");
         }
         let question = self.file.as_deref().map(read_question).transpose()?;
         Ok((question, self.sql.as_deref()))
@@ -117,8 +122,8 @@ impl Arguments {
         let of_path = self.out.as_deref().and_then(Form::of_path);
         let is_said = self.format.is_some() || of_path.is_some() || output.is_json();
         if let Some(path) = self.out.as_deref().filter(|_| !is_said) {
-            let message = format!("the ending of {} stands for no form", path.display());
-            let help = "endings: .csv, .json, .parquet, .arrow, .txt; --format says it without one";
+            let message = format!("unknown file extension of {}", path.display());
+            let help = "extensions: .csv, .json, .parquet, .arrow, .txt; or choose one with --format";
             return refuse(message, help);
         }
         let form = match self.format.or(of_path) {
@@ -128,7 +133,7 @@ impl Arguments {
         };
         if form.is_binary() && self.out.is_none() && std::io::stdout().is_terminal() {
             let help = "name a file with --out, or redirect standard output";
-            return refuse("Arrow and Parquet are nothing for a terminal", help);
+            return refuse("refusing to write binary data to a terminal", help);
         }
         Ok(form)
     }
@@ -142,18 +147,20 @@ impl Arguments {
         let root = existing(root)?;
         let store = Store::load(&root)?;
         let runs = engine::read_runs(&store)?;
-        let (id, cells) = match (pipeline, named) {
+        let (id, opened) = match (pipeline, named) {
             (Some(pipeline), Some(named)) if Path::new(pipeline).is_file() => {
                 let pipeline = named.open()?;
-                let cells = pipeline.cells.iter().map(|cell| cell.id.clone()).collect();
-                (PipelineId::of(&pipeline, store.root()), Some(cells))
+                (PipelineId::of(&pipeline, store.root()), Some(pipeline))
             }
             (Some(pipeline), _) => (known(&store, pipeline, &runs, output)?, None),
             (None, _) => (self.newest(&store, &runs, output)?, None),
         };
         let runs: Vec<RunSummary> = runs.into_iter().filter(|run| run.is_of(&id)).collect();
         let catalogues = match self.runs.is_empty() {
-            true => vec![current(&store, &id, cells, output)?],
+            true => {
+                let opened = opened.or_else(|| as_last_run(&store, runs.last()?));
+                vec![current(&store, &id, opened.as_ref(), output)?]
+            }
             false => self.of_runs(&store, &runs)?,
         };
         Ok(Stored { store, catalogues, runs })
@@ -169,7 +176,7 @@ impl Arguments {
         }
     }
 
-    /// The cells as the chosen runs left them. Where it is said that it is one run, nothing has to tell it from others.
+    /// The cells as the chosen runs left them. One run that is named needs no column `run`.
     fn of_runs(&self, store: &Store, runs: &[RunSummary]) -> Result<Vec<Catalogue>> {
         let chosen = self.chosen(runs)?;
         let mut catalogues: Vec<Catalogue> =
@@ -191,7 +198,7 @@ impl Arguments {
             let Some(run) = find_run(name, runs) else {
                 let known: Vec<&str> = runs.iter().rev().map(|run| run.run.as_str()).take(5).collect();
                 let help = match known.is_empty() {
-                    true => "nothing ran yet".to_owned(),
+                    true => "no runs yet".to_owned(),
                     false => {
                         format!("the newest: {}; `hopmap runs --json` lists them all", known.join(", "))
                     }
@@ -219,26 +226,31 @@ fn read_question(path: &Path) -> Result<Source> {
     Ok(Source::new(path.display().to_string(), text))
 }
 
-/// What the store has now of a pipeline; of a file only the cells that it still has.
-fn current(
-    store: &Store,
-    id: &PipelineId,
-    cells: Option<HashSet<String>>,
-    output: Output,
-) -> Result<Catalogue> {
-    let name = &id.name;
+/// The pipeline with the parameters of a run, but with the text that its file has now. None if that cannot be read any more.
+fn as_last_run(store: &Store, run: &RunSummary) -> Option<Pipeline> {
+    let request = RunRequest::read(&store.runs().join(&run.run))?;
+    let file = request.working.join(&request.pipeline);
+    let text = if file.is_file() { std::fs::read_to_string(file).ok()? } else { request.text.clone() };
+    RunRequest { text, ..request }.open().ok()
+}
+
+/// What the store has now of a pipeline: the cells that it has, where that is known.
+fn current(store: &Store, id: &PipelineId, pipeline: Option<&Pipeline>, output: Output) -> Result<Catalogue> {
     let mut catalogue = Catalogue::now(store, id);
-    let all = catalogue.cells.len();
-    if let Some(cells) = cells {
-        catalogue.cells.retain(|cell| cells.contains(&cell.id));
-    }
-    let left_out = all - catalogue.cells.len();
-    if left_out > 0 {
-        output
-            .note(format!("{left_out} cells of the store are left out, which {name} does not have any more"));
+    if let Some(pipeline) = pipeline {
+        let known: HashSet<&str> = pipeline.cells.iter().map(|cell| cell.id.as_str()).collect();
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            catalogue.cells.into_iter().partition(|cell| known.contains(cell.id.as_str()));
+        if !gone.is_empty() {
+            let (first, more) = first_of(gone.iter().map(|cell| cell.id.as_str()), MOST_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = first.join(", ");
+            output.note(format!("left out, as {} no longer has these cells: {names}{more}", id.name));
+        }
+        catalogue = Catalogue { cells: kept, ..catalogue }.with_stages(pipeline);
     }
     match catalogue.cells.is_empty() {
-        true => refuse(format!("nothing of {name} is stored yet"), "`hopmap run` runs it"),
+        true => refuse(format!("no results of {} are stored yet", id.name), "`hopmap run` runs it"),
         false => Ok(catalogue),
     }
 }

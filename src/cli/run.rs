@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
@@ -18,9 +19,9 @@ use super::open::{
 use super::output::{Output, Result};
 use super::progress::Progress;
 use super::{gates, locate, summary};
-use crate::engine::{Limits, Settled, State, Store, StoreError, check_saves};
-use crate::lock::Request;
-use crate::pipeline::{Cell, Origin, Pipeline, bytes};
+use crate::engine::{Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves};
+use crate::lock::{Lock, Request};
+use crate::pipeline::{Cell, Origin, Pipeline, Problems, bytes};
 use crate::{engine, report};
 
 /// Arguments of `run`.
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
     /// Time limit of the whole run: searches then return their best solution so far.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
     /// Write the HTML report to this file [default: reports/NAME.html in the store].
     #[arg(long, value_name = "FILE")]
@@ -69,12 +70,24 @@ pub(crate) struct Arguments {
     lock: LockArguments,
 }
 
+/// A time in which something can run.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time.is_zero() { Err("must be longer than 0 s".to_owned()) } else { Ok(time) }
+}
+
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let request = arguments.pipeline.request()?;
     let mut pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
     let mut locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
-    let mut writer = arguments.wait.writer(&root, &format!("run {}", pipeline.name))?;
+    let mut writer = match arguments.wait.writer(&root, &format!("run {}", pipeline.name)) {
+        Ok(writer) => writer,
+        Err(failure) => {
+            let asked = Asked { arguments, request, pipeline, locked };
+            return up_to_date(asked, &root, output).unwrap_or(Err(failure));
+        }
+    };
     if arguments.wait.waits() {
         // Files may have come or changed meanwhile.
         pipeline = request.open()?;
@@ -113,36 +126,97 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     if let Some(count) = arguments.keep_runs {
         engine::keep_runs(&store, &writer, count as usize)?;
     }
-    let unanswered = summary::ask(&pipeline, &mut store, Some(&mut writer).filter(|_| !is_held), &mut report);
-    let mut place = None;
-    if !arguments.no_report {
-        let to = place_or(arguments.report.as_ref(), || report::place(&store, &pipeline))?;
-        // One that is there and says the same stays.
-        if report.folder.is_some() || !report::is_current(&to, &pipeline, &store, &report) {
-            report::write(&to, &pipeline, &store, &report, &shown)?;
-        }
-        place = Some(to);
+    let asked = Asked { arguments, request, pipeline, locked };
+    conclude(&asked, &mut store, Some((&mut writer, is_held)), (report, unjudged), output)
+}
+
+/// What a run was asked for.
+struct Asked<'a> {
+    arguments: &'a Arguments,
+    request: Request,
+    pipeline: Pipeline,
+    locked: Option<Lock>,
+}
+
+/// A run with nothing to do only reads: it needs no lock, and a store that cannot be written will do. None if there is something to do.
+fn up_to_date(mut asked: Asked<'_>, root: &Path, output: Output) -> Option<Result> {
+    if on_interrupt().ok()?.load(Ordering::Relaxed) {
+        return None;
     }
+    let mut store = Store::load(root).ok()?;
+    let pipeline = &mut asked.pipeline;
+    let accepted = asked.arguments.gates.prepare(pipeline, &store).ok()?;
+    engine::check_saves(pipeline, &mut store).ok()?;
+    let mut report = engine::plan(pipeline, &mut store);
+    let unjudged = gates::judge(pipeline, &mut report, &accepted);
+    if pipeline.holds_saves() && !report.may_save() {
+        engine::hold_back(pipeline, &mut store, &mut report);
+    }
+    let is_settled = |settled: &Settled| {
+        settled.state == State::Cached && settled.saved.iter().all(|saved| !saved.written)
+    };
+    if unjudged.is_some() || !report.cells.iter().all(is_settled) {
+        return None;
+    }
+    summary::warn(pipeline, &store, output);
+    Some(conclude(&asked, &mut store, None, (report, unjudged), output))
+}
+
+/// Answers the questions of the pipeline, writes the report, and says how the run ended. Without a writer the store is not changed.
+fn conclude(
+    asked: &Asked<'_>,
+    store: &mut Store,
+    writer: Option<(&mut Writer, bool)>,
+    (mut report, unjudged): (RunReport, Option<Problems>),
+    output: Output,
+) -> Result {
+    let Asked { arguments, request, pipeline, locked } = asked;
+    let may_write = writer.is_some();
+    let writer = writer.filter(|(_, is_held)| !is_held).map(|(writer, _)| writer);
+    let unanswered = summary::ask(pipeline, store, writer, &mut report);
+    let place = report_of(arguments, pipeline, store, &report, may_write)?;
     if output.is_json() {
-        output.json(&summary::as_json(&pipeline, &store, &report));
+        output.json(&summary::as_json(pipeline, store, &report));
     }
-    summary::print(&pipeline, &store, &report, output);
+    summary::print(pipeline, store, &report, output);
     if let Some(place) = place {
         output.line(format!("  {:<12} {}", "report", shown(&place)));
     }
     summary::print_asked(&report, output);
-    gates::print(&pipeline, &report, output);
+    gates::print(pipeline, &report, output);
     summary::print_held(&report, output);
     let exit = match unanswered {
-        // Where a stage failed, the tables of its artifacts may be missing, and that is no fault of the question.
+        // Where a stage failed, the tables of its artifacts may be missing, which is not an error of the query.
         Some(problems) if report.is_success() => return Err(problems.into()),
         _ if matches!(report.exit_code(), 0 | 3) => gates::exit(unjudged, &report)?,
         _ => Exit::of_code(report.exit_code()),
     };
     match exit {
-        Exit::Done => arguments.lock.after_run(locked.as_ref(), &request, &pipeline, &mut store, output),
+        Exit::Done => arguments.lock.after_run(locked.as_ref(), request, pipeline, store, output),
         exit => Ok(exit),
     }
+}
+
+/// The HTML report of these results: written, unless the one in its place is of the same results. None if there is none.
+fn report_of(
+    arguments: &Arguments,
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+    may_write: bool,
+) -> Result<Option<PathBuf>> {
+    if arguments.no_report {
+        return Ok(None);
+    }
+    let place = place_or(arguments.report.as_ref(), || report::place(store, pipeline))?;
+    if report.folder.is_none() && report::is_current(&place, pipeline, store, report) {
+        return Ok(Some(place));
+    }
+    if !may_write && arguments.report.is_none() {
+        return Ok(None);
+    }
+    report::write(&place, pipeline, store, report, &shown)?;
+    Ok(Some(place))
 }
 
 /// Arguments of `report`.
@@ -252,7 +326,7 @@ pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
     output.line(match (report.count(State::WouldRun), report.count(State::Waits)) {
         (0, 0) if report.is_success() => format!("{name}: nothing to do"),
         (run, 0) => format!("{name}: {run} of {all} would run"),
-        (run, waits) => format!("{name}: {run} of {all} would run, {waits} depend on what they give"),
+        (run, waits) => format!("{name}: {run} of {all} would run, {waits} depend on their results"),
     });
     gates::print(&pipeline, &report, output);
     summary::print_held(&report, output);
@@ -300,7 +374,7 @@ pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
             stage.print_counts(output);
         }
         let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
-        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].id;
+        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].name;
         output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
         let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
         errors.take(summary::MOST_TOLD).for_each(|error| output.error(error));
@@ -314,17 +388,17 @@ pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
 }
 
 fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
-    let other = settled.because_of.map_or("", |index| pipeline.cells[index].id.as_str());
+    let other = settled.because_of.map_or("", |index| pipeline.cells[index].name.as_str());
     let verdict = match settled.state {
         State::WouldRun => "would run:".to_owned(),
-        State::Waits => format!("is decided when `{other}` has run"),
-        State::Blocked => format!("cannot run: `{other}` failed or has no solution"),
-        State::Infeasible => "has no solution; that is in the store".to_owned(),
+        State::Waits => format!("depends on the result of `{other}`"),
+        State::Blocked => format!("cannot run: `{other}` failed or is infeasible"),
+        State::Infeasible => "is infeasible; the proof is in the store".to_owned(),
         // Its error is printed below.
         State::Failed => "cannot run".to_owned(),
-        _ => "would not run: nothing it depends on has changed".to_owned(),
+        _ => "up to date: nothing it depends on has changed".to_owned(),
     };
-    output.line(format!("{} ({}) {verdict}", cell.id, cell.entry.kind));
+    output.line(format!("{} ({}) {verdict}", cell.name, cell.entry.kind));
     settled.reasons.iter().for_each(|reason| output.line(format!("  {reason}")));
     if let Some(key) = &settled.key {
         output.line(format!("  key {}", engine::short(key)));
@@ -370,7 +444,8 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
         1 => ", 1 gate".to_owned(),
         more => format!(", {more} gates"),
     };
-    output.line(format!("{} is sound: {stages} stages{cells}{gates}", pipeline.source.name()));
+    let stages = if stages == 1 { "1 stage".to_owned() } else { format!("{stages} stages") };
+    output.line(format!("{} is valid: {stages}{cells}{gates}", pipeline.source.name()));
     Ok(Exit::Done)
 }
 
@@ -421,7 +496,7 @@ fn dot(pipeline: &Pipeline) -> String {
     let name = quote(&pipeline.name);
     let mut text = format!("digraph {name} {{\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n");
     for cell in &pipeline.cells {
-        let label = quote(&format!("{}\n{}", cell.id, cell.entry.kind)).replace('\n', "\\n");
+        let label = quote(&format!("{}\n{}", cell.name, cell.entry.kind)).replace('\n', "\\n");
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {} [label={label}]", quote(&cell.id));
     }

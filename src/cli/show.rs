@@ -67,14 +67,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let format = if output.is_json() { Format::Json } else { arguments.format };
     if arguments.provenance {
         if format == Format::Csv {
-            return refuse("a provenance is no table", "--format json or --format dot");
+            return refuse("provenance is not a table", "--format json or --format dot");
         }
         print_provenance(&arguments.artifact, &arguments.store, format, output)?;
         return Ok(Exit::Done);
     }
     if arguments.format == Format::Dot {
         let hint = "`hopmap show --provenance ARTIFACT --format dot` draws where it comes from";
-        return refuse("a table has no form in DOT", hint);
+        return refuse("a table cannot be written as DOT", hint);
     }
     let folder = locate_newest(&arguments.artifact, &arguments.store, output)?;
     let folder = Folder::open(&folder).map_err(Failure::usage)?;
@@ -168,7 +168,7 @@ fn csv<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) ->
     writer.into_inner().into_diagnostic()
 }
 
-/// Keys stand in the order of the columns, which a `serde_json::Map` would not keep.
+/// Keys are in the order of the columns, which a `serde_json::Map` would not keep.
 fn json(names: &[String], batch: &RecordBatch) -> String {
     let keys: Vec<Value> = names.iter().map(|name| Value::from(name.as_str())).collect();
     let object = |row| {
@@ -228,20 +228,21 @@ fn of_file(path: &Path, store: Option<&Store>, memory: &Memory<'_>, output: Outp
         Some(FileOrigin::Bytes { digest }) => return Ok(trace(&digest, None, memory)),
         Some(FileOrigin::Comment { kind, digest }) => (kind, digest),
         None => {
-            let message = format!("nothing tells where {} comes from", shown(path));
-            let hint = "it is no file of an artifact in this store, and has no comment `hopmap KIND DIGEST`";
+            let message = format!("the origin of {} is unknown", shown(path));
+            let hint =
+                "it is not a file of an artifact in this store and has no comment `hopmap KIND DIGEST`";
             return refuse(message, hint);
         }
     };
     if !memory.knows(&digest) {
-        let message = format!("{} was made from {kind} {digest}, which is not known here", shown(path));
+        let message = format!("{} was made from {kind} {digest}, which is not in this store", shown(path));
         return refuse(message, "--store names the store of the run that made it");
     }
-    output.note(format!("{} is not as it was written, but names what it was made from", shown(path)));
+    output.note(format!("{} was edited, but names its origin", shown(path)));
     Ok(trace(&digest, None, memory))
 }
 
-/// Every artifact under what was made from it; one that goes into several is told once.
+/// Every artifact under what was made from it; one that goes into several is printed once.
 fn tree(provenance: &Provenance) -> String {
     let by_digest: HashMap<&str, &Origin> =
         provenance.artifacts.iter().map(|origin| (origin.digest.as_str(), origin)).collect();
@@ -280,7 +281,7 @@ fn made(made: &Made) -> Vec<String> {
     }
     match &made.run {
         Some(run) => how.push_str(&format!(", run {} of {}", run.run, run.pipeline)),
-        None => how.push_str(", in a run that is not remembered"),
+        None => how.push_str(", run unknown"),
     }
     let parameters = made.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
     let files = made.files.iter().take(MOST_FILES).map(|file| format!("file {} {}", file.name, file.blake3));

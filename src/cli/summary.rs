@@ -1,4 +1,4 @@
-//! What became of a pipeline, for people and as JSON: its cells, several placements in one table (F, F beside linear and round-
+//! The outcome of a pipeline, for people and as JSON: its cells, several mappings in one table (F, F relative to linear and round-
 //! robin, what is gained), and answers to its questions.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use crate::query::{self, AnsweredTable};
 /// Cells of a stage beyond this number are summed up.
 pub(crate) const MOST_LISTED: usize = 20;
 
-/// Of many failures, so many are told in full.
+/// Number of failures that are printed in full.
 pub(crate) const MOST_TOLD: usize = 3;
 
 /// Copies for people, and commands, that are listed.
@@ -73,16 +73,16 @@ impl StageReport<'_> {
     }
 }
 
-/// What went wrong. Of many failures the first ones are told, and where the others are.
+/// Prints errors: the first ones in full, and where the logs of the others are.
 pub(crate) fn print_errors(report: &RunReport, output: Output) {
-    let mut failures = report.cells.iter().filter_map(|settled| Some((settled, settled.error.as_ref()?)));
-    for (settled, error) in failures.by_ref().take(MOST_TOLD) {
+    let failures = report.cells.iter().filter_map(|settled| Some((settled, settled.error.as_ref()?)));
+    let (first, more) = first_of(failures, MOST_TOLD);
+    for (settled, error) in first {
         output.error(error);
         if let Some(log) = &settled.log {
             output.note(format!("  log: {}", shown(log)));
         }
     }
-    let more = failures.count();
     if more > 0 {
         let logs = report.folder.as_ref().map(|folder| format!("; logs: {}", shown(&folder.join("logs"))));
         output.note(format!("… and {more} more failed{}", logs.unwrap_or_default()));
@@ -102,17 +102,18 @@ pub(crate) fn state_word(state: State) -> String {
 
 /// A cell, its state and the reason, in one line.
 pub(crate) fn cell_line(pipeline: &Pipeline, cell: &Cell, settled: &Settled) -> String {
-    let other = settled.because_of.map_or("", |index| pipeline.cells[index].id.as_str());
+    let other = settled.because_of.map_or("", |index| pipeline.cells[index].name.as_str());
     let reason = match settled.state {
         State::Waits => format!("for {other}"),
         State::Blocked => format!("by {other}"),
         _ => match settled.reasons.as_slice() {
             [] => String::new(),
             [reason] => reason.to_string(),
+            [first, second] => format!("{first}, {second}"),
             [first, more @ ..] => format!("{first}, and {} more", more.len()),
         },
     };
-    format!("  {:<10} {:<24} {reason}", state_word(settled.state), cell.id).trim_end().to_owned()
+    format!("  {:<10} {:<24} {reason}", state_word(settled.state), cell.name).trim_end().to_owned()
 }
 
 /// The last lines of a run: what happened, where the results are, and the command that uses them.
@@ -127,7 +128,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         }
         let cells = stage.cells.iter();
         let records: Vec<(&str, &OutputRecord)> = cells
-            .flat_map(|(cell, settled)| settled.outputs.values().map(|record| (cell.id.as_str(), record)))
+            .flat_map(|(cell, settled)| settled.outputs.values().map(|record| (cell.name.as_str(), record)))
             .collect();
         let listed = stage.cells.len() <= MOST_LISTED;
         if let Some(table) = listed.then(|| table(stage.name, &records)).flatten() {
@@ -151,7 +152,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         cells.flat_map(|(cell, settled)| settled.saved.iter().map(move |saved| (cell, settled.state, saved)));
     let copy = |(cell, state, saved): (&Cell, State, &Saved)| {
         let restored = if saved.written && state == State::Cached { "  (restored)" } else { "" };
-        format!("  {:<12} {}{restored}", cell.id, shown(&saved.path))
+        format!("  {:<12} {}{restored}", cell.name, shown(&saved.path))
     };
     print_some(copies, MOST_COPIES, copy, output);
     let command = |(port, record, path): (&str, &OutputRecord, PathBuf)| {
@@ -178,24 +179,37 @@ fn warn_of_no_messages(pipeline: &Pipeline, report: &RunReport, output: Output) 
             more => format!(" and {more} more"),
         };
         output.line(format!(
-            "  warning: F is 0 for {}{more}: no rank sends to one that is apart, so all placements are equal; `collectives = \"expand\"` of \
+            "  warning: F is 0 for {}{more}: no messages between ranks on different hosts, so all mappings are equal; `collectives = \"expand\"` of \
              `trace/otf2` counts collective operations as messages",
-            first.id
+            first.name
         ));
     }
 }
 
 /// The first few; those of a sweep would bury everything else.
 pub(crate) fn print_some<T>(
-    mut items: impl Iterator<Item = T>,
+    items: impl Iterator<Item = T>,
     most: usize,
     line: impl Fn(T) -> String,
     output: Output,
 ) {
-    items.by_ref().take(most).for_each(|item| output.line(line(item)));
+    let (first, more) = first_of(items, most);
+    first.into_iter().for_each(|item| output.line(line(item)));
+    if more > 0 {
+        output.line(format!("  … and {more} more"));
+    }
+}
+
+/// The first few items and how many more there are. A single one more takes the line that would count it.
+pub(crate) fn first_of<T>(mut items: impl Iterator<Item = T>, most: usize) -> (Vec<T>, usize) {
+    let mut first: Vec<T> = items.by_ref().take(most).collect();
+    let Some(next) = items.next() else { return (first, 0) };
     match items.count() {
-        0 => {}
-        more => output.line(format!("  … and {more} more")),
+        0 => {
+            first.push(next);
+            (first, 0)
+        }
+        more => (first, more + 1),
     }
 }
 
@@ -210,7 +224,7 @@ fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
     format!("{name}: {counts}{interrupted} in {:.2} s", report.seconds)
 }
 
-/// The metrics of a placement beside linear and random, in one line.
+/// The metrics of a mapping relative to linear and random, in one line.
 fn quality(record: &OutputRecord) -> String {
     let ratio = |name: &str, beside: &str| {
         let value = record.metrics.get(&format!("{name}_over_{beside}"))?;
@@ -242,7 +256,8 @@ fn program(record: &OutputRecord) -> String {
 pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
     let (count, log) = (store.damaged_lines(), store.root().join("state.log"));
     if count > 0 {
-        output.note(format!("{} has {count} damaged lines; what they said is made again", shown(&log)));
+        output
+            .note(format!("{} has {count} damaged lines; hopmap recomputes what they recorded", shown(&log)));
     }
     deprecated(pipeline, output);
     let id = PipelineId::of(pipeline, store.root());
@@ -258,12 +273,13 @@ pub(crate) fn print_held(report: &RunReport, output: Output) {
     if report.held.is_empty() {
         return;
     }
-    let mut paths: Vec<String> = report.held.iter().take(MOST).map(|path| shown(path)).collect();
-    if report.held.len() > MOST {
-        paths.push(format!("{} more", report.held.len() - MOST));
+    let (first, more) = first_of(report.held.iter(), MOST);
+    let mut paths: Vec<String> = first.into_iter().map(|path| shown(path)).collect();
+    if more > 0 {
+        paths.push(format!("{more} more"));
     }
     let what =
-        "a gate does not hold; `hopmap accept` takes its values, `save_on_failure = true` saves anyway";
+        "a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway";
     output.line(format!("  {:<12} {}: {what}", "held back", paths.join(", ")));
 }
 
@@ -315,7 +331,7 @@ pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) ->
 
 /// What the column `gain` means, and when to expect one.
 const SENTENCE: [&str; 2] = [
-    "gain: F below the better of linear and round-robin. Placement helps where both put ranks that exchange much data",
+    "gain: F below the better of linear and round-robin. Mapping helps where both put ranks that exchange much data",
     "far apart; where one keeps them together, or all exchange alike, there is nothing to gain.",
 ];
 
@@ -364,7 +380,7 @@ pub(crate) fn ask(
     }
     let catalogue = Catalogue::of_report(store, pipeline, report);
     let work = store.work();
-    // Answers are made aside: whether one may stand in its place is for the store to say.
+    // Answers are written elsewhere first: the store decides whether one may replace a file.
     let aside = |question: &TableQuestion| {
         let form = question.save.as_ref().filter(|_| writer.is_some())?.extension()?;
         Some(work.join(format!("table-{}", question.name)).with_extension(form))

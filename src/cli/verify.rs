@@ -1,6 +1,6 @@
-//! `hopmap verify`: everything made again and compared byte by byte; an archive checked.
+//! `hopmap verify`: recomputes a pipeline and compares it byte by byte, or checks an archive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -62,7 +62,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 
 fn verify_pipeline(arguments: &Arguments, output: Output) -> Result {
     if arguments.rerun {
-        let help = "a pipeline is always made again; an archive is a file that `hopmap export` wrote";
+        let help = "a pipeline is always recomputed; an archive is a file that `hopmap export` wrote";
         return refuse("--rerun is for archives", help);
     }
     let request = arguments.pipeline.request()?;
@@ -98,7 +98,7 @@ fn selected(pipeline: &Pipeline, names: &[String]) -> Result<Vec<String>> {
     Ok(selected)
 }
 
-/// Makes a pipeline, or the stages and cells of some names, again beside a store.
+/// Recomputes a pipeline, or named stages and cells, in a second store.
 fn again(
     arguments: &Arguments,
     only: &[String],
@@ -119,7 +119,7 @@ fn again(
     progress.finish();
     let remade = remade?;
     if arguments.keep {
-        output.note(format!("the second store is {}", shown(second.path())));
+        output.note(format!("the second store is in {}", shown(second.path())));
     }
     drop(second);
     if !had_store && !arguments.keep {
@@ -191,25 +191,26 @@ fn report(remade: &Remade, output: Output) -> Exit {
     }
 }
 
-/// A line for every artifact, but one for all cells of a stage that came out alike.
+/// One line for all artifacts that are the same, and one for the other cells of a stage that came out alike.
 fn print(artifacts: &[RemadeArtifact], output: Output) {
-    let mut alike: BTreeMap<(usize, String, String), Vec<&RemadeArtifact>> = BTreeMap::new();
-    let mut order: Vec<&str> = Vec::new();
+    let mut alike: BTreeMap<(Option<usize>, String, String), Vec<&RemadeArtifact>> = BTreeMap::new();
+    let mut stages: Vec<&str> = Vec::new();
     for artifact in artifacts {
-        let place = order.iter().position(|stage| *stage == artifact.stage).unwrap_or_else(|| {
-            order.push(&artifact.stage);
-            order.len() - 1
+        let place = stages.iter().position(|stage| *stage == artifact.stage).unwrap_or_else(|| {
+            stages.push(&artifact.stage);
+            stages.len() - 1
         });
+        let place = Some(place).filter(|_| artifact.verdict != Verdict::Same);
         let (word, rest) = said(&artifact.verdict);
         alike.entry((place, word.to_owned(), rest.join("\n"))).or_default().push(artifact);
     }
-    for ((place, word, rest), artifacts) in alike {
-        let name = match artifacts.as_slice() {
-            [artifact] => artifact.cell.clone(),
-            several if several.iter().all(|artifact| artifact.cell == several[0].cell) => {
-                several[0].cell.clone()
-            }
-            several => format!("{} ({} artifacts)", order[place], several.len()),
+    for ((_, word, rest), artifacts) in alike {
+        let (first, count) = (artifacts[0], artifacts.len());
+        let stages: BTreeSet<&str> = artifacts.iter().map(|artifact| artifact.stage.as_str()).collect();
+        let name = match stages.len() {
+            1 if artifacts.iter().all(|artifact| artifact.cell == first.cell) => first.name.clone(),
+            1 => format!("{} ({count} artifacts)", first.stage),
+            several => format!("{count} artifacts of {several} stages"),
         };
         let artifact = match artifacts.as_slice() {
             [RemadeArtifact { output: Some(output), digest: Some(digest), .. }] => {
@@ -251,7 +252,7 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result {
     }
     let Checked { files, artifacts, bytes, .. } = checked;
     output
-        .line(format!("{}: {files} files and {artifacts} artifacts are whole, {bytes} bytes", shown(&path)));
+        .line(format!("{}: {files} files and {artifacts} artifacts are intact, {bytes} bytes", shown(&path)));
     if !arguments.rerun {
         return Ok(Exit::Done);
     }

@@ -5,14 +5,14 @@
 //! # How jobs run
 //!
 //! A stage that cannot be several processes, or has `sbatch` without a command behind it, is run by `hopmap worker FOLDER` (hidden), which
-//! reads the same `task.json`, is told to stop in the same way and answers with the same files. `src/engine/batch` makes jobs of cells:
+//! reads the same `task.json`, is stopped in the same way and answers with the same files. `src/engine/batch` makes jobs of cells:
 //!
 //! | file | subject |
 //! |---|---|
 //! | `batch.rs` | what is wanted of a batch system: submit, ask, find by name, cancel; and `jobs/KEY/job.json`: name and number of the job, attempt, log, written before `sbatch` with the name alone, so that a kill between the two loses nothing; and the script, which runs the stage behind the shell, turns SIGTERM into a `stop`, and leaves the exit status in `ended` |
 //! | `slurm.rs` | the only file that knows `sbatch`, `squeue` and `scancel`, and how their options and complaints look |
 //! | `manager.rs` | one thread for all jobs of a run: submits, asks with one call, stops, tries again, takes results over |
-//! | `job.rs` | one cell as a job: what is written for it, what it prints, how it stands, what is said if it gave no result |
+//! | `job.rs` | one cell as a job: what is written for it, what it prints, its state, the message if it gave no result |
 //!
 //! The task of attempt N is in `jobs/KEY/N`, in the store but not in `work/`, so that it outlives us. A result is seen by its `done`, which
 //! is there before Slurm has anything to say; the state of a job counts only where there is none. Before another attempt the folder of
@@ -48,7 +48,7 @@ pub(crate) trait BatchSystem: Sync {
     /// Queues a script and gives the number of the job.
     fn submit(&self, job: &NewJob<'_>) -> Result<u64, BatchError>;
 
-    /// How jobs stand, all asked for with one call. What the system has forgotten is missing in the answer.
+    /// The states of jobs, queried with one call. Jobs that the system has forgotten are missing.
     fn ask(&self, jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError>;
 
     /// The number of a job with this name.
@@ -76,7 +76,7 @@ pub(crate) struct NewJob<'a> {
     pub(crate) memory: Option<u64>,
 }
 
-/// How a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     /// Its name: a batch system that lost what it knew may give a number again.
@@ -118,8 +118,8 @@ impl JobState {
 pub(super) enum Unfinished {
     #[error("its job was stopped before it began")]
     NotBegun,
-    #[error("job {0} was told to end and has not")]
-    #[diagnostic(help("`scancel` ends it; the next run takes it over or ends it"))]
+    #[error("job {0} did not end when cancelled")]
+    #[diagnostic(help("cancel it with `scancel`; the next run takes it over or cancels it"))]
     NotEnded(u64),
 }
 
@@ -128,9 +128,7 @@ pub(super) enum Unfinished {
 pub(crate) enum BatchError {
     /// It does not answer now. Asking again may help.
     #[error("the batch system does not answer: {0}")]
-    #[diagnostic(help(
-        "jobs that are in its queue stay there: run again when it is back, and their results are taken over"
-    ))]
+    #[diagnostic(help("queued jobs stay in its queue: run again when it is back to collect their results"))]
     Silent(String),
     /// It does not want to.
     #[error("{message}")]
@@ -143,7 +141,7 @@ pub(crate) enum BatchError {
 
 const RECORD: &str = "job.json";
 
-/// Time between two looks at a job that was told to go.
+/// Time between two checks of a cancelled job.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The job of a cell.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use hopmap_model::Direction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -24,6 +25,20 @@ pub struct Catalogue {
     pub run: Option<String>,
     /// The cells.
     pub cells: Vec<StoredCell>,
+    /// The stages of the pipeline, where its file is known: some may have no cells here.
+    #[serde(default)]
+    pub stages: Vec<StageForm>,
+}
+
+/// What a stage has whether or not it ran.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StageForm {
+    /// Its name.
+    pub name: String,
+    /// Keys of its matrix, with the values of its first cell.
+    pub matrix: Vec<(String, Json)>,
+    /// Its output ports and the kinds of their artifacts.
+    pub outputs: Vec<(String, String)>,
 }
 
 /// A cell and its result.
@@ -68,7 +83,8 @@ impl Catalogue {
             }
         };
         let PipelineId { name, file } = pipeline.clone();
-        Self { pipeline: name, file, run: None, cells: sorted(store.cells(pipeline).map(cell).collect()) }
+        let cells = sorted(store.cells(pipeline).map(cell).collect());
+        Self { pipeline: name, file, run: None, cells, stages: Vec::new() }
     }
 
     /// The cells as a run left them. Results that were cleared since then are missing.
@@ -90,7 +106,7 @@ impl Catalogue {
         };
         let cells = sorted(run.stages.iter().map(cell).collect());
         let PipelineId { name, file } = run.id();
-        Self { pipeline: name, file, run: Some(run.run.clone()), cells }
+        Self { pipeline: name, file, run: Some(run.run.clone()), cells, stages: Vec::new() }
     }
 
     /// The cells of a pipeline as a run or a plan just left them, and no others that it once had.
@@ -106,7 +122,21 @@ impl Catalogue {
         };
         let cells = sorted(pipeline.cells.iter().zip(&report.cells).map(cell).collect());
         let PipelineId { name, file } = PipelineId::of(pipeline, store.root());
-        Self { pipeline: name, file, run: None, cells }
+        Self { pipeline: name, file, run: None, cells, stages: Vec::new() }.with_stages(pipeline)
+    }
+
+    /// The same, with what is known of the stages.
+    #[must_use]
+    pub fn with_stages(mut self, pipeline: &Pipeline) -> Self {
+        for cell in &pipeline.cells {
+            if self.stages.iter().all(|stage| stage.name != cell.stage) {
+                let ports = cell.entry.ports(Direction::Out);
+                let outputs = ports.map(|port| (port.name.to_owned(), port.kind.to_owned())).collect();
+                let (name, matrix) = (cell.stage.clone(), cell.matrix.clone());
+                self.stages.push(StageForm { name, matrix, outputs });
+            }
+        }
+        self
     }
 
     /// Whether a run is of its pipeline.

@@ -81,7 +81,7 @@ impl Values {
         Ok(value)
     }
 
-    /// Lets go of an artifact that nobody needs any more.
+    /// Drops an artifact that is no longer needed.
     pub(crate) fn forget(&self, digest: &str) {
         self.lock().remove(digest);
     }
@@ -99,7 +99,7 @@ pub(crate) fn execute(
     let log = StageLog::of(cell, shared);
     let observer = CellObserver { cell, log: &log, shared };
     let cx = Context::new(limits.0, limits.1, &observer).with_scratch(&shared.work);
-    // A stage that looks at the world may see another one next time: the key does not tell.
+    // A stage that observes the machine may see something else next time, which is not in its key.
     let state = (!task.configured.observes()).then(|| shared.states.join(&key));
     let cx = state.as_deref().map_or(cx, |state| cx.with_state(state));
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| run_stage(task, cell, &cx, shared)))
@@ -122,7 +122,7 @@ fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> 
     }
 }
 
-/// What is kept beside an artifact.
+/// What is stored next to an artifact.
 fn provenance(task: &Task, cell: &Cell) -> Json {
     json!({
         "cell": cell.id,

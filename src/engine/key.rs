@@ -130,7 +130,7 @@ impl Key {
 pub enum Reason {
     /// It never ran in this store.
     FirstRun,
-    /// It looks at the world, which may have changed.
+    /// It observes the machine, which may have changed.
     Observes,
     /// It was started, but did not finish.
     Unfinished,
@@ -138,6 +138,9 @@ pub enum Reason {
     GoesOn {
         /// Seconds that it took so far; unknown if it was killed.
         seconds: Option<f64>,
+        /// The epoch after which it goes on, if its state says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        epoch: Option<u64>,
     },
     /// It was stopped before its end, and keeps no state with which it could go on.
     CutShort {
@@ -250,12 +253,19 @@ fn files(old: &Manifest, new: &Manifest) -> Vec<Reason> {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FirstRun => write!(f, "never ran here"),
-            Self::Observes => write!(f, "looks at the machine every time"),
+            Self::FirstRun => write!(f, "no result in this store yet"),
+            Self::Observes => write!(f, "observes the machine in every run"),
             Self::Unfinished => write!(f, "did not finish last time"),
-            Self::GoesOn { seconds: Some(seconds) } => write!(f, "goes on after {seconds:.2} s"),
-            Self::GoesOn { seconds: None } => write!(f, "goes on after a run that did not end"),
-            Self::CutShort { seconds } => write!(f, "was stopped after {seconds:.2} s, begins anew"),
+            Self::GoesOn { seconds, epoch } => {
+                let after = match (epoch, seconds) {
+                    (Some(epoch), Some(seconds)) => format!("epoch {epoch} and {seconds:.2} s"),
+                    (Some(epoch), None) => format!("epoch {epoch}"),
+                    (None, Some(seconds)) => format!("{seconds:.2} s"),
+                    (None, None) => "an interrupted run".to_owned(),
+                };
+                write!(f, "goes on after {after}")
+            }
+            Self::CutShort { seconds } => write!(f, "was stopped after {seconds:.2} s, starts from scratch"),
             Self::OutputDamaged { output, file } => {
                 write!(f, "output {output}: {file} is missing from the store or damaged")
             }
@@ -274,7 +284,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The first digits of a digest, enough to tell it from others.
+/// The first digits of a digest, enough to identify it.
 #[must_use]
 pub fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
@@ -288,6 +298,7 @@ fn digests(digests: &[String]) -> String {
     match digests {
         [] => "nothing".to_owned(),
         [digest] => short(digest).to_owned(),
+        [first, second] => format!("{} and {}", short(first), short(second)),
         [first, ..] => format!("{} and {} more", short(first), digests.len() - 1),
     }
 }

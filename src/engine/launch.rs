@@ -31,7 +31,7 @@ const WORKER: &str = "worker";
 const VARIABLE: &str = "HOPMAP_RANKS";
 /// Time between two looks at the launcher.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Time that a launcher has to end once it was told to, and its output to end once it has.
+/// Time that a launcher has to end once it was asked to, and its output to end once it has.
 const GRACE: Duration = Duration::from_secs(5);
 /// Lines of the output that a message shows.
 const LAST_LINES: usize = 12;
@@ -92,8 +92,8 @@ pub(super) enum LaunchError {
         #[help]
         help: String,
     },
-    #[error("its processes left nothing at the output `{port}`")]
-    #[diagnostic(help("is the folder of the store one and the same on all hosts? run again"))]
+    #[error("its processes wrote nothing to the output `{port}`")]
+    #[diagnostic(help("check that all hosts see the same store folder, then run again"))]
     NoOutput { port: &'static str },
     #[error("{command} was stopped before its processes began")]
     NotBegun { command: String },
@@ -124,7 +124,7 @@ pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<La
         let mut processes = Processes::start(launch.launcher, &program, folder)?;
         let status = processes.wait(folder, cx)?;
         let done = ranks::read::<Done>(&folder.join(DONE)).ok();
-        // A search that is cut short and that nobody asked to stop has used up its budget. A signal on its host asks it to.
+        // A search that ends early without being asked to has used up its budget. A signal on its host asks it to.
         let has_ended = |done: Done| done.complete || (done.timed && !ranks::is_stopped(folder));
         let is_wanted = done.is_some_and(has_ended) || cx.should_stop();
         if status.success() && done.is_some() && is_wanted {
@@ -212,7 +212,7 @@ struct Processes {
     loss: Option<Loss>,
     /// Whether the MPI library spoke of the interface by which launchers connect processes, which it does where there is none.
     lacks_pmi: bool,
-    /// When the launcher was told to end because its processes had not begun.
+    /// When the launcher was asked to end because its processes had not started.
     told: Option<Instant>,
     is_stopped: bool,
 }
@@ -341,14 +341,13 @@ impl Processes {
         }
         let is_saved = cx.state().is_some_and(Path::exists);
         let help = match loss {
-            _ if is_saved => "the state of the search is saved: the next run goes on where it was".to_owned(),
+            _ if is_saved => "the state of the search is saved, and the next run resumes it".to_owned(),
             Some(_) => {
                 let times = times(retried + 1);
-                format!("it was started {times}; `retries` of the stage allows more, and the next run tries again")
+                format!("it was started {times}; raise `retries` of the stage, or run again")
             }
             None if self.lacks_pmi => OTHER_MPI.to_owned(),
-            None => "start something simple with this launcher, such as `hostname`, to see whether it works at all"
-                .to_owned(),
+            None => "test the launcher with a simple program such as `hostname`".to_owned(),
         };
         LaunchError::Failed { command, status, loss, output: self.last_lines, help }.into()
     }
@@ -424,9 +423,9 @@ impl Loss {
         match self {
             Self::Node => "was lost: its node failed",
             Self::Connection => "lost a host",
-            Self::Stopped => "was asked to end where it runs",
-            Self::Preempted => "was ended to make room for another",
-            Self::Time => "ran out of its time",
+            Self::Stopped => "was terminated on its host",
+            Self::Preempted => "was preempted",
+            Self::Time => "reached its time limit",
         }
     }
 }

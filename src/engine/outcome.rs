@@ -1,4 +1,4 @@
-//! What became of a pipeline and of each of its cells, and what those who watch a run are told.
+//! What became of a pipeline and of each of its cells, and the events of a run.
 
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct RunReport {
     pub seconds: f64,
     /// Answers to the questions of the pipeline.
     pub tables: Vec<AnsweredTable>,
-    /// How its gates stand, once they are judged.
+    /// The verdicts of its gates, once they are judged.
     pub gates: Vec<Verdict>,
     /// Copies that were not made, as a gate does not hold.
     pub held: Vec<PathBuf>,
@@ -87,9 +87,9 @@ pub enum State {
     Cached,
     /// It ran.
     Ran,
-    /// It ran and was stopped early; its result is the best it had.
+    /// It ran and was stopped early; its result is the best so far.
     Partial,
-    /// It proved that there is no solution.
+    /// It is proved infeasible.
     Infeasible,
     /// It failed.
     Failed,
@@ -105,7 +105,7 @@ pub enum State {
 }
 
 impl State {
-    /// How a cell can stand when a run has ended, in the order in which reports count them.
+    /// States of a cell when a run has ended, in the order in which reports count them.
     pub const ENDINGS: [Self; 7] = [
         Self::Ran,
         Self::Cached,
@@ -132,7 +132,7 @@ pub struct Settled {
     pub saved: Vec<Saved>,
     /// Seconds it ran.
     pub seconds: f64,
-    /// The cell that stands in its way, or that it waits for.
+    /// The cell that blocks it, or that it waits for.
     pub because_of: Option<usize>,
     /// Log of the stage, if it wrote one.
     pub log: Option<PathBuf>,
@@ -153,10 +153,10 @@ impl Settled {
         Self { because_of: Some(cell), ..Self::new(state) }
     }
 
-    /// Says in the error which stage it was and where it stands.
+    /// Adds the stage and its place in the pipeline file to the error.
     pub(crate) fn located(mut self, pipeline: &Pipeline, cell: &Cell) -> Self {
         self.error = self.error.map(|error| {
-            let stage = format!("stage `{}` ({})", cell.id, pipeline.place(cell));
+            let stage = format!("stage `{}` ({})", cell.name, pipeline.place(cell));
             match pipeline.own_files(cell) {
                 Some(help) => Report::new(NotHere { stage, help, source: error.into() }),
                 None => error.wrap_err(stage),
@@ -256,7 +256,7 @@ pub struct StageEvent {
     pub reasons: Vec<String>,
 }
 
-/// A run as its journal tells it.
+/// A run as its journal records it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RunSummary {
     /// Name of the run: when it began.

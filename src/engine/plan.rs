@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use hopmap_islands::saved_epoch;
 use hopmap_model::Arity;
 use miette::Diagnostic;
 
@@ -38,9 +39,9 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
 
 /// A cell that this machine has too little memory for.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("stage `{cell}` ({place}) needs {needed} of memory, and there are {there}")]
+#[error("stage `{cell}` ({place}) needs {needed} of memory, but only {there} are available")]
 #[diagnostic(help(
-    "run it where there is more, with a `launcher` such as \"sbatch -n 1\" for example; --memory says how much may be used here"
+    "run it on a larger host, for example with `launcher = \"sbatch -n 1\"`; --memory sets the memory that may be used here"
 ))]
 pub struct TooLarge {
     cell: String,
@@ -61,7 +62,7 @@ pub fn check_memory(pipeline: &Pipeline, store: &mut Store, memory: Option<u64>)
     match pairs.find(|(cell, settled)| cell.memory_here() > there && would_run(settled.state)) {
         None => Ok(()),
         Some((cell, _)) => Err(TooLarge {
-            cell: cell.id.clone(),
+            cell: cell.name.clone(),
             place: pipeline.place(cell),
             needed: show_bytes(cell.memory_here()),
             there: show_bytes(there),
@@ -164,7 +165,7 @@ impl<'a> Planner<'a> {
         Ok(inputs)
     }
 
-    /// The cell that an origin stands for.
+    /// The cell that an origin selects.
     fn origin(&self, origin: &Origin) -> Result<(usize, &'static str), Box<Settled>> {
         let (cells, output, metric, extreme) = match origin {
             Origin::Cell { cell, output } => return self.usable(*cell).map(|()| (*cell, *output)),
@@ -183,7 +184,7 @@ impl<'a> Planner<'a> {
                 return Err(Box::new(Settled::failed(miette::miette!(
                     help = format!("its metrics: {}", names.join(", ")),
                     "`{}` has no metric `{metric}`",
-                    self.pipeline.cells[cell].id
+                    self.pipeline.cells[cell].name
                 ))));
             };
             let wins = best.is_none_or(|(_, best)| match extreme {
@@ -217,8 +218,8 @@ impl<'a> Planner<'a> {
     fn output(&self, cell: usize, output: &str) -> Result<&OutputRecord, Box<Settled>> {
         let record = self.at(cell).and_then(|settled| settled.outputs.get(output));
         record.ok_or_else(|| {
-            let id = &self.pipeline.cells[cell].id;
-            Box::new(Settled::failed(miette::miette!("`{id}` gave nothing at its output `{output}`")))
+            let name = &self.pipeline.cells[cell].name;
+            Box::new(Settled::failed(miette::miette!("`{name}` gave nothing at its output `{output}`")))
         })
     }
 
@@ -235,8 +236,9 @@ impl<'a> Planner<'a> {
     fn reasons(&self, cell: &Cell, key: &str, manifest: &Manifest, store: &Store) -> Vec<Reason> {
         let pipeline = &self.id;
         let seconds = store.partial(pipeline, &cell.id, key).map(|partial| partial.seconds);
-        let begun = match (store.state(key).exists(), seconds) {
-            (true, seconds) => Some(Reason::GoesOn { seconds }),
+        let state = store.state(key);
+        let begun = match (state.exists(), seconds) {
+            (true, seconds) => Some(Reason::GoesOn { seconds, epoch: saved_epoch(&state) }),
             (false, Some(seconds)) => Some(Reason::CutShort { seconds }),
             (false, None) => None,
         };
@@ -278,7 +280,7 @@ fn manifest(
     Ok((manifest, seen))
 }
 
-/// The stored result of a key, if it is whole; else a reason to run, if there is one already.
+/// The stored result of a key, if it is complete; else a reason to run, if there is one already.
 fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Option<Reason>> {
     if observes && !store.trusts_observations() {
         return Err(Some(Reason::Observes));
@@ -377,8 +379,8 @@ fn inputs_in_the_way(pipeline: &Pipeline, saves: &[(usize, &Save)]) -> Vec<Probl
         for file in files {
             let file = plain(file.path());
             for (_, save) in places.iter().filter(|(place, _)| file.starts_with(place)) {
-                let message = format!("{} is an input of `{}`", file.display(), cell.id);
-                problems.push(Problem::new(message, &save.span).help("give the copy a path of its own"));
+                let message = format!("{} is an input of `{}`", file.display(), cell.name);
+                problems.push(Problem::new(message, &save.span).help("give the copy a different path"));
             }
         }
     }

@@ -34,14 +34,14 @@ pub struct ResultRecord {
     pub key: String,
     /// How it ended.
     pub ending: Ending,
-    /// Whether a budget in seconds shaped it.
+    /// Whether it depends on a time limit.
     pub timed: bool,
     /// Seconds it took; unknown of results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// The artifacts by output port.
     pub outputs: OutputRecords,
-    /// What the key was made of: a [`Manifest`] that is read only when somebody asks.
+    /// What the key was made of: a [`Manifest`] that is read only on demand.
     manifest: Box<RawValue>,
 }
 
@@ -87,7 +87,7 @@ pub struct OutputRecord {
     pub kind: String,
     /// Its digest.
     pub digest: String,
-    /// Its files and their sizes, so that a look at the folder shows whether it is whole.
+    /// Its files and their sizes, so that listing the folder shows whether it is complete.
     pub files: Vec<(String, u64)>,
     /// Its metrics.
     pub metrics: BTreeMap<String, f64>,
@@ -104,7 +104,7 @@ pub struct Current {
     pub matrix: Vec<(String, Json)>,
 }
 
-/// What a cell gave that was stopped early. It stands in for no result: the cell runs again, and then goes on from here if it can.
+/// What a cell gave that was stopped early. It does not replace a result: the cell runs again, and resumes from here if it can.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partial {
     /// The cell, with the key that it had.
@@ -115,7 +115,7 @@ pub struct Partial {
     pub seconds: f64,
 }
 
-/// A result as the log has it: read when somebody asks for it, as most of a hundred thousand are not.
+/// A result as the log has it: read on demand, because most of a hundred thousand are not needed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
 pub(super) struct StoredResult {
@@ -158,7 +158,7 @@ impl TryFrom<Box<RawValue>> for StoredResult {
         struct OnlyKey {
             key: String,
         }
-        // The key stands first, where we wrote the line: the rest of it need not be read.
+        // The key comes first in lines that we wrote: the rest of it need not be read.
         let first = text.get().strip_prefix(r#"{"key":""#).and_then(|rest| rest.split_once('"'));
         let key = match first {
             Some((key, _)) if !key.contains('\\') => key.to_owned(),
@@ -187,7 +187,7 @@ impl Serialize for StoredResult {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Record {
     Result(StoredResult),
-    /// A [`Current`]. Its fields stand here, because flattened ones are read through a buffer.
+    /// A [`Current`]. Its fields are repeated here, because flattened ones are read through a buffer.
     Current {
         pipeline: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -347,7 +347,14 @@ impl PipelineId {
         format!("{}\n{}", self.name, file.display())
     }
 
-    /// Whether its file is not there any more, or was never written down: nobody can tell what it still uses.
+    /// What follows its file or its name in `place:quality[seed=1]`.
+    #[must_use]
+    pub fn strip<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let own = [&self.file, &self.name].into_iter().filter(|own| !own.is_empty());
+        own.into_iter().find_map(|own| name.strip_prefix(own.as_str())?.strip_prefix(':'))
+    }
+
+    /// Whether its file is not there any more, or was never recorded: what it still uses is unknown.
     #[must_use]
     pub fn is_gone(&self, root: &Path) -> bool {
         match self.file.strip_prefix(EMBEDDED_PLACE) {
@@ -356,7 +363,7 @@ impl PipelineId {
         }
     }
 
-    /// Eight digits that tell it from others of its name.
+    /// Eight digits that distinguish it from others of its name.
     #[must_use]
     pub fn digits(&self) -> String {
         let text = format!("{}\n{}", self.name, self.file);
@@ -379,7 +386,7 @@ fn holder(root: &Path) -> PathBuf {
     canonical(root.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
-/// A path as it is written in a store, which may be moved together with what is beside it.
+/// A path as stored, relative if possible, because the folder that holds the store may be moved.
 pub(super) fn beside(root: &Path, path: &Path) -> String {
     let path = canonical(path);
     path.strip_prefix(holder(root)).unwrap_or(&path).display().to_string()

@@ -21,7 +21,7 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Time after which the stages deliver what they have.
     pub deadline: Option<Duration>,
-    /// Whether the first failure stops everything that has not begun.
+    /// Whether the first failure stops everything that has not started.
     pub fail_fast: bool,
 }
 
@@ -42,7 +42,7 @@ impl Resources {
     }
 }
 
-/// A stage that never ended here and is no search is taken to need this part of the time in all.
+/// A stage that never ended here and is not a search is assumed to need this part of the time in all.
 const UNKNOWN: f64 = 0.05;
 /// Seconds, and at most a part of the time left, by which a search may be late without taking them from what runs behind it.
 const LATE: (f64, f64) = (0.2, 0.1);
@@ -105,7 +105,7 @@ fn seconds(result: &ResultRecord) -> Option<f64> {
     result.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
 }
 
-/// What has to run after each cell; cells stand behind those that they need.
+/// What has to run after each cell; cells come after those that they need.
 fn behind(dependents: &[Vec<usize>], took: &[Option<f64>], is_search: &[bool], time: f64) -> Vec<Behind> {
     let mut behind = vec![Behind::default(); dependents.len()];
     for cell in (0..dependents.len()).rev() {
@@ -139,7 +139,7 @@ impl Behind {
     }
 }
 
-/// The most time that each of so many waiting cells can have, one core each, where every cell that runs now ends when it has to.
+/// The most time that each of a number of waiting cells can have, one core each, where every cell that runs now ends when it has to.
 fn share(left: f64, jobs: usize, busy: &[f64], waiting: usize) -> f64 {
     let free = jobs.saturating_sub(busy.len());
     let open: Vec<f64> = busy.iter().map(|until| (left - until).max(0.0)).collect();
@@ -198,7 +198,7 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// Does some work in a pool of exactly so many threads, which nobody else has meanwhile. The thread that calls waits.
+    /// Does some work in a pool of exactly that many threads, which no other cell uses meanwhile. The thread that calls waits.
     pub(super) fn lend<R: Send>(
         &self,
         threads: usize,

@@ -96,7 +96,7 @@ struct Queue {
     readers: Vec<usize>,
 }
 
-/// Where is told what happens.
+/// Where events are reported.
 struct Output<'a> {
     events: &'a dyn Events,
     journal: Option<Journal>,

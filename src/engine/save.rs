@@ -1,5 +1,5 @@
 //! Copies of outputs for people, and whether a copy may replace what is in its place: only what an earlier `save` of the same
-//! pipeline wrote. Everything else is somebody's.
+//! pipeline wrote. Everything else belongs to the user.
 
 use std::collections::HashSet;
 use std::fs;
@@ -266,7 +266,7 @@ pub(crate) fn launch_files<'a>(
     store: &Store,
 ) -> Vec<(&'a str, &'a OutputRecord, PathBuf)> {
     let mut files = Vec::new();
-    // Nobody is told how to launch what was held back.
+    // No launch command for what was held back.
     for settled in report.cells.iter().filter(|_| report.held.is_empty()) {
         for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
             let saved =
@@ -288,7 +288,7 @@ pub(crate) fn launch_command(store: &Store, record: &OutputRecord, path: &str) -
     Some(command.replace("{file}", path).replace("{program}", "PROGRAM"))
 }
 
-/// Of the names in the way, so many are told.
+/// Number of names in the way that are listed.
 const MOST_NAMED: usize = 3;
 
 /// The extended attribute by which a copy is known, whatever has become of the store that it was made from.
@@ -303,43 +303,43 @@ pub(super) enum Standing {
     Same,
     /// What is there is an older copy, or a damaged one.
     Ours,
-    /// The file may be the copy: that can be told when its stage has run.
+    /// The file may be the copy: that is known when its stage has run.
     Unclear,
 }
 
-/// What stands in the way of a copy.
+/// What blocks a copy.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum InTheWay {
     /// A folder where a file should be.
     #[error("{} is a folder, and `save` would put a file there", .0.display())]
-    #[diagnostic(help("give the file a name of its own, or remove the folder"))]
+    #[diagnostic(help("choose another file name, or remove the folder"))]
     Folder(PathBuf),
     /// A symbolic link.
     #[error("{} is a symbolic link, and `save` would put something in its place", .0.display())]
-    #[diagnostic(help("name what it leads to, or remove it"))]
+    #[diagnostic(help("name its target, or remove it"))]
     Link(PathBuf),
-    /// A file of somebody else.
+    /// A file that hopmap did not write.
     #[error("{} was not written by a `save` of this pipeline", .0.display())]
     #[diagnostic(help(
         "move it away if it is yours, or give the copy another path; a copy that was edited counts as yours"
     ))]
     Foreign(PathBuf),
-    /// A folder that is no artifact.
+    /// A folder that is not an artifact.
     #[error("{} holds something else, and `save` would put an artifact there", .0.display())]
-    #[diagnostic(help("a copy replaces only an earlier one; give it a folder of its own"))]
+    #[diagnostic(help("a copy replaces only an earlier copy; choose another folder"))]
     Something(PathBuf),
     /// A folder with an artifact and more.
     #[error("{} also holds {names}, which `save` would remove", path.display())]
-    #[diagnostic(help("move that away, or give the artifact a folder of its own"))]
+    #[diagnostic(help("move it away, or choose another folder for the artifact"))]
     More {
         /// The place.
         path: PathBuf,
         /// What is in it.
         names: String,
     },
-    /// An artifact that nobody knows and that was changed.
-    #[error("{} has other bytes than its {DESCRIPTION} says, and no `save` of this pipeline wrote it", .0.display())]
-    #[diagnostic(help("remove the folder if nobody needs it, or give the artifact another one"))]
+    /// An artifact that the store does not know and that was changed.
+    #[error("{} differs from its {DESCRIPTION}, and no `save` of this pipeline wrote it", .0.display())]
+    #[diagnostic(help("remove the folder if it is not needed, or choose another one"))]
     Changed(PathBuf),
 }
 

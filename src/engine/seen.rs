@@ -80,7 +80,7 @@ pub enum InputFault {
     },
     /// Somebody wrote to it.
     #[error("`{}` changed while it was read", .0.display())]
-    #[diagnostic(help("nothing was kept of what came of it: run again once nobody writes to it"))]
+    #[diagnostic(help("no result was stored; run again once the file no longer changes"))]
     Changed(PathBuf),
 }
 

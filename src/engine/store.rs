@@ -70,9 +70,9 @@ pub enum StoreError {
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
     /// The store was written by another version.
-    #[error("the store {} has format {found}, this hopmap knows format {FORMAT}", path.display())]
+    #[error("the store {} has format {found}, this hopmap reads format {FORMAT}", path.display())]
     #[diagnostic(help(
-        "use another store with --store, or remove this one: everything in it can be made again"
+        "use another store with --store, or remove this one: everything in it can be recomputed"
     ))]
     Format {
         /// The store.
@@ -82,12 +82,12 @@ pub enum StoreError {
     },
     /// Nothing has been stored yet.
     #[error("there is no store at {}", .0.display())]
-    #[diagnostic(help("`hopmap run` makes one; --store names one elsewhere"))]
+    #[diagnostic(help("`hopmap run` creates one; --store names another"))]
     Missing(PathBuf),
 }
 
 impl Store {
-    /// Where the store of a pipeline in some folder is: the nearest one upwards, else beside the file.
+    /// Where the store of a pipeline in some folder is: the nearest one upwards, else next to the file.
     #[must_use]
     pub fn find(folder: &Path) -> PathBuf {
         let upwards = folder.ancestors().map(|folder| folder.join(STORE_FOLDER)).find(|store| store.is_dir());
@@ -226,7 +226,7 @@ impl Store {
         &self.root
     }
 
-    /// Lines of the log that could not be read; what they said is made again.
+    /// Lines of the log that could not be read; hopmap recomputes what they recorded.
     #[must_use]
     pub fn damaged_lines(&self) -> usize {
         self.damaged_lines

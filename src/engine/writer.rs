@@ -32,7 +32,7 @@ pub struct Writer {
 /// system itself keep what was written in memory.
 const BETWEEN_SYNCS: Duration = Duration::from_secs(30);
 
-/// Beyond so many artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
+/// Beyond this number of artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
 const MANY: usize = 100;
 
 /// Removes files that killed processes were writing in a folder.
@@ -157,7 +157,7 @@ impl Writer {
         self.tell(store, Record::current(pipeline, &cell.id, current_of(cell, key)))
     }
 
-    /// Records which cells a pipeline has, if it had others: nobody uses these any more.
+    /// Records which cells a pipeline has, if it had others, which are no longer used.
     pub fn keep_cells(&mut self, store: &mut Store, pipeline: &PipelineId, cells: &[Cell]) -> Result {
         let Some(known) = store.pipelines.get(pipeline) else { return Ok(()) };
         let kept: HashSet<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -172,7 +172,7 @@ impl Writer {
         self.tell(store, Record::Dropped { pipeline: name, file, cells: dropped })
     }
 
-    /// Records what a cell gave that was stopped early, after so many seconds, and puts it on disk.
+    /// Records what a cell gave that was stopped early, after some seconds, and syncs it to disk.
     pub fn set_partial(
         &mut self,
         store: &mut Store,
@@ -381,7 +381,7 @@ pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Res
     Ok(())
 }
 
-/// Removes all runs but so many of the newest: their journals and logs, no result.
+/// Removes journals and logs of all runs but the newest; results stay.
 pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result {
     for folder in old_runs(store, count)? {
         fs::remove_dir_all(&folder).map_err(DurableError::io("remove", &folder))?;
@@ -390,7 +390,7 @@ pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result {
     Ok(())
 }
 
-/// All runs but so many of the newest.
+/// All runs but the newest.
 fn old_runs(store: &Store, keep: usize) -> Result<Vec<PathBuf>, DurableError> {
     let mut runs = paths(&store.runs())?;
     runs.truncate(runs.len().saturating_sub(keep));

@@ -1,4 +1,4 @@
-//! Whether gates hold, by what their cells gave, and how that is told.
+//! Evaluates gates by the results of their cells, and words the verdicts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::renames;
 pub struct Judged {
     /// Of every gate, for every cell that it holds for.
     pub verdicts: Vec<Verdict>,
-    /// The values of the metrics on the left sides, by name: what can be accepted.
+    /// The values of the metrics that are compared with accepted ones, by name: what can be accepted.
     pub values: BTreeMap<String, f64>,
     /// Metrics that do not exist.
     pub problems: Option<Problems>,
@@ -69,17 +69,27 @@ impl Bench<'_, '_> {
         let mut verdicts = Vec::with_capacity(gate.count());
         let mut reported = false;
         for index in 0..gate.count() {
+            let mut short_names = Vec::new();
+            let mut name = |term: &Term, bound: &Bound| match &bound.cells {
+                Cells::Each(cells) => {
+                    let cell = &self.pipeline.cells[cells[index]];
+                    let full = term.of_cell(&cell.id);
+                    if cell.name != cell.id {
+                        short_names.push((full.clone(), term.of_cell(&cell.name)));
+                    }
+                    full
+                }
+                Cells::Together(_) => term.to_string(),
+            };
+            let names: Vec<String> = terms().map(|(term, bound)| name(term, bound)).collect();
             let value =
                 |((term, bound), together): ((&Term, &Bound), &Option<Value>)| match (&bound.cells, together)
                 {
-                    (Cells::Each(cells), _) => {
-                        let cell = cells[index];
-                        (term.of_cell(&self.pipeline.cells[cell].id), self.metric(cell, bound, &term.metric))
-                    }
-                    (Cells::Together(_), Some(value)) => (term.to_string(), value.clone()),
-                    (Cells::Together(cells), None) => (term.to_string(), self.together(term, bound, cells)),
+                    (Cells::Each(cells), _) => self.metric(cells[index], bound, &term.metric),
+                    (Cells::Together(_), Some(value)) => value.clone(),
+                    (Cells::Together(cells), None) => self.together(term, bound, cells),
                 };
-            let (names, values): (Vec<String>, Vec<Value>) = terms().zip(&together).map(value).unzip();
+            let values: Vec<Value> = terms().zip(&together).map(value).collect();
             let left = side(&gate.formula.left, &names);
             let verdict = match values.into_iter().collect::<Result<Vec<f64>, Missing>>() {
                 Ok(values) => self.verdict(gate, left, &names, &values),
@@ -88,14 +98,14 @@ impl Bench<'_, '_> {
                     Verdict::without_value(gate, left, reason)
                 }
             };
-            verdicts.push(verdict);
+            verdicts.push(Verdict { short_names, ..verdict });
         }
         verdicts
     }
 
     fn reason(&mut self, missing: Missing, reported: &mut bool) -> String {
         match missing {
-            Missing::Result(cell) => format!("{} has no result", self.pipeline.cells[cell].id),
+            Missing::Result(cell) => format!("{} has no result", self.pipeline.cells[cell].name),
             Missing::Metric(problem) => {
                 let reason = problem.message.clone();
                 if !std::mem::replace(reported, true) {
@@ -110,7 +120,7 @@ impl Bench<'_, '_> {
         let formula = &gate.formula;
         let mut accepted = Some(vec![f64::NAN; values.len()]);
         for term in formula.left.terms() {
-            if values[term].is_finite() {
+            if values[term].is_finite() && formula.right.needs_accepted() {
                 self.values.insert(names[term].clone(), values[term]);
             }
             match (self.accepted.get(&names[term]), &mut accepted) {
@@ -135,14 +145,15 @@ impl Bench<'_, '_> {
             bound,
             right: filled(&formula.right, names, values, accepted),
             reason: None,
+            short_names: Vec::new(),
         }
     }
 
     fn metric(&self, cell: usize, bound: &Bound, metric: &str) -> Value {
         let found = (self.metrics)(cell, bound.output).ok_or(Missing::Result(cell))?;
         found.get(metric).or_else(|| found.get(renames::metric(metric))).copied().ok_or_else(|| {
-            let id = &self.pipeline.cells[cell].id;
-            let problem = Problem::new(format!("`{id}` has no metric `{metric}`"), &bound.place);
+            let name = &self.pipeline.cells[cell].name;
+            let problem = Problem::new(format!("`{name}` has no metric `{metric}`"), &bound.place);
             Missing::Metric(problem.suggest(metric, "its metrics", found.keys().map(String::as_str)))
         })
     }
@@ -196,7 +207,7 @@ fn filled(expression: &Expression, names: &[String], values: &[f64], accepted: O
     expression.written(&leaf, &Operator::printed)
 }
 
-/// How a gate stands.
+/// The state of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -204,18 +215,18 @@ pub enum Standing {
     Holds,
     /// It does not.
     Broken,
-    /// It compares with an accepted value, and nothing is accepted yet.
+    /// It compares with an accepted value, no baseline accepted yet.
     Open,
     /// There is no value to judge.
     Unknown,
 }
 
-/// How a gate stands for one cell, and by how much.
+/// The state of a gate for one cell, and by how much it fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// Name of the gate.
     pub gate: String,
-    /// How it stands.
+    /// Its state.
     pub standing: Standing,
     /// What is judged, with the names of its cells.
     pub left: String,
@@ -231,6 +242,9 @@ pub struct Verdict {
     /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Full and short names of what it names, where they differ: people read the short ones.
+    #[serde(skip)]
+    pub short_names: Vec<(String, String)>,
 }
 
 impl Verdict {
@@ -244,7 +258,13 @@ impl Verdict {
             bound: None,
             right: String::new(),
             reason: Some(reason),
+            short_names: Vec::new(),
         }
+    }
+
+    /// A side with the short names of its cells.
+    fn short(&self, side: &str) -> String {
+        self.short_names.iter().fold(side.to_owned(), |side, (full, short)| side.replace(full, short))
     }
 
     /// By how much it is broken: a part of the bound, above or below; nothing if it is not, or where that says nothing.
@@ -254,36 +274,37 @@ impl Verdict {
         }
         let difference = value - bound;
         if !difference.is_finite() {
-            return ": that is no number".to_owned();
+            return ": not a number".to_owned();
         }
         let amount = match () {
             () if Comparison::Equal.holds(value, bound) => return ": exactly that".to_owned(),
             () if bound == 0.0 => number(difference.abs()),
             () => format!("{} %", percent(100.0 * (difference / bound).abs())),
         };
-        format!(": {amount} too {}", if difference > 0.0 { "much" } else { "little" })
+        format!(": {amount} {}", if difference > 0.0 { "above" } else { "below" })
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { gate, left, .. } = self;
+        let gate = &self.gate;
+        let (left, right) = (self.short(&self.left), self.short(&self.right));
         let (value, bound) = match (self.value, self.bound) {
             (Some(value), Some(bound)) => (value, bound),
             (Some(value), None) => {
-                return write!(f, "{gate}: {left} is {}, and nothing is accepted yet", number(value));
+                return write!(f, "{gate}: {left} is {}, no baseline accepted yet", number(value));
             }
             (None, _) => return write!(f, "{gate}: {}", self.reason.as_deref().unwrap_or("no value")),
         };
         let allowed = match self.comparison {
             Comparison::AtMost => "allowed",
-            Comparison::Below => "allowed less than",
-            Comparison::AtLeast => "wanted at least",
-            Comparison::Above => "wanted more than",
-            Comparison::Equal => "wanted",
-            Comparison::Unequal => "wanted anything but",
+            Comparison::Below => "must be less than",
+            Comparison::AtLeast => "must be at least",
+            Comparison::Above => "must be more than",
+            Comparison::Equal => "must be",
+            Comparison::Unequal => "must not be",
         };
-        let from = if self.right.is_empty() { String::new() } else { format!(" ({})", self.right) };
+        let from = if right.is_empty() { String::new() } else { format!(" ({right})") };
         let (is, limit) = told_apart(value, bound);
         write!(f, "{gate}: {left} is {is}, {allowed} {limit}{from}{}", self.excess(value, bound))
     }
@@ -294,7 +315,7 @@ fn sign<S: Serializer>(comparison: &Comparison, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(comparison.sign())
 }
 
-/// Two values with as many digits as tell them apart.
+/// Two values with enough digits to differ.
 fn told_apart(one: f64, other: f64) -> (String, String) {
     let short = (number(one), number(other));
     match short.0 == short.1 && !Comparison::Equal.holds(one, other) {
@@ -369,6 +390,7 @@ mod tests {
             bound: Some(bound),
             right: String::new(),
             reason: None,
+            short_names: Vec::new(),
         };
         verdict.to_string()
     }
@@ -377,17 +399,17 @@ mod tests {
     fn a_broken_gate_says_by_how_much() {
         assert_eq!(
             verdict(1234.0, Comparison::AtMost, 1200.0),
-            "g: a.F is 1,234, allowed 1,200: 2.8 % too much"
+            "g: a.F is 1,234, allowed 1,200: 2.8 % above"
         );
-        assert_eq!(verdict(1.0, Comparison::AtLeast, 4.0), "g: a.F is 1, wanted at least 4: 75 % too little");
+        assert_eq!(verdict(1.0, Comparison::AtLeast, 4.0), "g: a.F is 1, must be at least 4: 75 % below");
         assert_eq!(
             verdict(90.0, Comparison::Below, 90.0),
-            "g: a.F is 90, allowed less than 90: exactly that"
+            "g: a.F is 90, must be less than 90: exactly that"
         );
-        assert_eq!(verdict(3.0, Comparison::Equal, 0.0), "g: a.F is 3, wanted 0: 3 too much");
-        assert_eq!(verdict(3.0, Comparison::Unequal, 3.0), "g: a.F is 3, wanted anything but 3");
-        assert_eq!(verdict(1.0, Comparison::AtMost, f64::NAN), "g: a.F is 1, allowed NaN: that is no number");
+        assert_eq!(verdict(3.0, Comparison::Equal, 0.0), "g: a.F is 3, must be 0: 3 above");
+        assert_eq!(verdict(3.0, Comparison::Unequal, 3.0), "g: a.F is 3, must not be 3");
+        assert_eq!(verdict(1.0, Comparison::AtMost, f64::NAN), "g: a.F is 1, allowed NaN: not a number");
         assert_eq!(verdict(1.0, Comparison::AtMost, 2.0), "g: a.F is 1, allowed 2");
-        assert_eq!(verdict(-3.0, Comparison::AtMost, -4.0), "g: a.F is -3, allowed -4: 25 % too much");
+        assert_eq!(verdict(-3.0, Comparison::AtMost, -4.0), "g: a.F is -3, allowed -4: 25 % above");
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics that gates and choices name and that no result of their stage has: found before anything runs, where the store can tell.
+//! Metrics that gates and choices name and that no result of their stage has: found before anything runs, where the store has results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -46,7 +46,7 @@ struct Doubt<'a> {
     stage: &'a str,
     metric: &'a str,
     output: &'static str,
-    /// Where it stands in the pipeline file.
+    /// Its place in the pipeline file.
     place: &'a Range<usize>,
     cells: &'a [usize],
     /// Kinds of the cells, once they are wanted.
@@ -167,7 +167,7 @@ impl AcceptedMetrics {
         serde_json::from_value(value).map(Some).map_err(|error| malformed(error.to_string()))
     }
 
-    /// Writes a file, whole or not at all. One that says the same already stays untouched; whether it was written.
+    /// Writes a file atomically, unless it has the same content already; whether it was written.
     pub fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
         if Self::read(path)?.is_some_and(|found| found.says_the_same(self)) {
             return Ok(false);
@@ -239,8 +239,8 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             AcceptedMetrics::read(&path).unwrap_err().to_string().replace(path.to_str().unwrap(), "FILE")
         };
-        assert!(error("{").starts_with("FILE is no accepted state: EOF"));
-        assert_eq!(error(r#"{"format": 7}"#), "FILE has format 7, this hopmap knows format 1");
+        assert!(error("{").starts_with("FILE is not an accepted state: EOF"));
+        assert_eq!(error(r#"{"format": 7}"#), "FILE has format 7, this hopmap reads format 1");
         let of_artifact = r#"{"format": 1, "digest": "x"}"#;
         assert!(error(of_artifact).ends_with("it accepts an artifact, not the values of gates"));
         assert!(error(r#"{"format": 1, "pipeline": "x"}"#).contains("missing field `metrics`"));

@@ -1,4 +1,4 @@
-//! From the text of a gate to its [`Formula`]: a parser by recursive descent that knows where everything stands.
+//! From the text of a gate to its [`Formula`]: a parser by recursive descent that keeps places.
 //!
 //! ```text
 //! gate       = sum COMPARISON sum
@@ -27,7 +27,7 @@ const METRICS: &str = "a metric is written as stage.metric, stage.port.metric, s
                        stage[key=value].metric or max(stage[*].metric)";
 
 impl Formula {
-    /// Reads a gate; also where each of its terms stands in the text.
+    /// Reads a gate; with the place of each of its terms.
     pub fn parse(text: &str) -> Result<(Self, Vec<Range<usize>>), Problem> {
         if text.len() > LONGEST {
             return Err(Problem::new(format!("a gate has at most {LONGEST} letters"), &(0..text.len())));

@@ -1,4 +1,4 @@
-//! Everything made again in a store of its own, and held against what was there.
+//! Recomputes everything in a separate store, and compares it with the results.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -48,11 +48,14 @@ impl Verdict {
     }
 }
 
-/// An artifact that was made again.
+/// An artifact that was recomputed.
 #[derive(Debug, Clone, Serialize)]
 pub struct RemadeArtifact {
     /// The cell.
     pub cell: String,
+    /// The short name of the cell.
+    #[serde(skip)]
+    pub name: String,
     /// Its stage.
     pub stage: String,
     /// Its output port; none if there is no result to compare with.
@@ -70,11 +73,11 @@ pub struct Remade {
     pub artifacts: Vec<RemadeArtifact>,
     /// The run that made them.
     pub report: RunReport,
-    /// The cells of the run, so that its errors can be told.
+    /// The cells of the run, so that its errors can be reported.
     pub pipeline: Pipeline,
 }
 
-/// A pipeline that is going to be made again, and what it should come to.
+/// A pipeline to recompute, and the expected results.
 pub struct Again {
     /// The cells that run or whose results are taken.
     pub pipeline: Pipeline,
@@ -83,15 +86,15 @@ pub struct Again {
     unknown: Vec<RemadeArtifact>,
 }
 
-/// What is known of a cell before it is made again.
+/// What is known of a cell before it is recomputed.
 struct Known {
     /// Whether it was asked for.
     selected: bool,
     /// Digests that its outputs should have; none if there is nothing to compare with.
     digests: Option<BTreeMap<String, String>>,
-    /// Why its result is taken as it is and not made again.
+    /// Why its result is taken from the store and not recomputed.
     taken: Option<&'static str>,
-    /// Why its result cannot be compared although it is made again.
+    /// Why its result cannot be compared although it is recomputed.
     excuse: Option<&'static str>,
     /// Its result in the store.
     result: Option<ResultRecord>,
@@ -103,7 +106,7 @@ impl Again {
     /// Looks up what a pipeline should come to: what the store has, or what a lock file says. `only` are names of the stages
     /// or cells that are asked for; without any it is all.
     ///
-    /// What looks at the world, or was shaped by a budget in seconds, is taken as it is, so that everything that was made of
+    /// Results that observe the machine or depend on a time limit are taken from the store, so that everything that was made of
     /// it can be compared.
     pub fn new(mut pipeline: Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[String]) -> Self {
         // Copies for people are theirs: nothing outside the new store is touched.
@@ -167,8 +170,8 @@ fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[St
         let timed = result.as_ref().is_some_and(|result| result.timed)
             || locked_cell.flatten().is_some_and(|locked| locked.timed);
         let excuse = match (expected.cell.observes, timed) {
-            (true, _) => Some("looks at the world"),
-            (false, true) => Some("a budget in seconds shaped it"),
+            (true, _) => Some("observes the machine"),
+            (false, true) => Some("it depends on a time limit"),
             (false, false) => None,
         };
         let is_there = stored.is_some() && stored == digests;
@@ -181,7 +184,7 @@ fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[St
             (Some(_), _) => "it is not in the lock".to_owned(),
             (None, Some(reason)) => format!("it has no result that is up to date: {reason}"),
             (None, None) => match settled.because_of {
-                Some(other) => format!("it has no result, and neither has {}", pipeline.cells[other].id),
+                Some(other) => format!("it has no result, and neither has {}", pipeline.cells[other].name),
                 None => "it has no result".to_owned(),
             },
         };
@@ -198,7 +201,7 @@ fn digests(outputs: &BTreeMap<String, OutputRecord>) -> BTreeMap<String, String>
     outputs.iter().map(|(port, record)| (port.clone(), record.digest.clone())).collect()
 }
 
-/// Takes a result into the second store as it is.
+/// Copies a result into the second store.
 fn adopt(result: &ResultRecord, from: &Store, to: &mut Store, writer: &mut Writer) -> Result<(), StoreError> {
     for record in result.outputs.values() {
         let (source, place) = (from.artifact(&record.digest), to.artifact(&record.digest));
@@ -218,6 +221,7 @@ fn adopt(result: &ResultRecord, from: &Store, to: &mut Store, writer: &mut Write
 fn remade(cell: &Cell, output: Option<&str>, digest: Option<&str>, verdict: Verdict) -> RemadeArtifact {
     RemadeArtifact {
         cell: cell.id.clone(),
+        name: cell.name.clone(),
         stage: cell.stage.clone(),
         output: output.map(str::to_owned),
         digest: digest.map(str::to_owned),
@@ -255,18 +259,18 @@ fn compare(
         let ports: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
         for port in ports {
             let verdict = match (wanted.get(port), found.get(port)) {
-                _ if known.taken.is_some() => not_comparable(known.taken, "is taken as it is"),
+                _ if known.taken.is_some() => not_comparable(known.taken, "not compared"),
                 (Some(wanted), Some(found)) if wanted == found => bytes(store, wanted),
-                _ if known.excuse.is_some() => not_comparable(known.excuse, "came out as another one"),
-                (Some(wanted), Some(found)) => match above.map(|needed| &pipeline.cells[needed].id) {
-                    Some(id) => {
-                        let why = format!("depends on {id}, which came out as another one");
+                _ if known.excuse.is_some() => not_comparable(known.excuse, "different this time"),
+                (Some(wanted), Some(found)) => match above.map(|needed| &pipeline.cells[needed].name) {
+                    Some(name) => {
+                        let why = format!("depends on {name}, which is different this time");
                         Verdict::NotComparable { why }
                     }
                     None => Verdict::Different { what: differences(store, second, wanted, found) },
                 },
-                (None, _) => Verdict::Different { what: vec!["there was none before".to_owned()] },
-                (_, None) => Verdict::Different { what: vec!["there is none now".to_owned()] },
+                (None, _) => Verdict::Different { what: vec!["missing before".to_owned()] },
+                (_, None) => Verdict::Different { what: vec!["missing now".to_owned()] },
             };
             artifacts.push(remade(cell, Some(port.as_str()), wanted.get(port).map(String::as_str), verdict));
         }
@@ -300,8 +304,8 @@ fn is_answer_again(settled: &Settled) -> bool {
 
 fn no_answer(pipeline: &Pipeline, settled: &Settled) -> Verdict {
     let why = match (settled.state, settled.because_of) {
-        (State::NotStarted | State::Partial, _) => "the run was stopped before".to_owned(),
-        (_, Some(other)) => format!("{} failed or has no solution", pipeline.cells[other].id),
+        (State::NotStarted | State::Partial, _) => "the run was stopped first".to_owned(),
+        (_, Some(other)) => format!("{} failed or has no solution", pipeline.cells[other].name),
         _ => {
             let cause = settled.error.as_ref().map(|error| error.root_cause().to_string());
             cause.unwrap_or_else(|| "it failed".to_owned())
@@ -310,7 +314,7 @@ fn no_answer(pipeline: &Pipeline, settled: &Settled) -> Verdict {
     Verdict::Failed { why }
 }
 
-/// The digest is the same; the bytes in the store have to be those that it stands for.
+/// The digest is the same; the bytes in the store must match it.
 fn bytes(store: &Store, digest: &str) -> Verdict {
     let place = store.artifact(digest);
     if !place.exists() {

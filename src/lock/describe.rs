@@ -37,7 +37,7 @@ pub enum Unknown {
 /// Some cells have no result, so there is nothing to lock.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{} of {} cells of `{pipeline}` have no result: {}", cells.len(), of, some(cells))]
-#[diagnostic(help("`hopmap run` makes them; `hopmap plan` says why each has to run"))]
+#[diagnostic(help("`hopmap run` computes them; `hopmap plan` lists why each has to run"))]
 pub struct Unfinished {
     pipeline: String,
     cells: Vec<String>,
@@ -47,14 +47,14 @@ pub struct Unfinished {
 /// The first few names.
 pub(super) fn some(names: &[String]) -> String {
     const MOST: usize = 3;
-    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
     match names.len() {
-        0..=MOST => shown,
-        more => format!("{shown} and {} more", more - MOST),
+        // A single one more takes no more room than its count.
+        ..=4 => names.join(", "),
+        more => format!("{} and {} more", names[..MOST].join(", "), more - MOST),
     }
 }
 
-/// The cells of a pipeline as the store has them, the world being as it was seen last.
+/// The cells of a pipeline as the store has them, with observations as they were last.
 pub fn expect(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     store.trust_observations();
     engine::plan(pipeline, store)
@@ -67,7 +67,7 @@ pub fn lock(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result
         |settled: &Settled| matches!(settled.state, State::Cached | State::Infeasible | State::Blocked);
     let named = pipeline.cells.iter().zip(&report.cells);
     let open: Vec<String> =
-        named.filter(|(_, settled)| !is_settled(settled)).map(|(cell, _)| cell.id.clone()).collect();
+        named.filter(|(_, settled)| !is_settled(settled)).map(|(cell, _)| cell.name.clone()).collect();
     if !open.is_empty() {
         let (pipeline, of) = (pipeline.name.clone(), pipeline.cells.len());
         return Err(Unfinished { pipeline, cells: open, of }.into());
@@ -155,7 +155,7 @@ fn describe_cell(wiring: &Wiring<'_>, cell: &Cell, store: &mut Store, report: &R
     Expected { cell: described, unknown }
 }
 
-/// What stands in the brackets of the name of a cell.
+/// The text in the brackets of the name of a cell.
 fn label(cell: &Cell) -> String {
     let rest = cell.id.strip_prefix(&cell.stage).unwrap_or_default();
     rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or_default().to_owned()
@@ -318,7 +318,7 @@ impl Request {
         Pipeline::parse_in(source, folders, &self.parameters)
     }
 
-    /// Where the lock file is: beside the pipeline file, else in the working directory.
+    /// Where the lock file is: next to the pipeline file, else in the working directory.
     #[must_use]
     pub fn lock_file(&self) -> PathBuf {
         let stem = Path::new(&self.pipeline).file_stem().unwrap_or_default();

@@ -45,7 +45,7 @@ pub struct LockedCell {
     /// Its stage.
     #[serde(skip)]
     pub stage: String,
-    /// What stands in the brackets of its name; empty without a matrix.
+    /// The text in the brackets of its name; empty without a matrix.
     #[serde(skip)]
     pub label: String,
     /// Kind of the stage.
@@ -55,7 +55,7 @@ pub struct LockedCell {
     /// Whether it looked at the world.
     #[serde(default, skip_serializing_if = "is_false")]
     pub observes: bool,
-    /// Whether a budget in seconds shaped it.
+    /// Whether it depends on a time limit.
     #[serde(default, skip_serializing_if = "is_false")]
     pub timed: bool,
     /// How it ended.
@@ -186,7 +186,7 @@ impl Lock {
         Ok(Self { hopmap, pipeline, text, parameters, cells })
     }
 
-    /// Writes a file, whole or not at all. One that says the same already stays untouched; whether it was written.
+    /// Writes a file atomically, unless it has the same content already; whether it was written.
     pub fn write(&self, path: &Path) -> Result<bool, LockError> {
         let text = self.to_string();
         if std::fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
@@ -360,7 +360,7 @@ pub enum LockError {
     ))]
     Missing(PathBuf),
     /// It is damaged.
-    #[error("{} is no lock file, or a damaged one: {reason}", path.display())]
+    #[error("{} is not a lock file, or is damaged: {reason}", path.display())]
     #[diagnostic(help("take it from version control, or write it again with `hopmap lock`"))]
     Malformed {
         /// The file.
@@ -374,8 +374,8 @@ pub enum LockError {
         #[label("here")]
         place: Option<SourceSpan>,
     },
-    /// It is no text, or far too much of it.
-    #[error("{} is no lock file: {reason}", path.display())]
+    /// It is not text, or too long.
+    #[error("{} is not a lock file: {reason}", path.display())]
     #[diagnostic(help("take it from version control, or write it again with `hopmap lock`"))]
     NotText {
         /// The file.
@@ -384,7 +384,7 @@ pub enum LockError {
         reason: String,
     },
     /// It is of another version.
-    #[error("{} has format {found}, this hopmap knows format {known}", path.display())]
+    #[error("{} has format {found}, this hopmap reads format {known}", path.display())]
     #[diagnostic(help("use the hopmap that wrote it, or write it again with `hopmap lock`"))]
     Format {
         /// The file.

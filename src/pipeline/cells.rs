@@ -43,8 +43,10 @@ pub struct Pipeline {
 
 /// One run of a stage: a stage without a matrix has one cell, others have one for each combination.
 pub struct Cell {
-    /// Name, such as `placement[mapper=annealing,seed=3]`.
+    /// Full name, such as `placement[mapper=annealing,seed=3]`: in files, keys and JSON.
     pub id: String,
+    /// The shortest name that tells it from the other cells of its stage, for people.
+    pub name: String,
     /// Name of the stage.
     pub stage: String,
     /// Keys and values of the matrix.

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::cells::{Cell, Pipeline, Save};
 use super::file::{Foreach, StageBlock};
+use super::label::{cell_name, labels};
 use super::matrix::Selector;
 use super::matrix::{
     Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product, show,
@@ -25,6 +26,8 @@ use crate::{registry, renames};
 /// A cell whose kind and parameters are known, not yet connected.
 pub(crate) struct LooseCell<'a> {
     pub(crate) id: String,
+    /// The short name.
+    pub(crate) name: String,
     pub(crate) block: &'a StageBlock,
     pub(crate) matrix: Combination,
     pub(crate) entry: &'static StageEntry,
@@ -48,7 +51,8 @@ pub(crate) fn expand<'a>(blocks: &'a [StageBlock], sweeps: &[Sweep], scope: Scop
 
 fn cells_of<'a>(block: &'a StageBlock, sweep: &Sweep, scope: Scope<'_>) -> Vec<LooseCell<'a>> {
     let mut cells = Vec::new();
-    for matrix in &sweep.cells {
+    let labels = labels(&sweep.cells.iter().map(pairs).collect::<Vec<_>>());
+    for (matrix, label) in sweep.cells.iter().zip(labels) {
         let scope = scope.within(matrix);
         let Some((entry, kind)) = kind_of(block, &scope) else {
             check_references(block, &scope);
@@ -56,8 +60,8 @@ fn cells_of<'a>(block: &'a StageBlock, sweep: &Sweep, scope: Scope<'_>) -> Vec<L
         };
         let mut with = with_matrix(block, entry, &sweep.keys);
         let warnings = renames::renew(&kind, &block.uses.span, &mut with);
-        let id = cell_id(&block.name, matrix);
-        cells.push(LooseCell { id, block, matrix: matrix.clone(), entry, with, warnings });
+        let (id, name) = (cell_id(&block.name, matrix), cell_name(&block.name, &label));
+        cells.push(LooseCell { id, name, block, matrix: matrix.clone(), entry, with, warnings });
     }
     cells
 }
@@ -170,13 +174,14 @@ fn text_references(text: &str, found: &mut Vec<String>) {
     }));
 }
 
+fn pairs(matrix: &Combination) -> Vec<(&str, &Json)> {
+    matrix.iter().map(|(key, resolved)| (key.as_str(), &resolved.value)).collect()
+}
+
 fn cell_id(stage: &str, matrix: &Combination) -> String {
-    if matrix.is_empty() {
-        return stage.to_owned();
-    }
-    let pairs: Vec<String> =
-        matrix.iter().map(|(key, resolved)| format!("{key}={}", show(&resolved.value))).collect();
-    format!("{stage}[{}]", pairs.join(","))
+    let pairs: Vec<(&str, String)> =
+        pairs(matrix).into_iter().map(|(key, value)| (key, show(value))).collect();
+    cell_name(stage, &pairs)
 }
 
 /// The matrix of a stage, multiplied out.
@@ -439,7 +444,7 @@ pub(super) fn check(pipeline: &Pipeline, problems: &Sink) {
     for (what, file) in own_files(pipeline) {
         if let Some(copy) = copies.get(&plain(&file)) {
             let problem = Problem::new(format!("{} would replace {what}", copy.whose), copy.span);
-            problems.push(problem.help("give the copy a path of its own"));
+            problems.push(problem.help("give the copy a different path"));
         }
     }
 }

@@ -63,7 +63,7 @@ fn what_is_damaged_is_neither_accepted_nor_compared() {
     ");
     sandbox.write("torn.json", &sandbox.read("machine.json")[..80]);
     let said = check("torn.json");
-    assert!(said.contains("torn.json is no accepted state: EOF while parsing"), "{said}");
+    assert!(said.contains("torn.json is not an accepted state: EOF while parsing"), "{said}");
     assert!(said.ends_with("[exit code 2]\n"), "{said}");
 }
 

@@ -283,7 +283,7 @@ fn jobs_that_end_without_a_result_say_why() {
       `-> job 2 of `sbatch -n 1 sh -c 'echo no licence; exit 3'` on n1 ended without a result: exit status 3
             no licence
           log: HERE/.hopmap/runs/RUN/jobs/placement[seed=1].1.log
-      help: its script stands beside its log and can be submitted by hand
+      help: its script is next to its log and can be submitted by hand
     ");
     // The stage itself fails, and is not tried again.
     lab.sandbox.edit("p.toml", "tree:2x4x4", "tree:2x2x2");
@@ -392,13 +392,13 @@ fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
     for cell in ["timed", "endless"] {
         let log = logged(&lab, &output, cell);
         assert!(log.contains("was lost: its node failed; retry 1 of 3"), "{log}");
-        assert!(log.contains("was ended to make room for another; retry 2 of 3"), "{log}");
+        assert!(log.contains("was preempted; retry 2 of 3"), "{log}");
         assert!(log.contains("goes on after"), "{log}");
     }
     let log = logged(&lab, &output, "timed");
-    assert!(log.contains("the time of its job is over: this is the best so far"), "{log}");
+    assert!(log.contains("its job reached the time limit: this is the best so far"), "{log}");
     let log = logged(&lab, &output, "endless");
-    assert!(log.contains("ran out of its time; retry 3 of 3"), "{log}");
+    assert!(log.contains("reached its time limit; retry 3 of 3"), "{log}");
     let states: Vec<String> = cells(&output).into_iter().map(|(_, state, _)| state).collect();
     assert_eq!(states.iter().filter(|state| *state == "partial").count(), 2, "{states:?}");
 }
@@ -444,7 +444,7 @@ fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
         .output()
         .unwrap();
     assert_eq!(deaf.status.code(), Some(1));
-    assert!(said(&deaf).contains("ran out of its time of 1m"), "{}", said(&deaf));
+    assert!(said(&deaf).contains("reached its time limit of 1m"), "{}", said(&deaf));
     // A search delivers what it has before its time is over, and goes on with that in another job.
     lab.sandbox.edit("p.toml", "threads  = 1\n", "threads  = 1\nretries  = 9\n");
     lab.sandbox.edit("p.toml", "map/tabu", "map/annealing");

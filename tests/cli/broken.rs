@@ -387,8 +387,8 @@ fn a_launcher() {
         `----
     [exit code 2]
     "#);
-    assert!(search("\"\"").contains("is sound"));
-    assert!(search("\"sbatch -n 1\"").contains("is sound"));
+    assert!(search("\"\"").contains("is valid"));
+    assert!(search("\"sbatch -n 1\"").contains("is valid"));
 }
 
 #[test]

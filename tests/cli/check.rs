@@ -7,7 +7,7 @@ use crate::sandbox::{Sandbox, project, query_program};
 #[test]
 fn a_sound_pipeline_is_said_to_be_sound() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml"]), @r#"ring.toml is sound: 5 stages"#);
+    insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml"]), @r#"ring.toml is valid: 5 stages"#);
     insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml", "--json"]), @r#"
     {
       "cells": 5,

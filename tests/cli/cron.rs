@@ -1,6 +1,7 @@
 //! Runs that nobody watches: silence, locks, and logs that do not grow for ever.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use crate::sandbox::Sandbox;
@@ -102,4 +103,54 @@ fn old_runs_go_and_results_stay() {
     let states: Vec<&str> =
         again["cells"].as_array().unwrap().iter().map(|cell| cell["state"].as_str().unwrap()).collect();
     assert!(!states.contains(&"ran"), "{states:?}");
+}
+
+#[test]
+fn what_only_reads_needs_no_lock() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    let _lock = busy(&sandbox);
+    let again = sandbox.stdout(&["run", "ring.toml"]);
+    assert!(again.starts_with("ring: nothing to do, 5 of 5 up to date\n"), "{again}");
+    assert!(again.contains("  report       .hopmap/reports/ring.html"), "{again}");
+    // A report that is missing cannot be written now, so it is not named either.
+    std::fs::remove_file(sandbox.path().join(".hopmap/reports/ring.html")).unwrap();
+    assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("report"));
+    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("nothing to clear"));
+    assert_eq!(sandbox.output(&["gc"]).status.code(), Some(75));
+    std::fs::remove_file(sandbox.path().join("out/rankfile")).unwrap();
+    assert_eq!(sandbox.output(&["run", "ring.toml"]).status.code(), Some(75));
+}
+
+#[test]
+fn a_run_with_nothing_to_do_works_on_a_store_that_cannot_be_written() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    let mode = |mode: u32| {
+        for name in [".hopmap", ".hopmap/artifacts", ".hopmap/states", ".hopmap/runs"] {
+            std::fs::set_permissions(sandbox.path().join(name), Permissions::from_mode(mode)).unwrap();
+        }
+        for name in [".hopmap/lock", ".hopmap/state.log", ".hopmap/hashes.log"] {
+            let mode = Permissions::from_mode(mode & 0o666);
+            // Files younger than two seconds leave no log of hashes.
+            let _ = std::fs::set_permissions(sandbox.path().join(name), mode);
+        }
+    };
+    mode(0o555);
+    let run = |arguments: &[&str]| sandbox.unprivileged(arguments).output().unwrap();
+    let outputs = [run(&["run", "ring.toml"]), run(&["gc", "--dry-run"]), run(&["plan", "ring.toml"])];
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20001");
+    let changed = run(&["run", "ring.toml"]);
+    mode(0o755);
+    for output in outputs {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(changed.status.code(), Some(1));
+}
+
+#[test]
+fn a_deadline_of_nothing_is_refused() {
+    let sandbox = Sandbox::with_ring();
+    let refused = sandbox.seen(&["run", "ring.toml", "--deadline", "0"]);
+    assert!(refused.contains("must be longer than 0 s") && refused.contains("[exit code 2]"), "{refused}");
 }

@@ -249,7 +249,7 @@ fn folders_are_compared_without_a_store() {
     ]);
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "wider"]), @"
     task-graph DIGEST → DIGEST
-      it is not known how both were made
+      the origin of at least one of them is unknown
     metrics:
       bytes                        8000 → 10000  (+25.0 %)
       messages                     80 → 100  (+25.0 %)
@@ -274,8 +274,8 @@ fn folders_are_compared_without_a_store() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"
     ------- stderr -------
-    error: the first is a task-graph, the second a system-graph
-      help: compare two artifacts of the same kind; `hopmap show` says what one is
+    error: cannot compare a task-graph with a system-graph
+      help: compare two artifacts of the same kind; `hopmap show` prints the kind
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @"
@@ -309,7 +309,7 @@ fn a_name_that_is_a_run_and_a_folder_is_refused() {
     insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"
     ------- stderr -------
     error: `latest` is a run and also a folder
-      help: name the run by when it began (`hopmap runs`), the folder as ./NAME, the stage by the digest of its output
+      help: name the run by its start time (`hopmap runs`), the folder as ./NAME, the stage as PIPELINE:NAME
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "./latest", "program"]), @"the same task-graph: DIGEST");
@@ -383,7 +383,7 @@ fn cells_are_named_by_keys_in_any_order() {
     assert_eq!(sandbox.stdout(&["diff", names[0], names[1]]), whole);
     insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=2]"]), @"
     ------- stderr -------
-    error: `placement[seed=1]` stands for 2 cells
+    error: `placement[seed=1]` matches 2 cells
       help: name one: placement[mapper=linear,seed=1], placement[mapper=random,seed=1]
     [exit code 2]
     ");
@@ -392,7 +392,7 @@ fn cells_are_named_by_keys_in_any_order() {
         sandbox.seen(&["diff", "placement[seed=1]", "--run", "latest", "--run", "latest"]),
         @"
     ------- stderr -------
-    error: `placement[seed=1]` stands for 2 cells
+    error: `placement[seed=1]` matches 2 cells
       help: name one: placement[mapper=linear,seed=1], placement[mapper=random,seed=1]
     [exit code 2]
     "

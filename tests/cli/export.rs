@@ -41,7 +41,7 @@ fn a_run_is_packed_and_checked() {
     assert!(seen.starts_with("ring.crate.zip: "), "{seen}");
     let verified = sandbox.seen(&["verify", "ring.crate.zip"]);
     assert!(
-        verified.starts_with("ring.crate.zip: ") && verified.contains(" and 5 artifacts are whole"),
+        verified.starts_with("ring.crate.zip: ") && verified.contains(" and 5 artifacts are intact"),
         "{verified}"
     );
     let names: Vec<String> =
@@ -359,7 +359,7 @@ fn what_cannot_be_packed_is_said() {
     insta::assert_snapshot!(sandbox.seen(&["export", "ring.toml", "-o", "x.zip"]), @r#"
     ------- stderr -------
     error: there is no store at DIR/.hopmap
-      help: `hopmap run` makes one; --store names one elsewhere
+      help: `hopmap run` creates one; --store names another
     [exit code 2]
     "#);
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
@@ -373,7 +373,7 @@ fn what_cannot_be_packed_is_said() {
     insta::assert_snapshot!(sandbox.seen(&["export", "-o", "x.zip"]), @r#"
     ------- stderr -------
     error: 4 of 5 cells of `ring` have no result: program, placement, quality and 1 more
-      help: `hopmap run` makes them; `hopmap plan` says why each has to run
+      help: `hopmap run` computes them; `hopmap plan` lists why each has to run
     [exit code 2]
     "#);
     assert!(!sandbox.path().join("x.zip").exists());

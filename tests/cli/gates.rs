@@ -58,21 +58,21 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
-      open         quality: placement.F is 44,000, and nothing is accepted yet
-      holds        gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
+      no baseline  quality: placement.F is 44,000, no baseline accepted yet
+      pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
       to accept    hopmap accept ring.toml
     ");
-    assert_snapshot!(sandbox.seen(&["accept", "ring.toml", "--note", "first"]), @"accepted: 2 values in ring.accepted.json");
+    assert_snapshot!(sandbox.seen(&["accept", "ring.toml", "--note", "first"]), @"accepted: 1 value in ring.accepted.json");
     let text = sandbox.read("ring.accepted.json");
-    assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @"accepted already: 2 values in ring.accepted.json");
+    assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @"accepted already: 1 value in ring.accepted.json");
     assert_eq!(sandbox.read("ring.accepted.json"), text);
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
-      holds        quality: placement.F is 44,000, allowed 44,880 (1.02 × 44,000 accepted)
-      holds        gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
+      pass         quality: placement.F is 44,000, allowed 44,880 (1.02 × 44,000 accepted)
+      pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
     ");
     sandbox.edit(
         "ring.toml",
@@ -85,24 +85,24 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
       would run  placement                uses: map/annealing → map/linear
       waits      quality                  for placement
       waits      rankfile                 for placement
-    ring: 1 of 5 would run, 2 depend on what they give
+    ring: 1 of 5 would run, 2 depend on their results
       unknown      quality: placement has no result
       unknown      gain: quality has no result
     ");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % too much
-    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % too much
+    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
+    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
     [exit code 3]
     ");
     // Also where nothing has to run.
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
-      held back    out/rankfile: a gate does not hold; `hopmap accept` takes its values, `save_on_failure = true` saves anyway
+      held back    out/rankfile: a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway
     ------- stderr -------
-    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % too much
-    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % too much
+    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
+    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
     [exit code 3]
     ");
     assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r"
@@ -112,16 +112,15 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
       cached     quality
       cached     rankfile
     ring: nothing to do
-      held back    out/rankfile: a gate does not hold; `hopmap accept` takes its values, `save_on_failure = true` saves anyway
+      held back    out/rankfile: a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway
     ------- stderr -------
-    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % too much
-    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % too much
+    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
+    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
     [exit code 3]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "--check", "ring.toml"]), @r"
     ring: not what ring.accepted.json accepts
       placement.F 80,000, accepted 44,000
-      quality.F 80,000, accepted 44,000
     [exit code 3]
     ");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-gates", "--no-report"]), @r"
@@ -131,15 +130,14 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
-    accepted: 2 values in ring.accepted.json
+    accepted: 1 value in ring.accepted.json
       placement.F 80,000, accepted 44,000 before
-      quality.F 80,000, accepted 44,000 before
     ");
     assert_snapshot!(sandbox.seen(&["accept", "--check", "ring.toml"]), @"ring: these are the accepted values");
 }
 
 #[test]
-fn the_accepted_file_has_one_value_a_line() {
+fn the_accepted_file_has_a_line_for_each_value_that_gates_compare_with() {
     let sandbox = with_gates(GATES);
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.stdout(&["accept", "ring.toml", "--out", "elsewhere/values.json", "--note", "why"]);
@@ -151,8 +149,7 @@ fn the_accepted_file_has_one_value_a_line() {
       "format": 1,
       "pipeline": "ring",
       "metrics": {
-        "placement.F": 44000.0,
-        "quality.F": 44000.0
+        "placement.F": 44000.0
       },
       "note": "why",
       "hopmap": "VERSION",
@@ -167,8 +164,8 @@ fn the_accepted_file_has_one_value_a_line() {
       cached     quality
       cached     rankfile
     ring: nothing to do
-      holds        quality: placement.F is 44,000, allowed 44,880 (1.02 × 44,000 accepted)
-      holds        gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
+      pass         quality: placement.F is 44,000, allowed 44,880 (1.02 × 44,000 accepted)
+      pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
     ");
 }
 
@@ -185,11 +182,11 @@ several = "median(placement[*].F) >= max(random[*].F)"
     );
     assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: gate one: placement[seed=2].F + linear.F is 124,000, allowed less than 100,000: 24 % too much
-    error: gate several: median(placement[*].F) is 44,000, wanted at least 80,000 (max(random[*].F)): 45 % too little
+    error: gate one: placement[seed=2].F + linear.F is 124,000, must be less than 100,000: 24 % above
+    error: gate several: median(placement[*].F) is 44,000, must be at least 80,000 (max(random[*].F)): 45 % below
     [exit code 3]
     ");
-    assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @"accepted: 6 values in sweep.accepted.json");
+    assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @"accepted: 3 values in sweep.accepted.json");
     assert_snapshot!(sandbox.seen(&["plan", "sweep.toml"]), @r"
       cached     program
       cached     machine
@@ -200,16 +197,16 @@ several = "median(placement[*].F) >= max(random[*].F)"
       cached     random[seed=1]
       cached     random[seed=2]
     sweep: nothing to do
-      holds        each: placement[seed=1].F is 44,000, allowed 44,000 (accepted)
-      holds        each: placement[seed=2].F is 44,000, allowed 44,000 (accepted)
-      holds        each: placement[seed=3].F is 44,000, allowed 44,000 (accepted)
-      holds        beside: placement[seed=1].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
-      holds        beside: placement[seed=2].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
-      holds        beside: placement[seed=3].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
-      holds        best: placement[min F].F is 44,000, allowed 71,000 (min(random[*].F))
+      pass         each: placement[seed=1].F is 44,000, allowed 44,000 (accepted)
+      pass         each: placement[seed=2].F is 44,000, allowed 44,000 (accepted)
+      pass         each: placement[seed=3].F is 44,000, allowed 44,000 (accepted)
+      pass         beside: placement[seed=1].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
+      pass         beside: placement[seed=2].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
+      pass         beside: placement[seed=3].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
+      pass         best: placement[min F].F is 44,000, allowed 71,000 (min(random[*].F))
     ------- stderr -------
-    error: gate one: placement[seed=2].F + linear.F is 124,000, allowed less than 100,000: 24 % too much
-    error: gate several: median(placement[*].F) is 44,000, wanted at least 80,000 (max(random[*].F)): 45 % too little
+    error: gate one: placement[seed=2].F + linear.F is 124,000, must be less than 100,000: 24 % above
+    error: gate several: median(placement[*].F) is 44,000, must be at least 80,000 (max(random[*].F)): 45 % below
     [exit code 3]
     ");
     let value: Value =
@@ -233,11 +230,11 @@ fn a_new_cell_is_open_until_it_is_accepted() {
     sandbox.edit("sweep.toml", "seed = \"1..3\"", "seed = \"2..6\"");
     assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--no-report", "-j1"]), @r"
     sweep: 3 ran, 7 cached in N.NN s
-      holds        each: placement[seed=2].F is 44,000, allowed 44,000 (accepted)
-      holds        each: placement[seed=3].F is 44,000, allowed 44,000 (accepted)
-      open         each: placement[seed=4].F is 44,000, and nothing is accepted yet
-      open         each: placement[seed=5].F is 44,000, and nothing is accepted yet
-      open         each: placement[seed=6].F is 44,000, and nothing is accepted yet
+      pass         each: placement[seed=2].F is 44,000, allowed 44,000 (accepted)
+      pass         each: placement[seed=3].F is 44,000, allowed 44,000 (accepted)
+      no baseline  each: placement[seed=4].F is 44,000, no baseline accepted yet
+      no baseline  each: placement[seed=5].F is 44,000, no baseline accepted yet
+      no baseline  each: placement[seed=6].F is 44,000, no baseline accepted yet
       to accept    hopmap accept sweep.toml
     ------- stderr -------
       placement[seed=4]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
@@ -425,11 +422,11 @@ number = 3
 #[test]
 fn parameters_can_stand_in_gates() {
     let sandbox = sweep("[gates]\nfixed = \"linear.F <= ${params.most}\"\n\n[params]\nmost = 1e6\n");
-    assert_snapshot!(sandbox.seen(&["check", "sweep.toml"]), @"sweep.toml is sound: 5 stages, 8 cells, 1 gate");
+    assert_snapshot!(sandbox.seen(&["check", "sweep.toml"]), @"sweep.toml is valid: 5 stages, 8 cells, 1 gate");
     sandbox.stdout(&["run", "sweep.toml"]);
     assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-p", "most=5", "--quiet"]), @r"
     ------- stderr -------
-    error: gate fixed: linear.F is 80,000, allowed 5: 1,599,900 % too much
+    error: gate fixed: linear.F is 80,000, allowed 5: 1,599,900 % above
     [exit code 3]
     ");
 }
@@ -469,7 +466,7 @@ fn a_metric_that_there_is_not_is_found_after_the_run_then_before_it() {
       would run  placement                evaluations: 20000 → 30000
       waits      quality                  for placement
       waits      rankfile                 for placement
-    ring: 1 of 5 would run, 2 depend on what they give
+    ring: 1 of 5 would run, 2 depend on their results
     ");
 }
 
@@ -478,22 +475,22 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     let sandbox = with_gates(GATES);
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
-    error: nothing can be accepted: program has to run: never ran here
-      help: accept needs a result of every stage: `hopmap run ring.toml`
+    error: cannot accept: program has to run: no result in this store yet
+      help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "--check", "ring.toml"]), @r"
     ------- stderr -------
-    error: nothing can be accepted: program has to run: never ran here
-      help: accept needs a result of every stage: `hopmap run ring.toml`
+    error: cannot accept: program has to run: no result in this store yet
+      help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 30000");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
-    error: nothing can be accepted: placement has to run: evaluations: 20000 → 30000
-      help: accept needs a result of every stage: `hopmap run ring.toml`
+    error: cannot accept: placement has to run: evaluations: 20000 → 30000
+      help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,x,1\n");
@@ -506,11 +503,21 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
-    error: nothing can be accepted: program has to run: did not finish last time
-      help: accept needs a result of every stage: `hopmap run ring.toml`
+    error: cannot accept: program has to run: did not finish last time
+      help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
     assert!(!sandbox.path().join("ring.accepted.json").exists());
+}
+
+#[test]
+fn a_pipeline_whose_gates_need_no_baseline_has_nothing_to_accept() {
+    let sandbox = with_gates("\n[gates]\ng = \"placement.F <= 1e9\"\n");
+    let refused = sandbox.seen(&["accept", "ring.toml"]);
+    assert!(
+        refused.contains("ring.toml has no gate that names `accepted`, so there is nothing to accept"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -519,15 +526,15 @@ fn accepted_values_that_cannot_be_read_are_refused() {
     sandbox.write("ring.accepted.json", "{ \"format\": 1, \"digest\": \"\" }");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: DIR/ring.accepted.json is no accepted state: it accepts an artifact, not the values of gates
-      help: take it from a backup or from version control, or accept the right artifact once more
+    error: DIR/ring.accepted.json is not an accepted state: it accepts an artifact, not the values of gates
+      help: restore it from a backup or version control, or accept the artifact again
     [exit code 2]
     ");
     sandbox.write("ring.accepted.json", "{");
     assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r"
     ------- stderr -------
-    error: DIR/ring.accepted.json is no accepted state: EOF while parsing an object at line 1 column 1
-      help: take it from a backup or from version control, or accept the right artifact once more
+    error: DIR/ring.accepted.json is not an accepted state: EOF while parsing an object at line 1 column 1
+      help: restore it from a backup or version control, or accept the artifact again
     [exit code 2]
     ");
 }
@@ -542,7 +549,7 @@ fn gates_change_no_key() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
-      holds        g: placement.F is 44,000, allowed 1,000,000,000
+      pass         g: placement.F is 44,000, allowed 1,000,000,000
     ");
 }
 
@@ -558,7 +565,6 @@ fn other_values_are_said_even_when_quiet() {
     ------- stderr -------
     ring: not what ring.accepted.json accepts
       placement.F 44,000, accepted 43,000
-      quality.F 44,000, accepted 43,000
     [exit code 3]
     ");
 }

@@ -96,9 +96,11 @@ fn a_bundled_pipeline_keeps_its_results_beside_a_project_made_of_it() {
     assert!(sandbox.stdout(&["gc"]).contains("nothing to remove"));
     let plan = sandbox.stdout(&["plan", "place", "-p", &trace, "-p", "shape=tree:2x2x4"]);
     assert!(plan.contains("place: nothing to do"), "{plan}");
-    // Where one name stands for artifacts of both, it is said whose each is.
+    // Where one name matches artifacts of both, each is listed with its pipeline.
     let seen = sandbox.seen(&["show", "machine"]);
-    assert!(seen.contains(" (`place` of lu/place.toml)"), "{seen}");
+    assert!(seen.contains("embedded:place:machine, lu/place.toml:machine"), "{seen}");
+    let shown = sandbox.stdout(&["show", "lu/place.toml:machine"]);
+    assert!(shown.starts_with("system-graph "), "{shown}");
 }
 
 #[test]

@@ -198,8 +198,8 @@ fn a_cell_that_is_larger_than_the_memory_is_refused_before_anything_runs() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(sandbox.seen(&[command, "p.toml", "--memory", "4GB"]), @r#"
             ------- stderr -------
-            error: stage `program[bytes=1]` (p.toml:3) needs 6 GB of memory, and there are 4 GB
-              help: run it where there is more, with a `launcher` such as "sbatch -n 1" for example; --memory says how much may be used here
+            error: stage `program[bytes=1]` (p.toml:3) needs 6 GB of memory, but only 4 GB are available
+              help: run it on a larger host, for example with `launcher = "sbatch -n 1"`; --memory sets the memory that may be used here
             [exit code 2]
             "#);
         }
@@ -268,20 +268,20 @@ fn processes_that_fail() {
     error: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: exit status: 3
             something is wrong
-      help: start something simple with this launcher, such as `hostname`, to see whether it works at all
+      help: test the launcher with a simple program such as `hostname`
     ");
     sandbox.write("process", "exit 0\n");
     insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
     error: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: exit status: 0
-      help: start something simple with this launcher, such as `hostname`, to see whether it works at all
+      help: test the launcher with a simple program such as `hostname`
     ");
     // Done, but not every process came to its end.
     sandbox.write("process", format!("{PROCESS}kill -9 $$\n"));
     insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
     error: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: signal: 9 (SIGKILL)
-      help: start something simple with this launcher, such as `hostname`, to see whether it works at all
+      help: test the launcher with a simple program such as `hostname`
     ");
     let fault = r#"{"rank":2,"message":"the machine has 4 slots for 8 ranks","help":"take a larger one"}"#;
     sandbox.write("process", format!("echo '{fault}' > $1/fault.json\nexit 1\n"));
@@ -301,7 +301,7 @@ fn a_saved_state_is_lent_to_the_next_processes() {
     insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
     error: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: signal: 9 (SIGKILL)
-      help: the state of the search is saved: the next run goes on where it was
+      help: the state of the search is saved, and the next run resumes it
     ");
     sandbox.stdout(&["gc"]);
     sandbox.write("process", format!("{save}cp $state seen\n{PROCESS}"));

@@ -41,7 +41,7 @@ fn a_launcher_that_loses_its_host_is_started_again_in_a_folder_of_its_own() {
     error: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/3` was lost: its node failed
             srun: error: Node failure on n4
-      help: it was started 3 times; `retries` of the stage allows more, and the next run tries again
+      help: it was started 3 times; raise `retries` of the stage, or run again
     ");
     sandbox.write("losses", "1\n2\n");
     sandbox.write("folders", "");
@@ -75,7 +75,7 @@ fn a_process_that_a_signal_ends_where_it_runs_is_started_again_and_its_best_is_u
         assert_eq!(placement(&output)["state"], "partial");
         assert_eq!(sandbox.read("starts"), "x\nx\nx\n");
         let log = log(&sandbox, &output);
-        assert!(log.contains("was asked to end where it runs: this is the best so far"), "{log}");
+        assert!(log.contains("was terminated on its host: this is the best so far"), "{log}");
     }
     // One whose budget ran out is started once.
     let sandbox = sandbox(&cut_short.replace("\"timed\":false", "\"timed\":true"));
@@ -89,8 +89,8 @@ fn a_result_without_an_output_is_none() {
         sandbox("touch $1/begun\necho '{\"feasible\":true,\"complete\":true,\"timed\":false}' > $1/done\n");
     insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
     error: stage `placement` (p.toml:16)
-      `-> its processes left nothing at the output `mapping`
-      help: is the folder of the store one and the same on all hosts? run again
+      `-> its processes wrote nothing to the output `mapping`
+      help: check that all hosts see the same store folder, then run again
     ");
 }
 

@@ -132,7 +132,7 @@ fn an_unfinished_pipeline_is_not_locked() {
     insta::assert_snapshot!(sandbox.seen(&["lock", "sweep.toml"]), @r#"
     ------- stderr -------
     error: 9 of 9 cells of `sweep` have no result: program, machine, placement[mapper=linear,seed=1] and 6 more
-      help: `hopmap run` makes them; `hopmap plan` says why each has to run
+      help: `hopmap run` computes them; `hopmap plan` lists why each has to run
     [exit code 2]
     "#);
     assert!(!sandbox.path().join("sweep.lock").exists());
@@ -245,7 +245,7 @@ fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
     all results match the lock file
     ------- stderr -------
-    note: placement: a budget in seconds shaped it: mapping is DIGEST and not DIGEST
+    note: placement: it depends on a time limit: mapping is DIGEST and not DIGEST
     "#);
     let strict = sandbox.output(&["run", "ring.toml", "--locked", "--strict", "--no-report"]);
     assert_eq!(strict.status.code(), Some(3));
@@ -266,13 +266,13 @@ fn lock_files_that_cannot_be_used_are_named_with_the_reason() {
     "#);
     insta::assert_snapshot!(locked("format = 7\n"), @r#"
     ------- stderr -------
-    error: DIR/ring.lock has format 7, this hopmap knows format 1
+    error: DIR/ring.lock has format 7, this hopmap reads format 1
       help: use the hopmap that wrote it, or write it again with `hopmap lock`
     [exit code 2]
     "#);
     insta::assert_snapshot!(locked("format = 1\nhopmap = \n"), @r#"
     ------- stderr -------
-    error: DIR/ring.lock is no lock file, or a damaged one: string values must be quoted, expected literal string
+    error: DIR/ring.lock is not a lock file, or is damaged: string values must be quoted, expected literal string
        ,-[DIR/ring.lock:2:10]
      1 | format = 1
      2 | hopmap = 
@@ -290,13 +290,13 @@ fn lock_files_that_cannot_be_used_are_named_with_the_reason() {
     "#);
     insta::assert_snapshot!(locked("format = 1\nhopmap = \"0\"\npipeline = \"ring\"\ntext = \"\"\n[stages.a]\nuses = 3\n"), @r#"
     ------- stderr -------
-    error: DIR/ring.lock is no lock file, or a damaged one: stage `a`: invalid type: integer `3`, expected a string
+    error: DIR/ring.lock is not a lock file, or is damaged: stage `a`: invalid type: integer `3`, expected a string
       help: take it from version control, or write it again with `hopmap lock`
     [exit code 2]
     "#);
     insta::assert_snapshot!(locked("[x]\n"), @r#"
     ------- stderr -------
-    error: DIR/ring.lock is no lock file, or a damaged one: it has no `format`
+    error: DIR/ring.lock is not a lock file, or is damaged: it has no `format`
       help: take it from version control, or write it again with `hopmap lock`
     [exit code 2]
     "#);

@@ -6,12 +6,12 @@ use crate::sandbox::Sandbox;
 fn a_plan_says_what_would_run_and_writes_nothing() {
     let sandbox = Sandbox::with_ring();
     insta::assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r#"
-      would run  program                  never ran here
-      would run  machine                  never ran here
+      would run  program                  no result in this store yet
+      would run  machine                  no result in this store yet
       waits      placement                for program
       waits      quality                  for program
       waits      rankfile                 for placement
-    ring: 2 of 5 would run, 3 depend on what they give
+    ring: 2 of 5 would run, 3 depend on their results
     "#);
     assert!(!sandbox.path().join(".hopmap").exists());
     sandbox.stdout(&["run", "ring.toml"]);
@@ -22,6 +22,6 @@ fn a_plan_says_what_would_run_and_writes_nothing() {
       waits      placement                for program
       waits      quality                  for program
       waits      rankfile                 for placement
-    ring: 1 of 5 would run, 3 depend on what they give
+    ring: 1 of 5 would run, 3 depend on their results
     "#);
 }

@@ -71,13 +71,13 @@ fn a_changed_launch_file_is_known_by_its_comment() {
         format = "csv"
         file matrix.csv DIGEST
     ------- stderr -------
-    mine is not as it was written, but names what it was made from
+    mine was edited, but names its origin
     "#);
     sandbox.write("strange", "n01\nn02\n");
     assert_snapshot!(provenance(&sandbox, "strange"), @r"
     ------- stderr -------
     error: nothing tells where strange comes from
-      help: it is no file of an artifact in this store, and has no comment `hopmap KIND DIGEST`
+      help: it is not a file of an artifact in this store and has no comment `hopmap KIND DIGEST`
     [exit code 2]
     ");
     let digest = "0".repeat(64);
@@ -115,7 +115,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
     assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
     mapping DIGEST copy
-      map/linear revision 1, hopmap VERSION, in a run that is not remembered
+      map/linear revision 1, hopmap VERSION, run unknown
       system: artifact DIGEST
         the chain ends here: there is no store to look it up in
       task-graph: artifact DIGEST
@@ -157,14 +157,14 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
     assert_snapshot!(provenance(&sandbox, "placement"), @r#"
     mapping DIGEST placement
-      map/annealing revision 3, hopmap VERSION, in a run that is not remembered
+      map/annealing revision 3, hopmap VERSION, run unknown
       evaluations = 20000
       system: system-graph DIGEST machine
-        topology/synthetic revision 1, hopmap VERSION, in a run that is not remembered
+        topology/synthetic revision 1, hopmap VERSION, run unknown
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 1, in a run that is not remembered
+        trace/import revision 1, run unknown
         format = "csv"
         file matrix.csv DIGEST
     "#);
@@ -186,13 +186,13 @@ fn a_chain_is_a_graph_for_programs() {
     assert_eq!(dot.matches(" -> ").count(), 6);
     assert_snapshot!(sandbox.seen(&["show", "--provenance", "quality", "--format", "csv"]), @r"
     ------- stderr -------
-    error: a provenance is no table
+    error: provenance is not a table
       help: --format json or --format dot
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["show", "quality", "--format", "dot"]), @r"
     ------- stderr -------
-    error: a table has no form in DOT
+    error: a table cannot be written as DOT
       help: `hopmap show --provenance ARTIFACT --format dot` draws where it comes from
     [exit code 2]
     ");

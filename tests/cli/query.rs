@@ -329,3 +329,49 @@ fn runs_are_named_as_for_diff() {
     let earlier = sandbox.output(&["query", "SELECT 1 AS one", "--run", "-2"]);
     assert_eq!(earlier.status.code(), Some(2));
 }
+
+#[test]
+fn cells_that_the_pipeline_no_longer_has_do_not_count() {
+    let Some(sandbox) = sweep() else { return };
+    // Edited, but not run since.
+    sandbox.edit("sweep.toml", "1..3", "1..2");
+    let count = ["query", "SELECT COUNT(*) AS cells FROM placement", "--format", "csv"];
+    insta::assert_snapshot!(sandbox.seen(&count), @"
+    cells
+    4
+    ------- stderr -------
+    left out, as sweep no longer has these cells: placement[mapper=linear,seed=3], placement[mapper=random,seed=3]
+    ");
+    sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
+    assert_eq!(sandbox.seen(&count), "cells\n4\n");
+}
+
+#[test]
+fn a_metric_keeps_its_name_when_a_parameter_of_that_name_is_swept() {
+    let Some(sandbox) = with_query() else { return };
+    let asked = "SELECT MAX(evaluations) AS metric, MAX(parameter_evaluations) AS parameter FROM placement";
+    let asked = || {
+        sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+        sandbox.stdout(&["query", asked, "--format", "csv"])
+    };
+    let alone = asked();
+    sandbox.edit(
+        "ring.toml",
+        "[stages.placement]\n",
+        "[stages.placement]\nmatrix = { evaluations = [20000] }\n",
+    );
+    assert_eq!(asked(), alone);
+    let matrix = ["query", "SELECT matrix_evaluations AS e FROM placement", "--format", "csv"];
+    assert_eq!(sandbox.stdout(&matrix), "e\n20000\n");
+}
+
+#[test]
+fn a_stage_without_results_is_an_empty_table() {
+    let Some(sandbox) = with_query() else { return };
+    sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10");
+    assert_eq!(sandbox.output(&["run", "ring.toml", "--no-report"]).status.code(), Some(1));
+    let asked = |sql: &str| sandbox.stdout(&["query", sql, "--format", "csv"]);
+    assert_eq!(asked("SELECT cell, seconds FROM placement"), "cell,seconds\n");
+    assert_eq!(asked("SELECT host, COUNT(*) AS ranks FROM placement_ranks GROUP BY host"), "host,ranks\n");
+    assert_eq!(asked("SELECT COUNT(*) AS n FROM machine"), "n\n1\n");
+}

@@ -22,7 +22,7 @@ fn a_report_needs_nothing_but_itself() {
         "Linear mapping",
         "Traffic by level",
         "mpirun -n 8 --rankfile",
-        "never ran here",
+        "no result in this store yet",
     ] {
         assert!(html.contains(inside), "the report does not show {inside}");
     }

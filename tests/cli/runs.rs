@@ -8,7 +8,7 @@ fn runs_that_did_something_are_listed() {
     insta::assert_snapshot!(sandbox.seen(&["runs"]), @r#"
     ------- stderr -------
     error: there is no store at DIR/.hopmap
-      help: `hopmap run` makes one; --store names one elsewhere
+      help: `hopmap run` creates one; --store names another
     [exit code 2]
     "#);
     sandbox.stdout(&["run", "ring.toml"]);

@@ -104,7 +104,7 @@ fn links_and_folders_with_more_in_them_are_refused() {
         :                            `-- here
      20 | 
         `----
-      help: move that away, or give the artifact a folder of its own
+      help: move it away, or choose another folder for the artifact
     [exit code 2]
     "#);
     // Also while there is nothing new to put there.
@@ -334,7 +334,7 @@ fn a_broken_gate_holds_copies_back() {
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stderr).unwrap();
     insta::assert_snapshot!(said, @r#"
-    error: gate quality: placement.F is 44,000, allowed 1: 4,399,900 % too much
+    error: gate quality: placement.F is 44,000, allowed 1: 4,399,900 % above
     "#);
     assert_eq!(there(), before);
     // Nor does a run with nothing to do deliver them, and a plan says so.

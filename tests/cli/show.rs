@@ -119,7 +119,7 @@ fn a_stage_of_a_sweep_has_cells_one_of_which_is_shown() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["show", "placement[mapper=random]"]), @"
     ------- stderr -------
-    error: `placement[mapper=random]` stands for 15 cells
+    error: `placement[mapper=random]` matches 15 cells
       help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
     [exit code 2]
     ");
@@ -145,4 +145,60 @@ fn a_stage_of_a_sweep_has_cells_one_of_which_is_shown() {
     ] {
         assert_eq!(sandbox.stdout(&["show", name]), whole, "{name}");
     }
+}
+
+#[test]
+fn candidates_of_an_ambiguous_name_can_be_typed() {
+    let sandbox = Sandbox::with_ring();
+    let one = crate::sandbox::placements("1..2", "");
+    sandbox.write("one.toml", format!("name = \"one\"\n{one}"));
+    let two = one.replace("[1, 10]", "[1, 20]");
+    sandbox.write("two.toml", format!("name = \"two\"\n{two}"));
+    sandbox.stdout(&["run", "one.toml", "--no-report"]);
+    sandbox.stdout(&["run", "two.toml", "--no-report"]);
+    insta::assert_snapshot!(sandbox.seen(&["show", "machine"]), @"
+    ------- stderr -------
+    error: `machine` matches 2 artifacts
+      help: name one: one:machine, two:machine
+    [exit code 2]
+    ");
+    for name in
+        ["one:machine", "two:machine", "two.toml:machine", "one:placement[mapper=random,seed=2].mapping"]
+    {
+        let shown = sandbox.seen(&["show", name]);
+        assert!(!shown.contains("error"), "{name}: {shown}");
+    }
+    let different = sandbox.seen(&["diff", "one:machine", "two:machine"]);
+    assert!(different.starts_with("system-graph "), "{different}");
+    let unknown = sandbox.seen(&["show", "one:machine.slots"]);
+    assert!(
+        unknown.contains("`machine` has no output `slots`\n  help: its outputs: system-graph"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_part_of_a_path_names_a_cell() {
+    let sandbox = Sandbox::with_ring();
+    for program in ["a", "b"] {
+        sandbox.write(&format!("programs/{program}/ring.csv"), sandbox.read("ring.csv"));
+    }
+    sandbox.edit("programs/b/ring.csv", "0,3,10", "0,3,20");
+    sandbox.write(
+        "paths.toml",
+        r#"
+[stages.program]
+uses = "trace/import"
+with = { format = "csv" }
+matrix = { path = ["programs/a/ring.csv", "programs/b/ring.csv"] }
+"#,
+    );
+    let planned = sandbox.stdout(&["plan", "paths.toml"]);
+    assert!(planned.contains(" program[path=a] ") && planned.contains(" program[path=b] "), "{planned}");
+    sandbox.stdout(&["run", "paths.toml", "--no-report"]);
+    let long = sandbox.stdout(&["show", "program[path=programs/b/ring.csv]"]);
+    assert_eq!(sandbox.stdout(&["show", "program[path=b]"]), long);
+    assert!(sandbox.stdout(&["why", "program[path=b]", "paths.toml"]).starts_with("program[path=b] "));
+    let listed = sandbox.seen(&["show", "program"]);
+    assert!(listed.contains("name one: program[path=a], program[path=b]"), "{listed}");
 }

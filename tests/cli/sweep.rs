@@ -255,20 +255,20 @@ fn a_new_file_adds_its_cells_and_nothing_else_runs() {
     let sandbox = batch();
     insta::assert_snapshot!(sandbox.seen(&["run", "batch.toml", "-j1", "--no-report"]), @r#"
     batch: 9 ran in N.NN s
-      launch[trace=traces/b.csv] out/traces/b.csv
-      launch[trace=traces/deep/a.csv] out/traces/deep/a.csv
+      launch[trace=b.csv] out/traces/b.csv
+      launch[trace=deep/a.csv] out/traces/deep/a.csv
       rankfile     mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
       rankfile     mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
     ------- stderr -------
-      ran        program[trace=traces/b.csv]  N.NN s
-      ran        program[trace=traces/deep/a.csv]  N.NN s
+      ran        program[trace=b.csv]  N.NN s
+      ran        program[trace=deep/a.csv]  N.NN s
       ran        machine  N.NN s
-      ran        placement[trace=traces/b.csv,mapper=linear]  N.NN s
-      ran        placement[trace=traces/b.csv,mapper=random]  N.NN s
-      ran        placement[trace=traces/deep/a.csv,mapper=linear]  N.NN s
-      ran        placement[trace=traces/deep/a.csv,mapper=random]  N.NN s
-      ran        launch[trace=traces/b.csv]  N.NN s
-      ran        launch[trace=traces/deep/a.csv]  N.NN s
+      ran        placement[trace=b.csv,mapper=linear]  N.NN s
+      ran        placement[trace=b.csv,mapper=random]  N.NN s
+      ran        placement[trace=deep/a.csv,mapper=linear]  N.NN s
+      ran        placement[trace=deep/a.csv,mapper=random]  N.NN s
+      ran        launch[trace=b.csv]  N.NN s
+      ran        launch[trace=deep/a.csv]  N.NN s
     "#);
     sandbox.write("traces/c.csv", ring(4));
     let after = states(&json(&sandbox, &["run", "batch.toml", "--json"]));
@@ -438,24 +438,24 @@ fn many_failures_are_told_in_few_lines() {
       program    32 cells: 2 ran, 30 failed
       placement  64 cells: 4 ran, 60 blocked
       launch     32 cells: 2 ran, 30 blocked
-      launch[trace=traces/b.csv] out/traces/b.csv
-      launch[trace=traces/deep/a.csv] out/traces/deep/a.csv
+      launch[trace=b.csv] out/traces/b.csv
+      launch[trace=deep/a.csv] out/traces/deep/a.csv
       rankfile     mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
       rankfile     mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
     ------- stderr -------
-      failed     program[trace=traces/bad-00.csv]  N.NN s
-      failed     program[trace=traces/bad-01.csv]  N.NN s
-      failed     program[trace=traces/bad-02.csv]  N.NN s
+      failed     program[trace=bad-00.csv]  N.NN s
+      failed     program[trace=bad-01.csv]  N.NN s
+      failed     program[trace=bad-02.csv]  N.NN s
       ran        machine  N.NN s
-    error: stage `program[trace=traces/bad-00.csv]` (batch.toml:8)
+    error: stage `program[trace=bad-00.csv]` (batch.toml:8)
       `-> DIR/traces/bad-00.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are non-negative integers
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-00.csv]-123dc524d283.log
-    error: stage `program[trace=traces/bad-01.csv]` (batch.toml:8)
+    error: stage `program[trace=bad-01.csv]` (batch.toml:8)
       `-> DIR/traces/bad-01.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are non-negative integers
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-01.csv]-53484718e444.log
-    error: stage `program[trace=traces/bad-02.csv]` (batch.toml:8)
+    error: stage `program[trace=bad-02.csv]` (batch.toml:8)
       `-> DIR/traces/bad-02.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are non-negative integers
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-02.csv]-914dd4153157.log
@@ -468,12 +468,12 @@ fn many_failures_are_told_in_few_lines() {
       cached     machine
       placement  64 cells: 4 cached, 60 waits
       launch     32 cells: 2 cached, 30 waits
-    batch: 30 of 129 would run, 90 depend on what they give
+    batch: 30 of 129 would run, 90 depend on their results
     "#);
     insta::assert_snapshot!(sandbox.seen(&["why", "program", "batch.toml"]), @r#"
       program    32 cells: 2 cached, 30 would run
             30 × did not finish last time
-    one cell: hopmap why 'program[trace=traces/bad-00.csv]' batch.toml
+    one cell: hopmap why 'program[trace=bad-00.csv]' batch.toml
     "#);
     let all = sandbox.stdout(&["plan", "batch.toml", "--all"]);
     assert_eq!(all.lines().filter(|line| line.contains("  program[trace=")).count(), 32);

@@ -8,12 +8,12 @@ fn each_reason_has_old_and_new() {
     let sandbox = Sandbox::with_ring();
     insta::assert_snapshot!(sandbox.seen(&["why", "machine", "ring.toml"]), @r#"
     machine (topology/synthetic) would run:
-      never ran here
+      no result in this store yet
       key DIGEST
     "#);
     sandbox.stdout(&["run", "ring.toml"]);
     insta::assert_snapshot!(sandbox.seen(&["why", "placement", "ring.toml"]), @r#"
-    placement (map/annealing) would not run: nothing it depends on has changed
+    placement (map/annealing) up to date: nothing it depends on has changed
       key DIGEST
       output mapping DIGEST
     "#);
@@ -73,7 +73,7 @@ fn a_name_of_several_cells_or_of_none_is_refused() {
     sandbox.edit("sweep.toml", "1..3", "1..12");
     insta::assert_snapshot!(sandbox.seen(&["why", "placement[mapper=random]", "sweep.toml"]), @"
     ------- stderr -------
-    error: `placement[mapper=random]` stands for 12 cells
+    error: `placement[mapper=random]` matches 12 cells
       help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
     [exit code 2]
     ");

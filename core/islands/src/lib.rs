@@ -13,4 +13,4 @@ mod spread;
 pub use budget::{Budget, Candidate, Counts, Island, Point, SearchError, SearchResult, time_limit};
 pub use evolution::{Evolution, Exchange};
 pub use meter::{Meter, Progress};
-pub use spread::DistributedError;
+pub use spread::{DistributedError, saved_epoch};

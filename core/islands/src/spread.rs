@@ -125,6 +125,17 @@ pub(crate) fn load(file: &Path) -> Option<String> {
     std::fs::read_to_string(file).ok()
 }
 
+/// The epoch after which a search goes on from its state in a file; `None` if there is none.
+#[must_use]
+pub fn saved_epoch(file: &Path) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct OnlyEpoch {
+        epoch: u64,
+    }
+    let state: State<OnlyEpoch> = serde_json::from_str(&load(file)?).ok()?;
+    state.islands.iter().map(|island| island.epoch).max()
+}
+
 /// Parses a state; `None` unless it has `islands` islands.
 pub(crate) fn parse<I: DeserializeOwned>(text: &str, islands: u32) -> Option<State<IslandState<I>>> {
     let state: State<IslandState<I>> = serde_json::from_str(text).ok()?;

@@ -1,4 +1,4 @@
-//! One cell as a job: what is written for it, what it prints, how it stands.
+//! One cell as a job: what is written for it, what it prints, its state.
 
 use std::fs;
 use std::fs::File;
@@ -158,7 +158,7 @@ impl Queued {
         }
     }
 
-    /// Takes in how the job stands, and says what has changed.
+    /// Takes in the state of the job, and logs changes.
     pub(super) fn learn(
         &mut self,
         job: &Job<'_>,
@@ -233,8 +233,8 @@ impl JobEnd {
     pub(super) fn in_words(self, limit: &str, status: Option<i32>) -> String {
         match self {
             Self::As(JobState::NodeFailed) => "was lost: its node failed".into(),
-            Self::As(JobState::Preempted) => "was ended to make room for another".into(),
-            Self::As(JobState::OutOfTime) => format!("ran out of its time{limit}"),
+            Self::As(JobState::Preempted) => "was preempted".into(),
+            Self::As(JobState::OutOfTime) => format!("reached its time limit{limit}"),
             Self::As(JobState::OutOfMemory) => "ran out of memory".into(),
             Self::As(JobState::Cancelled) => "was cancelled".into(),
             Self::As(JobState::Completed) => "ended without a result".into(),
@@ -242,7 +242,7 @@ impl JobEnd {
                 Some(status) => format!("ended without a result: exit status {status}"),
                 None => "failed".into(),
             },
-            Self::Forgotten => "is not known to the batch system any more and left no result".into(),
+            Self::Forgotten => "is unknown to the batch system and left no result".into(),
         }
     }
 
@@ -255,24 +255,22 @@ impl JobEnd {
         let hint = match self {
             Self::As(JobState::NodeFailed | JobState::Preempted) | Self::Forgotten => {
                 return format!(
-                    "it was submitted {}; `retries` of the stage allows more, and the next run tries again",
+                    "it was submitted {}; raise `retries` of the stage, or run again",
                     times(retries + 1)
                 );
             }
-            Self::As(JobState::OutOfTime) => "give it more with --time in `launcher`",
-            Self::As(JobState::OutOfMemory) => {
-                "give it more with `memory` of the stage or --mem in `launcher`"
-            }
+            Self::As(JobState::OutOfTime) => "raise it with --time in `launcher`",
+            Self::As(JobState::OutOfMemory) => "raise it with `memory` of the stage or --mem in `launcher`",
             Self::As(JobState::Cancelled) => {
-                "somebody ended it with scancel, or the batch system did; run again"
+                "it was cancelled with scancel or by the batch system; run again"
             }
             Self::As(_) if matches!(status, Some(126 | 127)) => {
-                "its nodes have to find hopmap where this host has it, and what `launcher` starts"
+                "its nodes need hopmap, and the program of `launcher`, at the same path as on this host"
             }
-            Self::As(_) => "its script stands beside its log and can be submitted by hand",
+            Self::As(_) => "its script is next to its log and can be submitted by hand",
         };
         match is_saved {
-            true => format!("{hint}; the state of the search is saved: the next run goes on where it was"),
+            true => format!("{hint}; the state of the search is saved, and the next run resumes it"),
             false => hint.to_owned(),
         }
     }

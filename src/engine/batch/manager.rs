@@ -165,7 +165,7 @@ impl<'a> JobManager<'a> {
         self.silent.is_none_or(|(_, again)| Instant::now() >= again)
     }
 
-    /// Asks how all jobs stand, if it is time.
+    /// Queries the states of all jobs, if it is time.
     fn ask(&mut self) {
         let number = |(job, phase): &(Job<'_>, Phase)| match phase {
             Phase::Queued(Queued { end: None, .. }) => job.record.job,
@@ -353,7 +353,7 @@ impl<'a> JobManager<'a> {
             return Ok(Seen::Lost);
         }
         if done.is_some() && end == JobEnd::As(JobState::OutOfTime) {
-            job.say(self.shared, "the time of its job is over: this is the best so far");
+            job.say(self.shared, "its job reached the time limit: this is the best so far");
             return self.collect(job).map(Seen::Result);
         }
         Err(self.failure(job, queued, end, status))
@@ -393,7 +393,10 @@ impl<'a> JobManager<'a> {
         } else if queued.last_moment.is_some_and(|moment| Instant::now() >= moment) {
             queued.last_moment = None;
             if ranks::has_begun(&job.task()) {
-                job.say(self.shared, "the time of its job is nearly over: it is asked for what it has");
+                job.say(
+                    self.shared,
+                    "its job is about to reach the time limit: it is asked for its best result",
+                );
                 let _ = ranks::stop(&job.task());
             }
         }
@@ -467,13 +470,13 @@ fn queued_end(queued: &Queued, task: &Path, status: Option<i32>, is_done: bool) 
     }
 }
 
-/// Whether outputs of a job are missing: they are moved into the store one by one, and somebody was interrupted meanwhile.
+/// Whether outputs of a job are missing: they are moved into the store one by one, and a run was interrupted meanwhile.
 fn is_emptied(entry: &StageEntry, task: &Path) -> bool {
     let is_empty = || fs::read_dir(task.join(OUT)).is_ok_and(|mut entries| entries.next().is_none());
     launch::given(entry, task).is_err() || is_empty()
 }
 
-/// Whether a job has left its whole result.
+/// Whether a job has left its complete result.
 fn is_complete(job: &Job<'_>) -> bool {
     ranks::read::<Done>(&job.task().join(DONE)).is_ok_and(|done| done.complete)
 }

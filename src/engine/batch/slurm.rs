@@ -46,7 +46,7 @@ fn options(words: &[String]) -> usize {
             break;
         }
         let is_whole = word.contains('=') || LONE.split(' ').any(|lone| lone == word);
-        // `-N4` is whole too, `-N` is not.
+        // `-N4` is complete too, `-N` is not.
         let is_glued = !word.starts_with("--") && word.chars().count() > 2;
         count += if is_whole || is_glued { 1 } else { 2 };
     }
@@ -68,8 +68,8 @@ fn check(options: &[String]) -> Result<(), BatchError> {
     match options.iter().find(is_other) {
         None => Ok(()),
         Some(option) => Err(BatchError::Refused {
-            message: format!("`{option}` has no meaning for a job that is one cell"),
-            help: "remove it from `launcher`; the cells of a sweep are jobs of their own anyway".into(),
+            message: format!("`{option}` is not supported: each job is one cell"),
+            help: "remove it from `launcher`; every cell of a sweep is a separate job".into(),
         }),
     }
 }
@@ -116,7 +116,7 @@ fn silent(error: &RunError) -> BatchError {
     })
 }
 
-/// How jobs stand, with one call.
+/// The states of jobs, with one call.
 fn ask(jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError> {
     let mut command = Command::new("squeue");
     command.args(["--noheader", "--states=all", "--format=%i|%j|%T|%L|%l|%N|%r", "--jobs", &listed(jobs)]);
@@ -138,7 +138,7 @@ impl BatchSystem for Slurm {
         let given = &words[..options(words)];
         check(given)?;
         let mut command = Command::new(job.launcher.program());
-        // What stands first gives way to what the user wrote, what stands last does not.
+        // The user's options override those before them, but not those after them.
         command.arg("--no-requeue").arg(format!("--comment={}", job.comment));
         command.args(job.threads.map(|threads| format!("--cpus-per-task={threads}")));
         command.args(job.memory.map(|bytes| format!("--mem={}K", bytes.div_ceil(1024))));
@@ -153,7 +153,7 @@ impl BatchSystem for Slurm {
         let number = said.lines().last().and_then(|line| line.trim().split(';').next()?.parse().ok());
         // What has no number is looked for by its name.
         number.ok_or_else(|| {
-            BatchError::Silent(format!("sbatch gave no number of a job but `{}`", said.trim()))
+            BatchError::Silent(format!("expected a job number from sbatch, found `{}`", said.trim()))
         })
     }
 

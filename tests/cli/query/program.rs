@@ -55,7 +55,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
         complaint(&sandbox, &output)
     };
     insta::assert_snapshot!(refused(&["query", "SELECT 1"]), @r#"
-    error: hopmap-query, which answers questions in SQL, is missing: HOPMAP_QUERY names nowhere/hopmap-query
+    error: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
       help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it
     [exit code 2]
     "#);
@@ -71,7 +71,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
      13 | needs  = { task-graph = "program", system = "the-machine" }
         `----
       help: matrix keys: mapper, seed
-    error: hopmap-query, which answers questions in SQL, is missing: HOPMAP_QUERY names nowhere/hopmap-query
+    error: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
         ,-[sweep.toml:17:8]
      16 | [tables.a]
      17 | sql = "SELECT mapper FROM placement"
@@ -80,7 +80,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
      18 | [tables.b]
         `----
       help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it
-    error: hopmap-query, which answers questions in SQL, is missing: HOPMAP_QUERY names nowhere/hopmap-query
+    error: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
         ,-[sweep.toml:19:8]
      18 | [tables.b]
      19 | sql = "SELECT cell FROM cells"
@@ -122,7 +122,7 @@ fn one_of_another_version_is_refused() {
     [exit code 2]
     "#);
     insta::assert_snapshot!(refused(&other, &["check", "sweep.toml"]), @r#"
-    error: hopmap-query gave no answer: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
+    error: hopmap-query failed: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
         ,-[sweep.toml:17:8]
      16 | [tables.a]
      17 | sql = "SELECT mapper FROM placement"
@@ -130,7 +130,7 @@ fn one_of_another_version_is_refused() {
         :        `-- here
      18 | [tables.b]
         `----
-    error: hopmap-query gave no answer: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
+    error: hopmap-query failed: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
         ,-[sweep.toml:19:8]
      18 | [tables.b]
      19 | sql = "SELECT cell FROM cells"
@@ -147,7 +147,7 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
     let killed = played("kill -9 $$\n");
     assert_eq!(command(&killed, &["query", "SELECT 1"]).output().unwrap().status.signal(), Some(9));
     insta::assert_snapshot!(refused("kill -9 $$\n", &["check", "sweep.toml"]), @r#"
-    error: hopmap-query gave no answer: signal: 9 (SIGKILL)
+    error: hopmap-query failed: signal: 9 (SIGKILL)
         ,-[sweep.toml:17:8]
      16 | [tables.a]
      17 | sql = "SELECT mapper FROM placement"
@@ -155,7 +155,7 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
         :        `-- here
      18 | [tables.b]
         `----
-    error: hopmap-query gave no answer: signal: 9 (SIGKILL)
+    error: hopmap-query failed: signal: 9 (SIGKILL)
         ,-[sweep.toml:19:8]
      18 | [tables.b]
      19 | sql = "SELECT cell FROM cells"
@@ -167,7 +167,7 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
     "#);
     for nonsense in ["echo no\n", "echo '[]'\n", "true\n", "echo '[{\"Ok\":null}]'\n"] {
         let said = refused(nonsense, &["check", "sweep.toml"]);
-        assert!(said.starts_with("error: hopmap-query gave no answer: what it wrote is none\n"), "{said}");
+        assert!(said.starts_with("error: hopmap-query failed: its output is not valid\n"), "{said}");
         assert!(said.ends_with("2 errors\n[exit code 2]\n"), "{said}");
     }
     let sandbox = played("");
@@ -190,7 +190,7 @@ fn one_that_is_killed_after_the_run_fails_no_stage() {
     let output = command(&sandbox, &["run", "sweep.toml", "--no-report", "-j", "1"]).output().unwrap();
     assert!(String::from_utf8(output.stdout.clone()).unwrap().starts_with("sweep: 6 ran, 2 cached in"));
     let said = complaint(&sandbox, &output);
-    assert!(said.contains("error: hopmap-query gave no answer: signal: 9 (SIGKILL)\n"), "{said}");
+    assert!(said.contains("error: hopmap-query failed: signal: 9 (SIGKILL)\n"), "{said}");
     assert!(said.ends_with("2 errors\n[exit code 2]\n"), "{said}");
 }
 

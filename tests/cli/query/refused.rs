@@ -90,8 +90,8 @@ fn what_is_wrong_is_shown_where_it_stands() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["query", "--tables", "sweep", "more"]), @"
     ------- stderr -------
-    error: `more` is one argument too many
-      help: with --tables or --file only a pipeline is named
+    error: `more` is not expected
+      help: with --tables or --file the only argument is a pipeline
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["query", "-f", "missing.sql"]), @"
@@ -118,7 +118,7 @@ fn a_damaged_table_is_no_answer() {
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT SUM(slot) FROM placement_ranks"]), @"
     ------- stderr -------
     error: DIR/.hopmap/artifacts/DIGEST/ranks.parquet is damaged: its bytes are not those that its artifact names
-      help: everything in a store can be made again: remove the folder of the artifact and run its pipeline
+      help: everything in a store can be recomputed: remove the folder of the artifact and run its pipeline
     [exit code 1]
     ");
     // What does not need it is answered.
@@ -134,7 +134,7 @@ fn an_empty_store_has_nothing_to_ask_about() {
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @"
     ------- stderr -------
     error: there is no store at DIR/.hopmap
-      help: `hopmap run` makes one; --store names one elsewhere
+      help: `hopmap run` creates one; --store names another
     [exit code 2]
     ");
     std::fs::create_dir(sandbox.path().join(".hopmap")).unwrap();
@@ -146,19 +146,19 @@ fn an_empty_store_has_nothing_to_ask_about() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells", "ring.toml"]), @"
     ------- stderr -------
-    error: nothing of ring is stored yet
+    error: no results of ring are stored yet
       help: `hopmap run` runs it
     [exit code 2]
     ");
 }
 
 #[test]
-fn an_ending_that_stands_for_no_form_is_refused() {
+fn an_unknown_file_extension_is_refused() {
     let Some(sandbox) = sweep() else { return };
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--out", "one.foo"]), @"
     ------- stderr -------
-    error: the ending of one.foo stands for no form
-      help: endings: .csv, .json, .parquet, .arrow, .txt; --format says it without one
+    error: unknown file extension of one.foo
+      help: extensions: .csv, .json, .parquet, .arrow, .txt; or choose one with --format
     [exit code 2]
     ");
     assert!(!sandbox.path().join("one.foo").exists());

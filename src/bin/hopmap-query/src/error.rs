@@ -15,7 +15,7 @@ pub enum QueryError {
     /// A table cannot be read.
     #[error("{} is damaged: {reason}", path.display())]
     #[diagnostic(help(
-        "everything in a store can be made again: remove the folder of the artifact and run its pipeline"
+        "everything in a store can be recomputed: remove the folder of the artifact and run its pipeline"
     ))]
     Damaged {
         /// File of the table.

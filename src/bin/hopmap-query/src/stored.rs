@@ -7,10 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use hopmap::engine::{Catalogue, RunSummary, Store};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType as ArrowType, Field, Schema};
+use hopmap::engine::{Catalogue, RunSummary, StageForm, Store};
+use hopmap_artifact::KindForm;
 use hopmap_artifact::{ArtifactError, DESCRIPTION, Folder};
+use serde_json::Value as Json;
 
 use self::cells::{Row, constants, outputs, records, tables_by_port};
+use self::columns::value;
+use crate::columns::ColumnType;
 use crate::error::QueryError;
 use crate::records::{Record, Value, table_of};
 use crate::source::{Constant, Source, TableFile};
@@ -46,7 +52,62 @@ pub fn tables(store: &Store, catalogues: &[Catalogue], runs: &[RunSummary]) -> T
     for (stage, rows) in &stages {
         artifact_tables(&mut tables, store, stage, rows);
     }
+    for stage in catalogues.iter().flat_map(|catalogue| &catalogue.stages) {
+        let has_results = stages.iter().any(|(name, rows)| {
+            *name == stage.name && rows.iter().any(|row| outputs(&row.cell).next().is_some())
+        });
+        if !has_results {
+            empty_tables(&mut tables, stage);
+        }
+    }
     tables
+}
+
+/// The tables of a stage without results: no rows, but the columns that it will have.
+fn empty_tables(tables: &mut Tables, stage: &StageForm) {
+    let text = |name: &str| (name.to_owned(), ArrowType::Utf8);
+    let real = |name: &str| (name.to_owned(), ArrowType::Float64);
+    let key = |(name, example): &(String, Json)| {
+        (name.clone(), value(example).kind().unwrap_or(ColumnType::Text).arrow())
+    };
+    let cell: Vec<(String, ArrowType)> =
+        std::iter::once(text("cell")).chain(stage.matrix.iter().map(key)).collect();
+    let form = |(port, kind): &'_ (String, String)| Some((port.clone(), hopmap_artifact::form(kind)?));
+    let outputs: Vec<(String, &KindForm)> = stage.outputs.iter().filter_map(form).collect();
+    let metrics = outputs.iter().flat_map(|(_, form)| form.metrics).map(|(name, _)| real(name));
+    let whole = cell.clone().into_iter().chain(metrics);
+    insert_empty(tables, &stage.name, whole.chain([text("state"), real("seconds"), text("digest")]));
+    for (port, form) in &outputs {
+        for table in form.tables {
+            let of_name =
+                |(_, form): &&(String, &KindForm)| form.tables.iter().any(|other| other.name == table.name);
+            let name = match outputs.iter().filter(of_name).count() {
+                1 => format!("{}_{}", stage.name, table.name),
+                _ => format!("{}_{port}_{}", stage.name, table.name),
+            };
+            let own = table.columns.iter().filter(|column| column.name != "*");
+            let own = own.map(|column| (column.name.to_owned(), arrow_type(column.kind)));
+            insert_empty(tables, &name, cell.clone().into_iter().chain(own));
+        }
+    }
+}
+
+fn arrow_type(kind: &str) -> ArrowType {
+    match kind.trim_end_matches('?') {
+        "u32" | "u64" => ArrowType::Int64,
+        "f64" => ArrowType::Float64,
+        _ => ArrowType::Utf8,
+    }
+}
+
+fn insert_empty(tables: &mut Tables, name: &str, columns: impl Iterator<Item = (String, ArrowType)>) {
+    let mut fields: Vec<Field> = Vec::new();
+    for (name, kind) in columns {
+        if fields.iter().all(|field| *field.name() != name) {
+            fields.push(Field::new(name, kind, true));
+        }
+    }
+    tables.insert(name, Source::Rows(RecordBatch::new_empty(Arc::new(Schema::new(fields)))));
 }
 
 /// A stage may have the name of a table of ours, which then is called `all_…`.

@@ -39,8 +39,9 @@ pub(crate) fn records(rows: &[Row]) -> Vec<Record> {
         facts.iter().flat_map(|facts| names(&facts.digests)).map(str::to_owned).collect();
     let fixed: Vec<String> = fixed.chain(digests).collect();
     let mut taken = Names::new(fixed.iter().map(String::as_str));
-    let matrix = taken.give("matrix", facts.iter().flat_map(|facts| names(&facts.matrix)));
+    // A metric keeps its name whether or not a parameter of that name is swept.
     let metrics = taken.give("metric", facts.iter().flat_map(|facts| names(&facts.metrics)));
+    let matrix = taken.give("matrix", facts.iter().flat_map(|facts| names(&facts.matrix)));
     let parameters = taken.give("parameter", facts.iter().flat_map(|facts| names(&facts.parameters)));
     let record = |(row, facts): (&Row, &Facts)| {
         let mut record = identity(row);
@@ -100,8 +101,6 @@ impl Facts {
     fn of(cell: &StoredCell, shared: &HashSet<String>, several: bool) -> Self {
         let matrix = matrix_of(cell);
         let mut parameters = cell.manifest().map(|manifest| flat(&manifest.parameters)).unwrap_or_default();
-        // A key of the matrix that is a parameter says the same twice.
-        parameters.retain(|parameter| !matrix.contains(parameter));
         let mut metrics = Vec::new();
         let mut digests = Vec::new();
         for (port, output) in outputs(cell) {
@@ -113,6 +112,10 @@ impl Facts {
             let name = if several { format!("digest_{port}") } else { "digest".to_owned() };
             digests.push((name, Value::Text(output.digest.clone())));
         }
+        // A key of the matrix that is a parameter would be a second column of the same values. Where a metric has its name, the
+        // parameter keeps the one that it has without a matrix.
+        let is_metric = |name: &String| metrics.iter().any(|(metric, _)| metric == name);
+        parameters.retain(|parameter| is_metric(&parameter.0) || !matrix.contains(parameter));
         Self { matrix, parameters, metrics, digests }
     }
 }
