@@ -105,3 +105,4 @@ book:
 # The generated pages of the reference.
 reference:
 	$(CARGO) run --locked $(FLAGS) --bin hopmap -- docs docs/reference
+	HOPMAP_WRITE_ERRORS=1 $(CARGO) test --locked $(FLAGS) --test cli errors::

@@ -1,4 +1,4 @@
-//! A run as one file that another machine can verify: an RO-Crate in a zip archive.
+//! A run as one file that another machine can verify and import: an RO-Crate in a zip archive.
 //!
 //! Zip, because any program on any system opens it, one file can be read without the others, every file has a checksum,
 //! sizes beyond four gigabytes have a form, and the packers and registries of such crates expect it. A tar archive would have to be
@@ -18,12 +18,13 @@
 //!
 //! Files are in the order of their names, the metadata last, with the same time and permissions, Parquet stored and text
 //! deflated, so that the same run gives the same bytes. The comment of the archive ends in the BLAKE3 of all bytes before
-//! it: whatever byte changes is found. A hash is no signature: who wants to be sure of the sender needs one from him.
+//! it: whatever byte changes is found. A hash is not a signature: it does not prove who sent the archive.
 
 mod export;
 mod inputs;
 mod metadata;
 mod read;
+mod unpack;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -36,7 +37,8 @@ use crate::engine::{RunReport, RunSummary};
 use crate::lock::{Lock, Request};
 use crate::pipeline::Pipeline;
 pub use export::{Exported, export};
-pub use read::{Archive, Checked, Finding, Unpacked};
+pub use read::{Archive, Checked, Finding};
+pub use unpack::{Imported, Unpacked};
 
 /// Names of files in an archive.
 pub(crate) const METADATA: &str = "ro-crate-metadata.json";
@@ -94,7 +96,7 @@ fn flaw(name: &str) -> Option<&'static str> {
     let parts = name.strip_suffix('/').unwrap_or(name).split('/');
     for part in parts {
         match part {
-            ".." => return Some("its path leads out of the archive"),
+            ".." => return Some("its path points outside of the archive"),
             "" | "." => return Some("its path is not plain"),
             part if part.len() > 255 => return Some("its name is too long"),
             _ => {}
@@ -117,7 +119,7 @@ fn encoded(name: &str) -> String {
     text
 }
 
-/// What [`encoded`] made of a name, back; none if it is no such text.
+/// The inverse of [`encoded`]; `None` for any other text.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
@@ -133,7 +135,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What stands before the digits at the end of an archive.
+/// Text before the digits at the end of an archive.
 const WORDS: &str = "hopmap archive; BLAKE3 of everything before these digits: ";
 const DIGITS: usize = 64;
 /// With these bytes the last part of an archive begins; 18 more follow, of which the last two are the length of the comment.
@@ -191,13 +193,13 @@ fn hash(file: &mut File, length: u64) -> std::io::Result<String> {
 /// An archive that cannot be read or written.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ArchiveError {
-    /// The system is in the way.
+    /// An operation of the system failed.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
-    /// It is no archive, or its directory is damaged.
-    #[error("{} is no archive, or a damaged one: {place}: {reason}", path.display())]
-    #[diagnostic(help("get it once more: what is damaged cannot be told from what is forged"))]
+    /// It is not an archive, or its directory is damaged.
+    #[error("{} is not an archive, or is damaged: {place}: {reason}", path.display())]
+    #[diagnostic(help("get the archive again; damage cannot be distinguished from forgery"))]
     Damaged {
         /// The archive.
         path: PathBuf,
@@ -209,7 +211,7 @@ pub enum ArchiveError {
     /// It has something in it that no export writes and that could do harm.
     #[error("{} is refused: {place}: {reason}", path.display())]
     #[diagnostic(help(
-        "`hopmap export` writes nothing like this; do not unpack it with other programs either"
+        "`hopmap export` never writes this; do not unpack the archive with other programs either"
     ))]
     Refused {
         /// The archive.
@@ -229,11 +231,15 @@ pub enum ArchiveError {
         reason: String,
     },
     /// It was written without the input files.
-    #[error("{} has no input files, so nothing in it can be made again", .0.display())]
+    #[error("{} has no input files, so nothing can be recomputed", .0.display())]
     #[diagnostic(help(
         "unpack it, put the files where `pipeline/` needs them, and run `hopmap verify` on the pipeline with --lock"
     ))]
     NoInputs(PathBuf),
+    /// The folder of a project is not empty.
+    #[error("{} is not an empty folder", .0.display())]
+    #[diagnostic(help("name a folder that does not exist yet: `hopmap import ARCHIVE DIR`"))]
+    NotEmpty(PathBuf),
     /// An artifact in the store is damaged.
     #[error("the artifact of `{cell}` is damaged: {} has other bytes than when it was made", path.display())]
     #[diagnostic(help(

@@ -6,6 +6,7 @@ mod docs;
 mod doctor;
 mod exec;
 mod gates;
+mod import;
 mod init;
 mod locate;
 mod lock;
@@ -101,6 +102,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Pack a run into an archive that another machine can verify.
     Export(lock::ArchiveArguments),
+    /// Unpack an archive as a project that runs, with its results.
+    Import(import::Arguments),
     /// Write the HTML report of a pipeline from stored results.
     Report(run::ReportArguments),
     /// List the runs of a store.
@@ -153,6 +156,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Lock(arguments) => lock::main(&arguments, output),
         Command::Verify(arguments) => verify::main(&arguments, output),
         Command::Export(arguments) => lock::export(&arguments, output),
+        Command::Import(arguments) => import::main(&arguments, output),
         Command::Report(arguments) => run::report(&arguments, output),
         Command::Runs(arguments) => locate::runs(&arguments, output),
         Command::Gc(arguments) => locate::gc(&arguments, output),

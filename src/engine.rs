@@ -109,7 +109,7 @@ pub(crate) use key::differences;
 pub use key::{InputDigest, Key, Manifest};
 pub use key::{Reason, short};
 pub(crate) use launch::ranks_program;
-pub use launch::{Launch, Launched, launch};
+pub use launch::{Launch, Launched, check_launchers, launch};
 pub use outcome::Events;
 pub use outcome::RunReport;
 pub(crate) use outcome::state_name;

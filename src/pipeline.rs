@@ -1,16 +1,16 @@
 //! The pipeline file: parsed, checked, its matrices expanded, and built into a typed graph of cells.
 //!
-//! Everything that is wrong with a file is found before anything runs, and reported at once.
+//! All mistakes of a file are found before anything runs, and reported together.
 //!
 //! # From text to cells
 //!
-//! `src/pipeline`: `node` (TOML that knows where every value stands) → `file` (known keys, right forms) → `expand` (which cells a stage
+//! `src/pipeline`: `problem` (TOML with the place of every value) → `file` (known keys, right forms) → `expand` (which cells a stage
 //! has: `foreach` × `matrix` × `zip` without `exclude`, each a dimension whose rows are counted before they are made; kinds looked up) →
-//! `connect` (selectors to edges, ports checked, circles found) → and here (values of `with` against the stage's schema and types). All
+//! `connect` (selectors to edges, ports checked, cycles found) → `settings` (values of `with` against the stage's schema and types). All
 //! problems are collected; nothing runs while there is one (`tests/cli/broken.rs`).
 //!
 //! `project` has the pipelines that come with hopmap, and makes files of one's own of them (`hopmap init`): read line by line, so
-//! each parameter stands in a line (`parameters_of_embedded_pipelines_are_those_that_toml_has`).
+//! each parameter has a line of its own (`parameters_of_embedded_pipelines_are_those_that_toml_has`).
 //!
 //! Help, completions and manual pages come from the one definition of the command line (`src/cli.rs`). `ci/install.sh` is the only
 //! place that says what is installed where; `ci/deb.sh` and `ci/tarball.sh` pack what it installs, `pyproject.toml` has Maturin pack the
@@ -39,6 +39,7 @@ mod matrix;
 mod problem;
 mod project;
 mod range;
+mod settings;
 mod template;
 
 use std::ops::Range;
@@ -66,6 +67,7 @@ pub(crate) use problem::{Entry, Node, NodeValue, Sink, Table};
 pub use problem::{LocatedProblem, Problem, Problems, Source};
 pub use project::{EMBEDDED, Embedded, Parameter, SCHEMA_FILE, parameters};
 use project::{default_in, find_samples, give_your_own, is_embedded};
+use settings::configure_settings;
 pub use template::Folders;
 use template::{Base, Lookup, Reference, Resolved, SchemaView, Scope, Template};
 
@@ -102,7 +104,7 @@ impl Pipeline {
 
     /// The values of a cell's parameters as they would be if paths were seen from other folders.
     ///
-    /// What a value is relative to can be told by asking with folders of different names.
+    /// Folders of different names show what a value is relative to.
     #[must_use]
     pub fn values_seen_from(&self, cell: &Cell, folders: &Folders) -> Json {
         values(self, cell, &|_, _| Some(PathBuf::from("artifact")), folders, &Sink::default())
@@ -252,7 +254,7 @@ fn sorted(cells: Vec<Cell>, loose: &[LooseCell<'_>], problems: &Sink) -> Vec<Cel
             names.push(names[0]);
             let place = &loose[cycle[0]].block.name_span;
             let problem =
-                Problem::new("stages need each other in a circle", place).label("part of the circle");
+                Problem::new("the stages form a dependency cycle", place).label("part of the cycle");
             problems.push(problem.help(format!("{} (read: needs)", names.join(" → "))));
             return Vec::new();
         }
@@ -337,104 +339,9 @@ pub(crate) fn configure_alone(
     let span = 0..source.text().len();
     let node = node_of(with.clone(), span.clone());
     let values = Scope::new(&[], folders, &problems).resolve(&node, &SchemaView::new(&entry.schema));
-    let is_sound = problems.count() == 0;
-    let configured = is_sound.then(|| configure_settings(entry, &with, values, &span, &problems)).flatten();
+    let is_valid = problems.count() == 0;
+    let configured = is_valid.then(|| configure_settings(entry, &with, values, &span, &problems)).flatten();
     configured.map(|configured| (configured, warnings)).ok_or_else(|| source.tie(problems.take()))
-}
-
-/// Checks keys, then reads the parameters. Reports unknown and missing keys all at once.
-///
-/// `written` is what stands in the file, for places; `values` the same with references filled in.
-pub(crate) fn configure_settings(
-    entry: &StageEntry,
-    written: &Table,
-    values: Json,
-    span: &Range<usize>,
-    problems: &Sink,
-) -> Option<Box<dyn Configured>> {
-    let schema = SchemaView::new(&entry.schema);
-    let before = problems.count();
-    check_keys(written, &schema, entry.kind, problems);
-    for name in schema.required() {
-        if values.get(name).is_none() {
-            let problem = Problem::new(format!("`{name}` is missing for {}", entry.kind), span);
-            let problem = problem.label(format!("add `{name}`"));
-            problems.push(match schema.property(name).description() {
-                Some(description) => problem.help(format!("{name}: {}", first_sentence(description))),
-                None => problem,
-            });
-        }
-    }
-    if problems.count() > before {
-        return None;
-    }
-    read(entry, written, values, span, problems)
-}
-
-fn check_keys(table: &Table, schema: &SchemaView<'_>, kind: &str, problems: &Sink) {
-    if !schema.is_closed_table() {
-        return;
-    }
-    let known = schema.property_names();
-    for entry in &table.entries {
-        if !known.contains(&entry.key.as_str()) {
-            let problem = Problem::new(format!("{kind} has no parameter `{}`", entry.key), &entry.key_span);
-            problems.push(problem.suggest(&entry.key, "parameters", known.iter().copied()));
-        } else if let NodeValue::Table(inner) = &entry.node.value {
-            check_keys(inner, &schema.property(&entry.key), kind, problems);
-        }
-    }
-}
-
-/// Reads the parameters; takes out a value that does not fit and goes on, so that all such values are found.
-fn read(
-    entry: &StageEntry,
-    written: &Table,
-    mut values: Json,
-    span: &Range<usize>,
-    problems: &Sink,
-) -> Option<Box<dyn Configured>> {
-    let mut sound = true;
-    loop {
-        let error = match entry.configure(values.clone()) {
-            Ok(configured) => return sound.then_some(configured),
-            Err(error) => error,
-        };
-        let first = error.path.first();
-        let found = first.and_then(|key| written.get(key));
-        let place = found.map_or_else(|| span.clone(), |entry| entry.node.span_at(&error.path[1..]));
-        // What is missing now is what was taken out before.
-        if sound || found.is_some() {
-            let message = match first {
-                Some(_) => format!("`{}`: {}", dotted(&error.path), error.message),
-                None => error.message,
-            };
-            let problem = Problem::new(message, &place);
-            let description =
-                first.and_then(|key| SchemaView::new(&entry.schema).property(key).description());
-            problems.push(match (first, description, error.help) {
-                (Some(key), Some(text), _) => problem.help(format!("{key}: {}", first_sentence(text))),
-                (_, _, Some(help)) => problem.help(help),
-                _ => problem,
-            });
-        }
-        sound = false;
-        let removed = first.zip(values.as_object_mut()).and_then(|(key, map)| map.remove(key));
-        removed.as_ref()?;
-    }
-}
-
-/// A path as people write it: `weight.time.latency_s`, `costs[1]`.
-fn dotted(path: &[String]) -> String {
-    let mut text = String::new();
-    for part in path {
-        match part.parse::<usize>() {
-            Ok(index) => text.push_str(&format!("[{index}]")),
-            Err(_) if text.is_empty() => text.push_str(part),
-            Err(_) => text.push_str(&format!(".{part}")),
-        }
-    }
-    text
 }
 
 /// The values of a command line as a text of TOML, so that messages can show where a fault is.
@@ -462,12 +369,7 @@ pub(crate) fn as_toml(value: &str, is_text: bool) -> String {
     }
 }
 
-pub(crate) fn first_sentence(text: &str) -> String {
-    let line = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    line.trim_end_matches('.').to_owned()
-}
-
-/// A table as a node, for values that stand in no file of their own.
+/// A table as a node, for values without a file of their own.
 pub(crate) fn node_of(table: Table, span: Range<usize>) -> Node {
     Node { span, value: NodeValue::Table(table) }
 }

@@ -29,6 +29,7 @@
 
 mod process;
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -114,16 +115,27 @@ pub struct Done {
 }
 
 /// The first error, with the message of the stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, Diagnostic)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// The process.
     pub rank: u32,
+    /// The stable code of the error.
+    pub code: Option<String>,
     /// The error message.
     pub message: String,
     /// How to fix it.
-    #[help]
     pub help: Option<String>,
+}
+
+impl Diagnostic for Fault {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.code.as_ref()?))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.help.as_ref()?))
+    }
 }
 
 /// A damaged file of the task.

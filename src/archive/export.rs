@@ -44,9 +44,9 @@ pub(super) struct PackedRequest {
     pub(super) name: String,
     /// The pipeline file in the archive.
     pub(super) pipeline: String,
-    /// The folder in the archive that stands for that of the pipeline file.
+    /// The folder in the archive in place of that of the pipeline file.
     pub(super) folder: String,
-    /// The folder that stands for the working directory.
+    /// The folder in place of the working directory.
     pub(super) working: String,
     /// The lock file in the archive.
     pub(super) lock: String,
@@ -93,7 +93,7 @@ impl Source {
     }
 }
 
-/// Writes an archive, whole or not at all.
+/// Writes an archive atomically.
 pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Exported, Report> {
     let inputs = inputs::collect(export.request, export.pipeline, store, export.report)?;
     let note = "is not below any path that a parameter names: only its hash is in the archive";
@@ -272,7 +272,7 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// Whether a file is text as far as its beginning tells: Parquet and traces are compressed already.
+/// Whether a file is text judged by its beginning: Parquet and traces are compressed already.
 fn is_text(name: &str, beginning: &[u8]) -> bool {
     if name.ends_with(".parquet") || beginning.contains(&0) {
         return false;

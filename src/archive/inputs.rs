@@ -87,7 +87,7 @@ pub(super) fn collect(
     Ok(inputs)
 }
 
-/// The tables and files of an artifact that a cell reads: for the key its description stands for them, but whoever makes the
+/// The tables and files of an artifact that a cell reads: the key has only its description, but whoever recomputes the
 /// cell again needs them all.
 fn described(path: &Path) -> Vec<(String, InputFile)> {
     let folder = path.parent().filter(|_| path.file_name().is_some_and(|name| name == DESCRIPTION));
@@ -152,7 +152,7 @@ fn place(file: &Path, named: &[Named], starts: &[Vec<String>; 3]) -> Option<Stri
     let behind = |parameter: &Named, real: &dyn Fn(&Path) -> PathBuf| {
         let (file, path) = (real(file), real(&parameter.path));
         let leading = walk(starts[parameter.base].clone(), &parameter.written)?;
-        // Below the folder that is named, or beside the file that is named.
+        // Below the folder, or next to the file, that is named.
         let (folder, leading) = match file.strip_prefix(&path) {
             Ok(_) => (path, leading),
             Err(_) => (path.parent()?.to_owned(), leading[..leading.len().saturating_sub(1)].to_vec()),

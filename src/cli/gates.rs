@@ -80,6 +80,7 @@ pub(crate) fn judge(
 /// A gate that does not hold.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("gate {0}")]
+#[diagnostic(code(gates::failed))]
 struct Broken(String);
 
 /// Prints the verdicts of all gates; failed ones are errors.

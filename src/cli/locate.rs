@@ -12,17 +12,28 @@ use serde_json::{Value as Json, json};
 
 use super::open::{StoreArguments, WaitArguments, duration, existing, working_directory};
 use super::output::{Output, Result};
+use crate::archive;
 use crate::engine;
 use crate::engine::{
     Catalogue, Current, Garbage, OutputRecords, PipelineId, Policy, RunSummary, Store, by_matrix, short,
 };
 use crate::pipeline::{Choice, Pipeline, Selector, cell_name, labels};
 
+/// A folder or file that is named by its path; none if there is nothing. An archive holds many artifacts.
+fn path_of(name: &str) -> Result<Option<PathBuf>> {
+    let path = working_directory()?.join(name);
+    if archive::looks_like_one(&path) {
+        let help =
+            format!("`hopmap import {name}` unpacks it as a project; `hopmap verify {name}` checks it");
+        return refuse(format!("{name} is an archive of a run, not an artifact"), help);
+    }
+    Ok(path.exists().then_some(path))
+}
+
 /// The folder of an artifact that is named by its folder, its digest or its stage. Of a stage that was stopped early it is the best
 /// result of that run, with a note.
 pub(crate) fn locate_newest(name: &str, arguments: &StoreArguments, output: Output) -> Result<PathBuf> {
-    let path = working_directory()?.join(name);
-    if path.exists() {
+    if let Some(path) = path_of(name)? {
         return Ok(path);
     }
     let store = Store::load(&arguments.root_here()?)?;
@@ -44,8 +55,7 @@ pub(crate) fn locate_newest(name: &str, arguments: &StoreArguments, output: Outp
 
 /// The folder of an artifact that is named by its folder, its digest or its stage.
 pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf> {
-    let path = working_directory()?.join(name);
-    if path.exists() {
+    if let Some(path) = path_of(name)? {
         return Ok(path);
     }
     let store = Store::load(&store.root_here()?)?;

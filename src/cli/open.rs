@@ -10,6 +10,7 @@ pub(crate) use hopmap_command::duration;
 use hopmap_command::{Exit, Failure, holder, refuse};
 use hopmap_durable::DurableError;
 use hopmap_model::read_input;
+use hopmap_text::closest;
 use miette::{IntoDiagnostic, Report};
 
 use super::output::Result;
@@ -69,9 +70,15 @@ impl PipelineArguments {
         if let Some(embedded) = EMBEDDED.iter().find(|embedded| embedded.name == self.pipeline) {
             return Ok((Source::new(embedded.name, embedded.text), working.to_owned()));
         }
-        let names = EMBEDDED.iter().map(|embedded| embedded.name).collect::<Vec<_>>().join(", ");
+        let names: Vec<&str> = EMBEDDED.iter().map(|embedded| embedded.name).collect();
         let what = if path.is_dir() { "is a folder, not a pipeline file" } else { "does not exist" };
-        refuse(format!("{} {what}", self.pipeline), format!("name a TOML file, or one of: {names}"))
+        let help = match closest(&self.pipeline, &names) {
+            Some(meant) => {
+                format!("did you mean `{meant}`? `hopmap init --list` lists the bundled pipelines")
+            }
+            None => format!("name a TOML file, or one of: {}", names.join(", ")),
+        };
+        refuse(format!("{} {what}", self.pipeline), help)
     }
 
     /// Folder in which the search for a store begins.

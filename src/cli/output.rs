@@ -1,14 +1,15 @@
 //! Where text goes: results to standard output, everything else to standard error. Failures of commands: which exit status an
 //! error of the app has, and how it is printed.
 
-use std::fmt::Display;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 use std::fs::File;
 use std::io::{IsTerminal, Write, stdout};
 use std::os::fd::AsFd;
 
 use hopmap_command::{Answer, Exit, Failure};
 use hopmap_durable::DurableError;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, Severity, SourceCode};
 use serde::Serialize;
 use serde_json::json;
 
@@ -125,17 +126,54 @@ fn printable(text: &str, is_terminal: bool) -> String {
     text.char_indices().map(shown).collect()
 }
 
-/// An error as people see it: message, place with snippet, hint.
+/// An error without its code: miette would print it in a line of its own.
+#[derive(Debug)]
+struct WithoutCode<'a>(&'a dyn Diagnostic);
+
+impl Display for WithoutCode<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self.0, f)
+    }
+}
+
+impl Error for WithoutCode<'_> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl Diagnostic for WithoutCode<'_> {
+    fn severity(&self) -> Option<Severity> {
+        self.0.severity()
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.0.help()
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.0.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.0.labels()
+    }
+}
+
+/// An error as users see it: code, message, place with snippet, hint.
 pub(crate) fn render(error: &dyn Diagnostic) -> String {
     let is_terminal = std::io::stderr().is_terminal();
     let mut theme = if is_terminal { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
-    "error:".clone_into(&mut theme.characters.error);
+    theme.characters.error = match error.code() {
+        Some(code) => format!("error[{code}]:"),
+        None => "error:".to_owned(),
+    };
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(100)
         .with_wrap_lines(is_terminal)
         .with_cause_chain();
     let mut text = String::new();
-    match handler.render_report(&mut text, error) {
+    match handler.render_report(&mut text, &WithoutCode(error)) {
         Ok(()) => printable(text.trim_start(), is_terminal),
         Err(_) => format!("error: {error}\n"),
     }
@@ -153,13 +191,19 @@ pub(super) fn report(failure: &Failure, output: Output) -> Exit {
     output.answer(&failure.answer);
     let reports = &failure.reports;
     let help = |report: &Report| report.help().map(|help| help.to_string());
-    let error = |report: &Report| json!({ "message": message(report), "help": help(report) });
+    let error =
+        |report: &Report| json!({ "code": code(report), "message": message(report), "help": help(report) });
     output.json(&json!({ "errors": reports.iter().map(error).collect::<Vec<_>>() }));
     reports.iter().for_each(|report| output.error(report));
     if reports.len() > 1 {
         let _ = writeln!(std::io::stderr().lock(), "{} errors", reports.len());
     }
     failure.exit
+}
+
+/// The stable code of an error, which `docs/reference/errors.md` explains.
+pub(crate) fn code(report: &Report) -> Option<String> {
+    report.code().map(|code| code.to_string())
 }
 
 /// An error with its causes, in one line.
@@ -186,7 +230,20 @@ impl From<StoreError> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use miette::miette;
+
+    use super::{printable, render};
+
+    #[test]
+    fn the_code_of_an_error_is_before_its_message() {
+        let error = miette!(code = "trace::damaged", help = "copy it again", "it is damaged");
+        let rendered = render(error.wrap_err("stage `a`").as_ref());
+        assert_eq!(
+            rendered,
+            "error[trace::damaged]: stage `a`\n  `-> it is damaged\n  help: copy it again\n"
+        );
+        assert_eq!(render(miette!("lost").as_ref()), "error: lost\n");
+    }
 
     #[test]
     fn control_characters_of_files_are_escaped_and_styles_stay() {

@@ -19,7 +19,9 @@ use super::open::{
 use super::output::{Output, Result};
 use super::progress::Progress;
 use super::{gates, locate, summary};
-use crate::engine::{Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves};
+use crate::engine::{
+    Limits, RunReport, Settled, State, Store, StoreError, Writer, check_launchers, check_saves,
+};
 use crate::lock::{Lock, Request};
 use crate::pipeline::{Cell, Origin, Pipeline, Problems, bytes};
 use crate::{engine, report};
@@ -419,6 +421,7 @@ fn as_json(cell: &Cell, settled: &Settled) -> serde_json::Value {
         "reasons": settled.reasons,
         "key": settled.key,
         "error": settled.error.as_ref().map(super::output::message),
+        "code": settled.error.as_ref().and_then(super::output::code),
     })
 }
 
@@ -436,6 +439,7 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
     let pipeline = arguments.pipeline.open()?;
     summary::deprecated(&pipeline, output);
     check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
+    check_launchers(&pipeline)?;
     let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
     output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
     let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };

@@ -16,7 +16,6 @@ use super::locate::locate_newest;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use crate::engine::{self, RunSummary, Store, short};
-use crate::pipeline;
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 
 /// Rows of a table that are shown unless all are asked for.
@@ -92,7 +91,8 @@ fn describe(folder: &Folder, output: Output) -> Result<()> {
     output.line(format!("digest  {}", folder.digest()));
     description.metrics.iter().for_each(|(name, value)| output.line(format!("  {name:<28} {value}")));
     for (name, value) in &description.attributes {
-        output.line(format!("  {name:<28} {}", pipeline::show(value)));
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        output.line(format!("  {name:<28} {text}"));
     }
     for (name, table) in &description.tables {
         let reader = folder.stream(name).map_err(Report::new)?;

@@ -13,7 +13,6 @@ use miette::{IntoDiagnostic, WrapErr};
 use serde_json::{Map, Value as Json, json};
 
 use super::output::{Output, Result};
-use crate::pipeline::first_sentence;
 use crate::registry::{STAGES, StageEntry};
 use crate::{registry, renames};
 
@@ -129,7 +128,8 @@ pub(crate) fn arity(port: &Port) -> &'static str {
 }
 
 fn first_paragraphs(schema: &Json) -> String {
-    schema["description"].as_str().map(first_sentence).unwrap_or_default()
+    let text = schema["description"].as_str().unwrap_or_default();
+    text.split("\n\n").next().unwrap_or_default().replace('\n', " ").trim_end_matches('.').to_owned()
 }
 
 /// Text in lines of at most `width` letters.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
+use miette::Report;
 use serde_json::json;
 
 use super::locate;
@@ -236,6 +237,11 @@ fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
     }
 }
 
+/// An archive that cannot be unpacked.
+pub(super) fn refused(error: Report) -> Failure {
+    error.downcast::<ArchiveError>().map_or_else(Failure::failed, Failure::from)
+}
+
 fn verify_archive(arguments: &Arguments, output: Output) -> Result {
     let path = working_directory()?.join(&arguments.pipeline.pipeline);
     let mut archive = Archive::open(&path)?;
@@ -256,10 +262,7 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result {
     if !arguments.rerun {
         return Ok(Exit::Done);
     }
-    let unpacked = archive.unpack().map_err(|error| match error.downcast::<ArchiveError>() {
-        Ok(error) => error.into(),
-        Err(error) => Failure::failed(error),
-    })?;
+    let unpacked = archive.unpack().map_err(refused)?;
     let pipeline = unpacked.request.open()?;
     let only = selected(&pipeline, &arguments.stage)?;
     let remade = again(arguments, &only, pipeline, unpacked.store()?, None, output)?;

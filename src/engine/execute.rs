@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, crash_point};
-use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome, Outputs, Value};
+use hopmap_model::{
+    Arity, Context, Direction, Inputs, InternalError, Observer, Outcome, Outputs, Port, Value,
+};
 use miette::{Diagnostic, Report};
 use serde_json::{Value as Json, json};
 
@@ -257,35 +259,27 @@ pub fn write_outputs(
         let value = match outputs.get(port.name) {
             Some(value) => value,
             None if port.arity == Arity::Optional => continue,
-            None => return Err(WriteError::NothingGiven { kind: entry.kind, port: port.name }),
+            None => return Err(without_output(entry, port).into()),
         };
         let staging = Staging::new(parent)?;
         let folder = registry::kind(port.kind).and_then(|kind| kind.write(staging.path(), value));
-        let folder = folder.ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })??;
+        let folder = folder.ok_or_else(|| without_output(entry, port))??;
         written.push((port.name, Arc::clone(value), staging, folder));
     }
     Ok(written)
+}
+
+fn without_output(entry: &StageEntry, port: &Port) -> InternalError {
+    InternalError::new(format!("{} gave no {} at its output `{}`", entry.kind, port.kind, port.name))
 }
 
 /// Outputs that could not be written.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum WriteError {
     /// The stage did not give what its ports promise.
-    #[error("{kind} gave nothing at its output `{port}`; this is a fault of hopmap")]
-    NothingGiven {
-        /// The stage.
-        kind: &'static str,
-        /// The port.
-        port: &'static str,
-    },
-    /// The stage gave something else than its ports promise.
-    #[error("{kind} gave another kind of artifact at its output `{port}`; this is a fault of hopmap")]
-    WrongKind {
-        /// The stage.
-        kind: &'static str,
-        /// The port.
-        port: &'static str,
-    },
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Internal(#[from] InternalError),
     /// The artifact could not be written.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -307,7 +301,7 @@ pub(crate) fn explain(error: &Report) -> String {
 
 fn panicked(panic: &(dyn std::any::Any + Send), cell: &Cell) -> Report {
     let (kind, message) = (cell.entry.kind, panic_message(panic));
-    miette::miette!(help = "this is a fault of hopmap; please report it", "{kind} panicked: {message}")
+    InternalError::new(format!("{kind} panicked: {message}")).into()
 }
 
 /// A file name for the log of a cell.

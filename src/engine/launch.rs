@@ -17,7 +17,7 @@ use hopmap_process::{Group, for_each_line};
 use miette::{Diagnostic, Report};
 
 use super::seen::SeenFile;
-use crate::pipeline::Launcher;
+use crate::pipeline::{Cell, Launcher, Pipeline};
 use crate::query::find;
 use crate::ranks;
 use crate::ranks::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
@@ -69,7 +69,10 @@ pub struct Launched {
 /// Processes that could not be started or gave no result.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(super) enum LaunchError {
-    #[error("hopmap does not know where it is itself")]
+    #[error("cannot determine the path of the hopmap executable")]
+    #[diagnostic(help(
+        "the executable may have been moved or deleted while it ran: start hopmap again by its absolute path"
+    ))]
     NoSelf(#[source] std::io::Error),
     #[error("{PROGRAM}, which runs stages as MPI ranks, is missing: {places}")]
     #[diagnostic(help(
@@ -176,6 +179,14 @@ pub(super) fn program(distributed: bool) -> Result<Vec<PathBuf>, LaunchError> {
         true => Ok(vec![ranks()?]),
         false => Ok(vec![env::current_exe().map_err(LaunchError::NoSelf)?, WORKER.into()]),
     }
+}
+
+/// Whether the program is installed that the launchers of a pipeline start.
+pub fn check_launchers(pipeline: &Pipeline) -> Result<(), Report> {
+    let is_launched = |cell: &&Cell| cell.launcher.is_some() && cell.entry.distributed;
+    let Some(cell) = pipeline.cells.iter().find(is_launched) else { return Ok(()) };
+    let place = || format!("stage `{}` ({})", cell.id, pipeline.place(cell));
+    program(true).map(drop).map_err(|error| Report::new(error).wrap_err(place()))
 }
 
 /// Writes the task into a new folder.

@@ -25,9 +25,9 @@ pub struct Pipeline {
     pub description: Option<String>,
     /// The text it was read from.
     pub source: Source,
-    /// All cells; what a cell needs stands before it.
+    /// All cells in topological order.
     pub cells: Vec<Cell>,
-    /// Questions that are asked after every run.
+    /// Queries that are answered after every run.
     pub tables: Vec<TableQuestion>,
     /// What its results have to keep.
     pub gates: Vec<Gate>,
@@ -55,7 +55,7 @@ pub struct Cell {
     pub entry: &'static StageEntry,
     /// What is connected to its inputs.
     pub needs: Vec<Need>,
-    /// Copies of its outputs for people.
+    /// Exported outputs.
     pub saves: Vec<Save>,
     /// Cores it may use, each of its processes if it has a launcher; all if not said.
     pub threads: Option<usize>,
@@ -100,7 +100,7 @@ pub enum Origin {
     },
 }
 
-/// A copy of an output for people.
+/// An exported output.
 pub struct Save {
     /// The output port.
     pub output: &'static str,
@@ -145,7 +145,7 @@ impl Cell {
         self.launcher.as_ref().is_some_and(Launcher::is_batch)
     }
 
-    /// Bytes of memory that it takes of this machine, as far as it is said.
+    /// Bytes of memory that it takes of this machine, as far as the pipeline states it.
     #[must_use]
     pub fn memory_here(&self) -> u64 {
         let is_elsewhere = self.launcher.as_ref().is_some_and(Launcher::is_elsewhere);
@@ -207,7 +207,7 @@ impl Pipeline {
         !self.gates.is_empty() && !self.save_on_failure
     }
 
-    /// Where the accepted values of its gates are kept: beside the pipeline file, under its name.
+    /// Where the accepted values of its gates are kept: next to the pipeline file, under its name.
     #[must_use]
     pub fn accepted_file(&self) -> PathBuf {
         self.folders.file.join(format!("{}.accepted.json", self.source.stem()))

@@ -8,7 +8,7 @@ use hopmap_model::{Arity, Direction, Port};
 use serde_json::Value as Json;
 
 use super::cells::{ArtifactReference, Need, Origin};
-use super::expand::LooseCell;
+use super::expand::{LooseCell, unknown_input};
 use super::file::{NeedBlock, StageBlock};
 use super::matrix::show;
 use super::matrix::{Choice, SELECTORS, Selector};
@@ -22,7 +22,7 @@ type Lookup = HashMap<Vec<String>, Vec<usize>>;
 /// A stage, and the keys by which its cells are looked up.
 type Compared = (String, Vec<(String, Written)>);
 
-/// How a value stands in a [`Lookup`].
+/// How a [`Lookup`] compares a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Written {
     /// As people write it: the number 1 and the text `1` are alike.
@@ -97,10 +97,7 @@ impl<'a> Index<'a> {
     fn need(&self, cell: &LooseCell<'_>, block: &NeedBlock) -> Option<Need> {
         let problems = self.scope.problems;
         let Some(port) = cell.entry.port(Direction::In, &block.port) else {
-            let known = cell.entry.ports(Direction::In).map(|port| port.name);
-            let message = format!("{} has no input `{}`", cell.entry.kind, block.port);
-            let problem = Problem::new(message, &block.port_span);
-            return problems.refuse(problem.suggest(&block.port, "inputs", known));
+            return problems.refuse(unknown_input(cell.entry, block));
         };
         let origins = block.selectors.iter().filter_map(|(text, span)| self.origins(cell, port, text, span));
         let origins: Vec<Origin> = origins.flatten().collect();
@@ -214,7 +211,7 @@ impl<'a> Index<'a> {
             return Some(*cell);
         }
         let stage = &selector.stage;
-        let problem = Problem::new(format!("`{stage}` stands for {} cells", cells.len()), span);
+        let problem = Problem::new(format!("`{stage}` matches {} cells", cells.len()), span);
         let help = format!("choose: {stage}[min F], {stage}[*] for all, or {}", self.cells[cells[0]].id);
         self.scope.problems.refuse(problem.label("which one?").help(help))
     }
@@ -294,7 +291,7 @@ fn output_for(
     Some(output.name)
 }
 
-/// An order in which what a cell needs stands before it, or the names along a cycle.
+/// A topological order of cells, or the cells of a cycle.
 pub(crate) fn order(dependencies: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
-use hopmap_model::Direction;
+use hopmap_model::{Direction, Port};
 use serde_json::Value as Json;
 
 use super::cells::{Cell, Pipeline, Save};
-use super::file::{Foreach, StageBlock};
+use super::file::{Foreach, NeedBlock, StageBlock};
 use super::label::{cell_name, labels};
 use super::matrix::Selector;
 use super::matrix::{
@@ -41,8 +41,9 @@ pub(crate) fn expand<'a>(blocks: &'a [StageBlock], sweeps: &[Sweep], scope: Scop
     let mut all = Vec::new();
     for (block, sweep) in blocks.iter().zip(sweeps) {
         let cells = cells_of(block, sweep, scope);
-        if !cells.is_empty() {
-            unused_keys((block, sweep), (blocks, sweeps), &cells, scope.problems);
+        match cells.is_empty() {
+            false => unused_keys((block, sweep), (blocks, sweeps), &cells, scope.problems),
+            true => check_names(block, scope.problems),
         }
         all.extend(cells);
     }
@@ -80,6 +81,33 @@ fn kind_of(block: &StageBlock, scope: &Scope<'_>) -> Option<(&'static StageEntry
         return scope.problems.refuse(problem.suggest(&kind, "kinds", known));
     };
     Some((entry, kind))
+}
+
+/// Reports names that a stage without cells has wrong: what is wrong with its matrix does not hide them.
+fn check_names(block: &StageBlock, problems: &Sink) {
+    let Some(entry) = block.uses.text().and_then(registry::stage) else { return };
+    for save in &block.save.entries {
+        let _ = output_of(entry, save, problems);
+    }
+    for need in block.needs.iter().filter(|need| entry.port(Direction::In, &need.port).is_none()) {
+        problems.push(unknown_input(entry, need));
+    }
+}
+
+/// The output that an entry of `save` names.
+fn output_of(entry: &'static StageEntry, save: &Entry, problems: &Sink) -> Option<&'static Port> {
+    entry.port(Direction::Out, &save.key).or_else(|| {
+        let known = entry.ports(Direction::Out).map(|port| port.name);
+        let problem = Problem::new(format!("{} has no output `{}`", entry.kind, save.key), &save.key_span);
+        problems.refuse(problem.suggest(&save.key, "outputs", known))
+    })
+}
+
+/// Says that a stage has no such input.
+pub(super) fn unknown_input(entry: &StageEntry, need: &NeedBlock) -> Problem {
+    let known = entry.ports(Direction::In).map(|port| port.name);
+    let problem = Problem::new(format!("{} has no input `{}`", entry.kind, need.port), &need.port_span);
+    problem.suggest(&need.port, "inputs", known)
 }
 
 /// Reports references to nothing even where the kind is unknown, so that they are found at once.
@@ -261,7 +289,7 @@ impl Sweeper<'_> {
         names.push(names[0]);
         let block = &self.blocks[circle[0]];
         let span = block.foreach.as_ref().map_or(&block.name_span, Foreach::span);
-        let problem = Problem::new("`foreach` goes in a circle", span).label("part of the circle");
+        let problem = Problem::new("`foreach` forms a cycle", span).label("part of the cycle");
         self.scope.problems.push(problem.help(format!("{} (read: follows)", names.join(" → "))));
     }
 
@@ -391,12 +419,7 @@ struct Copy<'a> {
 pub(super) fn saves(cell: &LooseCell<'_>, scope: &Scope<'_>) -> Vec<Save> {
     let problems = scope.problems;
     let save = |entry: &Entry| {
-        let Some(port) = cell.entry.port(Direction::Out, &entry.key) else {
-            let known = cell.entry.ports(Direction::Out).map(|port| port.name);
-            let message = format!("{} has no output `{}`", cell.entry.kind, entry.key);
-            let problem = Problem::new(message, &entry.key_span);
-            return problems.refuse(problem.suggest(&entry.key, "outputs", known));
-        };
+        let port = output_of(cell.entry, entry, problems)?;
         let span = &entry.node.span;
         let Some(text) = entry.node.text() else {
             return problems.refuse(Problem::new("a value of `save` should be a path", span));
@@ -412,7 +435,7 @@ pub(super) fn saves(cell: &LooseCell<'_>, scope: &Scope<'_>) -> Vec<Save> {
     cell.block.save.entries.iter().filter_map(save).collect()
 }
 
-/// Finds copies that are in each other's way, or in that of the pipeline's own files; the first of them is told.
+/// Finds exports that collide with each other or with the pipeline's own files; reports the first.
 pub(super) fn check(pipeline: &Pipeline, problems: &Sink) {
     let mut copies: BTreeMap<PathBuf, Copy<'_>> = BTreeMap::new();
     let of_cells = pipeline.cells.iter().flat_map(|cell| cell.saves.iter().map(move |save| (cell, save)));
@@ -437,7 +460,7 @@ pub(super) fn check(pipeline: &Pipeline, problems: &Sink) {
         let within = path.ancestors().skip(1).find_map(|folder| copies.get(folder));
         if let Some(outer) = within {
             let message = format!("{} saves inside what {} saves", copy.whose, outer.whose);
-            problems.push(Problem::new(message, copy.span).help("give each a path beside the other"));
+            problems.push(Problem::new(message, copy.span).help("give each a folder of its own"));
             return;
         }
     }
@@ -453,12 +476,14 @@ fn repeated(other: Option<Copy<'_>>, cell: &Cell, span: &Range<usize>) -> Option
     let message = format!("{} and `{}` save to the same place", other?.whose, cell.id);
     let problem = Problem::new(message, span);
     Some(match cell.matrix.first() {
-        Some((key, _)) => problem.help(format!("tell cells apart, for example with ${{matrix.{key}}}")),
+        Some((key, _)) => {
+            problem.help(format!("give every cell its own path, for example with ${{matrix.{key}}}"))
+        }
         None => problem.help("give each its own path"),
     })
 }
 
-/// The files of a pipeline that are no results.
+/// Files of a pipeline other than results.
 fn own_files(pipeline: &Pipeline) -> Vec<(&'static str, PathBuf)> {
     let lock = pipeline.folders.file.join(format!("{}.lock", pipeline.source.stem()));
     let mut files = vec![("its lock file", lock), ("its accepted values", pipeline.accepted_file())];
@@ -466,7 +491,7 @@ fn own_files(pipeline: &Pipeline) -> Vec<(&'static str, PathBuf)> {
     files
 }
 
-/// A path without `.` and `..`, as far as that can be told without looking.
+/// A path without `.` and `..`, without looking at the file system.
 pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

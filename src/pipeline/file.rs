@@ -67,18 +67,18 @@ pub(crate) enum Foreach {
     Stage {
         /// Its name.
         name: String,
-        /// Where it stands.
+        /// Its place.
         span: Range<usize>,
     },
     /// Something that cannot be understood, which has been reported.
     Broken {
-        /// Where it stands.
+        /// Its place.
         span: Range<usize>,
     },
 }
 
 impl Foreach {
-    /// Where it stands.
+    /// Its place.
     pub(crate) fn span(&self) -> &Range<usize> {
         match self {
             Self::Files { pattern, .. } => &pattern.span,
@@ -295,7 +295,7 @@ const UNITS: [(&str, u64); 9] = [
 
 /// Bytes of a size such as `4 GB` or `512MiB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no size; write for example 4 GB or 512 MiB");
+    let wrong = || format!("`{text}` is not a size; write for example 4 GB or 512 MiB");
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
     let number: f64 = number.parse().map_err(|_| wrong())?;
@@ -384,8 +384,8 @@ fn place(node: &Node, text: &str, scope: &Scope<'_>) -> Option<PathBuf> {
     let Resolved { value, base } = scope.resolve_text(node, text);
     let path = scope.folders.resolve(Path::new(&super::matrix::show(&value)), base);
     if Form::of_path(&path).is_none() {
-        let problem = Problem::new("the ending of this file stands for no form", &node.span);
-        return scope.problems.refuse(problem.help("endings: .csv, .json, .parquet, .arrow, .txt"));
+        let problem = Problem::new("this file extension is unknown", &node.span);
+        return scope.problems.refuse(problem.help("extensions: .csv, .json, .parquet, .arrow, .txt"));
     }
     Some(path)
 }

@@ -31,7 +31,7 @@ pub(crate) fn gates(
     table.entries.iter().filter_map(gate).collect()
 }
 
-/// The formula of a gate and where its terms stand in the file.
+/// The formula of a gate and the places of its terms in the file.
 fn read(entry: &Entry, scope: &Scope<'_>, source: &str) -> Option<(Formula, Vec<Range<usize>>)> {
     let span = &entry.node.span;
     let Some(text) = entry.node.text() else {
@@ -42,7 +42,7 @@ fn read(entry: &Entry, scope: &Scope<'_>, source: &str) -> Option<(Formula, Vec<
     if scope.problems.count() > before {
         return None;
     }
-    // Within a text that stands in the file as it is, places are known to the letter.
+    // Within a literal text of the file, places are known to the letter.
     let is_plain = source.get(span.start + 1..span.end.saturating_sub(1)) == Some(resolved.as_str());
     let place = |inner: Range<usize>| match is_plain {
         true => span.start + 1 + inner.start..span.start + 1 + inner.end,

@@ -15,7 +15,7 @@ pub const STORE_FOLDER: &str = ".hopmap";
 
 /// One level of a pattern.
 enum Part {
-    /// A name that stands there as it is.
+    /// A literal name.
     Name(String),
     /// `*.otf2`
     Like(Pattern),
@@ -46,7 +46,7 @@ fn parts(pattern: &str) -> Result<Vec<Part>, String> {
             _ if !text.contains(['*', '?', '[']) => parts.push(Part::Name(text.to_owned())),
             _ => {
                 let like = Pattern::new(text)
-                    .map_err(|error| format!("`{pattern}` is no pattern: {}", error.msg))?;
+                    .map_err(|error| format!("`{pattern}` is not a valid pattern: {}", error.msg))?;
                 parts.push(Part::Like(like));
             }
         }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_is_no_pattern_says_why() {
         let folder = folder(&[]);
-        assert!(find(folder.path(), "a/[x").unwrap_err().starts_with("`a/[x` is no pattern: "));
+        assert!(find(folder.path(), "a/[x").unwrap_err().starts_with("`a/[x` is not a valid pattern: "));
         assert!(find(folder.path(), "a**/x").is_err());
     }
 }

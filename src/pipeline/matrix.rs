@@ -20,7 +20,7 @@ pub(crate) const MOST_CELLS: usize = 100_000;
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) span: Span<usize>,
-    /// Whether its values come from a parameter, so that nobody knows here what they are.
+    /// Whether its values come from a parameter, so that they are not known here.
     pub(crate) is_parameter: bool,
 }
 
@@ -112,13 +112,13 @@ fn values(node: &Node, scope: &Scope<'_>) -> Values {
     Values { count: listed.len() as u128, listed }
 }
 
-/// Reports a row that stands twice, which would be two cells of one name.
+/// Reports duplicate rows, which would be two cells with one name.
 fn distinct(rows: &[Vec<Resolved>], span: &Span<usize>, problems: &Sink) {
     let mut seen = HashSet::new();
     let shown =
         |row: &Vec<Resolved>| row.iter().map(|resolved| resolved.value.to_string()).collect::<Vec<_>>();
     if let Some(repeated) = rows.iter().map(shown).find(|row| !seen.insert(row.clone())) {
-        problems.push(Problem::new(format!("the value {} stands twice", repeated.join(", ")), span));
+        problems.push(Problem::new(format!("the value {} is there twice", repeated.join(", ")), span));
     }
 }
 
@@ -140,15 +140,17 @@ fn range(text: &str, node: &Node, problems: &Sink) -> Values {
 fn value(node: &Node, scope: &Scope<'_>) -> Resolved {
     let resolved = match &node.value {
         NodeValue::Scalar(Json::String(text)) => scope.resolve_text(node, text),
-        _ => Resolved { value: node.plain(), base: Base::File },
+        _ => Resolved { value: scope.resolve(node, &SchemaView::new(&Json::Null)), base: Base::File },
     };
     plain(resolved, node, scope.problems)
 }
 
 fn plain(resolved: Resolved, node: &Node, problems: &Sink) -> Resolved {
-    let value = &resolved.value;
-    if value.is_object() || value.is_array() || value.is_null() {
-        problems.push(Problem::new("a value of a matrix key is text, a number or a truth value", &node.span));
+    let is_scalar = |value: &Json| value.is_string() || value.is_number() || value.is_boolean();
+    let is_list = resolved.value.as_array().is_some_and(|values| values.iter().all(is_scalar));
+    if !is_scalar(&resolved.value) && !is_list {
+        let message = "a value of a matrix key is text, a number, a truth value, or a list of these";
+        problems.push(Problem::new(message, &node.span));
     }
     resolved
 }
@@ -182,10 +184,11 @@ pub(crate) fn count(dimensions: &[Dimension]) -> u128 {
     if counts.clone().any(|count| count == 0) { 0 } else { counts.fold(1, u128::saturating_mul) }
 }
 
-/// A value of a matrix key as people write it.
+/// A value of a matrix key as names of cells have it; a list as `1:10:100`, for commas are between keys.
 pub(crate) fn show(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
+        Json::Array(values) => values.iter().map(show).collect::<Vec<_>>().join(":"),
         value => value.to_string(),
     }
 }
@@ -409,7 +412,7 @@ impl Selector {
         Ok(selector)
     }
 
-    /// Reads what stands between the brackets: values of keys, then perhaps `*` or an extreme.
+    /// Reads the text between the brackets: values of keys, then perhaps `*` or an extreme.
     fn choose(&mut self, inside: &str) -> Option<()> {
         let mut parts: Vec<&str> = inside.split(',').map(str::trim).collect();
         if let Some(choice) = parts.last().and_then(|last| Choice::parse(last)) {

@@ -14,8 +14,11 @@ use serde_json::{Map, Number, Value as Json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Of problems at one place that differ only in what they name.
-const MOST_ALIKE: usize = 3;
+/// Problems of one kind that are reported one by one: at one place, and in a text.
+const MOST_AT_A_PLACE: usize = 3;
+const MOST_IN_A_TEXT: usize = 10;
+/// Names that a hint lists although it suggests one of them.
+const MOST_NAMES: usize = 12;
 
 /// One thing that is wrong, not yet tied to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,7 +29,7 @@ pub struct Problem {
     pub span: Range<usize>,
     /// What to say at that place.
     pub label: String,
-    /// How to mend it.
+    /// Hint.
     pub help: Option<String>,
 }
 
@@ -36,14 +39,14 @@ impl Problem {
         Self { message: message.into(), span: span.clone(), label: "here".into(), help: None }
     }
 
-    /// Says something at the place.
+    /// Sets the label at the place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Says how to mend it.
+    /// Adds a hint.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -59,11 +62,12 @@ impl Problem {
             Some(meant) => self.label(format!("did you mean `{meant}`?")),
             None => self,
         };
-        if known.is_empty() { problem } else { problem.help(format!("{what}: {}", known.join(", "))) }
+        let is_enough = known.is_empty() || (meant.is_some() && known.len() > MOST_NAMES);
+        if is_enough { problem } else { problem.help(format!("{what}: {}", known.join(", "))) }
     }
 }
 
-/// What is found to be wrong while a file is read. Whoever reads on has a look whether there is more than before.
+/// Mistakes that are found while a file is read. Callers compare counts to see whether there are new ones.
 #[derive(Debug, Default)]
 pub(crate) struct Sink(RefCell<Vec<Problem>>);
 
@@ -121,17 +125,56 @@ impl Source {
         problems.sort_by_key(|problem| problem.span.start);
         let mut seen = HashSet::new();
         problems.retain(|problem| seen.insert(problem.clone()));
-        // A fault that every cell of a large matrix has again, with other values, is told by its first cells.
-        let mut alike: HashMap<_, usize> = HashMap::new();
-        problems.retain(|Problem { span, label, help, .. }| {
-            let count = alike.entry((span.clone(), label.clone(), help.clone())).or_default();
-            *count += 1;
-            *count <= MOST_ALIKE
-        });
-        let problems =
-            problems.into_iter().map(|problem| LocatedProblem { problem, source: self.clone() }).collect();
-        Problems(problems)
+        // What every cell of a large matrix has again, and what many stages have.
+        let line = |problem: &Problem| line_of(self.text(), &problem.span);
+        let problems = summed_up(problems, MOST_AT_A_PLACE, |problem| (kind(problem), line(problem)), &line);
+        let problems = summed_up(problems, MOST_IN_A_TEXT, kind, &line);
+        let located = |problem| LocatedProblem { problem, source: self.clone(), code: "pipeline::invalid" };
+        Problems(problems.into_iter().map(located).collect())
     }
+}
+
+/// What is wrong, without what is named: such problems are of one kind.
+fn kind(problem: &Problem) -> String {
+    let unquoted = problem.message.split('`').step_by(2).collect::<Vec<_>>().join("`");
+    unquoted.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+/// Problems of which groups that are too large have become their first, which counts the others and names their lines.
+fn summed_up<K: Eq + std::hash::Hash>(
+    problems: Vec<Problem>,
+    most: usize,
+    group: impl Fn(&Problem) -> K,
+    line: &impl Fn(&Problem) -> usize,
+) -> Vec<Problem> {
+    let mut lines: HashMap<K, Vec<usize>> = HashMap::new();
+    for problem in &problems {
+        lines.entry(group(problem)).or_default().push(line(problem));
+    }
+    let summed_up = |mut problem: Problem| {
+        let key = group(&problem);
+        let Some(others) = lines.get_mut(&key).filter(|lines| lines.len() > most || lines.is_empty()) else {
+            return Some(problem);
+        };
+        // The first takes the lines of all.
+        let mut others = std::mem::take(others).into_iter();
+        let first = others.next()?;
+        let count = others.len();
+        let mut others: Vec<String> =
+            others.filter(|line| *line != first).map(|line| line.to_string()).collect();
+        others.dedup();
+        let more = if others.len() > MOST_IN_A_TEXT { ", …" } else { "" };
+        others.truncate(MOST_IN_A_TEXT);
+        let place =
+            if others.is_empty() { String::new() } else { format!(" in lines {}{more}", others.join(", ")) };
+        problem.message.push_str(&format!(" (and {count} more like this{place})"));
+        Some(problem)
+    };
+    problems.into_iter().filter_map(summed_up).collect()
+}
+
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
 }
 
 /// Everything that is wrong with one text; at least one thing.
@@ -139,7 +182,14 @@ impl Source {
 pub struct Problems(pub Vec<LocatedProblem>);
 
 impl Problems {
-    /// The first of them, of what is wrong where a whole list would say too much.
+    /// The same with another stable code, for texts that are not part of a pipeline.
+    #[must_use]
+    pub fn coded(mut self, code: &'static str) -> Self {
+        self.0.iter_mut().for_each(|problem| problem.code = code);
+        self
+    }
+
+    /// The first of them, where a list would be too much.
     pub(crate) fn first(self) -> Report {
         let mut problems = self.0.into_iter();
         problems.next().map_or_else(|| miette::miette!("its parameters do not fit"), Report::new)
@@ -151,6 +201,7 @@ impl Problems {
 pub struct LocatedProblem {
     problem: Problem,
     source: Source,
+    code: &'static str,
 }
 
 impl LocatedProblem {
@@ -158,8 +209,7 @@ impl LocatedProblem {
     #[must_use]
     pub fn one_line(&self) -> String {
         let Problem { message, span, help, .. } = &self.problem;
-        let before = self.source.text().get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
+        let line = line_of(self.source.text(), span);
         let help = help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
         format!("{}:{line}: {message}{help}", self.source.name())
     }
@@ -174,6 +224,10 @@ impl Display for LocatedProblem {
 impl std::error::Error for LocatedProblem {}
 
 impl Diagnostic for LocatedProblem {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
     fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
         self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
     }
@@ -189,7 +243,7 @@ impl Diagnostic for LocatedProblem {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     /// Place in bytes of the text.
@@ -326,7 +380,7 @@ impl Node {
         }
     }
 
-    /// Where the value at a path of keys and indexes stands; the innermost place known.
+    /// Place of the value at a path of keys and indexes; the innermost place known.
     #[must_use]
     pub(crate) fn span_at(&self, path: &[String]) -> Range<usize> {
         let Some((first, rest)) = path.split_first() else {
@@ -344,7 +398,7 @@ impl Node {
 /// A bracket that is never closed makes every line after it look wrong: the first faults say enough.
 const MOST_SYNTAX_PROBLEMS: usize = 3;
 
-/// Faults of syntax. A table that stands twice is one fault, and what is in it is not reported again.
+/// Syntax errors. A table that is defined twice is one error, and its contents are not reported again.
 fn syntax_problems<'a>(text: &str, errors: impl Iterator<Item = (&'a str, Range<usize>)>) -> Vec<Problem> {
     let mut repeated_tables = Vec::new();
     let mut problems = Vec::new();
@@ -368,7 +422,7 @@ fn syntax_problems<'a>(text: &str, errors: impl Iterator<Item = (&'a str, Range<
             continue;
         }
         let name = text[span.clone()].to_owned();
-        problems.push(Problem::new(format!("`{name}` stands twice"), &span).label("this is the second"));
+        problems.push(Problem::new(format!("`{name}` is defined twice"), &span).label("this is the second"));
     }
     problems
 }
@@ -412,12 +466,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_every_cell_is_told_by_the_first() {
-        let one = |number: usize| Problem::new(format!("cell {number}"), &(0..1));
-        let other = Problem::new("another", &(0..1)).label("there");
-        let problems = Source::new("p", "text").tie((0..1000).map(one).chain([other]).collect());
-        let told: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["cell 0", "cell 1", "cell 2", "another"]);
+    fn many_problems_of_one_kind_are_one_message_with_a_count() {
+        let at = |message: String, place: usize| Problem::new(message, &(place..place + 1));
+        let shown = |text: &str, problems: Vec<Problem>| -> Vec<String> {
+            Source::new("p", text).tie(problems).0.iter().map(ToString::to_string).collect()
+        };
+        // Every cell of a sweep has it again.
+        let cells = (0..1000).map(|number| at(format!("cell `{number}` is wrong"), 0));
+        let found = shown("text", cells.chain([at("another".to_owned(), 0)]).collect());
+        assert_eq!(found, ["cell `0` is wrong (and 999 more like this)", "another"]);
+        // Every stage has it.
+        let stages = (0..12).map(|line| at(format!("there is no kind `{line}`"), 2 * line));
+        let found = shown(&"x\n".repeat(12), stages.collect());
+        let lines = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …";
+        assert_eq!(found, [format!("there is no kind `0` (and 11 more like this in lines {lines})")]);
+        let few = (0..4).map(|line| at(format!("there is no kind `{line}`"), 2 * line));
+        assert_eq!(shown(&"x\n".repeat(4), few.collect()).len(), 4);
+    }
+
+    #[test]
+    fn a_long_list_of_names_is_only_for_those_who_get_no_suggestion() {
+        let names: Vec<String> = (0..60).map(|number| format!("map/kind-{number}")).collect();
+        let suggest =
+            |wrong: &str| Problem::new("", &(0..0)).suggest(wrong, "kinds", names.iter().map(String::as_str));
+        assert_eq!((suggest("map/kind-7x").help, suggest("zzz").help.is_some()), (None, true));
     }
 
     #[test]

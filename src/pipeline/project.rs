@@ -12,7 +12,7 @@ use super::template::{Base, Folders, Reference, Resolved, Template};
 /// Name of the JSON Schema in a project, as the first line of its pipeline file names it for editors.
 pub const SCHEMA_FILE: &str = "hopmap.schema.json";
 
-/// A parameter of an embedded pipeline, as its text has it. Each stands in a line of its own.
+/// A parameter of an embedded pipeline, as its text has it. Each has a line of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter<'a> {
     /// Its name.
@@ -70,7 +70,7 @@ impl Embedded {
     }
 }
 
-/// What is said of a shape that is not the one of the pipeline, whose numbers its comment tells.
+/// Comment of a shape that is not the pipeline's default, whose numbers the default's comment explains.
 fn said_of_shape(shape: &str) -> &'static str {
     match shape.starts_with("\"tree:") {
         true => "innermost first: cores a host, hosts a switch, and so on",

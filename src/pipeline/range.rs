@@ -61,7 +61,7 @@ impl Decimal {
         }
         let sign = if self.digits < 0 { "-" } else { "" };
         let text = format!("{sign}{}e-{}", self.digits.unsigned_abs(), self.scale);
-        // The nearest number that a computer has, which is printed as the decimal that it stands for.
+        // The nearest number that a computer has, which prints as that decimal.
         text.parse().ok().and_then(Number::from_f64).map_or(Json::Null, Json::Number)
     }
 }

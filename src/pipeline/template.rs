@@ -17,7 +17,7 @@ enum Piece {
     Reference(Reference),
 }
 
-/// What stands between `${` and `}`.
+/// The text between `${` and `}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reference {
     /// `params.NAME`
@@ -34,7 +34,7 @@ pub(crate) enum Reference {
 }
 
 impl Template {
-    /// Splits a text. `$${` stands for a literal `${`.
+    /// Splits a text. `$${` is a literal `${`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -190,7 +190,7 @@ impl<'a> Scope<'a> {
         Self { matrix, ..self }
     }
 
-    /// What a reference stands for; what to say at its place if there is no such thing.
+    /// The value of a reference, or the problem at its place if there is none.
     fn look_up(&self, reference: &Reference, span: &Range<usize>) -> Result<Resolved, Problem> {
         let value = |values: &[(String, Resolved)], name: &str, what: &str, here: &str| {
             let found = values.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
@@ -248,7 +248,7 @@ impl<'a> Scope<'a> {
 
     fn resolve_paths(&self, value: Json, base: Base, schema: &SchemaView<'_>) -> Json {
         match value {
-            // `-p ini=` takes a file away that a pipeline names; a path that has to be there stays, and is told to be empty.
+            // `-p ini=` takes a file away that a pipeline names; a path that has to be there stays, and is reported as empty.
             Json::String(path) if path.is_empty() && schema.is_path() && schema.is_optional() => Json::Null,
             Json::String(path) if schema.is_path() => {
                 self.folders.resolve(Path::new(&path), base).to_string_lossy().into_owned().into()
@@ -301,6 +301,11 @@ impl<'a> SchemaView<'a> {
 
     pub(crate) fn description(&self) -> Option<&'a str> {
         self.part["description"].as_str()
+    }
+
+    /// The value that it has where none is given.
+    pub(crate) fn default(&self) -> Option<&'a Json> {
+        self.part.get("default").filter(|value| !value.is_null())
     }
 
     /// Whether it is a table whose keys are all known.

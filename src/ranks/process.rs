@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hopmap_artifact::ArtifactError;
 use hopmap_durable::DurableError;
-use hopmap_model::{Communicator, Context, Inputs, Observer, Outcome, Outputs};
+use hopmap_model::{Communicator, Context, Inputs, InternalError, Observer, Outcome, Outputs};
 use miette::{Diagnostic, Report};
 
 use super::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, is_stopped};
@@ -48,9 +48,6 @@ enum TaskError {
     Parameters(String),
     #[error("cannot start {threads} threads: {problem}")]
     Threads { threads: usize, problem: String },
-    #[error("the stage panicked: {0}")]
-    #[diagnostic(help("this is a fault of hopmap; please report it"))]
-    Panicked(String),
     #[error(transparent)]
     #[diagnostic(transparent)]
     Artifact(#[from] ArtifactError),
@@ -116,8 +113,9 @@ fn search(
     let pool =
         pool.map_err(|error| TaskError::Threads { threads: task.threads, problem: error.to_string() })?;
     let run = || pool.install(|| configured.run(inputs, &cx));
-    std::panic::catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|panic| Err(TaskError::Panicked(ranks::panic_message(&*panic)).into()))
+    std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        Err(InternalError::new(format!("{} panicked: {}", task.kind, ranks::panic_message(&*panic))).into())
+    })
 }
 
 fn inputs(task: &Task) -> Result<Inputs, Report> {
@@ -149,7 +147,8 @@ fn deliver(entry: &StageEntry, outcome: Outcome, folder: &Path) -> Result<(), Re
 /// Leaves word of a failure; `false` if another process was first, and what it says counts.
 pub fn blame(folder: &Path, rank: u32, error: &Report) -> bool {
     let message = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    let fault = Fault { rank, message, help: error.help().map(|help| help.to_string()) };
+    let code = error.code().map(|code| code.to_string());
+    let fault = Fault { rank, code, message, help: error.help().map(|help| help.to_string()) };
     let own = folder.join(format!("fault-{rank}.json"));
     // It appears whole or not at all: whoever comes second aborts everybody at once.
     let linked = ranks::write(&own, &fault).is_ok().then(|| fs::hard_link(&own, folder.join(FAULT)));

@@ -395,7 +395,8 @@ pub enum RefreshError {
         source: Box<Self>,
     },
     /// An entry of the history is missing.
-    #[error("there is no topology snapshot {}", .0.display())]
+    #[error("no topology snapshot at topology snapshot {}", .0.display())]
+    #[diagnostic(help("`hopmap topology status` lists the snapshots that there are"))]
     NoEntry(PathBuf),
     /// The machine has no hosts.
     #[error("the pipeline gave a machine without hosts")]

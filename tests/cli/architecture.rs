@@ -175,7 +175,7 @@ fn hopmap_itself_never_links_mpi() {
 }
 
 /// Every Rust file of the project that is part of the product.
-fn sources() -> Vec<(PathBuf, String)> {
+pub(crate) fn sources() -> Vec<(PathBuf, String)> {
     sources_below(&["src", "stages", "core"])
 }
 

@@ -118,7 +118,7 @@ fn a_key_of_a_stage_that_does_not_exist() {
 fn a_stage_that_stands_twice() {
     insta::assert_snapshot!(check(&format!("{MACHINE}{MACHINE}")), @r#"
     ------- stderr -------
-    error: `machine` stands twice
+    error: `machine` is defined twice
        ,-[p.toml:4:9]
      3 | with = { shape = "tree:2x2", costs = [1, 10] }
      4 | [stages.machine]
@@ -223,11 +223,11 @@ fn a_stage_that_does_not_exist() {
 fn a_circle() {
     insta::assert_snapshot!(check("[stages.a]\nuses = \"trace/import\"\nwith = { path = \"${stages.b.path}/x\", format = \"csv\" }\n[stages.b]\nuses = \"trace/import\"\nwith = { path = \"${stages.a.path}/x\", format = \"csv\" }\n"), @r#"
     ------- stderr -------
-    error: stages need each other in a circle
+    error: the stages form a dependency cycle
        ,-[p.toml:1:9]
      1 | [stages.a]
        :         |
-       :         `-- part of the circle
+       :         `-- part of the cycle
      2 | uses = "trace/import"
        `----
       help: a → b → a (read: needs)
@@ -423,7 +423,7 @@ fn what_a_stage_takes_of_a_machine() {
      5 | [stages.machine]
        `----
       help: keys of [batch]: jobs, patience
-    error: `4 XB` is no size; write for example 4 GB or 512 MiB
+    error: `4 XB` is not a size; write for example 4 GB or 512 MiB
        ,-[p.toml:8:10]
      7 | with = { shape = "tree:2x2", costs = [1, 10] }
      8 | memory = "4 XB"
@@ -454,7 +454,7 @@ fn two_cells_that_save_to_one_place() {
        :                         ^^|^^
        :                           `-- here
        `----
-      help: tell cells apart, for example with ${matrix.shape}
+      help: give every cell its own path, for example with ${matrix.shape}
     [exit code 2]
     "#);
 }

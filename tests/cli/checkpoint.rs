@@ -279,10 +279,7 @@ fn a_checkpoint_that_is_stored_in_full_has_no_base() {
     let added = [add(&[]), add(&[]), add(&[]), add(&["--whole"]), add(&[])];
     assert_eq!(added, [(200_704, 0), (0, 1), (200_704, 0), (200_704, 0), (0, 4)]);
     let explained = sandbox.stdout(&["checkpoint", "explain", "store", "4"]);
-    assert!(
-        explained.starts_with("checkpoint 4, compared with no other: stored in full\n"),
-        "{explained}"
-    );
+    assert!(explained.starts_with("checkpoint 4, compared with no other: stored in full\n"), "{explained}");
     (1..=3).for_each(|number| {
         let _ = fs::remove_file(sandbox.path().join(format!("store/packs/{number}.pack")));
     });

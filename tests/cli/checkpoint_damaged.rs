@@ -46,7 +46,7 @@ fn settings_that_cannot_be_read() {
     for broken in ["", "{}"] {
         sandbox.write("store/store.json", broken);
         let seen = sandbox.seen(&["checkpoint", "list", "store"]);
-        assert!(seen.contains("error: store/store.json cannot be used: "), "{seen}");
+        assert!(seen.contains("store/store.json cannot be used: "), "{seen}");
     }
     sandbox.write("store/store.json", settings.replace("\"format\": 2", "\"format\": 4"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"

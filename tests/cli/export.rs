@@ -219,7 +219,7 @@ fn an_archive_without_inputs_is_checked_but_not_made_again() {
     assert!(!listed(&sandbox).contains(&"pipeline/ring.csv".to_owned()));
     assert!(sandbox.output(&["verify", "ring.crate.zip"]).status.success());
     let seen = sandbox.seen(&["verify", "ring.crate.zip", "--rerun"]);
-    assert!(seen.contains("has no input files, so nothing in it can be made again"), "{seen}");
+    assert!(seen.contains("has no input files, so nothing can be recomputed"), "{seen}");
     assert!(seen.ends_with("[exit code 2]\n"), "{seen}");
 }
 
@@ -316,28 +316,28 @@ fn archives_that_could_do_harm_are_refused() {
     }
     insta::assert_snapshot!(said.replace("DIR/", ""), @r#"
     ------- stderr -------
-    error: x.zip is refused: ../evil at byte 0: its path leads out of the archive
-      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    error: x.zip is refused: ../evil at byte 0: its path points outside of the archive
+      help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
     error: x.zip is refused: /etc/evil at byte 0: its path is absolute, or written for another system
-      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+      help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
     error: x.zip is refused: a\\b at byte 0: its path is absolute, or written for another system
-      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+      help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
     error: x.zip is refused: link at byte 0: it is a link or a special file
-      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+      help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
     error: x.zip is refused: byte 0: files overlap, or the directory hides one
-      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+      help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
     error: x.zip is refused: bomb at byte 0: it would unpack to more than a hundred times its size
-      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+      help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
     error: x.zip was not written by `hopmap export`: it has no ro-crate-metadata.json
@@ -347,8 +347,8 @@ fn archives_that_could_do_harm_are_refused() {
     sandbox.write("x.zip", "no zip at all");
     insta::assert_snapshot!(sandbox.seen(&["verify", "x.zip"]), @r#"
     ------- stderr -------
-    error: DIR/x.zip is no archive, or a damaged one: its directory: invalid Zip archive: Could not find EOCD
-      help: get it once more: what is damaged cannot be told from what is forged
+    error: DIR/x.zip is not an archive, or is damaged: its directory: invalid Zip archive: Could not find EOCD
+      help: get the archive again; damage cannot be distinguished from forgery
     [exit code 2]
     "#);
 }

@@ -261,6 +261,21 @@ fn processes_that_are_not_there() {
     ");
 }
 
+/// Not only the run that needs it, hours later.
+#[test]
+fn check_finds_that_the_processes_are_not_there() {
+    let sandbox = sandbox(PROCESS);
+    let mut command = sandbox.command(&["check", "p.toml", "-p", "launcher=sh launcher"]);
+    command.env("HOPMAP_RANKS", "nowhere/hopmap-ranks");
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("stage `placement` (p.toml:16)") && said.contains("nowhere/hopmap-ranks"),
+        "{said}"
+    );
+}
+
 #[test]
 fn processes_that_fail() {
     let sandbox = sandbox("echo something is wrong >&2\nexit 3\n");

@@ -152,7 +152,7 @@ fn copies_in_each_others_way_are_refused() {
         :                      ^^^^^^^^^^^^^^|^^^^^^^^^^^^^^
         :                                    `-- here
         `----
-      help: give each a path beside the other
+      help: give each a folder of its own
     [exit code 2]
     "#);
     sandbox.edit("ring.toml", "\"out/x/../placement/rankfile\"", "\"./out/placement\"");

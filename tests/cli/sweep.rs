@@ -329,12 +329,12 @@ fn foreach_that_goes_wrong_says_where() {
     sandbox.edit("batch.toml", "foreach = \"program\"\nneeds", "foreach = \"placement\"\nneeds");
     insta::assert_snapshot!(sandbox.seen(&["check", "batch.toml"]), @r#"
     ------- stderr -------
-    error: `foreach` goes in a circle
+    error: `foreach` forms a cycle
         ,-[batch.toml:16:11]
      15 | uses = "map/${matrix.mapper}"
      16 | foreach = "launch"
         :           ^^^^|^^^
-        :               `-- part of the circle
+        :               `-- part of the cycle
      17 | matrix = { mapper = ["linear", "random"] }
         `----
       help: placement → launch → placement (read: follows)
@@ -348,7 +348,7 @@ fn foreach_that_goes_wrong_says_where() {
     );
     insta::assert_snapshot!(sandbox.seen(&["check", "batch.toml"]), @r#"
     ------- stderr -------
-    error: `traces/[b` is no pattern: invalid range pattern
+    error: `traces/[b` is not a valid pattern: invalid range pattern
        ,-[batch.toml:7:20]
      6 | uses = "trace/import"
      7 | foreach = { glob = "traces/[b", key = "trace" }
@@ -516,7 +516,7 @@ fn selectors_choose_among_cells_with_a_value() {
     sandbox.edit("sweep.toml", "placement[mapper=linear, min F]", "placement[mapper=linear]");
     insta::assert_snapshot!(sandbox.seen(&["check", "sweep.toml"]), @r#"
     ------- stderr -------
-    error: `placement` stands for 5 cells
+    error: `placement` matches 5 cells
         ,-[sweep.toml:26:21]
      25 | uses = "launch/rankfile"
      26 | needs = { mapping = "placement[mapper=linear]" }
@@ -534,9 +534,26 @@ fn keys_side_by_side_may_have_a_value_twice_but_no_row() {
     let twice = cells(&format!("{random}{{ n = [16, 16, 32], seed = [1, 2, 2] }}"));
     assert_eq!(twice, ["a[n=16,seed=1]", "a[n=16,seed=2]", "a[n=32,seed=2]"]);
     let said = check(&format!("{random}{{ n = [16, 16], seed = [1, 1] }}"));
-    assert!(said.starts_with("------- stderr -------\nerror: the value 16, 1 stands twice"), "{said}");
+    assert!(said.contains("]: the value 16, 1 is there twice"), "{said}");
     let said = check("uses = \"instance/random\"\nwith = { n = 16 }\nmatrix = { seed = [1, 2, 1] }");
-    assert!(said.contains("error: the value 1 stands twice"), "{said}");
+    assert!(said.contains("]: the value 1 is there twice"), "{said}");
+}
+
+/// Shape and costs of machines with different depths belong together.
+#[test]
+fn a_value_of_a_matrix_may_be_a_list() {
+    let machine = "uses = \"topology/synthetic\"\nzip = { shape = [\"tree:2x4\", \"tree:2x4x2\"], costs = [[1, 10], [1, 10, 100]] }";
+    let named = cells(machine);
+    assert_eq!(named, ["a[shape=tree:2x4,costs=1:10]", "a[shape=tree:2x4x2,costs=1:10:100]"]);
+    let left = cells(&format!("{machine}\nexclude = [{{ costs = [[1, 10]] }}]"));
+    assert_eq!(left, named[1..]);
+    let sandbox = Sandbox::new();
+    let chosen = "[stages.b]\nuses = \"topology/export\"\nwith = { format = \"dot\" }\nneeds = { system = \"a[costs=1:10]\" }";
+    sandbox.write("p.toml", format!("[stages.a]\n{machine}\n{chosen}\n"));
+    let plan = json(&sandbox, &["plan", "p.toml", "--json"]);
+    assert_eq!(plan["cells"].as_array().unwrap().len(), 3, "{plan}");
+    let said = check("uses = \"instance/random\"\nwith = { n = 16 }\nmatrix = { seed = [[1, [2]]] }");
+    assert!(said.contains("text, a number, a truth value, or a list of these"), "{said}");
 }
 
 #[test]

@@ -92,7 +92,12 @@ fn quoted(rest: &mut Peekable<Chars<'_>>) -> String {
     while let Some(next) = rest.next() {
         match next {
             '"' => break,
-            '\\' => drop(rest.next()),
+            '\\' => match rest.next() {
+                Some('\n') => while rest.next_if(|next| next.is_whitespace()).is_some() {},
+                Some('n') => text.push('\n'),
+                Some(next) => text.push(next),
+                None => {}
+            },
             next => text.push(next),
         }
     }

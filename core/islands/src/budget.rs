@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_model::{Context, Error};
-use miette::Diagnostic;
+use hopmap_model::{Context, Error, OutOfRange, require, require_above_zero};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -94,13 +93,10 @@ impl Budget {
         evaluations: Option<u64>,
         time_limit_s: Option<f64>,
         islands: u32,
-    ) -> Result<Self, SearchError> {
-        if !(1..=MAX_ISLANDS).contains(&islands) {
-            return Err(SearchError::Islands { islands });
-        }
-        if evaluations == Some(0) {
-            return Err(SearchError::Evaluations);
-        }
+    ) -> Result<Self, OutOfRange> {
+        let is_right = (1..=MAX_ISLANDS).contains(&islands);
+        require(is_right, "islands", islands, format!("1 to {MAX_ISLANDS}"))?;
+        require_above_zero("evaluations", evaluations)?;
         Ok(Self { evaluations, time: time_limit(time_limit_s)?, islands })
     }
 
@@ -186,10 +182,10 @@ impl Budget {
 }
 
 /// A time limit in seconds as a positive duration.
-pub fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, SearchError> {
+pub fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, OutOfRange> {
     let time = |seconds| match Duration::try_from_secs_f64(seconds) {
         Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err(SearchError::TimeLimit { seconds }),
+        _ => Err(OutOfRange::new("time_limit_s", seconds, "more than 0 s")),
     };
     seconds.map(time).transpose()
 }
@@ -201,7 +197,7 @@ pub(crate) fn row(islands: usize, cx: &Context<'_>) -> usize {
 }
 
 /// Combines the results; the best island wins, ties go to the lowest index.
-pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>, SearchError> {
+pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>, OutOfRange> {
     let mut evaluations = 0;
     let mut complete = true;
     let mut convergence = Vec::new();
@@ -223,31 +219,8 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>,
         }
     }
     let best = bests.iter().min_by_key(|best| best.cost).cloned();
-    let best = best.ok_or(SearchError::Islands { islands: 0 })?;
+    let best = best.ok_or_else(|| OutOfRange::new("islands", 0, format!("1 to {MAX_ISLANDS}")))?;
     Ok(SearchResult { best, bests, evaluations, convergence, complete, counts })
-}
-
-/// An invalid search budget.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum SearchError {
-    /// The number of islands is zero or too large.
-    #[error("islands is {islands}")]
-    #[diagnostic(help("give a number of islands from 1 to {MAX_ISLANDS}"))]
-    Islands {
-        /// The parameter value.
-        islands: u32,
-    },
-    /// The number of evaluations is zero.
-    #[error("evaluations is 0")]
-    #[diagnostic(help("give every island at least one evaluation, or leave `evaluations` out"))]
-    Evaluations,
-    /// The time limit is not a positive finite time.
-    #[error("time_limit_s is {seconds}")]
-    #[diagnostic(help("give a time above zero, or leave `time_limit_s` out"))]
-    TimeLimit {
-        /// The parameter value.
-        seconds: f64,
-    },
 }
 
 #[cfg(test)]
@@ -297,11 +270,14 @@ mod tests {
         let message = |evaluations, seconds, islands| {
             Budget::new(evaluations, seconds, islands).unwrap_err().to_string()
         };
-        assert_eq!(message(None, None, 0), "islands is 0");
-        assert_eq!(message(None, None, 5000), "islands is 5000");
-        assert_eq!(message(Some(0), None, 1), "evaluations is 0");
+        assert_eq!(message(None, None, 0), "`islands` = 0 is out of range");
+        assert_eq!(message(None, None, 5000), "`islands` = 5000 is out of range");
+        assert_eq!(message(Some(0), None, 1), "`evaluations` = 0 is out of range");
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(message(None, Some(seconds), 1), format!("time_limit_s is {seconds}"));
+            assert_eq!(
+                message(None, Some(seconds), 1),
+                format!("`time_limit_s` = {seconds} is out of range")
+            );
         }
     }
 }

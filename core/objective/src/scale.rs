@@ -1,6 +1,6 @@
 //! Powers of ten that turn weights and costs into integers.
 
-use hopmap_model::Weight;
+use hopmap_model::{OutOfRange, Weight};
 
 use crate::ObjectiveError;
 
@@ -114,8 +114,8 @@ pub fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
         true => ("bandwidth_bytes_per_s", bandwidth_bytes_per_s),
         false => ("latency_s", latency_s),
     };
-    let help = "latency_s must be finite and not negative, bandwidth_bytes_per_s finite and above zero";
-    Err(ObjectiveError::new(format!("`{parameter}` of the weight is {value}"), help))
+    let allowed = "`latency_s` 0 or more, `bandwidth_bytes_per_s` above 0, both finite";
+    Err(OutOfRange::new(&format!("weight.time.{parameter}"), value, allowed).into())
 }
 
 #[cfg(test)]
@@ -155,9 +155,9 @@ mod tests {
         let bad = |latency_s, bandwidth_bytes_per_s| {
             check_weight(Weight::Time { latency_s, bandwidth_bytes_per_s }).unwrap_err().to_string()
         };
-        assert_eq!(bad(1e-6, 0.0), "`bandwidth_bytes_per_s` of the weight is 0");
-        assert_eq!(bad(-1.0, 1e9), "`latency_s` of the weight is -1");
-        assert_eq!(bad(1e-6, f64::NAN), "`bandwidth_bytes_per_s` of the weight is NaN");
-        assert_eq!(bad(f64::INFINITY, 1e9), "`latency_s` of the weight is inf");
+        assert_eq!(bad(1e-6, 0.0), "`weight.time.bandwidth_bytes_per_s` = 0 is out of range");
+        assert_eq!(bad(-1.0, 1e9), "`weight.time.latency_s` = -1 is out of range");
+        assert_eq!(bad(1e-6, f64::NAN), "`weight.time.bandwidth_bytes_per_s` = NaN is out of range");
+        assert_eq!(bad(f64::INFINITY, 1e9), "`weight.time.latency_s` = inf is out of range");
     }
 }

@@ -1,17 +1,15 @@
 //! Errors of machines and programs.
 
+use hopmap_model::OutOfRange;
 use miette::Diagnostic;
 
 /// Invalid processors.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MachineError {
-    /// The number of processors is out of range.
-    #[error("processors is {processors}")]
-    #[diagnostic(help("it is at least 1 and at most 65536"))]
-    Processors {
-        /// The number.
-        processors: u32,
-    },
+    /// A parameter is out of its range.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// More processors are requested than exist.
     #[error("{wanted} processors requested, but only {there} exist")]
     #[diagnostic(help(

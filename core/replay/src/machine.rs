@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hopmap_model::Processor;
+use hopmap_model::{OutOfRange, Processor, require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +98,8 @@ impl Network {
 impl Machine {
     /// Identical processors; messages within one take no time.
     pub fn uniform(processors: u32, messages: Linear) -> Result<Self, MachineError> {
-        if !(1..=MAX_PROCESSORS).contains(&processors) {
-            return Err(MachineError::Processors { processors });
-        }
+        let is_right = (1..=MAX_PROCESSORS).contains(&processors);
+        require(is_right, "processors", processors, format!("1 to {MAX_PROCESSORS}"))?;
         let processor = |number| Processor { name: format!("p{number}"), ..Processor::default() };
         let classes = vec![Linear::FREE, messages];
         Ok(Self {
@@ -162,15 +161,14 @@ impl Machine {
             return Err(Refusal::new(problem, "list one value per processor").into());
         }
         match values.iter().find(|&&value| !(value.is_finite() && is_valid(value))) {
-            Some(&value) => Err(out_of_range(name, value).into()),
+            Some(&value) => Err(out_of_range(name, value)),
             None => Ok(()),
         }
     }
 }
 
-fn out_of_range(name: &str, value: f64) -> Refusal {
-    let help = "speeds and bandwidth must be positive, latency and times non-negative";
-    Refusal::new(format!("{name} is {value}"), help)
+fn out_of_range(name: &str, value: f64) -> MachineError {
+    OutOfRange::new(name, value, "speeds and bandwidth above 0; latency and times 0 or more").into()
 }
 
 /// How to compute times of lengths that were not measured.

@@ -332,8 +332,8 @@ mod tests {
         let error = |machine: Result<Machine, MachineError>| machine.unwrap_err().to_string();
         assert_eq!(error(of(Some(5)).with_first(Some(5))), "5 processors requested, but only 4 exist");
         assert_eq!(error(of(None).with_speeds(&[1.0; 3])), "speeds has 3 values for 4 processors");
-        assert_eq!(error(of(None).with_available(&[-1.0; 4])), "available is -1");
-        assert_eq!(Linear::new(f64::NAN, 1.0).unwrap_err().to_string(), "latency is NaN");
-        assert_eq!(Linear::new(0.0, 0.0).unwrap_err().to_string(), "bandwidth is 0");
+        assert_eq!(error(of(None).with_available(&[-1.0; 4])), "`available` = -1 is out of range");
+        assert_eq!(Linear::new(f64::NAN, 1.0).unwrap_err().to_string(), "`latency` = NaN is out of range");
+        assert_eq!(Linear::new(0.0, 0.0).unwrap_err().to_string(), "`bandwidth` = 0 is out of range");
     }
 }

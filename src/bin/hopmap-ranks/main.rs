@@ -39,9 +39,7 @@ fn main() -> ExitCode {
     let error = match worker.join() {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(error)) => error,
-        Err(_) => {
-            miette::miette!(help = "this is a fault of hopmap; please report it", "hopmap-ranks panicked")
-        }
+        Err(_) => hopmap_model::InternalError::new("hopmap-ranks panicked").into(),
     };
     // Others wait for what this process will not send any more.
     if ranks::blame(&folder, rank, &error) {

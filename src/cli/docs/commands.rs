@@ -8,7 +8,7 @@ use super::markdown::{Pages, anchor, head, sentence, table};
 const GROUPS: &[(&str, &str, &[&str])] = &[
     ("run", "Commands: pipelines and stages", &["init", "run", "plan", "why", "check", "graph", "exec"]),
     ("results", "Commands: results", &["show", "query", "diff", "report", "runs", "gc"]),
-    ("reproduce", "Commands: baselines and archives", &["accept", "lock", "verify", "export"]),
+    ("reproduce", "Commands: baselines and archives", &["accept", "lock", "verify", "export", "import"]),
     ("topology", "Commands: machine topologies", &["topology", "agent"]),
     ("checkpoint", "Commands: checkpoint stores", &["checkpoint"]),
     ("other", "Commands: everything else", &[]),

@@ -1,5 +1,6 @@
 //! Errors of checkpoint stores and series.
 
+use hopmap_model::OutOfRange;
 use std::path::PathBuf;
 
 use hopmap_durable::DurableError;
@@ -272,25 +273,13 @@ pub enum DeltaError {
         /// The cause.
         source: CutError,
     },
-    /// An unsupported block length.
-    #[error("`block_bytes` is {0}, but blocks have 256, 512, 1024 … or 65536 bytes")]
-    Block(u32),
+    /// A parameter is out of its range.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// A list without entries.
     #[error("`{0}` is an empty list")]
     Nothing(&'static str),
-    /// A threshold that is not a fraction.
-    #[error("`epsilon` is {0}, but has to be at least 0 and below 1: it is a part of the size of a delta")]
-    Epsilon(f64),
-    /// Seconds or bytes per second out of range.
-    #[error("`{name}` is {value}, but has to be {least}")]
-    Cost {
-        /// Name of the parameter.
-        name: &'static str,
-        /// The requested value.
-        value: f64,
-        /// The allowed range as text.
-        least: &'static str,
-    },
     /// A value is both given and to be measured.
     #[error("`{0}` and `target` cannot be combined: `target` measures it")]
     #[diagnostic(help("omit `target` to use the given value, or omit the value to measure it"))]

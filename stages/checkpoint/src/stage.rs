@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hopmap_durable::{DurableError, Staging};
 use hopmap_model::{
-    CheckpointSeries, CheckpointStore, Context, DeltaRule, Deltas, Error, InputPath, Inputs, Outcome,
-    Outputs, Port, RuleTotals, Stage, StoredCheckpoint,
+    CheckpointSeries, CheckpointStore, Context, DeltaRule, Deltas, Error, InputPath, Inputs, OutOfRange,
+    Outcome, Outputs, Port, RuleTotals, Stage, StoredCheckpoint, require,
 };
 
 use crate::delta::{DeltaError, Settings, WriteCost, against_first, deltas};
@@ -81,11 +81,15 @@ fn check_delta(params: &DeltaParams) -> Result<(), DeltaError> {
     }
     let there_is = |block: &u32| block.is_power_of_two() && BLOCKS.contains(block);
     if let Some(&block) = params.block_bytes.iter().find(|block| !there_is(block)) {
-        return Err(DeltaError::Block(block));
+        return Err(OutOfRange::new("block_bytes", block, "256, 512, 1024, … or 65536").into());
     }
-    if !(0.0..1.0).contains(&params.epsilon) {
-        return Err(DeltaError::Epsilon(params.epsilon));
-    }
+    let epsilon = params.epsilon;
+    require(
+        (0.0..1.0).contains(&epsilon),
+        "epsilon",
+        epsilon,
+        "0 or more and below 1: a fraction of the delta",
+    )?;
     check_cost(params)
 }
 
@@ -96,13 +100,9 @@ fn check_cost(params: &DeltaParams) -> Result<(), DeltaError> {
             return Err(DeltaError::MeasuredAndGiven(name));
         }
     }
-    if let Some(value) = params.write_latency_s.filter(|value| !(value.is_finite() && *value >= 0.0)) {
-        return Err(DeltaError::Cost { name: latency, value, least: "0 or more seconds" });
-    }
-    if let Some(value) = params.write_bytes_per_s.filter(|value| !(value.is_finite() && *value > 0.0)) {
-        return Err(DeltaError::Cost { name: bandwidth, value, least: "above 0 bytes per second" });
-    }
-    Ok(())
+    let (time, speed) = (params.write_latency_s.unwrap_or(0.0), params.write_bytes_per_s.unwrap_or(1.0));
+    require(time.is_finite() && time >= 0.0, latency, time, "0 or more seconds")?;
+    Ok(require(speed.is_finite() && speed > 0.0, bandwidth, speed, "above 0 bytes per second")?)
 }
 
 fn delta_settings(params: &DeltaParams) -> Result<Settings, DeltaError> {

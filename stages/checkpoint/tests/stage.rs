@@ -99,16 +99,16 @@ fn the_write_time_is_latency_plus_size_over_bandwidth() {
 fn invalid_parameters_are_rejected() {
     let folder = series(&["ab", "ac"]);
     for (more, message) in [
-        (json!({ "block_bytes": [1000] }), "`block_bytes` is 1000, but blocks have 256, 512, 1024"),
-        (json!({ "block_bytes": [128] }), "`block_bytes` is 128"),
-        (json!({ "block_bytes": [131_072] }), "`block_bytes` is 131072"),
+        (json!({ "block_bytes": [1000] }), "`block_bytes` = 1000 is out of range"),
+        (json!({ "block_bytes": [128] }), "`block_bytes` = 128 is out of range"),
+        (json!({ "block_bytes": [131_072] }), "`block_bytes` = 131072 is out of range"),
         (json!({ "block_bytes": [] }), "`block_bytes` is an empty list"),
         (json!({ "rules": [] }), "`rules` is an empty list"),
         (json!({ "reading": [] }), "`reading` is an empty list"),
-        (json!({ "epsilon": 2.0 }), "`epsilon` is 2, but has to be at least 0 and below 1"),
-        (json!({ "epsilon": -0.1 }), "`epsilon` is -0.1"),
-        (json!({ "write_bytes_per_s": 0.0 }), "`write_bytes_per_s` is 0, but has to be above 0"),
-        (json!({ "write_latency_s": -1.0 }), "`write_latency_s` is -1"),
+        (json!({ "epsilon": 2.0 }), "`epsilon` = 2 is out of range"),
+        (json!({ "epsilon": -0.1 }), "`epsilon` = -0.1 is out of range"),
+        (json!({ "write_bytes_per_s": 0.0 }), "`write_bytes_per_s` = 0 is out of range"),
+        (json!({ "write_latency_s": -1.0 }), "`write_latency_s` = -1 is out of range"),
         (
             json!({ "write_latency_s": 1.0, "target": folder.path() }),
             "`write_latency_s` and `target` cannot be combined",

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::{
     Context, Error, Mapping, Metrics, Paths, PlacementMetrics, PlacementOrigin, SystemGraph, TaskGraph,
-    seed_stream,
+    require, seed_stream,
 };
 use hopmap_objective::{ObjectiveError, Quality, linear, random, round_robin};
 use hopmap_statistics::median;
@@ -35,10 +35,8 @@ pub fn compare(
     cx: &Context<'_>,
 ) -> Result<Comparison, Error> {
     check(graph, system, mapping)?;
-    if params.samples > MAX_SAMPLES {
-        let help = format!("give at most {MAX_SAMPLES} random mappings");
-        return Err(EvaluateError::new(format!("samples is {}", params.samples), help).into());
-    }
+    let samples = params.samples;
+    require(samples <= MAX_SAMPLES, "samples", samples, format!("0 to {MAX_SAMPLES}"))?;
     let paths = Paths::new(system);
     let measure = |slots: &[u32]| -> Result<BTreeMap<String, f64>, ObjectiveError> {
         Ok(Quality::new(graph, system, paths.as_ref(), slots, mapping.weight)?.metrics())

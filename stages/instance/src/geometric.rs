@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use hopmap_model::{TaskGraph, seed_stream};
+use hopmap_model::{TaskGraph, require, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
 use crate::error::MAX_PAIRS;
@@ -50,10 +50,8 @@ pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
 /// Checks the parameters and returns the radius.
 pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
     check_ranks(params.n)?;
-    if !matches!(params.dimensions, 2 | 3) {
-        let problem = format!("dimensions is {}", params.dimensions);
-        return Err(InstanceError::new(problem, "use 2 for a square, 3 for a cube"));
-    }
+    let dimensions = params.dimensions;
+    require(matches!(dimensions, 2 | 3), "dimensions", dimensions, "2 (a square) or 3 (a cube)")?;
     if params.bytes > 1 << 30 {
         return Err(InstanceError::sizes(params.bytes, params.bytes));
     }
@@ -74,10 +72,8 @@ pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
             }
         }
     };
-    if !(0.0..=MOST_RADIUS).contains(&radius) {
-        let help = "expected a fraction of the side of the square, such as 0.05, or use `degree` instead";
-        return Err(InstanceError::new(format!("radius is {radius}"), help));
-    }
+    let allowed = format!("0 to {MOST_RADIUS}, as a fraction of a side of the square, such as 0.05");
+    require((0.0..=MOST_RADIUS).contains(&radius), "radius", radius, allowed)?;
     let volume = match params.dimensions {
         2 => PI * radius * radius,
         _ => PI * radius * radius * radius / 0.75,
@@ -203,11 +199,11 @@ mod tests {
             change(&mut params);
             geometric(&params).unwrap_err().to_string()
         };
-        assert_eq!(message(|p| p.n = 0), "n is 0");
-        assert_eq!(message(|p| p.dimensions = 4), "dimensions is 4");
-        assert_eq!(message(|p| p.degree = Some(100.0)), "degree is 100, and not from 0 to 99");
-        assert_eq!(message(|p| p.radius = Some(f64::NAN)), "radius is NaN");
-        assert_eq!(message(|p| p.radius = Some(2.0)), "radius is 2");
+        assert_eq!(message(|p| p.n = 0), "`n` = 0 is out of range");
+        assert_eq!(message(|p| p.dimensions = 4), "`dimensions` = 4 is out of range");
+        assert_eq!(message(|p| p.degree = Some(100.0)), "`degree` = 100 is out of range");
+        assert_eq!(message(|p| p.radius = Some(f64::NAN)), "`radius` = NaN is out of range");
+        assert_eq!(message(|p| p.radius = Some(2.0)), "`radius` = 2 is out of range");
         assert_eq!(message(|p| p.bytes = 1 << 31), "bytes is [2147483648, 2147483648]");
         let both = |p: &mut GeometricParams| (p.radius, p.degree) = (Some(0.1), Some(3.0));
         assert_eq!(message(both), "radius and degree cannot be combined");

@@ -1,7 +1,7 @@
 //! Random graphs as programs: uniform ones, and ones with a power-law degree distribution, in which a few
 //! ranks have very many partners. Also code shared by all programs that consist of pairs of ranks.
 
-use hopmap_model::{Edge, Process, TaskGraph, seed_stream};
+use hopmap_model::{Edge, Process, TaskGraph, require, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use crate::error::{MAX_PAIRS, MAX_RANKS};
@@ -68,10 +68,9 @@ pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
 
 /// Checks the parameters and returns pairs and sizes.
 pub(crate) fn check_power_law(params: &PowerLawParams) -> Result<(u64, Sizes), InstanceError> {
-    if !(params.exponent > 2.0 && params.exponent <= 100.0) {
-        let help = "expected a number above 2, up to 100: at 2 and below the mean degree diverges; 2.1 to 3 is usual";
-        return Err(InstanceError::new(format!("exponent is {}", params.exponent), help));
-    }
+    let exponent = params.exponent;
+    let allowed = "above 2, at most 100: at 2 and below the mean degree diverges; 2.1 to 3 is usual";
+    require(exponent > 2.0 && exponent <= 100.0, "exponent", exponent, allowed)?;
     Ok((pairs_of_degree(params.n, params.degree)?, Sizes::new(params.bytes)?))
 }
 
@@ -141,10 +140,8 @@ pub(crate) type Pair = (u32, u32);
 pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, InstanceError> {
     check_ranks(n)?;
     let most = f64::from(n - 1);
-    if !(degree >= 0.0 && degree <= most) {
-        let help = "degree is the mean number of neighbours of a rank, less than the number of ranks";
-        return Err(InstanceError::new(format!("degree is {degree}, and not from 0 to {most}"), help));
-    }
+    let allowed = format!("0 to {most}: the mean number of neighbours of a rank");
+    require(degree >= 0.0 && degree <= most, "degree", degree, allowed)?;
     let pairs = libm::round(f64::from(n) * degree / 2.0);
     if pairs > MAX_PAIRS as f64 {
         return Err(InstanceError::too_many_pairs());
@@ -154,13 +151,7 @@ pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, InstanceError>
 
 /// Checks a number of ranks.
 pub(crate) fn check_ranks(n: u32) -> Result<(), InstanceError> {
-    match (1..=MAX_RANKS).contains(&n) {
-        true => Ok(()),
-        false => {
-            let help = format!("allowed: 1 to {MAX_RANKS}");
-            Err(InstanceError::new(format!("n is {n}"), help))
-        }
-    }
+    Ok(require((1..=MAX_RANKS).contains(&n), "n", n, format!("1 to {MAX_RANKS}"))?)
 }
 
 /// Random bytes per pair and direction, uniform in a range.
@@ -265,11 +256,11 @@ mod tests {
     #[test]
     fn invalid_parameters_are_rejected() {
         let message = |n, degree| random_graph(&params(n, degree, 1)).unwrap_err().to_string();
-        assert_eq!(message(0, 0.0), "n is 0");
-        assert_eq!(message(1 << 25, 1.0), "n is 33554432");
-        assert_eq!(message(4, 3.5), "degree is 3.5, and not from 0 to 3");
-        assert_eq!(message(4, -1.0), "degree is -1, and not from 0 to 3");
-        assert_eq!(message(4, f64::NAN), "degree is NaN, and not from 0 to 3");
+        assert_eq!(message(0, 0.0), "`n` = 0 is out of range");
+        assert_eq!(message(1 << 25, 1.0), "`n` = 33554432 is out of range");
+        assert_eq!(message(4, 3.5), "`degree` = 3.5 is out of range");
+        assert_eq!(message(4, -1.0), "`degree` = -1 is out of range");
+        assert_eq!(message(4, f64::NAN), "`degree` = NaN is out of range");
         assert_eq!(message(1 << 24, 100.0), "the graph has more than 67108864 pairs of neighbours");
         let error = random_graph(&RandomGraphParams { bytes: [3, 2], ..params(4, 1.0, 1) }).unwrap_err();
         assert_eq!(error.to_string(), "bytes is [3, 2]");
@@ -367,7 +358,7 @@ mod tests {
     fn invalid_exponents_are_rejected() {
         for exponent in [2.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = power_law(&power_law_params(10, 2.0, exponent, 1)).unwrap_err().to_string();
-            assert_eq!(error, format!("exponent is {exponent}"));
+            assert_eq!(error, format!("`exponent` = {exponent} is out of range"));
         }
     }
 

@@ -43,8 +43,8 @@ mod population;
 
 use std::time::Instant;
 
-use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
-use hopmap_model::{Context, Error, seed_stream};
+use hopmap_islands::{Budget, Candidate, Evolution, Meter};
+use hopmap_model::{Context, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ pub struct Auto {
 
 impl Auto {
     /// Checks the parameters.
-    pub fn new(params: &AutoParams) -> Result<Self, SearchError> {
+    pub fn new(params: &AutoParams) -> Result<Self, OutOfRange> {
         let &AutoParams { seed, evaluations, time_limit_s, islands, .. } = params;
         Ok(Self { seed, budget: Budget::new(evaluations, time_limit_s, islands)? })
     }

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-pub use hopmap_islands::SearchError;
-use hopmap_model::NotBuilt;
+use hopmap_model::{NotBuilt, OutOfRange};
 use hopmap_objective::Problem;
 use hopmap_partition::PartitionError;
 use hopmap_process::{Cause, RunError};
@@ -21,10 +20,10 @@ pub enum MapError {
         #[help]
         help: String,
     },
-    /// The budget is invalid.
+    /// A parameter is out of its range.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Budget(#[from] SearchError),
+    OutOfRange(#[from] OutOfRange),
     /// A file that is exchanged with a command cannot be written or read.
     #[error("cannot write or read `{path}`")]
     File {
@@ -57,19 +56,6 @@ impl MapError {
     pub(crate) fn temperatures(first: f64, last: f64) -> Self {
         let problem = format!("the final temperature {last} is not below the initial temperature {first}");
         Self::new(problem, "temperatures are in the unit of F; lower `final_temperature` or omit it")
-    }
-
-    /// Refuses an out-of-range value of a parameter.
-    pub(crate) fn unless(in_order: bool, name: &str, value: &impl ToString, help: &str) -> Result<(), Self> {
-        match in_order {
-            true => Ok(()),
-            false => Err(Self::new(format!("{name} is {}", value.to_string()), help)),
-        }
-    }
-
-    /// Refuses zero.
-    pub(crate) fn unless_zero(name: &str, value: Option<u64>) -> Result<(), Self> {
-        Self::unless(value != Some(0), name, &0, "give a positive integer, or omit it")
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hopmap_islands::time_limit;
-use hopmap_model::{Context, Error};
+use hopmap_model::{Context, Error, require_above_zero};
 use hopmap_objective::{Metric, Problem};
 
 use crate::error::check_plain;
@@ -67,10 +67,7 @@ impl Exact {
     /// Checks the parameters.
     pub fn new(params: &ExactParams) -> Result<Self, MapError> {
         let &ExactParams { seed, max_search_nodes: nodes, time_limit_s, .. } = params;
-        if nodes == Some(0) {
-            let help = "allow at least one node, or omit `max_search_nodes`";
-            return Err(MapError::new("max_search_nodes is 0", help));
-        }
+        require_above_zero("max_search_nodes", nodes)?;
         Ok(Self { seed, nodes, time: time_limit(time_limit_s)? })
     }
 

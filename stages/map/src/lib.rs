@@ -27,7 +27,7 @@ pub use annealing::Annealing;
 pub use auto::Auto;
 pub use baseline::{Linear, Random, RoundRobin, greedy};
 pub use composite::Composite;
-pub use error::{MapError, SearchError};
+pub use error::MapError;
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;

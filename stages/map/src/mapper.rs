@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Budget, Meter, Point, Progress, SearchError};
-use hopmap_model::{Context, ConvergencePoint, Error};
+use hopmap_islands::{Budget, Meter, Point, Progress};
+use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange};
 use hopmap_objective::{Assignment, Problem};
 
 use crate::descend;
@@ -94,7 +94,7 @@ impl FinalSearch {
         time_limit_s: Option<f64>,
         islands: u32,
         [descends, falls_back]: [bool; 2],
-    ) -> Result<(Self, Budget), SearchError> {
+    ) -> Result<(Self, Budget), OutOfRange> {
         let time = time_limit_s.and_then(|limit| Duration::try_from_secs_f64(DESCENT_SHARE * limit).ok());
         let share = if descends { 1.0 - DESCENT_SHARE } else { 1.0 };
         let budget = Budget::new(evaluations, time_limit_s.map(|limit| share * limit), islands)?;

@@ -1,7 +1,7 @@
 //! Robust tabu search (Taillard 1991): islands, search and tabu list.
 
-use hopmap_islands::{Budget, Counts, Island, Meter, SearchError};
-use hopmap_model::{Context, Error, seed_stream};
+use hopmap_islands::{Budget, Counts, Island, Meter};
+use hopmap_model::{Context, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
@@ -35,7 +35,7 @@ pub struct Tabu {
 
 impl Tabu {
     /// Checks the parameters.
-    pub fn new(params: &TabuParams) -> Result<Self, SearchError> {
+    pub fn new(params: &TabuParams) -> Result<Self, OutOfRange> {
         let &TabuParams { seed, evaluations, time_limit_s, islands, .. } = params;
         Ok(Self { seed, budget: Budget::new(evaluations, time_limit_s, islands)? })
     }

@@ -160,7 +160,10 @@ fn infeasible_problems_are_refused() {
     assert_eq!(message(&graph(0, []), &tree(&[2, 4]), params()), "the task graph has no processes");
     let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
     let bad = AutoParams { weight: weight.into(), ..params() };
-    assert_eq!(message(&grid(2, 2), &tree(&[4]), bad), "`bandwidth_bytes_per_s` of the weight is 0");
+    assert_eq!(
+        message(&grid(2, 2), &tree(&[4]), bad),
+        "`weight.time.bandwidth_bytes_per_s` = 0 is out of range"
+    );
 }
 
 #[test]

@@ -222,10 +222,10 @@ fn a_time_limit_ends_the_search() {
 fn invalid_parameters_are_refused() {
     let (graph, system) = (grid(2, 2), tree(&[2, 2]));
     let nodes = ExactParams { max_search_nodes: Some(0), ..ExactParams::default() };
-    assert_eq!(refused(nodes, &graph, &system), "max_search_nodes is 0");
+    assert_eq!(refused(nodes, &graph, &system), "`max_search_nodes` = 0 is out of range");
     for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let params = ExactParams { time_limit_s: Some(seconds), ..ExactParams::default() };
-        assert_eq!(refused(params, &graph, &system), format!("time_limit_s is {seconds}"));
+        assert_eq!(refused(params, &graph, &system), format!("`time_limit_s` = {seconds} is out of range"));
     }
 }
 

@@ -179,7 +179,7 @@ fn invalid_parameters_are_refused() {
         "the command uses {seconds}, but `time_limit_s` is not set"
     );
     let params = ExternalParams { time_limit_s: Some(-1.0), ..shell("true") };
-    assert_eq!(refused(params), "time_limit_s is -1");
+    assert_eq!(refused(params), "`time_limit_s` = -1 is out of range");
 }
 
 #[test]

@@ -152,5 +152,8 @@ fn time_uses_the_machine_latency_and_bandwidth_by_default() {
     // Errors are found before anything runs.
     let time = NetworkSpeed { latency_s: Some(-1.0), bandwidth_bytes_per_s: None };
     let wrong = LinearParams { weight: WeightChoice::Time { time }, ..LinearParams::default() };
-    assert_eq!(LinearStage::check(&wrong).unwrap_err().to_string(), "`latency_s` of the weight is -1");
+    assert_eq!(
+        LinearStage::check(&wrong).unwrap_err().to_string(),
+        "`weight.time.latency_s` = -1 is out of range"
+    );
 }

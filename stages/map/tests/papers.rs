@@ -335,9 +335,12 @@ fn parameters_have_defaults_and_no_unknown_names() {
     assert_eq!((ring.scheme, ring.master), (Scheme::MasterSlave, Master::Reduces));
     let annealing = AnnealingPart { cooling_rate: Some(2.0), ..AnnealingPart::default() };
     let refused = CompositeParams { annealing, ..CompositeParams::default() };
-    assert_eq!(CompositeStage::check(&refused).unwrap_err().to_string(), "cooling_rate is 2");
+    assert_eq!(
+        CompositeStage::check(&refused).unwrap_err().to_string(),
+        "`cooling_rate` = 2 is out of range"
+    );
     let refused = GeneticParams { islands: 0, ..GeneticParams::default() };
-    assert_eq!(GeneticStage::check(&refused).unwrap_err().to_string(), "islands is 0");
+    assert_eq!(GeneticStage::check(&refused).unwrap_err().to_string(), "`islands` = 0 is out of range");
 }
 
 #[test]

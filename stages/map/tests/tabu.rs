@@ -137,7 +137,7 @@ fn infeasible_problems_are_refused() {
     let bad = TabuParams { weight: weight.into(), ..params() };
     assert_eq!(refused(bad, &grid(2, 2), &tree(&[4])), "`bandwidth_bytes_per_s` of the weight is 0");
     let alone = TabuParams { islands: 0, ..params() };
-    assert_eq!(refused(alone, &grid(2, 2), &tree(&[4])), "islands is 0");
+    assert_eq!(refused(alone, &grid(2, 2), &tree(&[4])), "`islands` = 0 is out of range");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use hopmap_model::{
     Context, Demands, Edge, Error, Inputs, Link, LinkState, Node, NodeKind, NodeState, Outcome, Outputs,
     Phase, Port, ProcessDemand, Routing, Stage, Stream, SwitchType, SystemGraph, TableEntry, Tables,
-    TaskGraph,
+    TaskGraph, require,
 };
 
-use crate::error::{Result, fail, is_above_zero, is_amount, require};
+use crate::error::{Result, fail, is_above_zero, is_amount};
 use crate::instance::{Ports, slots};
 use crate::{DemandsParams, Performance, RouteError};
 
@@ -41,13 +41,13 @@ impl Stage for DemandsStage {
             [("duration_s", params.duration_s), ("bandwidth_bytes_per_s", params.bandwidth_bytes_per_s)]
         {
             let value = value.unwrap_or(1.0);
-            require(is_above_zero(value), name, value, "it is above 0")?;
+            require(is_above_zero(value), name, value, "above 0")?;
         }
         let least = params.min_bandwidth_bytes_per_s;
-        require(is_amount(least), "min_bandwidth_bytes_per_s", least, "it is 0 or more")?;
+        require(is_amount(least), "min_bandwidth_bytes_per_s", least, "0 or more")?;
         let number = params.switch_type.unwrap_or(1);
-        let help = "1: one table for the whole switch; 2: a table for every port";
-        Ok(require(matches!(number, 1 | 2), "`switch_type`", number, help)?)
+        let help = "1 (one table for the whole switch) or 2 (a table for every port)";
+        Ok(require(matches!(number, 1 | 2), "switch_type", number, help)?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -1,7 +1,6 @@
 //! Errors of instances, inventories, parameters, tables and exports.
 
-use std::fmt::Display;
-
+use hopmap_model::OutOfRange;
 use miette::Diagnostic;
 
 /// A problem and its remedy: tables that misroute or overload, tables that a format cannot represent, invalid parameters, a
@@ -41,9 +40,10 @@ pub(crate) fn fail<T, E: From<RouteError>>(
     Err(RouteError::new(problem, help).into())
 }
 
-/// Refuses the value of a parameter unless it is as it has to be, which `help` says.
-pub(crate) fn require(is_right: bool, name: &str, value: impl Display, help: &str) -> Result<()> {
-    if is_right { Ok(()) } else { fail(format!("{name} is {value}"), help) }
+impl From<OutOfRange> for RouteError {
+    fn from(error: OutOfRange) -> Self {
+        Self::new(error.to_string(), error.hint())
+    }
 }
 
 /// Whether a number is finite and above zero.

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::{
     Cause, Context, Counting, Diagnosis, Error, Failure, Failures, Inputs, Mapping, Outcome, Outputs, Port,
-    Route, Routes, Stage, SystemGraph, TableEntry, Tables, TaskGraph,
+    Route, Routes, Stage, SystemGraph, TableEntry, Tables, TaskGraph, require,
 };
 use rayon::prelude::*;
 
 use crate::answer::{checked, solve_from};
 use crate::diagnosis::diagnose;
 use crate::engine::{Limits, SearchResult, StopCondition};
-use crate::error::{fail, is_amount, require};
+use crate::error::{fail, is_amount};
 use crate::network::check_ports;
 use crate::problem::{Home, Plan, Problem};
 use crate::{FailuresParams, Method, Rules, check, network, solver};
@@ -53,8 +53,8 @@ impl Stage for FailuresStage {
         if params.components.is_empty() {
             return fail("`components` is empty", "list link, switch, host or several of them");
         }
-        let (cost, help) = (params.move_cost, "it is 0 or more, in units of the objective");
-        Ok(require(is_amount(cost), "`move_cost`", cost, help)?)
+        let cost = params.move_cost;
+        Ok(require(is_amount(cost), "move_cost", cost, "0 or more, in units of the objective")?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use hopmap_model::{Context, Error, InputPath, NotBuilt};
+use hopmap_model::{Context, Error, InputPath, NotBuilt, require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Limits;
-use crate::error::{is_above_zero, require};
+use crate::error::is_above_zero;
 use crate::problem::{Rules, Weights};
 use crate::solver::HIGHS;
 
 /// What to do about limits of nothing.
-pub(crate) const NO_LIMIT: &str = "it is above 0; leave it out to search until the optimum is proven";
+pub(crate) const NO_LIMIT: &str = "above 0; without it the search ends when the optimum is proven";
 
 /// Declares the parameters of a stage; parameter groups shared by several stages are defined once. `weights` are the weights of
 /// objective (11), `rules` adds constraints on a solution, and `search` adds the solver and its limits. `flatten` is not used:

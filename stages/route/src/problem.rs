@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
     Link, LinkState, Mapping, Node, NodeKind, NodeState, ProcessDemand, Route, SwitchType, SystemGraph,
-    TaskGraph,
+    TaskGraph, require,
 };
 
-use crate::error::{Result, fail, is_above_zero, is_amount, require};
+use crate::error::{Result, fail, is_above_zero, is_amount};
 use crate::network::nodes_of;
 use crate::{Network, network};
 
@@ -360,12 +360,15 @@ impl Rules {
         for (name, slack) in
             [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)]
         {
-            let help = "it is the part that stays free: from 0 up to but not including 1";
-            require((0.0..1.0).contains(&slack), name, slack, help)?;
+            require(
+                (0.0..1.0).contains(&slack),
+                name,
+                slack,
+                "0 or more and below 1: the fraction that stays free",
+            )?;
         }
         let load = self.switch_load.unwrap_or(1.0);
-        let help = "it is what may arrive at a switch in a second: above 0; leave it out where all may";
-        require(is_above_zero(load), "switch_load", load, help)
+        Ok(require(is_above_zero(load), "switch_load", load, "above 0; without it there is no limit")?)
     }
 
     /// Largest difference at which two costs count as equal: relative rounding, and less than any weight can cause.

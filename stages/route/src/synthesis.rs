@@ -41,15 +41,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use hopmap_model::{
-    Cause, Context, Diagnosis, Error, InputPath, Inputs, Mapping, NodeKind, Outcome, Outputs, Part, Port,
-    Routes, Stage, SystemGraph, Tables, TaskGraph,
+    Cause, Context, Diagnosis, Error, InputPath, Inputs, InternalError, Mapping, NodeKind, Outcome, Outputs,
+    Part, Port, Routes, Stage, SystemGraph, Tables, TaskGraph, require,
 };
 use hopmap_text::FileError;
 
 use crate::answer::{self, Answer};
 use crate::diagnosis::diagnose;
 use crate::engine::StopCondition;
-use crate::error::{Result, fail, require};
+use crate::error::{Result, fail};
 use crate::instance::cable;
 use crate::network::check_ports;
 use crate::params::NO_LIMIT;
@@ -208,7 +208,7 @@ fn check_hosts(graph: &TaskGraph, inventory: &Inventory, given: Option<&SystemGr
 /// The solution on the machine, with the metrics of the search.
 fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Result<Answer, Error> {
     let Some(mut answer) = judge.answer(system)? else {
-        return fail("the machine has no answer after all", "this is a fault of hopmap");
+        return Err(InternalError::new("the cheapest machine has no routes").into());
     };
     let of_answer = answer.routes.metrics.get("proven").copied().unwrap_or_default();
     let proven = if proven { of_answer } else { 0.0 };

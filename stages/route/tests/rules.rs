@@ -77,11 +77,20 @@ fn invalid_rules_are_rejected() {
     };
     for slack in [1.0, -0.1, f64::NAN, f64::INFINITY] {
         let words = solve(&|params| params.bandwidth_slack = slack);
-        assert_eq!(words, [format!("bandwidth_slack is {slack}"), format!("bandwidth_slack is {slack}")]);
+        assert_eq!(
+            words,
+            [
+                format!("`bandwidth_slack` = {slack} is out of range"),
+                format!("`bandwidth_slack` = {slack} is out of range")
+            ]
+        );
         assert!(solve(&|params| params.performance_slack = slack)[0].starts_with("performance_slack is "));
     }
     for load in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(solve(&|params| params.switch_load = Some(load))[0], format!("switch_load is {load}"));
+        assert_eq!(
+            solve(&|params| params.switch_load = Some(load))[0],
+            format!("`switch_load` = {load} is out of range")
+        );
     }
     let checked = |text: &str| CheckStage::check(&serde_json::from_str(text).unwrap());
     assert!(checked(r#"{"bandwidth_slack": 1}"#).is_err() && checked(r#"{"switch_load": 0}"#).is_err());

@@ -9,12 +9,11 @@ mod windows;
 use std::time::{Duration, Instant};
 
 use hopmap_islands::Point;
-use hopmap_model::{Context, Error};
+use hopmap_model::{Context, Error, require, require_above_zero};
 
 use self::state::{Fixed, State, Step, is_small};
 use self::windows::{NEVER, Windows, has_room};
 use crate::bounds::lower_bound;
-use crate::error::invalid;
 use crate::{Evaluator, ExactParams, Plan, Problem, Scheduler, SearchResult, list};
 
 /// Default limit of states.
@@ -29,15 +28,9 @@ const REMEMBERED: u64 = 1 << 20;
 /// Branch and bound.
 impl Scheduler for ExactParams {
     fn check(&self) -> Result<(), Error> {
-        if self.max_search_nodes == Some(0) {
-            return invalid("max_search_nodes is 0", "give at least 1");
-        }
-        match self.time_limit_s {
-            Some(limit) if !(limit.is_finite() && limit > 0.0 && limit < 1e9) => {
-                invalid(format!("time_limit_s is {limit}"), "give more than 0")
-            }
-            _ => Ok(()),
-        }
+        require_above_zero("max_search_nodes", self.max_search_nodes)?;
+        let limit = self.time_limit_s.unwrap_or(1.0);
+        Ok(require(limit > 0.0 && limit < 1e9, "time_limit_s", limit, "above 0 and below 1e9")?)
     }
 
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {

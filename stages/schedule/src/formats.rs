@@ -11,7 +11,7 @@ pub mod sch;
 pub mod stg;
 pub mod wfformat;
 
-use hopmap_model::{Context, Error, TaskDag};
+use hopmap_model::{Context, Error, TaskDag, require};
 use hopmap_text::FileError;
 
 use crate::error::{InvalidInput, invalid};
@@ -105,10 +105,8 @@ pub fn recognise(bytes: &[u8]) -> Result<GraphFormat, Option<&'static str>> {
 /// Whether the parameters are consistent.
 pub(crate) fn check(params: &ImportParams) -> Result<(), InvalidInput> {
     let scale = params.scale;
-    match scale.is_finite() && scale > 0.0 {
-        true => params.format.map_or(Ok(()), |format| check_attributes(params, format)),
-        false => invalid(format!("`scale` is {scale}"), "it is a number above 0, such as 1000"),
-    }
+    require(scale.is_finite() && scale > 0.0, "scale", scale, "above 0, such as 1000")?;
+    params.format.map_or(Ok(()), |format| check_attributes(params, format))
 }
 
 fn check_attributes(params: &ImportParams, format: GraphFormat) -> Result<(), InvalidInput> {
@@ -190,7 +188,7 @@ mod tests {
         let (dag, said) = graph_of(&ImportParams { scale: 10.0, ..params.clone() }).unwrap();
         assert_eq!((dag.tasks.len(), dag.dependencies[0].bytes), (2, 5));
         assert_eq!(said, "DOT, work is `Weight` of nodes, messages are `cost` of edges");
-        assert_eq!(error(&ImportParams { scale: 0.0, ..params.clone() }), "`scale` is 0");
+        assert_eq!(error(&ImportParams { scale: 0.0, ..params.clone() }), "`scale` = 0 is out of range");
         let stg = ImportParams { format: Some(GraphFormat::Stg), ..params.clone() };
         assert!(error(&stg).starts_with(&format!("{path}:1:1: ")));
         let named = ImportParams { node_weight: Some("label".into()), ..stg };

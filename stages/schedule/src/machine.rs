@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use hopmap_formats::parus::{Kind, NetworkFile};
-use hopmap_model::{Error, InputPath, Processor, SystemGraph, WorkUnit};
+use hopmap_model::{Error, InputPath, OutOfRange, Processor, SystemGraph, WorkUnit};
 use hopmap_replay::{
     Distances, Linear, MAX_PROCESSORS, Machine, MachineError as InvalidMachine, Measured, Network,
 };
@@ -108,7 +108,7 @@ fn used_processes(params: &MachineParams, count: usize) -> Result<Range<usize>, 
         return Err(InvalidMachine::TooFew { wanted, there: count - first });
     }
     if wanted > MAX_PROCESSORS as usize {
-        return Err(InvalidMachine::Processors { processors: wanted as u32 });
+        return Err(OutOfRange::new("processors", wanted, "1 to 65536").into());
     }
     Ok(first..first + wanted)
 }
@@ -312,10 +312,7 @@ mod tests {
         let other = PROCS.replace("processors 3", "processors 2").replace("b\nb", "b").replace("\n3\n", "\n");
         let disagree = of(Some(&other), Some(NETWORK), same).unwrap_err();
         assert_eq!(disagree, "`procs` has 2 processes, but `network` has 3");
-        assert_eq!(
-            of(Some("x"), None, same).unwrap_err(),
-            "procs:1:1: expected `processors`, found `x`"
-        );
+        assert_eq!(of(Some("x"), None, same).unwrap_err(), "procs:1:1: expected `processors`, found `x`");
         let missing = of(None, None, |params| params.procs = Some(InputPath::new("/nowhere/procs.vct")));
         assert_eq!(
             missing.unwrap_err(),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use hopmap_islands::{Budget, SearchError};
-use hopmap_model::{DelayModel, InputPath};
+use hopmap_islands::Budget;
+use hopmap_model::{DelayModel, InputPath, OutOfRange};
 use hopmap_replay::{Distance, Lookup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -443,7 +443,7 @@ macro_rules! search {
         impl $params {
             pub(crate) const KIND: &'static str = $kind;
 
-            pub(crate) fn budget(&self) -> Result<Budget, SearchError> {
+            pub(crate) fn budget(&self) -> Result<Budget, OutOfRange> {
                 Budget::new(self.evaluations, self.time_limit_s, self.islands)
             }
         }

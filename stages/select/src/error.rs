@@ -18,6 +18,10 @@ pub enum SelectError {
         #[help]
         help: String,
     },
+    /// A parameter is out of its range.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    OutOfRange(#[from] hopmap_model::OutOfRange),
     /// The costs cannot be stored.
     #[error(transparent)]
     #[diagnostic(transparent)]

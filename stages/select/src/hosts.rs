@@ -2,7 +2,7 @@
 
 use hopmap_model::{
     Context, CostModel, Error, Forward, InputPath, Inputs, Levels, Link, Matrix, NodeKind, Outcome, Outputs,
-    Port, RouteCosts, RouteMetric, Routing, Slot, Stage, SystemGraph,
+    Port, RouteCosts, RouteMetric, Routing, Slot, Stage, SystemGraph, require,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,12 +128,9 @@ fn check(params: &HostsParams) -> Result<(), SelectError> {
         let help = "`cost = \"time\"` needs the message size `bytes`";
         return Err(SelectError::new(format!("`bytes` {problem}"), help));
     }
-    match params.link_latency_s.filter(|latency| !(latency.is_finite() && *latency >= 0.0)) {
-        Some(value) => {
-            Err(SelectError::new(format!("`link_latency_s` is {value}"), "give seconds, such as 1.5e-7"))
-        }
-        None => Ok(()),
-    }
+    let latency = params.link_latency_s.unwrap_or(0.0);
+    let is_right = latency.is_finite() && latency >= 0.0;
+    Ok(require(is_right, "link_latency_s", latency, "0 or more seconds, such as 1.5e-7")?)
 }
 
 /// Applies the requested costs and representation.

@@ -165,7 +165,10 @@ fn invalid_requests_are_rejected() {
         (json!({ "free": "" }), "`free` contains no host of the machine topology"),
         (json!({ "free": "n[1-3],n2" }), "`free` contains `n2` twice"),
         (json!({ "free": "n[1-3" }), "`free`: host list, column 2: unclosed bracket"),
-        (json!({ "exclude": "n[3-1]" }), "`exclude`: host list, column 3: the range is descending, from 3 to 1"),
+        (
+            json!({ "exclude": "n[3-1]" }),
+            "`exclude`: host list, column 3: the range is descending, from 3 to 1",
+        ),
         (
             json!({ "exclude": "m1" }),
             "`exclude` contains `m1`, which is not a host with slots in the machine topology",

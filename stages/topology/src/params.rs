@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use hopmap_model::{CostsError, MeasurementsError, RouteMetric, SystemGraphError};
+use hopmap_model::{CostsError, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError};
 use miette::Diagnostic;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
@@ -17,6 +17,12 @@ pub struct MachineError {
     problem: String,
     #[help]
     help: Option<String>,
+}
+
+impl From<OutOfRange> for MachineError {
+    fn from(error: OutOfRange) -> Self {
+        Self::new(error.to_string(), error.hint())
+    }
 }
 
 impl MachineError {

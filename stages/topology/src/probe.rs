@@ -25,7 +25,9 @@ pub mod tournament;
 pub use crate::params::{BandwidthPhase, ProbeParams};
 pub use sampling::{Sampling, Timing, Wire, sample};
 
-use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
+use hopmap_model::{
+    Context, Error, Inputs, Measurements, OutOfRange, Outcome, Outputs, Port, Stage, SystemGraph,
+};
 
 use crate::MachineError;
 use crate::levels::{LevelsParams, levels_of_measurements};
@@ -104,8 +106,8 @@ fn check(params: &ProbeParams) -> Result<(), Error> {
 }
 
 fn check_own(params: &ProbeParams) -> Result<(), MachineError> {
-    let wrong = |name, value: &dyn std::fmt::Debug, help| {
-        Err(MachineError::new(format!("`{name}` is {value:?}"), help))
+    let wrong = |name, value: &dyn std::fmt::Debug, allowed| {
+        Err(OutOfRange::new(name, format!("{value:?}"), allowed).into())
     };
     let is_time = |seconds: f64| seconds > 0.0 && seconds <= 86_400.0;
     Template::parse(&params.start)?;
@@ -113,25 +115,29 @@ fn check_own(params: &ProbeParams) -> Result<(), MachineError> {
         host_names(list)?;
     }
     if params.sizes.is_empty() || params.sizes.len() > MOST_SIZES {
-        return wrong("sizes", &params.sizes, "give from 1 to 64 sizes");
+        return wrong("sizes", &params.sizes, "1 to 64 sizes");
     }
     if params.sizes.iter().any(|&bytes| bytes == 0 || bytes > LARGEST) {
-        return wrong("sizes", &params.sizes, "sizes must be from 1 byte to 64 MiB (67108864)");
+        return wrong("sizes", &params.sizes, "sizes from 1 byte to 64 MiB (67108864)");
     }
     if params.parallel == 0 {
-        return wrong("parallel", &params.parallel, "give at least 1 concurrent pair");
+        return wrong("parallel", &params.parallel, "1 or more");
     }
     if params.messages == 0 || params.messages > 1_000_000 {
-        return wrong("messages", &params.messages, "give a number from 1 to 1000000");
+        return wrong("messages", &params.messages, "1 to 1000000");
     }
     if !(0.0..1.0).contains(&params.tolerance) {
-        return wrong("tolerance", &params.tolerance, "give a fraction from 0 to less than 1, such as 0.02");
+        return wrong("tolerance", &params.tolerance, "0 or more and below 1, such as 0.02");
     }
     if !is_time(params.size_time_limit_s) {
-        return wrong("size_time_limit_s", &params.size_time_limit_s, "give seconds above zero, such as 0.1");
+        return wrong(
+            "size_time_limit_s",
+            &params.size_time_limit_s,
+            "above 0 s, at most 86400 s, such as 0.1",
+        );
     }
     if !is_time(params.start_timeout_s) {
-        return wrong("start_timeout_s", &params.start_timeout_s, "give seconds above zero, such as 60");
+        return wrong("start_timeout_s", &params.start_timeout_s, "above 0 s, at most 86400 s, such as 60");
     }
     Ok(())
 }
@@ -149,14 +155,14 @@ mod tests {
         assert_eq!(message("{}"), "");
         assert_eq!(message(r#"{"hosts": "n[1-4],n2"}"#), "host `n2` is listed twice");
         assert!(message(r#"{"hosts": "n[1-"}"#).starts_with("`hosts` is not a host list"));
-        assert_eq!(message(r#"{"sizes": []}"#), "`sizes` is []");
-        assert_eq!(message(r#"{"sizes": [0, 1]}"#), "`sizes` is [0, 1]");
-        assert_eq!(message(r#"{"sizes": [1000000000]}"#), "`sizes` is [1000000000]");
-        assert_eq!(message(r#"{"parallel": 0}"#), "`parallel` is 0");
-        assert_eq!(message(r#"{"messages": 0}"#), "`messages` is 0");
-        assert_eq!(message(r#"{"tolerance": 1.5}"#), "`tolerance` is 1.5");
-        assert_eq!(message(r#"{"size_time_limit_s": 0}"#), "`size_time_limit_s` is 0.0");
-        assert_eq!(message(r#"{"start_timeout_s": -1}"#), "`start_timeout_s` is -1.0");
+        assert_eq!(message(r#"{"sizes": []}"#), "`sizes` = [] is out of range");
+        assert_eq!(message(r#"{"sizes": [0, 1]}"#), "`sizes` = [0, 1] is out of range");
+        assert_eq!(message(r#"{"sizes": [1000000000]}"#), "`sizes` = [1000000000] is out of range");
+        assert_eq!(message(r#"{"parallel": 0}"#), "`parallel` = 0 is out of range");
+        assert_eq!(message(r#"{"messages": 0}"#), "`messages` = 0 is out of range");
+        assert_eq!(message(r#"{"tolerance": 1.5}"#), "`tolerance` = 1.5 is out of range");
+        assert_eq!(message(r#"{"size_time_limit_s": 0}"#), "`size_time_limit_s` = 0.0 is out of range");
+        assert_eq!(message(r#"{"start_timeout_s": -1}"#), "`start_timeout_s` = -1.0 is out of range");
         assert_eq!(message(r#"{"level_ratio": 0.5}"#), "level_ratio is 0.5, less than 1.01");
         assert_eq!(message(r#"{"start": "ssh '"}"#), "`start` is `ssh '`, which is not a command");
     }

@@ -183,7 +183,8 @@ pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Resu
     let definitions = Definitions::read(&files.definitions)?;
     let listed = files.streams.values().flatten().copied();
     let processes = Processes::new(&definitions, listed).map_err(|what| {
-        FileError::new(format!("inconsistent definitions: {what}"), "").in_file(&files.definitions)
+        let help = "this is not a valid OTF archive: report it with the version of the program that wrote it";
+        FileError::new(format!("inconsistent definitions: {what}"), help).in_file(&files.definitions)
     })?;
     let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
     let kinds = region_kinds(&files, &definitions, request)?;

@@ -125,14 +125,14 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
      18 | save = "a.xls"
         `----
       help: tables: program, the_machine, placement, cells, runs
-    error: the ending of this file stands for no form
+    error: this file extension is unknown
         ,-[sweep.toml:18:8]
      17 | sql = "SELECT * FROM placment"
      18 | save = "a.xls"
         :        ^^^|^^^
         :           `-- here
         `----
-      help: endings: .csv, .json, .parquet, .arrow, .txt
+      help: extensions: .csv, .json, .parquet, .arrow, .txt
     2 errors
     [exit code 2]
     "#);

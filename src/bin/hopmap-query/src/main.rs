@@ -136,7 +136,7 @@ fn without_panics<T>(ask: impl FnOnce() -> T) -> T {
 
 fn failure(error: QueryError, question: &Source) -> Failure {
     match error {
-        QueryError::Sql(problem) => question.tie(vec![problem]).into(),
+        QueryError::Sql(problem) => question.tie(vec![problem]).coded("query::sql").into(),
         error => Report::new(error).into(),
     }
 }

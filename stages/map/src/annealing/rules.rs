@@ -1,5 +1,6 @@
 //! Annealing parameters, resolved for a problem.
 
+use hopmap_model::{require, require_above_zero};
 use hopmap_objective::{Assignment, Problem};
 use hopmap_random::{Pcg64, Rng};
 
@@ -67,7 +68,7 @@ pub(crate) struct Range {
 
 /// Checks parameters without a problem.
 pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
-    let positive = MapError::unless_zero;
+    let positive = require_above_zero;
     positive("solvers", params.solvers.map(u64::from))?;
     positive("iterations", params.iterations)?;
     positive("exchange_interval", params.exchange_interval)?;
@@ -78,8 +79,7 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
         [("initial_temperature", params.initial_temperature), ("final_temperature", params.final_temperature)]
     {
         let value = value.unwrap_or(1.0);
-        let help = "give a temperature above zero in the unit of F, or omit it";
-        MapError::unless(value > 0.0 && value.is_finite(), name, &value, help)?;
+        require(value > 0.0 && value.is_finite(), name, value, "above 0, in the unit of F")?;
     }
     if let (Some(first), Some(last)) = (params.initial_temperature, params.final_temperature)
         && last >= first
@@ -87,11 +87,11 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
         return Err(MapError::temperatures(first, last));
     }
     let factor = params.cooling_rate.unwrap_or(FACTOR);
-    let (in_order, help) = match params.cooling {
-        Cooling::Proportional => (factor < 1.0, "give a q above 0 and below 1, or omit it"),
-        Cooling::Cauchy => (factor.is_finite(), "give a β above 0, or omit it"),
+    let (is_right, allowed) = match params.cooling {
+        Cooling::Proportional => (factor < 1.0, "above 0 and below 1"),
+        Cooling::Cauchy => (factor.is_finite(), "above 0"),
     };
-    MapError::unless(factor > 0.0 && in_order, "cooling_rate", &factor, help)
+    Ok(require(factor > 0.0 && is_right, "cooling_rate", factor, allowed)?)
 }
 
 impl Rules {
@@ -256,11 +256,17 @@ mod tests {
     fn parameters_out_of_range_are_refused() {
         let message = |params: AnnealingParams| check(&params).unwrap_err().to_string();
         let params = AnnealingParams::default;
-        assert_eq!(message(AnnealingParams { solvers: Some(0), ..params() }), "solvers is 0");
-        assert_eq!(message(AnnealingParams { iterations: Some(0), ..params() }), "iterations is 0");
+        assert_eq!(
+            message(AnnealingParams { solvers: Some(0), ..params() }),
+            "`solvers` = 0 is out of range"
+        );
+        assert_eq!(
+            message(AnnealingParams { iterations: Some(0), ..params() }),
+            "`iterations` = 0 is out of range"
+        );
         assert_eq!(
             message(AnnealingParams { exchange_interval: Some(0), ..params() }),
-            "exchange_interval is 0"
+            "`exchange_interval` = 0 is out of range"
         );
         assert_eq!(
             message(AnnealingParams { moves_per_temperature: Some(0), ..params() }),
@@ -270,12 +276,18 @@ mod tests {
             message(AnnealingParams { max_accepted_per_temperature: Some(0), ..params() }),
             "max_accepted_per_temperature is 0"
         );
-        assert_eq!(message(AnnealingParams { patience: Some(0), ..params() }), "patience is 0");
-        assert_eq!(message(AnnealingParams { cooling_rate: Some(1.5), ..params() }), "cooling_rate is 1.5");
+        assert_eq!(
+            message(AnnealingParams { patience: Some(0), ..params() }),
+            "`patience` = 0 is out of range"
+        );
+        assert_eq!(
+            message(AnnealingParams { cooling_rate: Some(1.5), ..params() }),
+            "`cooling_rate` = 1.5 is out of range"
+        );
         let cauchy = AnnealingParams { cooling: Cooling::Cauchy, cooling_rate: Some(-1.0), ..params() };
-        assert_eq!(message(cauchy), "cooling_rate is -1");
+        assert_eq!(message(cauchy), "`cooling_rate` = -1 is out of range");
         let cold = AnnealingParams { initial_temperature: Some(f64::NAN), ..params() };
-        assert_eq!(message(cold), "initial_temperature is NaN");
+        assert_eq!(message(cold), "`initial_temperature` = NaN is out of range");
         let upside_down =
             AnnealingParams { initial_temperature: Some(1.0), final_temperature: Some(5.0), ..params() };
         assert_eq!(message(upside_down), "the final temperature 5 is not below the initial temperature 1");

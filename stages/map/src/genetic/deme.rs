@@ -1,6 +1,7 @@
 //! The population of one island, and the parameters of a genetic algorithm applied to a problem.
 
 use hopmap_islands::{Candidate, Counts, Exchange, Meter};
+use hopmap_model::{require, require_above_zero};
 use hopmap_objective::Problem;
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -182,24 +183,20 @@ pub(crate) struct Rules {
 
 /// Checks parameters without a problem.
 pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
-    let help = format!("give a number of individuals from 2 to {MOST}, or omit it");
     let population = params.population.unwrap_or(2);
-    MapError::unless((2..=MOST).contains(&population), "population", &population, &help)?;
-    let at_least_one = MapError::unless_zero;
+    require((2..=MOST).contains(&population), "population", population, format!("2 to {MOST}"))?;
+    let at_least_one = require_above_zero;
     at_least_one("iterations", params.iterations)?;
     at_least_one("offspring", params.offspring.map(u64::from))?;
     at_least_one("tournament", Some(params.tournament.into()))?;
     let children = params.offspring.unwrap_or(1);
-    let help = "give fewer children than individuals, so that the best one survives";
-    let fits = params.population.is_none_or(|population| children < population);
-    MapError::unless(fits, "offspring", &children, help)?;
-    let fits = params.population.is_none_or(|population| params.migrants < population);
-    let help = "give fewer migrants than individuals";
-    MapError::unless(fits, "migrants", &params.migrants, help)?;
+    let fits = |count| params.population.is_none_or(|population| count < population);
+    require(fits(children), "offspring", children, "less than `population`, so that the best one stays")?;
+    require(fits(params.migrants), "migrants", params.migrants, "less than `population`")?;
     for (name, value) in
         [("crossover_probability", params.crossover_probability), ("mutation", params.mutation)]
     {
-        MapError::unless((0.0..=1.0).contains(&value), name, &value, "give a probability from 0 to 1")?;
+        require((0.0..=1.0).contains(&value), name, value, "0 to 1")?;
     }
     Ok(())
 }
@@ -313,16 +310,25 @@ mod tests {
     fn parameters_out_of_range_are_refused() {
         let message = |params: GeneticParams| check(&params).unwrap_err().to_string();
         let params = GeneticParams::default;
-        assert_eq!(message(GeneticParams { population: Some(1), ..params() }), "population is 1");
-        assert_eq!(message(GeneticParams { iterations: Some(0), ..params() }), "iterations is 0");
-        assert_eq!(message(GeneticParams { tournament: 0, ..params() }), "tournament is 0");
+        assert_eq!(
+            message(GeneticParams { population: Some(1), ..params() }),
+            "`population` = 1 is out of range"
+        );
+        assert_eq!(
+            message(GeneticParams { iterations: Some(0), ..params() }),
+            "`iterations` = 0 is out of range"
+        );
+        assert_eq!(message(GeneticParams { tournament: 0, ..params() }), "`tournament` = 0 is out of range");
         let many = GeneticParams { population: Some(4), offspring: Some(4), ..params() };
-        assert_eq!(message(many), "offspring is 4");
+        assert_eq!(message(many), "`offspring` = 4 is out of range");
         let crowd = GeneticParams { population: Some(4), migrants: 9, ..params() };
-        assert_eq!(message(crowd), "migrants is 9");
-        assert_eq!(message(GeneticParams { mutation: -0.1, ..params() }), "mutation is -0.1");
+        assert_eq!(message(crowd), "`migrants` = 9 is out of range");
+        assert_eq!(
+            message(GeneticParams { mutation: -0.1, ..params() }),
+            "`mutation` = -0.1 is out of range"
+        );
         let never = GeneticParams { crossover_probability: f64::NAN, ..params() };
-        assert_eq!(message(never), "crossover_probability is NaN");
+        assert_eq!(message(never), "`crossover_probability` = NaN is out of range");
         check(&params()).unwrap();
     }
 

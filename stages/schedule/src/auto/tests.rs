@@ -92,7 +92,7 @@ fn a_plan_that_equals_the_bound_ends_the_search() {
 #[test]
 fn invalid_budgets_are_rejected() {
     let refused = |value| auto(value).check().unwrap_err().to_string();
-    assert_eq!(refused(serde_json::json!({ "evaluations": 0 })), "evaluations is 0");
-    assert_eq!(refused(serde_json::json!({ "islands": 0 })), "islands is 0");
-    assert_eq!(refused(serde_json::json!({ "time_limit_s": -1.0 })), "time_limit_s is -1");
+    assert_eq!(refused(serde_json::json!({ "evaluations": 0 })), "`evaluations` = 0 is out of range");
+    assert_eq!(refused(serde_json::json!({ "islands": 0 })), "`islands` = 0 is out of range");
+    assert_eq!(refused(serde_json::json!({ "time_limit_s": -1.0 })), "`time_limit_s` = -1 is out of range");
 }

@@ -111,10 +111,7 @@ mod tests {
             problem("processors 2", "processors -2"),
             "line 1: `processors` is `-2`, which is negative"
         );
-        assert!(
-            problem("test type", "text type")
-                .starts_with("line 3: expected `test` of `test type`")
-        );
+        assert!(problem("test type", "text type").starts_with("line 3: expected `test` of `test type`"));
         assert_eq!(Procs::read(b"").unwrap_err().problem, "the file is empty");
     }
 }

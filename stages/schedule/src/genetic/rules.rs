@@ -1,8 +1,9 @@
 //! The parameters of the genetic algorithm, merged with a file of PARUS, for a given problem.
 
+use hopmap_model::require;
 use hopmap_text::FileError;
 
-use crate::error::{InvalidInput, invalid};
+use crate::error::InvalidInput;
 use crate::formats::ini::{RandomSelecting, SchIni};
 use crate::formats::read_file;
 use crate::{Admissible, GeneticParams, Problem};
@@ -42,20 +43,13 @@ pub(super) struct Rules {
 
 /// Checks the parameters, as far as they do not depend on a file and a problem.
 pub(super) fn check(params: &GeneticParams) -> Result<(), InvalidInput> {
-    let number = |name: &str, value: Option<f64>, is_valid: fn(f64) -> bool, range: &str| match value {
-        Some(value) if !is_valid(value) => {
-            invalid(format!("{name} is {value}"), format!("give {range}, or leave it out"))
-        }
-        _ => Ok(()),
+    let number = |name: &str, value: Option<f64>, is_valid: fn(f64) -> bool, range: &str| {
+        value.map_or(Ok(()), |value| require(is_valid(value), name, value, range))
     };
-    let count =
-        |name: &str, value: Option<u32>, most: u32| match value.filter(|value| !(1..=most).contains(value)) {
-            Some(value) => {
-                let help = format!("give a number from 1 to {most}, or leave it out");
-                invalid(format!("{name} is {value}"), help)
-            }
-            None => Ok(()),
-        };
+    let count = |name: &str, value: Option<u32>, most: u32| {
+        let range = || if most == u32::MAX { "1 or more".to_owned() } else { format!("1 to {most}") };
+        value.map_or(Ok(()), |value| require((1..=most).contains(&value), name, value, range()))
+    };
     count("population", params.population, MOST)?;
     count("crossover_points", params.crossover_points, u32::MAX)?;
     count("idle_iterations", params.idle_iterations, u32::MAX)?;
@@ -67,12 +61,12 @@ pub(super) fn check(params: &GeneticParams) -> Result<(), InvalidInput> {
         ("mutation_genes", params.mutation_genes),
         ("recombination", params.recombination),
     ] {
-        number(name, value, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")?;
+        number(name, value, |value| (0.0..=1.0).contains(&value), "0 to 1")?;
     }
     let is_part = |part| part > 0.0 && part <= 1.0;
-    number("start_part", params.start_part, is_part, "a part above 0 and up to 1")?;
+    number("start_part", params.start_part, is_part, "above 0, at most 1")?;
     for (name, value) in [("penalty", params.penalty), ("min_difference", params.min_difference)] {
-        number(name, value, |value| value.is_finite() && value >= 0.0, "a number of 0 or more")?;
+        number(name, value, |value| value.is_finite() && value >= 0.0, "0 or more")?;
     }
     Ok(())
 }
@@ -139,10 +133,10 @@ mod tests {
     #[test]
     fn parameters_out_of_range_are_rejected() {
         let message = |value| check(&params(value)).unwrap_err().to_string();
-        assert_eq!(message(serde_json::json!({ "population": 0 })), "population is 0");
-        assert_eq!(message(serde_json::json!({ "mutation": 1.5 })), "mutation is 1.5");
-        assert_eq!(message(serde_json::json!({ "start_part": 0.0 })), "start_part is 0");
-        assert_eq!(message(serde_json::json!({ "penalty": -1.0 })), "penalty is -1");
+        assert_eq!(message(serde_json::json!({ "population": 0 })), "`population` = 0 is out of range");
+        assert_eq!(message(serde_json::json!({ "mutation": 1.5 })), "`mutation` = 1.5 is out of range");
+        assert_eq!(message(serde_json::json!({ "start_part": 0.0 })), "`start_part` = 0 is out of range");
+        assert_eq!(message(serde_json::json!({ "penalty": -1.0 })), "`penalty` = -1 is out of range");
         assert_eq!(message(serde_json::json!({ "tries": 0 })), "tries is 0");
         assert_eq!(message(serde_json::json!({ "crossover_points": 0 })), "crossover_points is 0");
         check(&params(serde_json::json!({}))).unwrap();

@@ -162,6 +162,7 @@ pub enum ImportError {
     OtherFormat(PathBuf, &'static str),
     /// The machine topology is inconsistent.
     #[error("{}: the machine topology is inconsistent", path.display())]
+    #[diagnostic(help("correct the file, or write it again with the program that wrote it"))]
     Machine {
         /// The file.
         path: PathBuf,

@@ -81,14 +81,8 @@ fn contradictions_have_lines() {
         let error = Grf::read(text.replacen(from, to, 1).as_bytes()).unwrap_err();
         format!("{}: {}", error.line.unwrap(), error.problem)
     };
-    assert_eq!(
-        problem("num_nodes 3", "num_nodes 2"),
-        "36: expected `<NODES_END>`, found `<NODE_BEGIN>`"
-    );
-    assert_eq!(
-        problem("num_edges 3", "num_edges 4"),
-        "148: expected `<EDGE_BEGIN>`, found `<EDGES_END>`"
-    );
+    assert_eq!(problem("num_nodes 3", "num_nodes 2"), "36: expected `<NODES_END>`, found `<NODE_BEGIN>`");
+    assert_eq!(problem("num_edges 3", "num_edges 4"), "148: expected `<EDGE_BEGIN>`, found `<EDGES_END>`");
     assert_eq!(problem("number 3\n", "number 7\n"), "23: duplicate node 7");
     assert_eq!(problem("number 20\n", "number 10\n"), "104: duplicate edge 10");
     assert_eq!(

@@ -1,0 +1,103 @@
+//! Errors that every stage has: a parameter that is out of its range, and what must not happen.
+
+use std::fmt::Display;
+use std::panic::Location;
+
+use miette::Diagnostic;
+
+/// A parameter whose value is not in its range.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[error("`{name}` = {value} is out of range")]
+#[diagnostic(code(model::out_of_range), help("allowed: {allowed}"))]
+pub struct OutOfRange {
+    name: String,
+    value: String,
+    allowed: String,
+}
+
+impl OutOfRange {
+    /// A value of a parameter, and what it may be.
+    #[cold]
+    pub fn new(name: &str, value: impl Display, allowed: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), value: value.to_string(), allowed: allowed.into() }
+    }
+
+    /// What the value may be, for errors that have a help of their own.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        format!("allowed: {}", self.allowed)
+    }
+
+    /// The parameter that the message of such an error is about; none if it is another error.
+    #[must_use]
+    pub fn parameter(message: &str) -> Option<&str> {
+        let rest = message.strip_prefix('`').filter(|rest| rest.ends_with(" is out of range"))?;
+        rest.split_once("` = ").map(|(name, _)| name)
+    }
+}
+
+/// Refuses the value of a parameter unless it is in its range.
+pub fn require(
+    is_right: bool,
+    name: &str,
+    value: impl Display,
+    allowed: impl Into<String>,
+) -> Result<(), OutOfRange> {
+    if is_right { Ok(()) } else { Err(OutOfRange::new(name, value, allowed)) }
+}
+
+/// Refuses zero.
+pub fn require_above_zero(name: &str, value: Option<u64>) -> Result<(), OutOfRange> {
+    require(value != Some(0), name, 0, "1 or more")
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What must not happen: a fault of hopmap, wherever it shows.
+#[derive(Debug, Clone, thiserror::Error, Diagnostic)]
+#[error("internal error: {problem}")]
+#[diagnostic(
+    code(model::internal),
+    help(
+        "this is a bug in hopmap {VERSION} ({place}): report this message and the output of `hopmap --version` to whoever \
+         maintains this installation, with the pipeline file if possible"
+    )
+)]
+pub struct InternalError {
+    problem: String,
+    place: &'static Location<'static>,
+}
+
+impl InternalError {
+    /// What must not happen, at the place of the caller.
+    #[cold]
+    #[track_caller]
+    pub fn new(problem: impl Into<String>) -> Self {
+        Self { problem: problem.into(), place: Location::caller() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_out_of_range_is_named_with_what_it_may_be() {
+        let error = require(false, "islands", 0, "1 to 1024").unwrap_err();
+        assert_eq!(error.to_string(), "`islands` = 0 is out of range");
+        assert_eq!(error.help().unwrap().to_string(), "allowed: 1 to 1024");
+        assert_eq!(OutOfRange::parameter(&error.to_string()), Some("islands"));
+        assert_eq!(OutOfRange::parameter("`n` is missing"), None);
+    }
+
+    #[test]
+    fn an_internal_error_names_version_and_place() {
+        let error = InternalError::new("no answer");
+        let help = error.help().unwrap().to_string();
+        assert!(error.to_string() == "internal error: no answer" && help.contains("faults.rs:"), "{help}");
+        assert!(
+            help.contains(env!("CARGO_PKG_VERSION")) && help.contains("maintains this installation"),
+            "{help}"
+        );
+    }
+}

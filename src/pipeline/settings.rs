@@ -1,0 +1,236 @@
+//! The parameters of a stage: values held against its schema and its types. All mistakes are reported together.
+
+use std::ops::Range;
+
+use hopmap_model::OutOfRange;
+use hopmap_text::closest;
+use serde_json::Value as Json;
+
+use super::problem::{NodeValue, Problem, Sink, Table};
+use super::template::SchemaView;
+use crate::registry::{Configured, ParameterError, StageEntry};
+
+/// Checks keys, then reads the parameters. A key that is unknown or missing hides no value of a wrong type.
+///
+/// `written` is what the file has, for places; `values` the same with references filled in.
+pub(super) fn configure_settings(
+    entry: &StageEntry,
+    written: &Table,
+    mut values: Json,
+    span: &Range<usize>,
+    problems: &Sink,
+) -> Option<Box<dyn Configured>> {
+    let schema = SchemaView::new(&entry.schema);
+    let before = problems.count();
+    for key in unknown_keys(written, &schema, entry.kind, problems) {
+        values.as_object_mut().and_then(|map| map.remove(key));
+    }
+    for name in schema.required().into_iter().filter(|name| written.get(name).is_none()) {
+        let problem = Problem::new(format!("`{name}` is missing for {}", entry.kind), span);
+        let problem = problem.label(format!("add `{name}`"));
+        problems.push(match schema.property(name).description() {
+            Some(description) => problem.help(format!("{name}: {}", first_sentence(description))),
+            None => problem,
+        });
+    }
+    read(entry, written, values, span, problems).filter(|_| problems.count() == before)
+}
+
+/// Reports keys that a table of the schema does not have; gives the keys of `table` that are such, or have such in them.
+fn unknown_keys<'a>(table: &'a Table, schema: &SchemaView<'_>, kind: &str, problems: &Sink) -> Vec<&'a str> {
+    if !schema.is_closed_table() {
+        return Vec::new();
+    }
+    let known = schema.property_names();
+    let mut unknown = Vec::new();
+    for entry in &table.entries {
+        if !known.contains(&entry.key.as_str()) {
+            let problem = Problem::new(format!("{kind} has no parameter `{}`", entry.key), &entry.key_span);
+            problems.push(problem.suggest(&entry.key, "parameters", known.iter().copied()));
+            unknown.push(entry.key.as_str());
+        } else if let NodeValue::Table(inner) = &entry.node.value
+            && !unknown_keys(inner, &schema.property(&entry.key), kind, problems).is_empty()
+        {
+            unknown.push(&entry.key);
+        }
+    }
+    unknown
+}
+
+/// Reads the parameters; takes out a value that does not fit and goes on, so that all such values are found.
+fn read(
+    entry: &StageEntry,
+    written: &Table,
+    mut values: Json,
+    span: &Range<usize>,
+    problems: &Sink,
+) -> Option<Box<dyn Configured>> {
+    let before = problems.count();
+    let mut is_complete = values_are_complete(entry, written, &values);
+    loop {
+        let mut error = match entry.configure(values.clone()) {
+            Ok(configured) => return (problems.count() == before).then_some(configured),
+            Err(error) => error,
+        };
+        if let Some(name) = OutOfRange::parameter(&error.message) {
+            error.path = name.split('.').map(str::to_owned).collect();
+        }
+        let found = error.path.first().and_then(|key| written.get(key));
+        // What is missing now is what was taken out before.
+        if is_complete || found.is_some() {
+            problems.push(wrong_value(entry, &error, written, span));
+        }
+        is_complete = false;
+        let removed = error.path.first().zip(values.as_object_mut()).and_then(|(key, map)| map.remove(key));
+        removed.as_ref()?;
+    }
+}
+
+/// Whether values are all that is written, and all that has to be there.
+fn values_are_complete(entry: &StageEntry, written: &Table, values: &Json) -> bool {
+    let is_there = |name: &str| values.get(name).is_some();
+    let required = SchemaView::new(&entry.schema).required();
+    required.into_iter().all(is_there) && written.entries.iter().all(|entry| is_there(&entry.key))
+}
+
+fn wrong_value(entry: &StageEntry, error: &ParameterError, written: &Table, span: &Range<usize>) -> Problem {
+    let Some((key, inner)) = error.path.split_first() else {
+        let problem = Problem::new(&error.message, span);
+        return error.help.iter().fold(problem, |problem, help| problem.help(help));
+    };
+    let place = written.get(key).map_or_else(|| span.clone(), |entry| entry.node.span_at(inner));
+    let path = dotted(&error.path);
+    let schema = SchemaView::new(&entry.schema).property(key);
+    if OutOfRange::parameter(&error.message).is_some() {
+        let default = inner.iter().fold(schema, |schema, part| schema.property(part)).default();
+        let default = default.map(|value| format!("; default {value}")).unwrap_or_default();
+        let help = error.help.iter().map(|help| format!("{help}{default}"));
+        return help.fold(Problem::new(&error.message, &place), Problem::help);
+    }
+    let message = match (in_words(&error.message), error.message.strip_prefix("missing field ")) {
+        (Some((wanted, found)), _) => format!("`{path}` must be {wanted}, found {found}"),
+        (None, Some(field)) => format!("`{path}` lacks {field}"),
+        (None, None) if error.message.starts_with("data did not match") => {
+            format!("`{path}` has the wrong form")
+        }
+        (None, None) => format!("`{path}`: {}", error.message),
+    };
+    let problem = Problem::new(message, &place);
+    if let Some((found, known)) = unknown_variant(&error.message)
+        && let Some(meant) = closest(found, &known)
+    {
+        return problem.label(format!("did you mean `{meant}`?"));
+    }
+    let description = schema.description().map(|text| format!("{key}: {}", first_sentence(text)));
+    let help = error.help.clone().or(description);
+    help.into_iter().fold(problem, Problem::help)
+}
+
+/// What serde expected and what it found, without names of Rust types.
+fn in_words(message: &str) -> Option<(String, String)> {
+    if let Some((found, known)) = unknown_variant(message) {
+        let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+        let one_of = if known.len() > 1 { "one of " } else { "" };
+        return Some((format!("{one_of}{}", known.join(", ")), format!("`{found}`")));
+    }
+    let rest = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start))?;
+    let (found, wanted) = rest.rsplit_once(", expected ")?;
+    let is_integer = |name: &str| {
+        let bits = name.strip_prefix(['u', 'i']);
+        bits.is_some_and(|bits| bits == "size" || bits.parse::<u8>().is_ok())
+    };
+    let wanted = match wanted {
+        "f32" | "f64" => "a number",
+        name if is_integer(name) && name.starts_with('u') => "a whole number, at least 0",
+        name if is_integer(name) => "a whole number",
+        "a string" | "a borrowed string" | "path string" => "text",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        name if name.starts_with("struct ") || name.starts_with("internally tagged") => "a table",
+        name if name.starts_with("enum ") => "a name",
+        "string or map" | "variant identifier" => "a name",
+        other => other,
+    };
+    let (kind, value) = found.split_once([' ']).unwrap_or((found, ""));
+    let found = match kind {
+        "string" => format!("the string {value}"),
+        "integer" | "number" => format!("the number {}", value.trim_matches('`')),
+        "floating" => format!("the number {}", value.trim_start_matches("point ").trim_matches('`')),
+        "boolean" => value.trim_matches('`').to_owned(),
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        "null" | "unit" => "nothing".to_owned(),
+        _ => found.to_owned(),
+    };
+    Some((wanted.to_owned(), found))
+}
+
+/// A name that is none of those that serde knows, and these.
+fn unknown_variant(message: &str) -> Option<(&str, Vec<&str>)> {
+    let rest = message.strip_prefix("unknown variant `")?;
+    let (found, rest) = rest.split_once("`, expected ")?;
+    Some((found, rest.split('`').skip(1).step_by(2).collect()))
+}
+
+/// A path as users write it: `weight.time.latency_s`, `costs[1]`.
+fn dotted(path: &[String]) -> String {
+    let mut text = String::new();
+    for part in path {
+        match part.parse::<usize>() {
+            Ok(index) => text.push_str(&format!("[{index}]")),
+            Err(_) if text.is_empty() => text.push_str(part),
+            Err(_) => text.push_str(&format!(".{part}")),
+        }
+    }
+    text
+}
+
+/// The first sentence of a description, without its full stop.
+fn first_sentence(text: &str) -> String {
+    let text = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let begins = |rest: &str| rest.trim_start_matches('`').starts_with(char::is_uppercase);
+    let end = text.match_indices(". ").find(|(at, stop)| begins(&text[at + stop.len()..]));
+    text[..end.map_or(text.len(), |(at, _)| at)].trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_rust_become_words() {
+        let words = |message: &str| {
+            let (wanted, found) = in_words(message).unwrap();
+            format!("must be {wanted}, found {found}")
+        };
+        for (message, expected) in [
+            (r#"invalid type: string "ten", expected f64"#, r#"must be a number, found the string "ten""#),
+            ("invalid type: sequence, expected u64", "must be a whole number, at least 0, found a list"),
+            (
+                "invalid value: integer `-3`, expected u32",
+                "must be a whole number, at least 0, found the number -3",
+            ),
+            (
+                "invalid type: floating point `1.5`, expected i64",
+                "must be a whole number, found the number 1.5",
+            ),
+            ("invalid type: boolean `true`, expected a string", "must be text, found true"),
+            ("invalid type: null, expected struct Weight", "must be a table, found nothing"),
+            (
+                "unknown variant `lin`, expected `linear` or `tabu`",
+                "must be one of `linear`, `tabu`, found `lin`",
+            ),
+            ("unknown variant `x`, expected `y`", "must be `y`, found `x`"),
+        ] {
+            assert_eq!(words(message), expected);
+        }
+        assert_eq!(in_words("shape `cube` is unknown"), None);
+    }
+
+    #[test]
+    fn a_sentence_ends_at_its_full_stop() {
+        assert_eq!(first_sentence("Seed of it. Without it 1,\nor so.\n\nMore."), "Seed of it");
+        assert_eq!(first_sentence("Such as 1.5 or e.g. that.\n\nMore."), "Such as 1.5 or e.g. that");
+    }
+}
