@@ -55,11 +55,14 @@ pub enum AcceptedError {
     Artifact(#[from] ArtifactError),
     /// Nothing has been accepted yet.
     #[error("nothing is accepted yet: {} does not exist", .0.display())]
-    #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --out {}`", .0.display()))]
+    #[diagnostic(code(accepted::missing), help("accept an artifact with `hopmap accept ARTIFACT --out {}`", .0.display()))]
     Missing(PathBuf),
     /// The file is not an accepted state.
     #[error("{} is not an accepted state: {reason}", path.display())]
-    #[diagnostic(help("restore it from a backup or version control, or accept the artifact again"))]
+    #[diagnostic(
+        code(accepted::malformed),
+        help("restore it from a backup or version control, or accept the artifact again")
+    )]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -68,7 +71,10 @@ pub enum AcceptedError {
     },
     /// The file is of another version.
     #[error("{} has format {found}, this hopmap reads format {FORMAT}", path.display())]
-    #[diagnostic(help("use the version of hopmap that wrote it, or accept the artifact again"))]
+    #[diagnostic(
+        code(accepted::format),
+        help("use the version of hopmap that wrote it, or accept the artifact again")
+    )]
     Format {
         /// The file.
         path: PathBuf,
@@ -77,6 +83,7 @@ pub enum AcceptedError {
     },
     /// A path cannot be written as text.
     #[error("the path {} is not UTF-8", .0.display())]
+    #[diagnostic(code(accepted::path))]
     Path(PathBuf),
 }
 

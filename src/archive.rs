@@ -199,7 +199,10 @@ pub enum ArchiveError {
     Durable(#[from] DurableError),
     /// It is not an archive, or its directory is damaged.
     #[error("{} is not an archive, or is damaged: {place}: {reason}", path.display())]
-    #[diagnostic(help("get the archive again; damage cannot be distinguished from forgery"))]
+    #[diagnostic(
+        code(archive::damaged),
+        help("get the archive again; damage cannot be distinguished from forgery")
+    )]
     Damaged {
         /// The archive.
         path: PathBuf,
@@ -210,9 +213,10 @@ pub enum ArchiveError {
     },
     /// It has something in it that no export writes and that could do harm.
     #[error("{} is refused: {place}: {reason}", path.display())]
-    #[diagnostic(help(
-        "`hopmap export` never writes this; do not unpack the archive with other programs either"
-    ))]
+    #[diagnostic(
+        code(archive::refused),
+        help("`hopmap export` never writes this; do not unpack the archive with other programs either")
+    )]
     Refused {
         /// The archive.
         path: PathBuf,
@@ -223,7 +227,7 @@ pub enum ArchiveError {
     },
     /// It is an archive of something else.
     #[error("{} was not written by `hopmap export`: {reason}", path.display())]
-    #[diagnostic(help("`hopmap export` packs a run"))]
+    #[diagnostic(code(archive::foreign), help("`hopmap export` packs a run"))]
     Foreign {
         /// The archive.
         path: PathBuf,
@@ -232,19 +236,28 @@ pub enum ArchiveError {
     },
     /// It was written without the input files.
     #[error("{} has no input files, so nothing can be recomputed", .0.display())]
-    #[diagnostic(help(
-        "unpack it, put the files where `pipeline/` needs them, and run `hopmap verify` on the pipeline with --lock"
-    ))]
+    #[diagnostic(
+        code(archive::no_inputs),
+        help(
+            "unpack it, put the files where `pipeline/` needs them, and run `hopmap verify` on the pipeline with --lock"
+        )
+    )]
     NoInputs(PathBuf),
     /// The folder of a project is not empty.
     #[error("{} is not an empty folder", .0.display())]
-    #[diagnostic(help("name a folder that does not exist yet: `hopmap import ARCHIVE DIR`"))]
+    #[diagnostic(
+        code(archive::not_empty),
+        help("name a folder that does not exist yet: `hopmap import ARCHIVE DIR`")
+    )]
     NotEmpty(PathBuf),
     /// An artifact in the store is damaged.
     #[error("the artifact of `{cell}` is damaged: {} has other bytes than when it was made", path.display())]
-    #[diagnostic(help(
-        "remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged"
-    ))]
+    #[diagnostic(
+        code(archive::damaged_artifact),
+        help(
+            "remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged"
+        )
+    )]
     DamagedArtifact {
         /// The cell that gave it.
         cell: String,
@@ -253,7 +266,7 @@ pub enum ArchiveError {
     },
     /// A file changed while it was packed.
     #[error("{0} changed since the run, or while it was packed")]
-    #[diagnostic(help("run the pipeline again, then export it"))]
+    #[diagnostic(code(archive::changed), help("run the pipeline again, then export it"))]
     Changed(String),
 }
 

@@ -136,15 +136,19 @@ impl Form {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(crate) enum ProgramError {
     #[error("{PROGRAM}, which runs SQL queries, is missing: {places}")]
-    #[diagnostic(help(
-        "`make install FEATURES=full` builds it from the sources of hopmap, and so does \
+    #[diagnostic(
+        code(query::missing),
+        help(
+            "`make install FEATURES=full` builds it from the sources of hopmap, and so does \
          `cargo install --locked --path src/bin/{PROGRAM}`; {VARIABLE} may name it"
-    ))]
+        )
+    )]
     Missing { places: String },
     #[error("{} cannot be started: {reason}", path.display())]
-    #[diagnostic(help("{VARIABLE} and PATH say which {PROGRAM} is started"))]
+    #[diagnostic(code(query::not_started), help("{VARIABLE} and PATH say which {PROGRAM} is started"))]
     NotStarted { path: PathBuf, reason: std::io::Error },
     #[error("{PROGRAM} failed: {reason}")]
+    #[diagnostic(code(query::no_answer))]
     NoAnswer { reason: String },
 }
 

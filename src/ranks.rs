@@ -141,7 +141,10 @@ impl Diagnostic for Fault {
 /// A damaged file of the task.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{} is not what hopmap wrote: {problem}", path.display())]
-#[diagnostic(help("hopmap and hopmap-ranks have to be of the same version: install both again"))]
+#[diagnostic(
+    code(ranks::unreadable),
+    help("hopmap and hopmap-ranks have to be of the same version: install both again")
+)]
 struct Unreadable {
     path: PathBuf,
     problem: String,

@@ -117,9 +117,13 @@ impl JobState {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(super) enum Unfinished {
     #[error("its job was stopped before it began")]
+    #[diagnostic(code(engine::not_begun))]
     NotBegun,
     #[error("job {0} did not end when cancelled")]
-    #[diagnostic(help("cancel it with `scancel`; the next run takes it over or cancels it"))]
+    #[diagnostic(
+        code(engine::not_ended),
+        help("cancel it with `scancel`; the next run takes it over or cancels it")
+    )]
     NotEnded(u64),
 }
 
@@ -128,10 +132,14 @@ pub(super) enum Unfinished {
 pub(crate) enum BatchError {
     /// It does not answer now. Asking again may help.
     #[error("the batch system does not answer: {0}")]
-    #[diagnostic(help("queued jobs stay in its queue: run again when it is back to collect their results"))]
+    #[diagnostic(
+        code(engine::silent),
+        help("queued jobs stay in its queue: run again when it is back to collect their results")
+    )]
     Silent(String),
     /// It does not want to.
     #[error("{message}")]
+    #[diagnostic(code(engine::refused))]
     Refused {
         message: String,
         #[help]

@@ -70,23 +70,33 @@ pub struct Launched {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(super) enum LaunchError {
     #[error("cannot determine the path of the hopmap executable")]
-    #[diagnostic(help(
-        "the executable may have been moved or deleted while it ran: start hopmap again by its absolute path"
-    ))]
+    #[diagnostic(
+        code(engine::no_self),
+        help(
+            "the executable may have been moved or deleted while it ran: start hopmap again by its absolute path"
+        )
+    )]
     NoSelf(#[source] std::io::Error),
     #[error("{PROGRAM}, which runs stages as MPI ranks, is missing: {places}")]
-    #[diagnostic(help(
-        "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
+    #[diagnostic(
+        code(engine::no_program),
+        help(
+            "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
          libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in {VARIABLE}"
-    ))]
+        )
+    )]
     NoProgram { places: String },
     #[error("the launcher `{program}` cannot be started")]
-    #[diagnostic(help(
-        "install it (on Debian `apt-get install openmpi-bin` has mpirun, `slurm-client` has srun), load its module, or \
+    #[diagnostic(
+        code(engine::no_launcher),
+        help(
+            "install it (on Debian `apt-get install openmpi-bin` has mpirun, `slurm-client` has srun), load its module, or \
          correct `launcher`"
-    ))]
+        )
+    )]
     NoLauncher { program: String, source: std::io::Error },
     #[error("{command} {}{}", how(*loss, *status), last_lines(output))]
+    #[diagnostic(code(engine::failed))]
     Failed {
         command: String,
         status: ExitStatus,
@@ -96,9 +106,13 @@ pub(super) enum LaunchError {
         help: String,
     },
     #[error("its processes wrote nothing to the output `{port}`")]
-    #[diagnostic(help("check that all hosts see the same store folder, then run again"))]
+    #[diagnostic(
+        code(engine::no_output),
+        help("check that all hosts see the same store folder, then run again")
+    )]
     NoOutput { port: &'static str },
     #[error("{command} was stopped before its processes began")]
+    #[diagnostic(code(engine::launch_not_begun))]
     NotBegun { command: String },
 }
 

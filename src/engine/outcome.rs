@@ -186,6 +186,7 @@ pub struct Saved {
 /// A stage whose files are not where the pipeline has them that comes with hopmap.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{stage}")]
+#[diagnostic(code(engine::not_here))]
 struct NotHere {
     stage: String,
     #[help]

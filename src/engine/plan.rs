@@ -40,9 +40,12 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
 /// A cell that this machine has too little memory for.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("stage `{cell}` ({place}) needs {needed} of memory, but only {there} are available")]
-#[diagnostic(help(
-    "run it on a larger host, for example with `launcher = \"sbatch -n 1\"`; --memory sets the memory that may be used here"
-))]
+#[diagnostic(
+    code(engine::too_large),
+    help(
+        "run it on a larger host, for example with `launcher = \"sbatch -n 1\"`; --memory sets the memory that may be used here"
+    )
+)]
 pub struct TooLarge {
     cell: String,
     place: String,

@@ -312,25 +312,31 @@ pub(super) enum Standing {
 pub enum InTheWay {
     /// A folder where a file should be.
     #[error("{} is a folder, and `save` would put a file there", .0.display())]
-    #[diagnostic(help("choose another file name, or remove the folder"))]
+    #[diagnostic(code(engine::folder), help("choose another file name, or remove the folder"))]
     Folder(PathBuf),
     /// A symbolic link.
     #[error("{} is a symbolic link, and `save` would put something in its place", .0.display())]
-    #[diagnostic(help("name its target, or remove it"))]
+    #[diagnostic(code(engine::link), help("name its target, or remove it"))]
     Link(PathBuf),
     /// A file that hopmap did not write.
     #[error("{} was not written by a `save` of this pipeline", .0.display())]
-    #[diagnostic(help(
-        "move it away if it is yours, or give the copy another path; a copy that was edited counts as yours"
-    ))]
+    #[diagnostic(
+        code(engine::foreign),
+        help(
+            "move it away if it is yours, or give the copy another path; a copy that was edited counts as yours"
+        )
+    )]
     Foreign(PathBuf),
     /// A folder that is not an artifact.
     #[error("{} holds something else, and `save` would put an artifact there", .0.display())]
-    #[diagnostic(help("a copy replaces only an earlier copy; choose another folder"))]
+    #[diagnostic(
+        code(engine::something),
+        help("a copy replaces only an earlier copy; choose another folder")
+    )]
     Something(PathBuf),
     /// A folder with an artifact and more.
     #[error("{} also holds {names}, which `save` would remove", path.display())]
-    #[diagnostic(help("move it away, or choose another folder for the artifact"))]
+    #[diagnostic(code(engine::more), help("move it away, or choose another folder for the artifact"))]
     More {
         /// The place.
         path: PathBuf,
@@ -339,7 +345,7 @@ pub enum InTheWay {
     },
     /// An artifact that the store does not know and that was changed.
     #[error("{} differs from its {DESCRIPTION}, and no `save` of this pipeline wrote it", .0.display())]
-    #[diagnostic(help("remove the folder if it is not needed, or choose another one"))]
+    #[diagnostic(code(engine::changed), help("remove the folder if it is not needed, or choose another one"))]
     Changed(PathBuf),
 }
 

@@ -69,6 +69,7 @@ pub struct SeenFile {
 pub enum InputFault {
     /// It cannot be read.
     #[error("cannot read {}", path.display())]
+    #[diagnostic(code(engine::unreadable))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -80,7 +81,10 @@ pub enum InputFault {
     },
     /// Somebody wrote to it.
     #[error("`{}` changed while it was read", .0.display())]
-    #[diagnostic(help("no result was stored; run again once the file no longer changes"))]
+    #[diagnostic(
+        code(engine::input_fault_changed),
+        help("no result was stored; run again once the file no longer changes")
+    )]
     Changed(PathBuf),
 }
 

@@ -71,9 +71,10 @@ pub enum StoreError {
     Durable(#[from] DurableError),
     /// The store was written by another version.
     #[error("the store {} has format {found}, this hopmap reads format {FORMAT}", path.display())]
-    #[diagnostic(help(
-        "use another store with --store, or remove this one: everything in it can be recomputed"
-    ))]
+    #[diagnostic(
+        code(engine::format),
+        help("use another store with --store, or remove this one: everything in it can be recomputed")
+    )]
     Format {
         /// The store.
         path: PathBuf,
@@ -82,7 +83,7 @@ pub enum StoreError {
     },
     /// Nothing has been stored yet.
     #[error("there is no store at {}", .0.display())]
-    #[diagnostic(help("`hopmap run` creates one; --store names another"))]
+    #[diagnostic(code(engine::missing), help("`hopmap run` creates one; --store names another"))]
     Missing(PathBuf),
 }
 

@@ -37,7 +37,10 @@ pub enum Unknown {
 /// Some cells have no result, so there is nothing to lock.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{} of {} cells of `{pipeline}` have no result: {}", cells.len(), of, some(cells))]
-#[diagnostic(help("`hopmap run` computes them; `hopmap plan` lists why each has to run"))]
+#[diagnostic(
+    code(lock::unfinished),
+    help("`hopmap run` computes them; `hopmap plan` lists why each has to run")
+)]
 pub struct Unfinished {
     pipeline: String,
     cells: Vec<String>,

@@ -355,13 +355,17 @@ pub enum LockError {
     Durable(#[from] DurableError),
     /// There is none.
     #[error("there is no lock file {}", .0.display())]
-    #[diagnostic(help(
-        "`hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run"
-    ))]
+    #[diagnostic(
+        code(lock::missing),
+        help("`hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run")
+    )]
     Missing(PathBuf),
     /// It is damaged.
     #[error("{} is not a lock file, or is damaged: {reason}", path.display())]
-    #[diagnostic(help("take it from version control, or write it again with `hopmap lock`"))]
+    #[diagnostic(
+        code(lock::malformed),
+        help("take it from version control, or write it again with `hopmap lock`")
+    )]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -376,7 +380,10 @@ pub enum LockError {
     },
     /// It is not text, or too long.
     #[error("{} is not a lock file: {reason}", path.display())]
-    #[diagnostic(help("take it from version control, or write it again with `hopmap lock`"))]
+    #[diagnostic(
+        code(lock::not_text),
+        help("take it from version control, or write it again with `hopmap lock`")
+    )]
     NotText {
         /// The file.
         path: PathBuf,
@@ -385,7 +392,10 @@ pub enum LockError {
     },
     /// It is of another version.
     #[error("{} has format {found}, this hopmap reads format {known}", path.display())]
-    #[diagnostic(help("use the hopmap that wrote it, or write it again with `hopmap lock`"))]
+    #[diagnostic(
+        code(lock::format),
+        help("use the hopmap that wrote it, or write it again with `hopmap lock`")
+    )]
     Format {
         /// The file.
         path: PathBuf,
@@ -396,7 +406,10 @@ pub enum LockError {
     },
     /// It belongs to another pipeline.
     #[error("{} is the lock file of the pipeline `{found}`, not of `{wanted}`", path.display())]
-    #[diagnostic(help("name the right one with `=FILE`, or write it with `hopmap lock`"))]
+    #[diagnostic(
+        code(lock::foreign),
+        help("name the right one with `=FILE`, or write it with `hopmap lock`")
+    )]
     Foreign {
         /// The file.
         path: PathBuf,

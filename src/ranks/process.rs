@@ -26,27 +26,39 @@ const GRACE: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error, Diagnostic)]
 enum TaskError {
     #[error("hopmap is {theirs}, but hopmap-ranks is {}", env!("CARGO_PKG_VERSION"))]
-    #[diagnostic(help("build or install both from the same sources, on every host"))]
+    #[diagnostic(
+        code(ranks::other_version),
+        help("build or install both from the same sources, on every host")
+    )]
     OtherVersion { theirs: String },
     #[error("hopmap and this hopmap-ranks have different revisions of {kind}")]
-    #[diagnostic(help("build or install both from the same sources, on every host"))]
+    #[diagnostic(
+        code(ranks::other_stage),
+        help("build or install both from the same sources, on every host")
+    )]
     OtherStage { kind: String },
     #[error(
         "the launcher started independent programs instead of one MPI job: several processes have rank 0"
     )]
-    #[diagnostic(help(
-        "hopmap-ranks was built with another MPI than that of the launcher; `ldd hopmap-ranks` shows which; inside Slurm, \
+    #[diagnostic(
+        code(ranks::several_first),
+        help(
+            "hopmap-ranks was built with another MPI than that of the launcher; `ldd hopmap-ranks` shows which; inside Slurm, \
          use `salloc -n 4 mpirun` where `srun` does not support that MPI"
-    ))]
+        )
+    )]
     SeveralFirst,
     #[error("{kind} runs as one process here, but the launcher starts several")]
-    #[diagnostic(help(
-        "start one process: `srun -n 1`; to start MPI ranks, use `mpirun` or `srun --mpi=TYPE`"
-    ))]
+    #[diagnostic(
+        code(ranks::several_alone),
+        help("start one process: `srun -n 1`; to start MPI ranks, use `mpirun` or `srun --mpi=TYPE`")
+    )]
     SeveralAlone { kind: &'static str },
     #[error("{0}")]
+    #[diagnostic(code(ranks::parameters))]
     Parameters(String),
     #[error("cannot start {threads} threads: {problem}")]
+    #[diagnostic(code(ranks::threads))]
     Threads { threads: usize, problem: String },
     #[error(transparent)]
     #[diagnostic(transparent)]

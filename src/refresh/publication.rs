@@ -367,7 +367,7 @@ pub enum RefreshError {
     Accepted(#[from] AcceptedError),
     /// Another refresh is running.
     #[error("{} is being refreshed by {holder}", path.display())]
-    #[diagnostic(help("wait until it ends; the lock is released with the process"))]
+    #[diagnostic(code(refresh::busy), help("wait until it ends; the lock is released with the process"))]
     Busy {
         /// The publish folder.
         path: PathBuf,
@@ -376,17 +376,21 @@ pub enum RefreshError {
     },
     /// The folder holds something else.
     #[error("{} holds something that is not a published topology", .0.display())]
-    #[diagnostic(help("name a new folder, an empty one, or one that `hopmap topology refresh` made"))]
+    #[diagnostic(
+        code(refresh::foreign),
+        help("name a new folder, an empty one, or one that `hopmap topology refresh` made")
+    )]
     Foreign(PathBuf),
     /// Nothing is published.
     #[error("nothing is published in {}", .0.display())]
-    #[diagnostic(help("`hopmap topology refresh --publish {}` publishes the current machine", .0.display()))]
+    #[diagnostic(code(refresh::nothing), help("`hopmap topology refresh --publish {}` publishes the current machine", .0.display()))]
     Nothing(PathBuf),
     /// The published or accepted entry is damaged or missing.
     #[error("{} points to a snapshot that is missing or damaged", path.display())]
-    #[diagnostic(help(
-        "check the entries in `history`, or publish and accept the current machine with `--baseline`"
-    ))]
+    #[diagnostic(
+        code(refresh::damaged),
+        help("check the entries in `history`, or publish and accept the current machine with `--baseline`")
+    )]
     Damaged {
         /// `current` or `accepted.json`.
         path: PathBuf,
@@ -396,17 +400,23 @@ pub enum RefreshError {
     },
     /// An entry of the history is missing.
     #[error("no topology snapshot at topology snapshot {}", .0.display())]
-    #[diagnostic(help("`hopmap topology status` lists the snapshots that there are"))]
+    #[diagnostic(
+        code(refresh::no_entry),
+        help("`hopmap topology status` lists the snapshots that there are")
+    )]
     NoEntry(PathBuf),
     /// The machine has no hosts.
     #[error("the pipeline gave a machine without hosts")]
-    #[diagnostic(help("check the source of the machine; nothing was published"))]
+    #[diagnostic(code(refresh::no_hosts), help("check the source of the machine; nothing was published"))]
     NoHosts,
     /// Too few hosts are up.
     #[error("only {up} of {hosts} hosts that were up still are ({:.1} %), fewer than --min-coverage asks for: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
-    #[diagnostic(help(
-        "not up: {missing}; if these hosts are gone for good, run once with --baseline or a lower --min-coverage"
-    ))]
+    #[diagnostic(
+        code(refresh::coverage),
+        help(
+            "not up: {missing}; if these hosts are gone for good, run once with --baseline or a lower --min-coverage"
+        )
+    )]
     Coverage {
         /// Hosts that were up and still are.
         up: usize,
@@ -417,7 +427,7 @@ pub enum RefreshError {
     },
     /// The consumer did not succeed.
     #[error("the consumer {how}: {} is published, but not accepted", entry)]
-    #[diagnostic(help("the next refresh runs it again. Its output:\n{said}"))]
+    #[diagnostic(code(refresh::consumer), help("the next refresh runs it again. Its output:\n{said}"))]
     Consumer {
         /// How it ended.
         how: String,
@@ -428,6 +438,7 @@ pub enum RefreshError {
     },
     /// The user interrupted it.
     #[error("interrupted")]
+    #[diagnostic(code(refresh::interrupted))]
     Interrupted,
 }
 

@@ -10,6 +10,7 @@ use miette::Diagnostic;
 pub enum ArtifactError {
     /// Reading or writing failed.
     #[error("cannot {action} {}", path.display())]
+    #[diagnostic(code(artifact::io))]
     Io {
         /// `read` or `write`.
         action: &'static str,
@@ -20,7 +21,10 @@ pub enum ArtifactError {
     },
     /// The folder is not an artifact.
     #[error("{} is not an artifact: {reason}", path.display())]
-    #[diagnostic(help("an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it"))]
+    #[diagnostic(
+        code(artifact::not_an_artifact),
+        help("an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it")
+    )]
     NotAnArtifact {
         /// The folder.
         path: PathBuf,
@@ -29,6 +33,7 @@ pub enum ArtifactError {
     },
     /// The artifact has another kind.
     #[error("{} is an artifact of kind `{found}`, expected `{expected}`", path.display())]
+    #[diagnostic(code(artifact::wrong_kind))]
     WrongKind {
         /// The folder.
         path: PathBuf,
@@ -39,7 +44,10 @@ pub enum ArtifactError {
     },
     /// The artifact has another schema version.
     #[error("{} has schema version {found} of `{kind}`, but this hopmap reads version {expected}", path.display())]
-    #[diagnostic(help("recompute it with this version: `hopmap run` does so automatically"))]
+    #[diagnostic(
+        code(artifact::wrong_schema),
+        help("recompute it with this version: `hopmap run` does so automatically")
+    )]
     WrongSchema {
         /// The folder.
         path: PathBuf,
@@ -52,7 +60,7 @@ pub enum ArtifactError {
     },
     /// A file is missing or differs from its description.
     #[error("{} is damaged: {reason}", path.display())]
-    #[diagnostic(help("remove the artifact and recompute it"))]
+    #[diagnostic(code(artifact::damaged), help("remove the artifact and recompute it"))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -61,7 +69,7 @@ pub enum ArtifactError {
     },
     /// The artifact does not contain this table.
     #[error("{} does not contain a table `{table}`", path.display())]
-    #[diagnostic(help("its tables: {tables}"))]
+    #[diagnostic(code(artifact::no_table), help("its tables: {tables}"))]
     NoTable {
         /// The folder.
         path: PathBuf,
@@ -72,6 +80,7 @@ pub enum ArtifactError {
     },
     /// A column is missing or invalid.
     #[error("{}: column `{column}` {reason}", path.display())]
+    #[diagnostic(code(artifact::column))]
     Column {
         /// The Parquet file.
         path: PathBuf,
@@ -82,6 +91,7 @@ pub enum ArtifactError {
     },
     /// The tables are well formed, but inconsistent.
     #[error("{} is inconsistent", path.display())]
+    #[diagnostic(code(artifact::invalid))]
     Invalid {
         /// The folder.
         path: PathBuf,

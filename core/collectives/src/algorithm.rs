@@ -173,7 +173,7 @@ impl Algorithms {
 /// The algorithm does not implement the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("`{algorithm}` does not implement `{operation}`")]
-#[diagnostic(help("algorithms: {}", names(*operation)))]
+#[diagnostic(code(collectives::algorithm), help("algorithms: {}", names(*operation)))]
 pub struct AlgorithmError {
     /// The operation.
     pub operation: Operation,

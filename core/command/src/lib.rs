@@ -190,6 +190,7 @@ impl From<Report> for Failure {
 /// A mistake in the command line, with a hint.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{message}")]
+#[diagnostic(code(command::mistake))]
 pub struct Mistake {
     message: String,
     #[help]

@@ -24,6 +24,7 @@ pub use replace::{
 pub enum DurableError {
     /// The operating system reported an error.
     #[error("cannot {action} {}", path.display())]
+    #[diagnostic(code(durable::io))]
     Io {
         /// The attempted operation, such as `write`.
         action: &'static str,
@@ -34,9 +35,10 @@ pub enum DurableError {
     },
     /// Another process holds the lock.
     #[error("{} is locked by {holder}", path.display())]
-    #[diagnostic(help(
-        "wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store"
-    ))]
+    #[diagnostic(
+        code(durable::busy),
+        help("wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store")
+    )]
     Busy {
         /// The lock file.
         path: PathBuf,
@@ -45,9 +47,10 @@ pub enum DurableError {
     },
     /// The file system does not support locks.
     #[error("the file system of {} does not support flock", path.display())]
-    #[diagnostic(help(
-        "use a store on another file system, or mount this one with lock support (Lustre: `-o flock`)"
-    ))]
+    #[diagnostic(
+        code(durable::no_locks),
+        help("use a store on another file system, or mount this one with lock support (Lustre: `-o flock`)")
+    )]
     NoLocks {
         /// The lock file.
         path: PathBuf,

@@ -20,6 +20,7 @@ pub const MAX_NAME_BYTES: usize = 255;
 /// A host list is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("host list, {}: {what}", place(*line, *column))]
+#[diagnostic(code(formats::host_list))]
 pub struct HostListError {
     /// Problem.
     pub what: String,

@@ -52,7 +52,7 @@ pub struct NodeState {
 pub enum SinfoError {
     /// A line of the table has too few columns.
     #[error("output of sinfo, line {line}: missing column {column}")]
-    #[diagnostic(help("save the output of `sinfo -N -h -o '%N %T'`"))]
+    #[diagnostic(code(formats::column), help("save the output of `sinfo -N -h -o '%N %T'`"))]
     Column {
         /// The line, counted from one.
         line: usize,
@@ -67,7 +67,7 @@ pub enum SinfoError {
     },
     /// The names of a line are not a host list.
     #[error("output of sinfo, line {line}: {list}")]
-    #[diagnostic(forward(list))]
+    #[diagnostic(code(formats::names), forward(list))]
     Names {
         /// The line, counted from one.
         line: usize,

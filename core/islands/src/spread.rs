@@ -147,7 +147,7 @@ pub(crate) fn parse<I: DeserializeOwned>(text: &str, islands: u32) -> Option<Sta
 pub enum DistributedError {
     /// A malformed message.
     #[error("unexpected message from process {process}: {problem}")]
-    #[diagnostic(help("start the same version of hopmap-ranks on all hosts"))]
+    #[diagnostic(code(islands::message), help("start the same version of hopmap-ranks on all hosts"))]
     Message {
         /// The sender.
         process: u32,
@@ -156,6 +156,7 @@ pub enum DistributedError {
     },
     /// The message cannot be serialized.
     #[error("cannot serialize the state of a search: {problem}")]
+    #[diagnostic(code(islands::unwritable))]
     Unwritable {
         /// The cause.
         problem: String,

@@ -196,9 +196,11 @@ impl CollectiveTable {
 pub enum CollectiveTableError {
     /// A communicator is empty.
     #[error("communicator {0} has no members")]
+    #[diagnostic(code(model::no_members))]
     NoMembers(usize),
     /// A communicator contains a rank that does not exist.
     #[error("communicator {index} contains rank {rank}, but the graph has {processes} processes")]
+    #[diagnostic(code(model::no_such_rank))]
     NoSuchRank {
         /// Index of the communicator.
         index: usize,
@@ -209,11 +211,13 @@ pub enum CollectiveTableError {
     },
     /// Communicators are not sorted or not unique.
     #[error("communicator {0} is out of order: communicators must be sorted and unique")]
+    #[diagnostic(code(model::communicators))]
     Communicators(usize),
     /// An operation refers to a communicator that does not exist.
     #[error(
         "collective operation {index} refers to communicator {communicator}, but there are {communicators}"
     )]
+    #[diagnostic(code(model::no_such_communicator))]
     NoSuchCommunicator {
         /// Index of the operation.
         index: usize,
@@ -224,6 +228,7 @@ pub enum CollectiveTableError {
     },
     /// A rooted operation has no root, or another operation has one.
     #[error("collective operation {index}: {operation} {}", if operation.has_root() { "needs a root" } else { "must not have a root" })]
+    #[diagnostic(code(model::root))]
     Root {
         /// Index of the operation.
         index: usize,
@@ -234,6 +239,7 @@ pub enum CollectiveTableError {
     #[error(
         "collective operation {index} has rank {root} as root, but its communicator has {members} members"
     )]
+    #[diagnostic(code(model::no_such_root))]
     NoSuchRoot {
         /// Index of the operation.
         index: usize,
@@ -244,9 +250,11 @@ pub enum CollectiveTableError {
     },
     /// An operation has no calls, or more uneven calls than calls.
     #[error("collective operation {0} has no calls, or more uneven calls than calls")]
+    #[diagnostic(code(model::calls))]
     Calls(usize),
     /// Operations are not sorted or not unique.
     #[error("collective operation {0} is out of order: operations must be sorted and unique")]
+    #[diagnostic(code(model::unsorted))]
     Unsorted(usize),
 }
 

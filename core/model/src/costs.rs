@@ -108,10 +108,13 @@ impl LinkSum {
 pub enum CostsError {
     /// A host cannot reach another one.
     #[error("host `{from}` cannot reach host `{to}`")]
-    #[diagnostic(help(
-        "their switches are not connected, or the forwarding tables have no route; choose hosts that reach each other \
+    #[diagnostic(
+        code(model::no_route),
+        help(
+            "their switches are not connected, or the forwarding tables have no route; choose hosts that reach each other \
          with select/hosts"
-    ))]
+        )
+    )]
     NoRoute {
         /// Name of the sending host.
         from: String,
@@ -122,7 +125,10 @@ pub enum CostsError {
     #[error(
         "the costs between {slots} slots follow from routes and do not form a tree; a matrix has at most {most} × {most} entries"
     )]
-    #[diagnostic(help("choose the hosts of the job with select/hosts or select/nodes first"))]
+    #[diagnostic(
+        code(model::too_many),
+        help("choose the hosts of the job with select/hosts or select/nodes first")
+    )]
     TooMany {
         /// Number of slots.
         slots: usize,

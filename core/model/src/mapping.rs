@@ -132,6 +132,7 @@ impl Artifact for Mapping {
 pub enum MappingError {
     /// A rank is on a slot that does not exist.
     #[error("rank {rank} is on slot {slot}, but there are {slots} slots")]
+    #[diagnostic(code(model::no_such_slot))]
     NoSuchSlot {
         /// The rank.
         rank: usize,
@@ -142,6 +143,7 @@ pub enum MappingError {
     },
     /// Two ranks are on one slot.
     #[error("ranks {first} and {second} are both on slot {slot}")]
+    #[diagnostic(code(model::shared_slot))]
     SharedSlot {
         /// The slot.
         slot: u32,
@@ -152,6 +154,7 @@ pub enum MappingError {
     },
     /// The slot of a rank is not on the host of the rank.
     #[error("rank {rank} is on slot {slot}, which is not on its host")]
+    #[diagnostic(code(model::wrong_host))]
     WrongHost {
         /// The rank.
         rank: usize,
@@ -160,6 +163,7 @@ pub enum MappingError {
     },
     /// The slots of the hosts are not consecutive.
     #[error("host `{host}` begins at slot {first_slot} instead of {expected}")]
+    #[diagnostic(code(model::host_gap))]
     HostGap {
         /// The host.
         host: String,

@@ -189,9 +189,11 @@ impl Artifact for Measurements {
 pub enum MeasurementsError {
     /// The endpoints of a host are not consecutive.
     #[error("the endpoints of host `{0}` are not consecutive")]
+    #[diagnostic(code(model::scattered_endpoints))]
     ScatteredEndpoints(String),
     /// A sample or fit does not refer to two endpoints, or has an invalid value.
     #[error("{what} {index} does not refer to two endpoints, or has invalid values")]
+    #[diagnostic(code(model::row))]
     Row {
         /// `sample` or `fit`.
         what: &'static str,
@@ -200,6 +202,7 @@ pub enum MeasurementsError {
     },
     /// Samples or fits are not sorted or not unique.
     #[error("{what} {index} is out of order or a duplicate")]
+    #[diagnostic(code(model::order))]
     Order {
         /// `sample` or `fit`.
         what: &'static str,

@@ -98,9 +98,11 @@ impl Artifact for Tables {
 pub enum TablesError {
     /// Two entries for one destination in one table.
     #[error("entry {0} has the same table and destination as the previous entry")]
+    #[diagnostic(code(model::twice))]
     Twice(usize),
     /// Entries are not sorted.
     #[error("entry {0} is out of order: entries must be sorted by switch, input port and destination")]
+    #[diagnostic(code(model::tables_unsorted))]
     Unsorted(usize),
 }
 

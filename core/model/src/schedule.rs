@@ -225,6 +225,7 @@ impl Artifact for Schedule {
 pub enum ScheduleError {
     /// Only some tasks have names.
     #[error("there are {names} names for {tasks} tasks")]
+    #[diagnostic(code(model::names))]
     Names {
         /// Number of names.
         names: usize,
@@ -233,6 +234,7 @@ pub enum ScheduleError {
     },
     /// A task is on a processor that does not exist.
     #[error("task {task} runs on processor {processor}, but there are {processors}")]
+    #[diagnostic(code(model::no_such_processor))]
     NoSuchProcessor {
         /// The task.
         task: u32,
@@ -243,6 +245,7 @@ pub enum ScheduleError {
     },
     /// A task finishes before it starts, or starts before its processor is available.
     #[error("task {task} runs from {start} to {finish}, which is impossible")]
+    #[diagnostic(code(model::times))]
     Times {
         /// The task.
         task: u32,
@@ -253,6 +256,7 @@ pub enum ScheduleError {
     },
     /// A task starts before its critical predecessor finishes.
     #[error("task {task} waits for task {before} but starts before that finishes")]
+    #[diagnostic(code(model::waits_for_later))]
     WaitsForLater {
         /// The task.
         task: u32,
@@ -261,6 +265,7 @@ pub enum ScheduleError {
     },
     /// The turns on a processor are not consecutive from zero.
     #[error("task {task} has turn {turn} on its processor instead of turn {expected}")]
+    #[diagnostic(code(model::turns))]
     Turns {
         /// The task.
         task: u32,
@@ -271,6 +276,7 @@ pub enum ScheduleError {
     },
     /// Two tasks overlap on one processor, or are out of order.
     #[error("task {second} starts before task {first} finishes, which precedes it on the processor")]
+    #[diagnostic(code(model::overlap))]
     Overlap {
         /// The earlier task.
         first: u32,

@@ -280,12 +280,14 @@ impl Outputs {
 pub enum PortError {
     /// A required port is not connected.
     #[error("port `{port}` is not connected")]
+    #[diagnostic(code(model::unconnected))]
     Unconnected {
         /// The port.
         port: &'static str,
     },
     /// The value has a different kind.
     #[error("port `{port}` expects `{expected}`, but the value has another type")]
+    #[diagnostic(code(model::wrong_kind))]
     WrongKind {
         /// The port.
         port: &'static str,
@@ -329,7 +331,7 @@ impl Library {
 /// A stage or parameter value needs a library that this build lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{what} {}, which this build does not have", library.name)]
-#[diagnostic(help("{}", library.hint()))]
+#[diagnostic(code(model::not_built), help("{}", library.hint()))]
 pub struct NotBuilt {
     what: &'static str,
     library: &'static Library,

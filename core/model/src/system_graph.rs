@@ -486,9 +486,11 @@ impl Artifact for SystemGraph {
 pub enum SystemGraphError {
     /// Two nodes have the same name.
     #[error("two nodes are named `{0}`")]
+    #[diagnostic(code(model::repeated_name))]
     RepeatedName(String),
     /// A link or slot refers to a node that does not exist.
     #[error("{what} {index} refers to node {node}, but there are {nodes} nodes")]
+    #[diagnostic(code(model::no_such_node))]
     NoSuchNode {
         /// `link` or `slot`.
         what: &'static str,
@@ -501,6 +503,7 @@ pub enum SystemGraphError {
     },
     /// A slot is on a switch.
     #[error("slot {index} is on `{name}`, which is a switch")]
+    #[diagnostic(code(model::slot_on_switch))]
     SlotOnSwitch {
         /// The slot.
         index: usize,
@@ -509,15 +512,19 @@ pub enum SystemGraphError {
     },
     /// The slots of a host are not consecutive.
     #[error("the slots of host `{0}` are not consecutive")]
+    #[diagnostic(code(model::scattered_slots))]
     ScatteredSlots(String),
     /// The cost levels do not form a tree over the slots.
     #[error("the cost levels do not form a tree over all slots with non-decreasing costs")]
+    #[diagnostic(code(model::levels))]
     Levels,
     /// The costs inside hosts do not form a tree over the slots of each host.
     #[error("the costs inside hosts do not form trees over their slots with non-decreasing costs")]
+    #[diagnostic(code(model::inside))]
     Inside,
     /// A link lacks the attribute that counts.
     #[error("the cost model uses {metric}, but link {index} lacks the attributes for it")]
+    #[diagnostic(code(model::unknown_link))]
     UnknownLink {
         /// The link.
         index: usize,
@@ -526,6 +533,7 @@ pub enum SystemGraphError {
     },
     /// An invalid entry of a forwarding table.
     #[error("entry {index} of the forwarding tables {problem}")]
+    #[diagnostic(code(model::forwarding))]
     Forwarding {
         /// Its index.
         index: usize,
@@ -534,5 +542,6 @@ pub enum SystemGraphError {
     },
     /// The cost matrix does not fit the slots.
     #[error("the cost matrix does not have a finite non-negative cost for every pair of slots")]
+    #[diagnostic(code(model::matrix))]
     Matrix,
 }

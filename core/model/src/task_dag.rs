@@ -178,6 +178,7 @@ impl Artifact for TaskDag {
 pub enum TaskDagError {
     /// Negative or non-finite work.
     #[error("task {task} has invalid work {work}")]
+    #[diagnostic(code(model::work))]
     Work {
         /// The task.
         task: usize,
@@ -186,6 +187,7 @@ pub enum TaskDagError {
     },
     /// Only some tasks have names.
     #[error("there are {names} names for {tasks} tasks")]
+    #[diagnostic(code(model::task_dag_names))]
     Names {
         /// Number of names.
         names: usize,
@@ -194,6 +196,7 @@ pub enum TaskDagError {
     },
     /// A dependency refers to a task that does not exist.
     #[error("dependency {index} refers to a task that does not exist; there are {tasks} tasks")]
+    #[diagnostic(code(model::no_such_task))]
     NoSuchTask {
         /// Index of the dependency.
         index: usize,
@@ -202,9 +205,11 @@ pub enum TaskDagError {
     },
     /// Dependencies are not sorted.
     #[error("dependency {0} is out of order: dependencies must be sorted by source, destination and bytes")]
+    #[diagnostic(code(model::task_dag_unsorted))]
     Unsorted(usize),
     /// The dependencies have a cycle.
     #[error("task {0} is on a dependency cycle")]
+    #[diagnostic(code(model::cycle))]
     Cycle(u32),
 }
 

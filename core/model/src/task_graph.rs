@@ -168,6 +168,7 @@ pub enum TaskGraphError {
     Demands(#[from] DemandsError),
     /// An edge refers to a rank that does not exist.
     #[error("edge {index} refers to rank {rank}, but the graph has {processes} processes")]
+    #[diagnostic(code(model::task_graph_no_such_rank))]
     NoSuchRank {
         /// Index of the edge.
         index: usize,
@@ -178,6 +179,7 @@ pub enum TaskGraphError {
     },
     /// A phase does not have a time for each process.
     #[error("phase {index} has {times} times, but there are {processes} processes")]
+    #[diagnostic(code(model::phase))]
     Phase {
         /// Index of the phase.
         index: usize,
@@ -188,6 +190,7 @@ pub enum TaskGraphError {
     },
     /// Edges are not sorted by source and destination, or not unique.
     #[error("edge {0} is out of order: edges must be sorted and unique")]
+    #[diagnostic(code(model::task_graph_unsorted))]
     Unsorted(usize),
 }
 
@@ -357,6 +360,7 @@ impl Demands {
 pub enum DemandsError {
     /// The number of demands differs from the number of processes.
     #[error("there are demands of {demands} processes, but {processes} processes")]
+    #[diagnostic(code(model::processes))]
     Processes {
         /// Number of demands.
         demands: usize,
@@ -365,6 +369,7 @@ pub enum DemandsError {
     },
     /// A negative or non-finite performance.
     #[error("process {rank} requires an invalid performance of {performance}")]
+    #[diagnostic(code(model::performance))]
     Performance {
         /// The process.
         rank: usize,
@@ -373,6 +378,7 @@ pub enum DemandsError {
     },
     /// A stream connects processes that do not exist.
     #[error("stream {index} refers to a process that does not exist; there are {processes} processes")]
+    #[diagnostic(code(model::demands_no_such_rank))]
     NoSuchRank {
         /// The stream.
         index: usize,
@@ -381,6 +387,7 @@ pub enum DemandsError {
     },
     /// An invalid bandwidth.
     #[error("stream {index} requires an invalid bandwidth of {bandwidth}")]
+    #[diagnostic(code(model::bandwidth))]
     Bandwidth {
         /// The stream.
         index: usize,

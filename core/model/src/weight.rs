@@ -182,10 +182,13 @@ impl NetworkSpeed {
 /// The machine lacks values that the weight `time` needs.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("weight `time` needs the {what} between hosts, which the machine topology does not contain")]
-#[diagnostic(help(
-    "give `weight = {{ time = {{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 }} }}`, or use a machine topology with link \
+#[diagnostic(
+    code(model::unknown_speed),
+    help(
+        "give `weight = {{ time = {{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 }} }}`, or use a machine topology with link \
      latencies and bandwidths, which topology/probe measures between at least two hosts"
-))]
+    )
+)]
 pub struct UnknownSpeed {
     /// `latency` or `bandwidth`.
     what: &'static str,

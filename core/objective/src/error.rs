@@ -8,6 +8,7 @@ use miette::Diagnostic;
 pub enum ObjectiveError {
     /// Invalid inputs of a problem, or an invalid mapping.
     #[error("{problem}")]
+    #[diagnostic(code(objective::invalid))]
     Invalid {
         /// What is wrong.
         problem: String,

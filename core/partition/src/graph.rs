@@ -174,6 +174,7 @@ pub fn cut(graph: &Graph, parts: &[u32]) -> i128 {
 /// An invalid graph, invalid part sizes, or a failure of an external partitioner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
+#[diagnostic(code(partition::invalid))]
 pub struct PartitionError {
     /// What is wrong.
     pub problem: String,

@@ -12,9 +12,12 @@ pub enum MachineError {
     OutOfRange(#[from] OutOfRange),
     /// More processors are requested than exist.
     #[error("{wanted} processors requested, but only {there} exist")]
-    #[diagnostic(help(
-        "lower `processors`; with `coordinator = true` the first process of the files does not run tasks"
-    ))]
+    #[diagnostic(
+        code(replay::too_few),
+        help(
+            "lower `processors`; with `coordinator = true` the first process of the files does not run tasks"
+        )
+    )]
     TooFew {
         /// Requested processors.
         wanted: usize,
@@ -32,6 +35,7 @@ pub enum MachineError {
 pub enum ProblemError {
     /// The program does not contain tasks.
     #[error("the program does not contain tasks")]
+    #[diagnostic(code(replay::empty))]
     Empty,
     /// Any other error.
     #[error(transparent)]
@@ -42,6 +46,7 @@ pub enum ProblemError {
 /// A problem and a hint.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
+#[diagnostic(code(replay::refusal))]
 pub struct Refusal {
     problem: String,
     #[help]

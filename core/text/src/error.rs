@@ -9,6 +9,7 @@ use miette::Diagnostic;
 
 /// An error in a file and its position: `path:line:column: problem`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[diagnostic(code(text::file))]
 pub struct FileError {
     /// The file; empty if the text has no known file.
     pub path: PathBuf,

@@ -279,6 +279,7 @@ impl JobEnd {
 /// A job that gave no result.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("job {job} of `{launcher}`{place} {what}{lines}\nlog: {log}")]
+#[diagnostic(code(engine::job_failure))]
 pub(super) struct JobFailure {
     job: u64,
     launcher: String,

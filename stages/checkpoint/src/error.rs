@@ -24,7 +24,7 @@ pub enum CheckpointError {
     Tree(#[from] TreeError),
     /// Another process has locked the store.
     #[error("{} is locked by {holder}", path.display())]
-    #[diagnostic(help("wait for it to end: `--wait 600` waits up to ten minutes"))]
+    #[diagnostic(code(checkpoint::busy), help("wait for it to end: `--wait 600` waits up to ten minutes"))]
     Busy {
         /// The lock file.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum CheckpointError {
     },
     /// A file that cannot be added.
     #[error("{} cannot be added", path.display())]
-    #[diagnostic(forward(source))]
+    #[diagnostic(code(checkpoint::cut), forward(source))]
     Cut {
         /// The file.
         path: PathBuf,
@@ -46,19 +46,25 @@ pub enum CheckpointError {
     Codec(#[from] CodecError),
     /// The folder is not a store.
     #[error("{} is not a checkpoint store", .0.display())]
-    #[diagnostic(help("create one with `hopmap checkpoint init`"))]
+    #[diagnostic(code(checkpoint::no_store), help("create one with `hopmap checkpoint init`"))]
     NoStore(PathBuf),
     /// The folder is a store already.
     #[error("{} is already a checkpoint store", .0.display())]
-    #[diagnostic(help("add checkpoints with `hopmap checkpoint add`; nothing was changed"))]
+    #[diagnostic(
+        code(checkpoint::is_store),
+        help("add checkpoints with `hopmap checkpoint add`; nothing was changed")
+    )]
     IsStore(PathBuf),
     /// The output folder is not empty.
     #[error("{} is not an empty folder", .0.display())]
-    #[diagnostic(help("use a folder that does not exist yet; nothing was changed"))]
+    #[diagnostic(
+        code(checkpoint::not_empty),
+        help("use a folder that does not exist yet; nothing was changed")
+    )]
     NotEmpty(PathBuf),
     /// A setting out of its range.
     #[error("`{name}` has to be {range}")]
-    #[diagnostic(help("nothing was changed"))]
+    #[diagnostic(code(checkpoint::setting), help("nothing was changed"))]
     Setting {
         /// Its name.
         name: &'static str,
@@ -67,9 +73,12 @@ pub enum CheckpointError {
     },
     /// The settings of the store cannot be read.
     #[error("{} cannot be used: {reason}", path.display())]
-    #[diagnostic(help(
-        "it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`"
-    ))]
+    #[diagnostic(
+        code(checkpoint::damaged_settings),
+        help(
+            "it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`"
+        )
+    )]
     DamagedSettings {
         /// The file.
         path: PathBuf,
@@ -78,7 +87,7 @@ pub enum CheckpointError {
     },
     /// The checkpoint does not exist.
     #[error("there is no checkpoint {number}")]
-    #[diagnostic(help("available: {there}"))]
+    #[diagnostic(code(checkpoint::no_checkpoint), help("available: {there}"))]
     NoCheckpoint {
         /// Its number.
         number: u32,
@@ -87,9 +96,12 @@ pub enum CheckpointError {
     },
     /// The folders of a store do not match.
     #[error("the manifests of checkpoints {lost} are missing in {}", path.display())]
-    #[diagnostic(help(
-        "check that the whole store is mounted and was copied: `packs`, `checkpoints` and `store.json` belong together; no pack was removed"
-    ))]
+    #[diagnostic(
+        code(checkpoint::not_together),
+        help(
+            "check that the whole store is mounted and was copied: `packs`, `checkpoints` and `store.json` belong together; no pack was removed"
+        )
+    )]
     NotTogether {
         /// The folder of the manifests.
         path: PathBuf,
@@ -98,7 +110,10 @@ pub enum CheckpointError {
     },
     /// A damaged manifest.
     #[error("checkpoint {number} cannot be read: {}: {reason}", path.display())]
-    #[diagnostic(help("restore another one; `hopmap checkpoint verify` lists those that are intact"))]
+    #[diagnostic(
+        code(checkpoint::damaged_manifest),
+        help("restore another one; `hopmap checkpoint verify` lists those that are intact")
+    )]
     DamagedManifest {
         /// The file.
         path: PathBuf,
@@ -109,9 +124,10 @@ pub enum CheckpointError {
     },
     /// A damaged pack.
     #[error("{} cannot be used: {reason}", path.display())]
-    #[diagnostic(help(
-        "`hopmap checkpoint verify` lists the checkpoints that need it; all others are intact"
-    ))]
+    #[diagnostic(
+        code(checkpoint::damaged_pack),
+        help("`hopmap checkpoint verify` lists the checkpoints that need it; all others are intact")
+    )]
     DamagedPack {
         /// The file.
         path: PathBuf,
@@ -120,9 +136,10 @@ pub enum CheckpointError {
     },
     /// A damaged block.
     #[error("block {block} of {} cannot be used: {reason}", path.display())]
-    #[diagnostic(help(
-        "`hopmap checkpoint verify` lists the checkpoints that need it; all others are intact"
-    ))]
+    #[diagnostic(
+        code(checkpoint::damaged_block),
+        help("`hopmap checkpoint verify` lists the checkpoints that need it; all others are intact")
+    )]
     DamagedBlock {
         /// The pack.
         path: PathBuf,
@@ -133,9 +150,12 @@ pub enum CheckpointError {
     },
     /// Damage in the delta chain of a checkpoint.
     #[error("checkpoint {number} cannot be restored: checkpoint {damaged} in its delta chain is damaged")]
-    #[diagnostic(help(
-        "checkpoints that depend on it: {others}; restore another one, and add the latest state with `--whole`"
-    ))]
+    #[diagnostic(
+        code(checkpoint::damaged_chain),
+        help(
+            "checkpoints that depend on it: {others}; restore another one, and add the latest state with `--whole`"
+        )
+    )]
     DamagedChain {
         /// The checkpoint.
         number: u32,
@@ -148,15 +168,21 @@ pub enum CheckpointError {
     },
     /// The next delta may be encoded against the checkpoint.
     #[error("checkpoint {0} may be the base of the next checkpoint")]
-    #[diagnostic(help(
-        "add a checkpoint with `--whole` first, which starts a new chain; retention rules always keep such a base; nothing was changed"
-    ))]
+    #[diagnostic(
+        code(checkpoint::is_base),
+        help(
+            "add a checkpoint with `--whole` first, which starts a new chain; retention rules always keep such a base; nothing was changed"
+        )
+    )]
     IsBase(u32),
     /// The store has another rule.
     #[error("the rule of {} is `{rule}`, not `{asked}`", path.display())]
-    #[diagnostic(help(
-        "the rule of a store cannot be changed: omit the rule, or create another store with `hopmap checkpoint init --rule {asked}`; nothing was stored"
-    ))]
+    #[diagnostic(
+        code(checkpoint::other_rule),
+        help(
+            "the rule of a store cannot be changed: omit the rule, or create another store with `hopmap checkpoint init --rule {asked}`; nothing was stored"
+        )
+    )]
     OtherRule {
         /// The store.
         path: PathBuf,
@@ -169,9 +195,12 @@ pub enum CheckpointError {
     #[error(
         "a stream can be read only once, but ADCA compares a checkpoint with its bases before it stores it"
     )]
-    #[diagnostic(help(
-        "write it to a file and add its folder, or create a store with the rule `first`, `incremental` or `block-wise`; nothing was stored"
-    ))]
+    #[diagnostic(
+        code(checkpoint::read_twice),
+        help(
+            "write it to a file and add its folder, or create a store with the rule `first`, `incremental` or `block-wise`; nothing was stored"
+        )
+    )]
     ReadTwice,
     /// A checkpoint that cannot be compared with its bases.
     #[error(transparent)]
@@ -179,21 +208,30 @@ pub enum CheckpointError {
     Compare(#[from] Box<DeltaError>),
     /// A restored file that differs from the added one.
     #[error("{} differs from the added file: its digest does not match", .0.display())]
-    #[diagnostic(help(
-        "the file was discarded; `hopmap checkpoint verify --deep` lists the checkpoints that are intact"
-    ))]
+    #[diagnostic(
+        code(checkpoint::wrong_contents),
+        help(
+            "the file was discarded; `hopmap checkpoint verify --deep` lists the checkpoints that are intact"
+        )
+    )]
     WrongContents(PathBuf),
     /// A file that was modified while it was read.
     #[error("{} changed while it was read", .0.display())]
-    #[diagnostic(help("add the checkpoint when it is complete; nothing was stored"))]
+    #[diagnostic(
+        code(checkpoint::changed),
+        help("add the checkpoint when it is complete; nothing was stored")
+    )]
     Changed(PathBuf),
     /// A stream without bytes.
     #[error("the stream is empty")]
-    #[diagnostic(help("the program that should write it failed, or wrote elsewhere; nothing was stored"))]
+    #[diagnostic(
+        code(checkpoint::empty_stream),
+        help("the program that should write it failed, or wrote elsewhere; nothing was stored")
+    )]
     EmptyStream,
     /// The disk is too small.
     #[error("checkpoint {number} takes {needed} bytes, but only {free} bytes are free on the disk")]
-    #[diagnostic(help("restore it to another disk; nothing was written"))]
+    #[diagnostic(code(checkpoint::too_large), help("restore it to another disk; nothing was written"))]
     TooLarge {
         /// The checkpoint.
         number: u32,
@@ -204,7 +242,7 @@ pub enum CheckpointError {
     },
     /// A stream needs a single file.
     #[error("checkpoint {number} has {files} files, but only one can be written to a stream")]
-    #[diagnostic(help("select one with --file, or restore to a folder"))]
+    #[diagnostic(code(checkpoint::several_files), help("select one with --file, or restore to a folder"))]
     SeveralFiles {
         /// The checkpoint.
         number: u32,
@@ -213,7 +251,7 @@ pub enum CheckpointError {
     },
     /// The file does not exist.
     #[error("checkpoint {number} has no file `{}`", path.display())]
-    #[diagnostic(help("`hopmap checkpoint explain` lists its files"))]
+    #[diagnostic(code(checkpoint::no_file), help("`hopmap checkpoint explain` lists its files"))]
     NoFile {
         /// The checkpoint.
         number: u32,
@@ -222,9 +260,12 @@ pub enum CheckpointError {
     },
     /// The list of pinned checkpoints cannot be read.
     #[error("{} cannot be used: {reason}", path.display())]
-    #[diagnostic(help(
-        "it lists the pinned checkpoints: recreate it, for example as `{{\"pinned\": [3, 5]}}`; nothing was changed"
-    ))]
+    #[diagnostic(
+        code(checkpoint::damaged_pins),
+        help(
+            "it lists the pinned checkpoints: recreate it, for example as `{{\"pinned\": [3, 5]}}`; nothing was changed"
+        )
+    )]
     DamagedPins {
         /// The file.
         path: PathBuf,
@@ -233,21 +274,27 @@ pub enum CheckpointError {
     },
     /// A pinned checkpoint cannot be removed.
     #[error("checkpoint {0} is pinned")]
-    #[diagnostic(help("unpin it first; nothing was changed"))]
+    #[diagnostic(code(checkpoint::pinned), help("unpin it first; nothing was changed"))]
     Pinned(u32),
     /// All checkpoints would be removed.
     #[error("no checkpoint would be left")]
-    #[diagnostic(help("keep at least one, or remove the folder of the store; nothing was changed"))]
+    #[diagnostic(
+        code(checkpoint::nothing_kept),
+        help("keep at least one, or remove the folder of the store; nothing was changed")
+    )]
     NothingKept,
     /// The data that kept checkpoints need is unknown.
     #[error("the data that the kept checkpoints need is unknown: {0}")]
-    #[diagnostic(help(
-        "also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed"
-    ))]
+    #[diagnostic(
+        code(checkpoint::needs_unknown),
+        help(
+            "also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed"
+        )
+    )]
     NeedsUnknown(String),
     /// The user interrupted the command.
     #[error("interrupted")]
-    #[diagnostic(help("nothing was changed"))]
+    #[diagnostic(code(checkpoint::interrupted), help("nothing was changed"))]
     Interrupted,
 }
 
@@ -264,9 +311,10 @@ pub enum DeltaError {
     Durable(#[from] DurableError),
     /// A file that cannot be compared.
     #[error("{} cannot be compared", path.display())]
-    #[diagnostic(help(
-        "with `align = \"position\"` images are compared like any other file, even if truncated"
-    ))]
+    #[diagnostic(
+        code(checkpoint::file),
+        help("with `align = \"position\"` images are compared like any other file, even if truncated")
+    )]
     File {
         /// The file.
         path: PathBuf,
@@ -279,9 +327,13 @@ pub enum DeltaError {
     OutOfRange(#[from] OutOfRange),
     /// A list without entries.
     #[error("`{0}` is an empty list")]
+    #[diagnostic(code(checkpoint::nothing))]
     Nothing(&'static str),
     /// A value is both given and to be measured.
     #[error("`{0}` and `target` cannot be combined: `target` measures it")]
-    #[diagnostic(help("omit `target` to use the given value, or omit the value to measure it"))]
+    #[diagnostic(
+        code(checkpoint::measured_and_given),
+        help("omit `target` to use the given value, or omit the value to measure it")
+    )]
     MeasuredAndGiven(&'static str),
 }

@@ -154,13 +154,19 @@ pub enum SeriesError {
     Durable(#[from] DurableError),
     /// No checkpoints.
     #[error("no checkpoints found in {}", .0.display())]
-    #[diagnostic(help(
-        "a series is a folder in which every checkpoint is a subfolder, or a file; names that begin with a dot are ignored"
-    ))]
+    #[diagnostic(
+        code(checkpoint::none),
+        help(
+            "a series is a folder in which every checkpoint is a subfolder, or a file; names that begin with a dot are ignored"
+        )
+    )]
     None(PathBuf),
     /// Only one checkpoint.
     #[error("only one checkpoint found in {}: {name}", path.display())]
-    #[diagnostic(help("a series needs at least two checkpoints: give the folder that contains them all"))]
+    #[diagnostic(
+        code(checkpoint::one),
+        help("a series needs at least two checkpoints: give the folder that contains them all")
+    )]
     One {
         /// The folder.
         path: PathBuf,
@@ -169,17 +175,23 @@ pub enum SeriesError {
     },
     /// No series given.
     #[error("no series of checkpoints is given")]
-    #[diagnostic(help("set `path` to its folder, or connect `checkpoints` to a stage"))]
+    #[diagnostic(
+        code(checkpoint::neither),
+        help("set `path` to its folder, or connect `checkpoints` to a stage")
+    )]
     Neither,
     /// Two series given.
     #[error("two series are given: `path`, and the input `checkpoints`")]
-    #[diagnostic(help("remove one of them"))]
+    #[diagnostic(code(checkpoint::both), help("remove one of them"))]
     Both,
     /// A checkpoint without files.
     #[error("the checkpoint {} has no files", .0.display())]
-    #[diagnostic(help(
-        "the program was killed while it wrote it, or it is not a checkpoint: remove it from the series"
-    ))]
+    #[diagnostic(
+        code(checkpoint::empty),
+        help(
+            "the program was killed while it wrote it, or it is not a checkpoint: remove it from the series"
+        )
+    )]
     Empty(PathBuf),
 }
 

@@ -411,6 +411,7 @@ fn refused<E: Into<io::Error>>(action: &'static str, path: &Path) -> impl FnOnce
 pub enum TreeError {
     /// An I/O error.
     #[error("cannot {action} {}", path.display())]
+    #[diagnostic(code(checkpoint::io))]
     Io {
         /// The attempted operation, such as `read`.
         action: &'static str,
@@ -421,11 +422,17 @@ pub enum TreeError {
     },
     /// A path that leads out of the folder.
     #[error("the path `{}` leads out of the folder", .0.display())]
-    #[diagnostic(help("the checkpoint was not made by hopmap, or was modified; nothing was written"))]
+    #[diagnostic(
+        code(checkpoint::outside),
+        help("the checkpoint was not made by hopmap, or was modified; nothing was written")
+    )]
     Outside(PathBuf),
     /// Inconsistent entries.
     #[error("`{}` {reason}", path.display())]
-    #[diagnostic(help("the checkpoint was not made by hopmap, or was modified; nothing was written"))]
+    #[diagnostic(
+        code(checkpoint::contradiction),
+        help("the checkpoint was not made by hopmap, or was modified; nothing was written")
+    )]
     Contradiction {
         /// The path.
         path: PathBuf,

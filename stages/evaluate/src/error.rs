@@ -8,6 +8,7 @@ use miette::Diagnostic;
 pub enum EvaluateError {
     /// Mappings, parameters or known values that do not belong together.
     #[error("{problem}")]
+    #[diagnostic(code(evaluate::invalid))]
     Invalid {
         /// What is wrong.
         problem: String,

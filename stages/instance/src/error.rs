@@ -18,6 +18,7 @@ pub(crate) const MAX_PAIRS: u64 = 1 << 26;
 /// The parameters of an instance are invalid.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
+#[diagnostic(code(instance::invalid))]
 pub struct InstanceError {
     problem: String,
     #[help]

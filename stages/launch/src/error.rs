@@ -12,6 +12,7 @@ pub enum LaunchError {
     Mapping(#[from] MappingError),
     /// The launcher does not support the mapping.
     #[error("{problem}")]
+    #[diagnostic(code(launch::unfit))]
     Unfit {
         /// What is not supported.
         problem: String,

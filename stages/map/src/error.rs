@@ -13,6 +13,7 @@ use miette::Diagnostic;
 pub enum MapError {
     /// An invalid parameter, an unsupported problem, or an invalid answer.
     #[error("{problem}")]
+    #[diagnostic(code(map::invalid))]
     Invalid {
         /// What is wrong.
         problem: String,
@@ -26,6 +27,7 @@ pub enum MapError {
     OutOfRange(#[from] OutOfRange),
     /// A file that is exchanged with a command cannot be written or read.
     #[error("cannot write or read `{path}`")]
+    #[diagnostic(code(map::file))]
     File {
         /// The file.
         path: PathBuf,

@@ -7,7 +7,7 @@ use miette::Diagnostic;
 /// failing solver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
-#[diagnostic(help("{help}"))]
+#[diagnostic(code(route::invalid), help("{help}"))]
 pub struct RouteError {
     /// What is wrong.
     pub problem: String,

@@ -6,6 +6,7 @@ use miette::Diagnostic;
 /// An error in the inputs or parameters of a stage, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
+#[diagnostic(code(schedule::invalid_input))]
 pub struct InvalidInput {
     /// What is wrong.
     pub problem: String,

@@ -11,6 +11,7 @@ use miette::Diagnostic;
 pub enum SelectError {
     /// The parameters, the host list or the machine topology rule out any choice.
     #[error("{problem}")]
+    #[diagnostic(code(select::invalid))]
     Invalid {
         /// What is wrong.
         problem: String,
@@ -32,7 +33,7 @@ pub enum SelectError {
     System(#[from] hopmap_model::SystemGraphError),
     /// A host list is invalid.
     #[error("`{parameter}`: {list}")]
-    #[diagnostic(forward(list))]
+    #[diagnostic(code(select::host_list), forward(list))]
     HostList {
         /// The parameter that holds the list.
         parameter: String,
@@ -41,7 +42,7 @@ pub enum SelectError {
     },
     /// A file of free hosts is not valid sinfo output.
     #[error("`{}`: {sinfo}", path.display())]
-    #[diagnostic(forward(sinfo))]
+    #[diagnostic(code(select::sinfo), forward(sinfo))]
     Sinfo {
         /// The file.
         path: PathBuf,
@@ -50,6 +51,7 @@ pub enum SelectError {
     },
     /// A file cannot be read.
     #[error("cannot read `{}`", path.display())]
+    #[diagnostic(code(select::read))]
     Read {
         /// The file.
         path: PathBuf,

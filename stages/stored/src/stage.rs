@@ -76,9 +76,10 @@ impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
 pub enum StoredError {
     /// The folder does not contain a description.
     #[error("{} is not an artifact: artifact.json is missing", .folder.display())]
-    #[diagnostic(help(
-        "pass a folder that `hopmap exec KIND --out DIR` wrote or that `hopmap show STAGE` lists"
-    ))]
+    #[diagnostic(
+        code(stored::no_artifact),
+        help("pass a folder that `hopmap exec KIND --out DIR` wrote or that `hopmap show STAGE` lists")
+    )]
     NoArtifact {
         /// The folder.
         folder: PathBuf,

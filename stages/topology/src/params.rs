@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Parameters, measurements or hosts that do not give a machine topology, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
+#[diagnostic(code(topology::invalid))]
 pub struct MachineError {
     problem: String,
     #[help]
@@ -255,9 +256,11 @@ pub enum LevelsError {
     Costs(hopmap_model::CostsError),
     /// The measurements are inconsistent.
     #[error("the measurements are inconsistent: {0}")]
+    #[diagnostic(code(topology::measurements))]
     Measurements(#[source] MeasurementsError),
     /// The machine topology is inconsistent.
     #[error("the machine topology is inconsistent: {0}")]
+    #[diagnostic(code(topology::levels_machine))]
     Machine(#[source] SystemGraphError),
 }
 
@@ -371,7 +374,7 @@ pub enum ExportFormat {
 pub enum ExportError {
     /// The format cannot represent the machine.
     #[error("{format} cannot represent this machine topology: {problem}")]
-    #[diagnostic(help("{help}"))]
+    #[diagnostic(code(topology::impossible), help("{help}"))]
     Impossible {
         /// The format.
         format: &'static str,

@@ -31,6 +31,7 @@ pub enum TraceError {
     Steps(#[from] Refusal),
     /// A file cannot be opened or read.
     #[error("cannot read `{}`", path.display())]
+    #[diagnostic(code(trace::read))]
     Read {
         /// The file.
         path: PathBuf,
@@ -39,7 +40,7 @@ pub enum TraceError {
     },
     /// Files cannot be written.
     #[error("cannot write below `{}`", path.display())]
-    #[diagnostic(help("{help}"))]
+    #[diagnostic(code(trace::write), help("{help}"))]
     Write {
         /// The folder.
         path: PathBuf,
@@ -50,9 +51,12 @@ pub enum TraceError {
     },
     /// A file of an OTF2 archive is truncated or corrupted.
     #[error("`{}`{} is damaged at byte {offset}: {what}", path.display(), of_location(*location))]
-    #[diagnostic(help(
-        "the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`"
-    ))]
+    #[diagnostic(
+        code(trace::damaged),
+        help(
+            "the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`"
+        )
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -65,7 +69,7 @@ pub enum TraceError {
     },
     /// The archive uses a later version of OTF2, which libotf2 may support.
     #[error("`{}` (location {location}) contains {what} of a kind that the native reader does not support", path.display())]
-    #[diagnostic(help("{}", if LIBOTF2.is_built { "read the archive with `reader = \"libotf2\"`".into() } else { format!("libotf2 may support them: {}", LIBOTF2.hint()) }))]
+    #[diagnostic(code(trace::unknown), help("{}", if LIBOTF2.is_built { "read the archive with `reader = \"libotf2\"`".into() } else { format!("libotf2 may support them: {}", LIBOTF2.hint()) }))]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -76,6 +80,7 @@ pub enum TraceError {
     },
     /// The request cannot be fulfilled.
     #[error("{problem}")]
+    #[diagnostic(code(trace::refused))]
     Refused {
         /// Reason.
         problem: String,

@@ -11,12 +11,16 @@ use thiserror::Error;
 pub enum QueryError {
     /// The SQL is wrong.
     #[error("{}", .0.message)]
+    #[diagnostic(code(query::sql))]
     Sql(Problem),
     /// A table cannot be read.
     #[error("{} is damaged: {reason}", path.display())]
-    #[diagnostic(help(
-        "everything in a store can be recomputed: remove the folder of the artifact and run its pipeline"
-    ))]
+    #[diagnostic(
+        code(query::damaged),
+        help(
+            "everything in a store can be recomputed: remove the folder of the artifact and run its pipeline"
+        )
+    )]
     Damaged {
         /// File of the table.
         path: PathBuf,
@@ -25,6 +29,7 @@ pub enum QueryError {
     },
     /// A column of a table has a type that SQL does not know here.
     #[error("column `{column}` of {} is {found}, which has no counterpart in SQL here", path.display())]
+    #[diagnostic(code(query::query_type))]
     Type {
         /// File of the table.
         path: PathBuf,
@@ -35,6 +40,7 @@ pub enum QueryError {
     },
     /// The answer cannot be written.
     #[error("cannot write the answer: {0}")]
+    #[diagnostic(code(query::write))]
     Write(String),
 }
 

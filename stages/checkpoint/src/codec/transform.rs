@@ -544,8 +544,10 @@ fn decompress(payload: &[u8], prefix: &[u8], bytes: &mut [u8]) -> Result<(), Cod
 pub enum CodecError {
     /// Zstandard failed.
     #[error("Zstandard: {0}")]
+    #[diagnostic(code(checkpoint::zstd))]
     Zstd(String),
     /// The payload is damaged.
     #[error("the contents of a block are damaged: {0}")]
+    #[diagnostic(code(checkpoint::damaged))]
     Damaged(&'static str),
 }

@@ -308,12 +308,16 @@ pub(super) fn keep_in_file(filling: &mut Filling<'_, '_>, past: &mut Past, ahead
 pub enum CutError {
     /// The operating system could not read it.
     #[error("cannot be read")]
+    #[diagnostic(code(checkpoint::read))]
     Read(#[source] std::io::Error),
     /// A truncated image.
     #[error("the image is incomplete: {reason} at byte {offset}")]
-    #[diagnostic(help(
-        "the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored"
-    ))]
+    #[diagnostic(
+        code(checkpoint::incomplete),
+        help(
+            "the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored"
+        )
+    )]
     Incomplete {
         /// Where it ends.
         offset: u64,
@@ -322,7 +326,7 @@ pub enum CutError {
     },
     /// An inconsistent image.
     #[error("the image is damaged: {reason} at byte {offset}")]
-    #[diagnostic(help("create the checkpoint again; nothing was stored"))]
+    #[diagnostic(code(checkpoint::cut_damaged), help("create the checkpoint again; nothing was stored"))]
     Damaged {
         /// Where.
         offset: u64,

@@ -253,9 +253,11 @@ fn is_zero(page: &[u8]) -> bool {
 pub enum ImageError {
     /// An I/O error.
     #[error("the image cannot be written")]
+    #[diagnostic(code(checkpoint::write))]
     Write(#[from] io::Error),
     /// An invalid area.
     #[error("the area at {start:#x} {reason}")]
+    #[diagnostic(code(checkpoint::area))]
     Area {
         /// Its start address.
         start: u64,
@@ -264,6 +266,7 @@ pub enum ImageError {
     },
     /// A name that does not fit a record.
     #[error("the name `{}` is longer than {LONGEST_NAME} bytes or contains a zero byte", .0.escape_debug())]
+    #[diagnostic(code(checkpoint::name))]
     Name(String),
 }
 

@@ -248,7 +248,7 @@ fn length(mut file: BufWriter<File>) -> io::Result<u64> {
 pub enum GenerateError {
     /// The parameter `checkpoints` or `ranks` is out of range.
     #[error("`{key}` asks for {value}")]
-    #[diagnostic(help("there are from 1 to {MOST}"))]
+    #[diagnostic(code(checkpoint::number), help("there are from 1 to {MOST}"))]
     Number {
         /// Its name.
         key: &'static str,
@@ -257,11 +257,11 @@ pub enum GenerateError {
     },
     /// The parameter `bytes` is out of range.
     #[error("`bytes` asks for {0} bytes of memory")]
-    #[diagnostic(help("a rank has from {} to {} bytes", BYTES.start(), BYTES.end()))]
+    #[diagnostic(code(checkpoint::bytes), help("a rank has from {} to {} bytes", BYTES.start(), BYTES.end()))]
     Bytes(u64),
     /// A fraction out of range.
     #[error("`{key}` is {share}")]
-    #[diagnostic(help("it is a number from 0 to 1"))]
+    #[diagnostic(code(checkpoint::share), help("it is a number from 0 to 1"))]
     Share {
         /// Its name.
         key: &'static str,
@@ -270,11 +270,14 @@ pub enum GenerateError {
     },
     /// Fractions that exceed 1 in total.
     #[error("libraries and fields take {0} of the memory, more than 1")]
-    #[diagnostic(help("`shared` plus the `share` of each `drift` must be at most 1; the heap has the rest"))]
+    #[diagnostic(
+        code(checkpoint::too_much),
+        help("`shared` plus the `share` of each `drift` must be at most 1; the heap has the rest")
+    )]
     TooMuch(f64),
     /// Too many insertions, or empty ones.
     #[error("`insertions` asks for {count} of {bytes} bytes")]
-    #[diagnostic(help("up to {} of 1 to {} bytes", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
+    #[diagnostic(code(checkpoint::insertions), help("up to {} of 1 to {} bytes", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
     Insertions {
         /// Their number.
         count: u32,
@@ -283,13 +286,17 @@ pub enum GenerateError {
     },
     /// Too much memory at the last checkpoint.
     #[error("the memory of a rank grows to {0:.3e} bytes")]
-    #[diagnostic(help(
-        "the maximum is {LARGEST} bytes; use fewer checkpoints, or less `growth` and `insertions`"
-    ))]
+    #[diagnostic(
+        code(checkpoint::grows),
+        help("the maximum is {LARGEST} bytes; use fewer checkpoints, or less `growth` and `insertions`")
+    )]
     Grows(f64),
     /// A file cannot be written.
     #[error("cannot write the series: {}", path.display())]
-    #[diagnostic(help("a file takes `bytes` plus its growth; set TMPDIR to use another disk"))]
+    #[diagnostic(
+        code(checkpoint::generate_write),
+        help("a file takes `bytes` plus its growth; set TMPDIR to use another disk")
+    )]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -298,6 +305,7 @@ pub enum GenerateError {
     },
     /// Stopped by the user or a deadline. Half a series is useless.
     #[error("stopped after {done} of {files} files")]
+    #[diagnostic(code(checkpoint::stopped))]
     Stopped {
         /// Number of written files.
         done: u32,

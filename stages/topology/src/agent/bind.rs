@@ -25,15 +25,21 @@ pub enum Bind {
 pub enum BindError {
     /// Neither an address nor a network.
     #[error("`{0}` is neither an address nor a network")]
-    #[diagnostic(help("give 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16"))]
+    #[diagnostic(
+        code(topology::text),
+        help("give 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16")
+    )]
     Text(String),
     /// The unspecified address.
     #[error("an agent listens on a single address, but {0} means all addresses")]
-    #[diagnostic(help("give one address of this host, or a network of it, such as 10.1.0.0/16"))]
+    #[diagnostic(
+        code(topology::all),
+        help("give one address of this host, or a network of it, such as 10.1.0.0/16")
+    )]
     All(IpAddr),
     /// The host has no address in the network.
     #[error("this host has no address in {network}; it has {}", list(.addresses))]
-    #[diagnostic(help("give a network that contains all hosts"))]
+    #[diagnostic(code(topology::not_in_network), help("give a network that contains all hosts"))]
     NotInNetwork {
         /// The network.
         network: String,
@@ -42,6 +48,7 @@ pub enum BindError {
     },
     /// The operating system failed to list the addresses.
     #[error("cannot list the addresses of this host: {0}")]
+    #[diagnostic(code(topology::interfaces))]
     Interfaces(std::io::Error),
 }
 

@@ -20,53 +20,69 @@ const GRACE: Duration = Duration::from_secs(15);
 pub enum ClientError {
     /// The connection was refused or timed out.
     #[error("agent {0} cannot be reached: {1}")]
-    #[diagnostic(help(
-        "check that it is running and that no firewall blocks the connection; --bind sets its listen address"
-    ))]
+    #[diagnostic(
+        code(topology::unreachable),
+        help(
+            "check that it is running and that no firewall blocks the connection; --bind sets its listen address"
+        )
+    )]
     Unreachable(String, io::Error),
     /// The agent has a different token.
     #[error("agent {0} rejected the token")]
-    #[diagnostic(help("it was started with another token; give both sides the same HOPMAP_AGENT_TOKEN"))]
+    #[diagnostic(
+        code(topology::refused),
+        help("it was started with another token; give both sides the same HOPMAP_AGENT_TOKEN")
+    )]
     Refused(String),
     /// The listener accepted the token without proving that it knows it.
     #[error("{0} accepted the token without proving that it knows it")]
-    #[diagnostic(help(
-        "another program listens there or intercepts the connection; no request was sent to it"
-    ))]
+    #[diagnostic(
+        code(topology::impostor),
+        help("another program listens there or intercepts the connection; no request was sent to it")
+    )]
     Impostor(String),
     /// The agent serves another coordinator.
     #[error("agent {0} already has a coordinator")]
-    #[diagnostic(help(
-        "an agent serves one coordinator at a time; check whether another one is still connected"
-    ))]
+    #[diagnostic(
+        code(topology::busy),
+        help("an agent serves one coordinator at a time; check whether another one is still connected")
+    )]
     Busy(String),
     /// The listener is not an agent.
     #[error("{0} is not a hopmap agent")]
-    #[diagnostic(help("an agent prints its address and port when it is ready"))]
+    #[diagnostic(code(topology::not_an_agent), help("an agent prints its address and port when it is ready"))]
     NotAnAgent(String),
     /// Agent and coordinator have different protocol versions.
     #[error("agent {0} uses protocol version {1}, not {VERSION}")]
-    #[diagnostic(help("use the same version of hopmap for the agent"))]
+    #[diagnostic(code(topology::other_version), help("use the same version of hopmap for the agent"))]
     OtherVersion(String, u16),
     /// The agent sent nothing for too long.
     #[error("no data from agent {0} for {1:.0} s")]
-    #[diagnostic(help("its host or the network hangs or is overloaded"))]
+    #[diagnostic(code(topology::silent), help("its host or the network hangs or is overloaded"))]
     Silent(String, f64),
     /// The reply is not valid.
     #[error("invalid reply from agent {0}: {1}")]
-    #[diagnostic(help(
-        "use the same version of hopmap for the agent, and check that nothing intercepts the connection"
-    ))]
+    #[diagnostic(
+        code(topology::nonsense),
+        help(
+            "use the same version of hopmap for the agent, and check that nothing intercepts the connection"
+        )
+    )]
     Nonsense(String, String),
     /// The connection was lost.
     #[error("lost the connection to agent {0}: {1}")]
-    #[diagnostic(help("it was stopped, reached its time limit (--time-limit), or its host went down"))]
+    #[diagnostic(
+        code(topology::gone),
+        help("it was stopped, reached its time limit (--time-limit), or its host went down")
+    )]
     Gone(String, String),
     /// The agent could not execute the request. The connection remains usable.
     #[error("agent {0}: {1}")]
+    #[diagnostic(code(topology::failed))]
     Failed(String, String),
     /// No random bytes are available.
     #[error("cannot get random bytes from the operating system: {0}")]
+    #[diagnostic(code(topology::random))]
     Random(rand::rngs::SysError),
 }
 

@@ -226,7 +226,7 @@ pub struct Token([u8; BYTES]);
 /// Text that is not a token. The message does not repeat the text, which may be most of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("a token has 64 hexadecimal digits, and this text has {letters} letters{}", if *.letters == 64 { ", not all of them digits" } else { "" })]
-#[diagnostic(help("create one with `(umask 077; openssl rand -hex 32 > token)`"))]
+#[diagnostic(code(topology::token), help("create one with `(umask 077; openssl rand -hex 32 > token)`"))]
 pub struct TokenError {
     letters: usize,
 }

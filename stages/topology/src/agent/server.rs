@@ -43,7 +43,10 @@ pub struct AgentSettings {
 pub enum AgentError {
     /// The address is in use or not one of this host.
     #[error("cannot listen on {address}: {error}")]
-    #[diagnostic(help("give an address of this host with --bind, or a network of it, such as 10.1.0.0/16"))]
+    #[diagnostic(
+        code(topology::bind),
+        help("give an address of this host with --bind, or a network of it, such as 10.1.0.0/16")
+    )]
     Bind {
         /// The address.
         address: SocketAddr,
@@ -52,10 +55,14 @@ pub enum AgentError {
     },
     /// The name would not fit into the ready line.
     #[error("invalid host name {0:?}")]
-    #[diagnostic(help("set the name with --name: no spaces or control characters, at most 255 bytes"))]
+    #[diagnostic(
+        code(topology::name),
+        help("set the name with --name: no spaces or control characters, at most 255 bytes")
+    )]
     Name(String),
     /// A system call that an agent needs failed.
     #[error("the operating system reported: {0}")]
+    #[diagnostic(code(topology::system))]
     System(io::Error),
 }
 

@@ -154,15 +154,21 @@ pub enum ImportError {
     File(#[from] FileError),
     /// The format of the file was not detected.
     #[error("{}: unknown machine topology format", .0.display())]
-    #[diagnostic(help("set `format`; `hopmap stages topology/import` lists the supported formats"))]
+    #[diagnostic(
+        code(topology::unknown),
+        help("set `format`; `hopmap stages topology/import` lists the supported formats")
+    )]
     Unknown(PathBuf),
     /// The stage does not read the format of the file.
     #[error("{}: this stage does not read the format {}", .0.display(), .1)]
-    #[diagnostic(help("topology/import reads all formats"))]
+    #[diagnostic(code(topology::other_format), help("topology/import reads all formats"))]
     OtherFormat(PathBuf, &'static str),
     /// The machine topology is inconsistent.
     #[error("{}: the machine topology is inconsistent", path.display())]
-    #[diagnostic(help("correct the file, or write it again with the program that wrote it"))]
+    #[diagnostic(
+        code(topology::machine),
+        help("correct the file, or write it again with the program that wrote it")
+    )]
     Machine {
         /// The file.
         path: PathBuf,
@@ -172,7 +178,7 @@ pub enum ImportError {
     },
     /// A parameter is wrong or missing.
     #[error("`{name}` {problem}")]
-    #[diagnostic(help("{help}"))]
+    #[diagnostic(code(topology::parameter), help("{help}"))]
     Parameter {
         /// The parameter.
         name: &'static str,
@@ -183,9 +189,12 @@ pub enum ImportError {
     },
     /// hwloc is not installed.
     #[error("`lstopo` was not found")]
-    #[diagnostic(help(
-        "install hwloc, which describes the cores and caches of this machine; on Debian and Ubuntu: `apt install hwloc-nox`"
-    ))]
+    #[diagnostic(
+        code(topology::no_hwloc),
+        help(
+            "install hwloc, which describes the cores and caches of this machine; on Debian and Ubuntu: `apt install hwloc-nox`"
+        )
+    )]
     NoHwloc,
     /// The program that describes this machine failed.
     #[error(transparent)]
